@@ -1,0 +1,21 @@
+"""An AMQP 0-10 to AMQP 1.0 gateway: one port, both protocols, every message accounted for.
+
+The layers, top down; a package imports only from the rows below its own:
+
+    __main__ | accounting | codegen   entry point, Spark jobs (never in the daemon), codec generator
+    cli                               verbs and argument parsing
+    service | clients                 composition root; small clients of both protocols
+    net                               Twisted: pump, listeners, admin port
+    config | metrics                  typed settings; every metric in one table
+    faces                             protocol events <-> bridge verbs
+    bridge | translate                messages, exchanges, queues, credit; 0-10 <-> 1.0 values
+    amqp_0_10 | amqp_1_0 | store      sans-IO protocols; the embedded durable store
+    message                           the values that the middle speaks
+    audit                             audit records and log segments
+    wire                              buffers, serial numbers, machines, limits, SASL
+    errors                            the roots of every error
+"""
+
+from typing import Final
+
+__version__: Final = "0.1.0"

@@ -1,0 +1,46 @@
+"""The roots of every error that the gateway raises or reports.
+
+A protocol's own errors, with the codes that go on the wire, live in that protocol's package and
+derive from these. Expected results (rejected, released, no route, expired) are values, never
+exceptions.
+"""
+
+
+class GatewayError(Exception):
+    """The root: anything that the gateway itself raises on purpose."""
+
+
+class LocalProtocolError(GatewayError):
+    """We asked a connection for something that its state does not allow: a defect of ours."""
+
+
+class RemoteProtocolError(GatewayError):
+    """The peer broke its protocol. Subclasses carry the code that the specification names."""
+
+
+class DecodeError(GatewayError):
+    """Octets that break their encoding; the protocol packages turn it into their own error."""
+
+
+class LimitError(DecodeError):
+    """Octets that are well formed as far as they go, but past a limit that protects the gateway."""
+
+
+class ConfigurationError(GatewayError):
+    """A configuration that cannot be used.
+
+    Args:
+        problems: every problem found, each as ``(key path, what is wrong)``.
+    """
+
+    def __init__(self, problems: list[tuple[str, str]]) -> None:
+        super().__init__("\n".join(f"{path}: {problem}" for path, problem in problems))
+        self.problems = problems
+
+
+class StartupError(GatewayError):
+    """The service cannot start (port in use, data directory locked ...): one line says why."""
+
+
+class StoreError(GatewayError):
+    """The durable store cannot be read or written."""

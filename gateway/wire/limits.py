@@ -1,0 +1,66 @@
+"""The limits that keep one peer from harming the gateway, as plain values.
+
+`config` builds one from the configuration's `limits`; each has its key, default and help there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+@dataclass(init=False, slots=True)
+class Limits:
+    """What one connection may ask of the gateway. Sizes are octets, times milliseconds."""
+
+    max_frame_size: int
+    channel_max: int
+    sessions_max: int
+    links_max: int
+    unsettled_max: int
+    commands_in_doubt_max: int
+    message_size_max: int
+    depth_max: int
+    table_size_max: int
+    handshake_timeout_ms: int
+    heartbeat_s: int
+    idle_timeout_ms: int
+    session_window: int
+    link_credit: int
+    escrow_max: int
+
+    def __init__(
+        self,
+        *,
+        max_frame_size: int = 65535,
+        channel_max: int = 1023,
+        sessions_max: int = 256,
+        links_max: int = 1024,
+        unsettled_max: int = 10_000,
+        commands_in_doubt_max: int = 65_536,
+        message_size_max: int = 64 * 1024 * 1024,
+        depth_max: int = 32,
+        table_size_max: int = 1024 * 1024,
+        handshake_timeout_ms: int = 10_000,
+        heartbeat_s: int = 120,
+        idle_timeout_ms: int = 120_000,
+        session_window: int = 2048,
+        link_credit: int = 500,
+        escrow_max: int = 16 * 1024,
+    ) -> None:
+        self.max_frame_size = max_frame_size
+        self.channel_max = channel_max
+        self.sessions_max = sessions_max
+        self.links_max = links_max
+        self.unsettled_max = unsettled_max
+        self.commands_in_doubt_max = commands_in_doubt_max
+        self.message_size_max = message_size_max
+        self.depth_max = depth_max
+        self.table_size_max = table_size_max
+        self.handshake_timeout_ms = handshake_timeout_ms
+        self.heartbeat_s = heartbeat_s
+        self.idle_timeout_ms = idle_timeout_ms
+        self.session_window = session_window
+        self.link_credit = link_credit
+        self.escrow_max = escrow_max
