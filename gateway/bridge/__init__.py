@@ -1,0 +1,1 @@
+"""Messages, exchanges, queues, subscriptions, credit and the ledger; no protocol is named here."""

@@ -1,0 +1,146 @@
+"""What the bridge calls and is called by: faces see these values and protocols only.
+
+Four verbs - publish, subscribe, settle, grant - and their answers. No Deferred and no closure:
+whoever waits is told by number. A turn is one pass over everything that the reactor had to read;
+what a turn made durable is safe when `CommitWaiter.on_committed` names that turn or a later one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, Protocol, final
+
+from gateway.message import Condition, Delivery, Message, Outcome, Refusal
+
+
+class PublishStatus(IntEnum):
+    """Where a publish stands when the verb returns."""
+
+    DONE = 0  # every copy is where it belongs: tell the publisher
+    IN_TURN = 1  # safe when the current turn is committed
+    PENDING = 2  # `Publisher.on_published` will say, by token
+    UNROUTABLE = (
+        3  # no queue took it; counted and audited; the face's protocol decides what is said
+    )
+    REFUSED = 4  # see `refusal`; counted and audited; nothing was enqueued
+
+
+@final
+@dataclass(init=False, slots=True)
+class Published:
+    """The answer to `VirtualHost.publish`; constants below spare one object per message."""
+
+    status: PublishStatus
+    refusal: Refusal | None
+
+    def __init__(self, status: PublishStatus, refusal: Refusal | None = None) -> None:
+        self.status = status
+        self.refusal = refusal
+
+
+DONE: Final = Published(PublishStatus.DONE)
+IN_TURN: Final = Published(PublishStatus.IN_TURN)
+PENDING: Final = Published(PublishStatus.PENDING)
+UNROUTABLE: Final = Published(PublishStatus.UNROUTABLE)
+IMMEDIATE_UNTAKEN: Final = Published(
+    PublishStatus.UNROUTABLE, Refusal(Condition.IMMEDIATE, "no queue had a ready consumer")
+)
+
+
+class Publisher(Protocol):
+    """Whoever published with a token: a 0-10 session, a 1.0 link."""
+
+    def on_published(self, token: int, outcome: Outcome) -> None:
+        """A `PENDING` publish has ended; what it made durable is safe."""
+
+
+class CommitWaiter(Protocol):
+    """Whoever asked, through `Turns.wait`, to hear of a commit."""
+
+    def on_committed(self, turn: int) -> None:
+        """Everything up to and including `turn` is safe."""
+
+
+class DeliverStatus(IntEnum):
+    """What an outlet did with a delivery that it was offered."""
+
+    TAKEN = 0
+    BLOCKED = 1  # no room now (transport, session window): `Subscription.resume` when there is
+    UNDELIVERABLE = 2  # cannot be sent to this peer at all; not taken, others may have it
+
+
+class Outlet(Protocol):
+    """Where the bridge's deliveries go: a 0-10 subscription or a 1.0 sending link of a face."""
+
+    def deliver(self, delivery: Delivery) -> DeliverStatus:
+        """Send one message; credit was there. The face remembers `delivery` until it is settled."""
+
+    def on_drained(self) -> None:
+        """`Subscription.drain` is finished: nothing is left to send; credit is now zero."""
+
+    def on_cancelled(self, condition: Condition, description: str) -> None:
+        """The subscription ended by its queue (deleted, refused): no more deliveries."""
+
+
+class Owner(Protocol):
+    """A session or connection that exclusive queues, auto-delete and unsettled deliveries hang on."""
+
+    def owner_id(self) -> int:
+        """A number that is unique among the living owners."""
+
+    def connection_id(self) -> int:
+        """The number of its connection, as in `Message.publisher`."""
+
+
+@final
+@dataclass(init=False, slots=True)
+class QueueSettings:
+    """How a queue was declared. `arguments` are kept as they came, for queries: an encoded map."""
+
+    durable: bool
+    exclusive: bool
+    auto_delete: bool
+    alternate_exchange: str
+    max_count: int
+    max_size: int
+    arguments: bytes
+
+    def __init__(
+        self,
+        *,
+        durable: bool = False,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        alternate_exchange: str = "",
+        max_count: int = 0,
+        max_size: int = 0,
+        arguments: bytes = b"",
+    ) -> None:
+        self.durable = durable
+        self.exclusive = exclusive
+        self.auto_delete = auto_delete
+        self.alternate_exchange = alternate_exchange
+        self.max_count = max_count
+        self.max_size = max_size
+        self.arguments = arguments
+
+
+__all__ = [
+    "DONE",
+    "IMMEDIATE_UNTAKEN",
+    "IN_TURN",
+    "PENDING",
+    "UNROUTABLE",
+    "CommitWaiter",
+    "DeliverStatus",
+    "Delivery",
+    "Message",
+    "Outlet",
+    "Owner",
+    "PublishStatus",
+    "Published",
+    "Publisher",
+    "QueueSettings",
+    "Refusal",
+]

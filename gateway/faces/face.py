@@ -1,0 +1,159 @@
+"""What every face offers to the pump that drives it, and what it is given.
+
+The pump (package `net`) owns the transport and knows no protocol. It hands over octets, asks for
+octets, keeps the one timer that the face asked for, and obeys `reading_paused`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from gateway.wire.limits import Limits
+
+
+class Face(Protocol):
+    """One connection, seen from the transport."""
+
+    @property
+    def closed(self) -> bool:
+        """Nothing more will be read or written: the transport is to be closed once flushed."""
+
+    @property
+    def reading_paused(self) -> bool:
+        """The pump must not read more for now (last resort of back-pressure)."""
+
+    def receive_data(self, data: bytes, now_ms: int) -> None:
+        """Octets arrived; everything that they ask for is done before this returns."""
+
+    def receive_eof(self, now_ms: int) -> None:
+        """The peer will send no more, or the transport is lost; releases everything held."""
+
+    def data_to_send(self) -> bytes:
+        """Octets to write, which the face then forgets."""
+
+    def next_deadline(self) -> int | None:
+        """When `handle_deadline` wants to be called, in gateway ms."""
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """The time of `next_deadline` has come."""
+
+    def write_blocked(self, blocked: bool) -> None:
+        """The transport's buffer passed its high-water mark (true) or drained (false)."""
+
+    def drain(self, now_ms: int) -> None:
+        """Graceful stop, first half: no new deliveries, no new credit, no new sessions or links."""
+
+    def drained(self) -> bool:
+        """Nothing is unsettled, under way or uncommitted any more."""
+
+    def force_close(self, now_ms: int) -> None:
+        """Graceful stop, second half: tell the peer that the connection is forced closed."""
+
+
+class Turns(Protocol):
+    """The turn that is under way; one for the whole gateway, kept by the service."""
+
+    def touch(self, face: Face) -> None:
+        """`face` has, or may have, octets to send: flush it at the end of the turn."""
+
+
+@final
+@dataclass(init=False, slots=True)
+class Credentials:
+    """What a peer showed: a mechanism and, for PLAIN, a name and a password."""
+
+    mechanism: str
+    username: str
+    password: str
+
+    def __init__(self, mechanism: str, username: str = "", password: str = "") -> None:
+        self.mechanism = mechanism
+        self.username = username
+        self.password = password
+
+
+class AuthenticationWaiter(Protocol):
+    """A face that waits for `Authenticator.authenticate`."""
+
+    def on_authenticated(self, identity: str | None, now_ms: int) -> None:
+        """The answer: the user's name, or `None` for "no". Never called after `receive_eof`."""
+
+
+class Authenticator(Protocol):
+    """Checks credentials, possibly in a thread; the answer comes as a call in a later turn."""
+
+    def mechanisms(self) -> list[str]:
+        """The SASL mechanisms offered on this connection, best first."""
+
+    def authenticate(self, credentials: Credentials, waiter: AuthenticationWaiter) -> None:
+        """Start checking; `waiter` is told."""
+
+    def forget(self, waiter: AuthenticationWaiter) -> None:
+        """The connection is gone: do not call `waiter`."""
+
+
+@final
+@dataclass(init=False, slots=True)
+class Peer:
+    """What the net layer knows of a connection before any octet of its protocol."""
+
+    connection_id: int
+    address: str
+    secure: bool
+    certificate_name: str
+
+    def __init__(
+        self, connection_id: int, address: str, *, secure: bool = False, certificate_name: str = ""
+    ) -> None:
+        self.connection_id = connection_id
+        self.address = address
+        self.secure = secure
+        self.certificate_name = certificate_name
+
+
+@final
+@dataclass(init=False, slots=True)
+class FaceSettings:
+    """What the configuration says to every server face, as plain values.
+
+    Attributes:
+        limits: what one connection may ask for.
+        container_id: the name this gateway gives itself in open and server-properties.
+        federation_tag: a textual UUID, stable in the life of a data directory.
+        version: the product's version.
+        hostnames: 1.0 hostname -> virtual host name.
+        anonymous_name: the identity of connections without authentication.
+        anonymous_allowed: whether a 1.0 connection may come without SASL.
+        strict: follow the 0-10 XML where deployed clients differ from it.
+    """
+
+    limits: Limits
+    container_id: str
+    federation_tag: str
+    version: str
+    hostnames: dict[str, str]
+    anonymous_name: str
+    anonymous_allowed: bool
+    strict: bool
+
+    def __init__(
+        self,
+        *,
+        limits: Limits,
+        container_id: str,
+        federation_tag: str,
+        version: str,
+        hostnames: dict[str, str] | None = None,
+        anonymous_name: str = "anonymous",
+        anonymous_allowed: bool = True,
+        strict: bool = False,
+    ) -> None:
+        self.limits = limits
+        self.container_id = container_id
+        self.federation_tag = federation_tag
+        self.version = version
+        self.hostnames = hostnames or {}
+        self.anonymous_name = anonymous_name
+        self.anonymous_allowed = anonymous_allowed
+        self.strict = strict

@@ -1,0 +1,309 @@
+"""The values that the middle speaks: messages, deliveries, outcomes, conditions and losses.
+
+They name no protocol. A `Message` keeps the octets it arrived with; what a face or the bridge needs of
+them often is read once, on arrival, into plain fields (its facts); anything else is asked of the
+message's `MessageReader`, which the face that received it put in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, Protocol, final
+
+from mypy_extensions import mypyc_attr
+
+from gateway.wire.tagged import Tagged
+
+
+class Encoding(IntEnum):
+    """Which protocol's encoding a message's octets are in."""
+
+    AMQP_0_10 = 0
+    AMQP_1_0 = 1
+
+
+class Kind(IntEnum):
+    """The `Tagged.code` of a neutral value: what selectors and headers exchanges tell apart."""
+
+    NULL = 0
+    BOOLEAN = 1
+    INTEGER = 2
+    REAL = 3
+    STRING = 4
+    BINARY = 5
+    UUID = 6
+    TIMESTAMP = 7
+    OTHER = 8
+
+
+class Condition(IntEnum):
+    """Why something failed; `translate.conditions` has each protocol's code or symbol for it."""
+
+    NONE = 0
+    UNAUTHORIZED_ACCESS = 1
+    NOT_FOUND = 2
+    RESOURCE_LOCKED = 3
+    PRECONDITION_FAILED = 4
+    RESOURCE_DELETED = 5
+    ILLEGAL_STATE = 6
+    DECODE_ERROR = 7
+    RESOURCE_LIMIT_EXCEEDED = 8
+    NOT_ALLOWED = 9
+    ILLEGAL_ARGUMENT = 10
+    INVALID_ARGUMENT = 11
+    NOT_IMPLEMENTED = 12
+    INTERNAL_ERROR = 13
+    CONNECTION_FORCED = 14
+    UNROUTABLE = 15
+    IMMEDIATE = 16
+    MESSAGE_SIZE_EXCEEDED = 17
+
+
+class OutcomeKind(IntEnum):
+    """The terminal states of a delivery; a 0-10 accept, reject and release map onto them."""
+
+    ACCEPTED = 0
+    REJECTED = 1
+    RELEASED = 2
+    MODIFIED = 3
+
+
+@final
+@dataclass(init=False, slots=True)
+class Outcome:
+    """How a delivery ended.
+
+    Attributes:
+        kind: which terminal state.
+        condition: for `REJECTED`, why; `Condition.NONE` when the peer did not say.
+        description: for `REJECTED`, the peer's text, for people.
+        delivery_failed: for `MODIFIED`, the attempt counts as a failed delivery.
+        undeliverable_here: for `MODIFIED`, not to be sent to this subscriber again.
+        annotations: for `MODIFIED`, message-annotations to merge: an encoded AMQP 1.0 map, or empty.
+    """
+
+    kind: OutcomeKind
+    condition: Condition
+    description: str
+    delivery_failed: bool
+    undeliverable_here: bool
+    annotations: bytes
+
+    def __init__(
+        self,
+        kind: OutcomeKind,
+        *,
+        condition: Condition = Condition.NONE,
+        description: str = "",
+        delivery_failed: bool = False,
+        undeliverable_here: bool = False,
+        annotations: bytes = b"",
+    ) -> None:
+        self.kind = kind
+        self.condition = condition
+        self.description = description
+        self.delivery_failed = delivery_failed
+        self.undeliverable_here = undeliverable_here
+        self.annotations = annotations
+
+
+ACCEPTED: Final = Outcome(OutcomeKind.ACCEPTED)
+RELEASED: Final = Outcome(OutcomeKind.RELEASED)
+MODIFIED_FAILED: Final = Outcome(OutcomeKind.MODIFIED, delivery_failed=True)
+REJECTED: Final = Outcome(OutcomeKind.REJECTED)
+
+
+@final
+@dataclass(init=False, slots=True)
+class Refusal:
+    """An expected "no" to a verb: a value, not an exception."""
+
+    condition: Condition
+    description: str
+
+    def __init__(self, condition: Condition, description: str) -> None:
+        self.condition = condition
+        self.description = description
+
+
+@final
+@dataclass(init=False, slots=True)
+class Loss:
+    """A value that did not cross: the mapping row that decided, and what became of the value.
+
+    Attributes:
+        row: the row's id in `mappings/`, such as ``properties.message-id``.
+        policy: ``narrow``, ``drop`` or ``refuse``.
+    """
+
+    row: str
+    policy: str
+
+    def __init__(self, row: str, policy: str) -> None:
+        self.row = row
+        self.policy = policy
+
+
+class MessageReader(Protocol):
+    """Looks inside the octets of one encoding, through the translated view (one view, whatever came)."""
+
+    def header(self, message: Message, name: str) -> Tagged | None:
+        """The application header or property `name`, its code a `Kind`; `None` when absent."""
+
+    def headers(self, message: Message) -> dict[str, Tagged]:
+        """All application headers."""
+
+
+NO_PRIORITY: Final = -1
+NO_TTL: Final = -1
+NEVER: Final = 0
+
+
+class Flag(IntEnum):
+    """Bits of `Message.flags`: facts about the arrival that a translator needs later."""
+
+    REDELIVERED = 1  # the arrival said that it may have been delivered before
+    TIMES_IN_MS = 2  # 0-10 datetimes of this sender are milliseconds (the Java client)
+    DISCARD_UNROUTABLE = 4
+    IMMEDIATE = 8
+    TRANSIENT_COPY = 16  # a durable message that only transient queues hold
+
+
+@final
+@mypyc_attr(acyclic=True)
+@dataclass(init=False, slots=True)
+class Message:
+    """One message as it arrived; shared by all its copies and never changed after routing.
+
+    Attributes:
+        id: the gateway's own 64-bit number for it, unique in the life of a data directory.
+        encoding: which protocol `payload` is in.
+        payload: the arrival octets. 0-10: the header segment's content, then the body segment's
+            content. 1.0: all sections, as the transfers carried them.
+        body_at: where the body begins in `payload` (1.0: at the constructor of the first body section).
+        message_format: the 1.0 transfer's message-format; 0 otherwise.
+        durable, priority, ttl_ms, expires_ms: facts; absent priority is `NO_PRIORITY`, absent ttl
+            `NO_TTL`, and a message that never expires has `expires_ms` `NEVER` (gateway clock, ms).
+        arrived_ms: gateway clock at arrival.
+        exchange, routing_key: the node it was published to here, always set ("" is the default
+            exchange, whose key is a queue name).
+        delivery_count: failed deliveries before it came here.
+        flags: `Flag` bits.
+        publisher: number of the connection it came by; 0 after a restart.
+        id_digest, body_digest: xxh3-64 of the application's message-id (0 if none) and of the body.
+        reader: looks inside; set by the face, and again by recovery.
+    """
+
+    id: int
+    encoding: int
+    payload: bytes
+    body_at: int
+    message_format: int
+    durable: bool
+    priority: int
+    ttl_ms: int
+    expires_ms: int
+    arrived_ms: int
+    exchange: str
+    routing_key: str
+    delivery_count: int
+    flags: int
+    publisher: int
+    id_digest: int
+    body_digest: int
+    reader: MessageReader | None
+
+    def __init__(
+        self,
+        id: int,
+        encoding: int,
+        payload: bytes,
+        body_at: int,
+        message_format: int,
+        durable: bool,
+        priority: int,
+        ttl_ms: int,
+        expires_ms: int,
+        arrived_ms: int,
+        exchange: str,
+        routing_key: str,
+        delivery_count: int,
+        flags: int,
+        publisher: int,
+        id_digest: int,
+        body_digest: int,
+        reader: MessageReader | None,
+    ) -> None:
+        self.id = id
+        self.encoding = encoding
+        self.payload = payload
+        self.body_at = body_at
+        self.message_format = message_format
+        self.durable = durable
+        self.priority = priority
+        self.ttl_ms = ttl_ms
+        self.expires_ms = expires_ms
+        self.arrived_ms = arrived_ms
+        self.exchange = exchange
+        self.routing_key = routing_key
+        self.delivery_count = delivery_count
+        self.flags = flags
+        self.publisher = publisher
+        self.id_digest = id_digest
+        self.body_digest = body_digest
+        self.reader = reader
+
+    def header(self, name: str) -> Tagged | None:
+        """The application header `name` in the translated view, its code a `Kind`; `None` if absent."""
+        return None if self.reader is None else self.reader.header(self, name)
+
+    def body(self) -> bytes:
+        """The octets from `body_at` on."""
+        return self.payload[self.body_at :]
+
+    def size(self) -> int:
+        """Octets of the payload: what byte credit, queue limits and the audit log count."""
+        return len(self.payload)
+
+
+@final
+@mypyc_attr(acyclic=True)
+@dataclass(init=False, slots=True)
+class Delivery:
+    """One copy of a message on its way to one subscriber.
+
+    Attributes:
+        message: shared with the other copies.
+        queue: number of the queue that it comes from.
+        position: its place in that queue, ascending, never reused.
+        subscription: number of the subscription that it was given to.
+        delivery_count: failed deliveries so far, those before arrival included: > 0 is "redelivered".
+        acquired: whether the subscriber holds it (move) or only sees it (copy).
+        settled: set by the bridge when the delivery has ended, whoever ended it.
+    """
+
+    message: Message
+    queue: int
+    position: int
+    subscription: int
+    delivery_count: int
+    acquired: bool
+    settled: bool
+
+    def __init__(
+        self,
+        message: Message,
+        queue: int,
+        position: int,
+        subscription: int,
+        delivery_count: int,
+        acquired: bool,
+    ) -> None:
+        self.message = message
+        self.queue = queue
+        self.position = position
+        self.subscription = subscription
+        self.delivery_count = delivery_count
+        self.acquired = acquired
+        self.settled = False
