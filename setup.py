@@ -1,0 +1,81 @@
+"""The extensions: the hot packages compiled by mypyc, or none at all. Metadata is in pyproject.toml.
+
+Without a C compiler, or when anything in the build fails, the same source is installed as it is.
+`GATEWAY_PURE=1` builds no extension; `GATEWAY_PURE=0` fails when they cannot be built.
+"""
+
+import os
+import pathlib
+import sys
+
+from setuptools import setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = pathlib.Path(__file__).parent
+PURE = os.environ.get("GATEWAY_PURE", "")
+
+HOT_PACKAGES = ["wire", "amqp_0_10", "amqp_1_0", "translate", "bridge", "faces"]
+HOT_MODULES = ["errors", "message", "audit/records", "store/writes"]
+# Loaded once at start from YAML: nothing to gain, and a third-party parser to import.
+PURE_MODULES = {"gateway/translate/rows.py"}
+
+
+def hot_sources() -> list[str]:
+    """Paths of the modules to compile, from the project's root, in a stable order."""
+    found = [f"gateway/{name}.py" for name in HOT_MODULES]
+    for package in HOT_PACKAGES:
+        paths = sorted((ROOT / "gateway" / package).glob("*.py"))
+        found += [path.relative_to(ROOT).as_posix() for path in paths]
+    return [path for path in found if path not in PURE_MODULES]
+
+
+class BuildOrStayPure(build_ext):
+    """Compile everything or nothing: mypyc's extensions need one another, so a part is no use."""
+
+    def initialize_options(self) -> None:
+        super().initialize_options()
+        self.parallel = os.cpu_count() or 1
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except BaseException as error:
+            if PURE == "0":
+                raise
+            self.discard()
+            print(f"gateway: not compiled ({type(error).__name__}: {error}); installing pure Python")
+
+    def discard(self) -> None:
+        """Delete whatever was built, and forget the extensions."""
+        for extension in self.extensions:
+            for base in (self.build_lib, str(ROOT)):
+                built = pathlib.Path(base, self.get_ext_filename(extension.name))
+                built.unlink(missing_ok=True)
+        self.extensions = []
+        self.distribution.ext_modules = []
+
+    def copy_extensions_to_source(self) -> None:
+        if self.extensions:
+            super().copy_extensions_to_source()
+
+
+def extensions() -> list[object]:
+    if PURE == "1":
+        return []
+    try:
+        from mypyc.build import mypycify
+
+        return mypycify(
+            # The empty config file keeps pyproject's mypy plugin out of the isolated build.
+            ["--config-file=", "--strict", *hot_sources()],
+            opt_level="3",
+            separate=True,
+        )
+    except (Exception, SystemExit) as error:
+        if PURE == "0":
+            raise
+        print(f"gateway: mypyc refused ({error}); installing pure Python", file=sys.stderr)
+        return []
+
+
+setup(ext_modules=extensions(), cmdclass={"build_ext": BuildOrStayPure})
