@@ -1,0 +1,27 @@
+# docker build --target gateway -t amqp-gateway .
+# docker build --target accounting -t amqp-gateway-accounting .     (adds Spark and Java, for the reconciliation)
+#
+# All steps are in image/build, which `.ci/run image` runs in a minimal Debian without a container engine.
+FROM debian:bookworm-slim AS base
+COPY . /src
+
+FROM base AS accounting-build
+RUN /src/image/build /src accounting && rm -rf /src
+
+FROM accounting-build AS accounting
+USER 10010:10010
+WORKDIR /var/lib/amqp-gateway
+ENTRYPOINT ["amqp-gateway"]
+CMD ["reconcile", "--help"]
+
+FROM base AS gateway-build
+RUN /src/image/build /src gateway && rm -rf /src
+
+FROM gateway-build AS gateway
+USER 10010:10010
+WORKDIR /var/lib/amqp-gateway
+EXPOSE 5672 5671 9672
+# SIGTERM drains: give it more than `drain_timeout` and the 2 s that peers have to answer a close.
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["amqp-gateway"]
+CMD ["serve", "--config", "/etc/amqp-gateway/gateway.yaml"]

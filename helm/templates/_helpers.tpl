@@ -1,0 +1,55 @@
+{{- define "amqp-gateway.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "amqp-gateway.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" }}
+{{- else if contains (include "amqp-gateway.name" .) .Release.Name }}
+{{- .Release.Name | trunc 52 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "amqp-gateway.name" .) | trunc 52 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "amqp-gateway.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "amqp-gateway.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "amqp-gateway.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{ include "amqp-gateway.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "amqp-gateway.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "amqp-gateway.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* The configuration file: what the chart mounts decides, over what the values say. */}}
+{{- define "amqp-gateway.config" -}}
+{{- $config := deepCopy .Values.config }}
+{{- $fixed := dict
+  "listen" (dict "amqp" "0.0.0.0:5672")
+  "admin" "0.0.0.0:9672"
+  "data_directory" "/var/lib/amqp-gateway"
+  "anonymous" .Values.anonymous }}
+{{- if .Values.users.existingSecret }}
+{{- $_ := set $fixed "users_file" (printf "/etc/amqp-gateway/users/%s" .Values.users.key) }}
+{{- end }}
+{{- if .Values.tls.existingSecret }}
+{{- $_ := set $fixed.listen "amqps" "0.0.0.0:5671" }}
+{{- $tls := dict "certificate" "/etc/amqp-gateway/tls/tls.crt" "key" "/etc/amqp-gateway/tls/tls.key" }}
+{{- if .Values.tls.verifyClients }}
+{{- $_ := set $tls "client_ca" "/etc/amqp-gateway/tls/ca.crt" }}
+{{- end }}
+{{- $_ := set $fixed "tls" $tls }}
+{{- end }}
+{{- mustMergeOverwrite $config $fixed | toYaml }}
+{{- end }}
