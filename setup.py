@@ -43,7 +43,9 @@ class BuildOrStayPure(build_ext):
             if PURE == "0":
                 raise
             self.discard()
-            print(f"gateway: not compiled ({type(error).__name__}: {error}); installing pure Python")
+            print(
+                f"gateway: not compiled ({type(error).__name__}: {error}); installing pure Python"
+            )
 
     def discard(self) -> None:
         """Delete whatever was built, and forget the extensions."""

@@ -1,0 +1,56 @@
+"""The real helm binary and the Kubernetes schemas, as fixtures; tests/helm/install brings both."""
+
+import os
+import pathlib
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+
+CHART = pathlib.Path(__file__).parents[2] / "helm"
+CACHE = pathlib.Path(
+    os.environ.get("GATEWAY_INTEROP_CACHE")
+    or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    / "amqp-gateway-interop"
+)
+
+Render = Callable[..., dict[tuple[str, str], dict[str, Any]]]
+
+
+def missing(component: str) -> None:
+    """Skip, saying what to install; where nothing may be missing, fail."""
+    message = f"{component} is missing: run tests/helm/install"
+    if os.environ.get("CI_INTEROP"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def helm() -> Callable[..., subprocess.CompletedProcess[str]]:
+    binary = CACHE / "helm" / "helm"
+    if not binary.exists():
+        missing("helm")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(binary), *arguments], capture_output=True, text=True, check=False, timeout=60
+        )
+
+    return run
+
+
+@pytest.fixture
+def render(helm: Callable[..., subprocess.CompletedProcess[str]], tmp_path: pathlib.Path) -> Render:
+    """Renders the chart with the given values; answers the objects by kind and name."""
+
+    def template(**values: object) -> dict[tuple[str, str], dict[str, Any]]:
+        chosen = tmp_path / "values.yaml"
+        chosen.write_text(yaml.safe_dump(values))
+        done = helm("template", "rel", str(CHART), "--namespace", "ns", "--values", str(chosen))
+        assert done.returncode == 0, done.stderr
+        objects = [each for each in yaml.safe_load_all(done.stdout) if each]
+        return {(each["kind"], each["metadata"]["name"]): each for each in objects}
+
+    return template

@@ -1,0 +1,166 @@
+"""The chart as the real helm binary renders it: one scenario an option, whole objects compared."""
+
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import yaml
+
+from .conftest import CHART, Render, missing
+
+NAME = "rel-amqp-gateway"
+EVERYTHING = {
+    "tls": {"existingSecret": "my-tls", "verifyClients": True},
+    "serviceMonitor": {"enabled": True},
+    "reconcile": {"enabled": True},
+    "config": {"drain_timeout": "20s"},
+    "podLabels": {"team": "payments"},
+    "extraEnv": [{"name": "TZ", "value": "UTC"}],
+    "imagePullSecrets": [{"name": "pull"}],
+    "persistence": {"storageClass": "fast"},
+    "nodeSelector": {"disk": "ssd"},
+}
+
+
+def configuration(objects: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load(objects["ConfigMap", NAME]["data"]["gateway.yaml"])
+    return loaded
+
+
+def container(objects: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["containers"][
+        0
+    ]
+    return found
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["default", "everything"])
+def test_the_linter_has_nothing_to_say(
+    helm: Any, tmp_path: pathlib.Path, values: dict[str, Any]
+) -> None:
+    chosen = tmp_path / "values.yaml"
+    chosen.write_text(yaml.safe_dump(values))
+    done = helm("lint", "--strict", str(CHART), "--values", str(chosen))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["default", "everything"])
+@pytest.mark.parametrize("kubernetes", ["1.25", "1.37"])
+def test_every_object_is_valid_for_the_oldest_and_the_newest_kubernetes(
+    render: Render, tmp_path: pathlib.Path, values: dict[str, Any], kubernetes: str
+) -> None:
+    try:
+        import kubernetes_validate  # noqa: F401
+    except ImportError:
+        missing("kubernetes-validate")
+    rendered = tmp_path / "rendered.yaml"
+    rendered.write_text(yaml.safe_dump_all(render(**values).values()))
+    done = subprocess.run(
+        [
+            str(pathlib.Path(sys.executable).parent / "kubernetes-validate"),
+            *("-k", kubernetes, "--strict", str(rendered)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    unknown = [line for line in said.splitlines() if "Couldn't find schema" in line]
+    assert all("ServiceMonitor" in line for line in unknown), unknown
+
+
+def test_the_default_is_one_stateful_pod_with_two_services(render: Render) -> None:
+    assert sorted(render()) == [
+        ("ConfigMap", NAME),
+        ("Service", NAME),
+        ("Service", NAME + "-headless"),
+        ("ServiceAccount", NAME),
+        ("StatefulSet", NAME),
+    ]
+
+
+def test_the_default_lets_nobody_in_without_a_name(render: Render) -> None:
+    assert configuration(render()) == {
+        "listen": {"amqp": "0.0.0.0:5672"},
+        "admin": "0.0.0.0:9672",
+        "data_directory": "/var/lib/amqp-gateway",
+        "anonymous": False,
+        "users_file": "/etc/amqp-gateway/users/users.yaml",
+    }
+
+
+def test_without_a_users_secret_and_with_anonymous_everybody_comes_in(render: Render) -> None:
+    configured = configuration(render(users={"existingSecret": ""}, anonymous=True))
+    assert configured["anonymous"] is True
+    assert "users_file" not in configured
+
+
+def test_the_chart_decides_over_the_values_where_it_mounts(render: Render) -> None:
+    configured = configuration(render(config={"data_directory": "/elsewhere", "strict": True}))
+    assert configured["data_directory"] == "/var/lib/amqp-gateway"
+    assert configured["strict"] is True
+
+
+def test_a_tls_secret_opens_the_second_port_everywhere(render: Render) -> None:
+    objects = render(tls={"existingSecret": "my-tls", "verifyClients": True})
+    assert configuration(objects)["listen"]["amqps"] == "0.0.0.0:5671"
+    assert configuration(objects)["tls"] == {
+        "certificate": "/etc/amqp-gateway/tls/tls.crt",
+        "key": "/etc/amqp-gateway/tls/tls.key",
+        "client_ca": "/etc/amqp-gateway/tls/ca.crt",
+    }
+    assert {"name": "amqps", "containerPort": 5671, "protocol": "TCP"} in container(objects)[
+        "ports"
+    ]
+    for service in (NAME, NAME + "-headless"):
+        ports = {port["name"] for port in objects["Service", service]["spec"]["ports"]}
+        assert ports == {"amqp", "amqps", "admin"}
+
+
+def test_the_pod_is_given_longer_to_stop_than_the_drain_takes(render: Render) -> None:
+    pod = render()["StatefulSet", NAME]["spec"]["template"]["spec"]
+    drain_timeout_s, close_timeout_s = 25, 2
+    assert pod["terminationGracePeriodSeconds"] > drain_timeout_s + close_timeout_s
+
+
+def test_a_changed_configuration_restarts_the_pod(render: Render) -> None:
+    def stamp(**values: object) -> str:
+        template = render(**values)["StatefulSet", NAME]["spec"]["template"]
+        found: str = template["metadata"]["annotations"]["checksum/config"]
+        return found
+
+    assert stamp() != stamp(config={"strict": True})
+    assert stamp() == stamp(podLabels={"team": "payments"})
+
+
+def test_the_reconciliation_runs_where_the_volume_is(render: Render) -> None:
+    job = render(reconcile={"enabled": True})["CronJob", NAME + "-reconcile"]["spec"]
+    pod = job["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["volumes"] == [
+        {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{NAME}-0"}}
+    ]
+    (near,) = pod["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    stateful = render()["StatefulSet", NAME]["spec"]["selector"]["matchLabels"]
+    assert near["labelSelector"]["matchLabels"] == stateful
+    assert pod["containers"][0]["args"][:2] == ["reconcile", "/var/lib/amqp-gateway/audit"]
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"config": {"no_such_key": 1}}, "no_such_key"),
+        ({"service": {"amqpPort": "many"}}, "amqpPort"),
+        ({"nonsense": True}, "nonsense"),
+    ],
+)
+def test_values_that_the_schema_does_not_know_are_refused_by_name(
+    helm: Any, tmp_path: pathlib.Path, values: dict[str, Any], named: str
+) -> None:
+    chosen = tmp_path / "values.yaml"
+    chosen.write_text(yaml.safe_dump(values))
+    done = helm("template", "rel", str(CHART), "--values", str(chosen))
+    assert done.returncode != 0
+    assert named in done.stderr
