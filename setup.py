@@ -1,4 +1,4 @@
-"""The extensions: the hot packages compiled by mypyc, or none at all. Metadata is in pyproject.toml.
+"""The extensions: the hot packages compiled by mypyc, or none. Metadata is in pyproject.toml.
 
 Without a C compiler, or when anything in the build fails, the same source is installed as it is.
 `GATEWAY_PURE=1` builds no extension; `GATEWAY_PURE=0` fails when they cannot be built.

@@ -1,4 +1,4 @@
-"""Settings that every test shares: the hypothesis profile, and which form of the code is under test."""
+"""What every test shares: the hypothesis profile, and the form of the code under test."""
 
 import os
 
