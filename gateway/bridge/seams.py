@@ -84,7 +84,7 @@ class Outlet(Protocol):
 
 
 class Owner(Protocol):
-    """A session or connection that exclusive queues, auto-delete and unsettled deliveries hang on."""
+    """A session or connection that exclusive queues and unsettled deliveries hang on."""
 
     def owner_id(self) -> int:
         """A number that is unique among the living owners."""

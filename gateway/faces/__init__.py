@@ -1,1 +1,1 @@
-"""Faces: what a protocol's commands mean in the bridge's four verbs, one face per protocol and role."""
+"""Faces: what a protocol's commands mean in the bridge's four verbs; one per protocol and role."""

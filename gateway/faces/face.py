@@ -113,6 +113,37 @@ class Peer:
 
 
 @final
+class FaceCounts:
+    """What all faces of the process count, as plain ints that `metrics` reads at scrape.
+
+    A list has one place for each `Encoding`: its protocol's number. Counts only go up.
+    """
+
+    __slots__ = (
+        "arguments_ignored",
+        "authentication_failures",
+        "connections_closed",
+        "connections_opened",
+        "links_closed",
+        "links_opened",
+        "protocol_errors",
+        "sessions_closed",
+        "sessions_opened",
+    )
+
+    def __init__(self) -> None:
+        self.connections_opened = [0, 0]
+        self.connections_closed = [0, 0]
+        self.sessions_opened = [0, 0]
+        self.sessions_closed = [0, 0]
+        self.links_opened = [0, 0]  # 0-10: subscriptions
+        self.links_closed = [0, 0]
+        self.protocol_errors = [0, 0]
+        self.authentication_failures = [0, 0]
+        self.arguments_ignored = 0  # of declare, bind and subscribe: kept, but without effect here
+
+
+@final
 @dataclass(init=False, slots=True)
 class FaceSettings:
     """What the configuration says to every server face, as plain values.
@@ -126,6 +157,7 @@ class FaceSettings:
         anonymous_name: the identity of connections without authentication.
         anonymous_allowed: whether a 1.0 connection may come without SASL.
         strict: follow the 0-10 XML where deployed clients differ from it.
+        counts: shared by all faces.
     """
 
     limits: Limits
@@ -136,6 +168,7 @@ class FaceSettings:
     anonymous_name: str
     anonymous_allowed: bool
     strict: bool
+    counts: FaceCounts
 
     def __init__(
         self,
@@ -148,6 +181,7 @@ class FaceSettings:
         anonymous_name: str = "anonymous",
         anonymous_allowed: bool = True,
         strict: bool = False,
+        counts: FaceCounts | None = None,
     ) -> None:
         self.limits = limits
         self.container_id = container_id
@@ -157,3 +191,4 @@ class FaceSettings:
         self.anonymous_name = anonymous_name
         self.anonymous_allowed = anonymous_allowed
         self.strict = strict
+        self.counts = counts or FaceCounts()
