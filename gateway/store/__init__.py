@@ -1,0 +1,1 @@
+"""The embedded durable store: turns packed into octets, committed in groups, recovered."""

@@ -1,0 +1,167 @@
+"""What the bridge and the service know of a store: its protocol, and what it hands over at start.
+
+A store keeps messages in queues, and the topology that they live in, across any crash. It works in
+turns: `submit` takes what one turn made durable (packed by `writes.TurnWriter`) together with the
+turn's audit block, and the answer, some time later on the reactor's thread, is `committed(turn)`:
+everything up to that turn is on disk. The answer is never given early; while the disk refuses, it
+is withheld and `failed` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from gateway.errors import StoreError
+from gateway.message import Message
+
+CallInReactor = Callable[[Callable[[], None]], None]
+Committed = Callable[[int], None]
+Failed = Callable[[StoreError], None]
+
+
+@final
+@dataclass(init=False, slots=True)
+class Entry:
+    """One message in one queue, as recovered.
+
+    Attributes:
+        queue_id, position: as they were given to `TurnWriter.enqueue`.
+        delivery_count: the last `TurnWriter.redelivered`, else the message's own.
+        message: shared by all entries of that message; its `publisher` is 0, its `reader` `None`.
+    """
+
+    queue_id: int
+    position: int
+    delivery_count: int
+    message: Message
+
+    def __init__(self, queue_id: int, position: int, delivery_count: int, message: Message) -> None:
+        self.queue_id = queue_id
+        self.position = position
+        self.delivery_count = delivery_count
+        self.message = message
+
+
+@final
+@dataclass(init=False, slots=True)
+class TopologyRow:
+    """One durable exchange, queue, binding ...: the bridge knows what its parts mean."""
+
+    kind: int
+    key: str
+    value: bytes
+
+    def __init__(self, kind: int, key: str, value: bytes) -> None:
+        self.kind = kind
+        self.key = key
+        self.value = value
+
+
+@final
+@dataclass(init=False, slots=True)
+class Recovered:
+    """What a store held when it was opened.
+
+    Attributes:
+        topology: ordered by kind, then key.
+        entries: ordered by queue, then position; exactly the entries that were confirmed and not
+            dequeued.
+        highest_message_id: no message of this data directory has a greater id, neither a stored one
+            nor one that was only ever in memory.
+        incarnation: how often this data directory was opened, this time included.
+        clean: it was closed in order. If not, any entry may have been seen by a consumer before.
+        damage: one line for each part that could not be read and was left out.
+    """
+
+    topology: list[TopologyRow]
+    entries: list[Entry]
+    highest_message_id: int
+    incarnation: int
+    clean: bool
+    damage: list[str]
+
+    def __init__(
+        self,
+        *,
+        topology: list[TopologyRow],
+        entries: list[Entry],
+        highest_message_id: int,
+        incarnation: int,
+        clean: bool,
+        damage: list[str],
+    ) -> None:
+        self.topology = topology
+        self.entries = entries
+        self.highest_message_id = highest_message_id
+        self.incarnation = incarnation
+        self.clean = clean
+        self.damage = damage
+
+
+@final
+class StoreCounts:
+    """What a store counts; read by the metrics at scrape, never reset.
+
+    Attributes:
+        commits: transactions of durable turns.
+        turns: turns reported as committed.
+        turns_waiting, octets_waiting: submitted and not reported yet.
+        octets: durable octets written, rewritten ones included.
+        octets_rewritten: octets of long-lived entries written again to free the rows they were in.
+        commit_us: microseconds spent in commits.
+        failures: attempts to commit that the disk refused.
+        rows, row_octets: in the log now.
+        rows_damaged: found unreadable at open.
+    """
+
+    __slots__ = (
+        "commit_us",
+        "commits",
+        "failures",
+        "octets",
+        "octets_rewritten",
+        "octets_waiting",
+        "row_octets",
+        "rows",
+        "rows_damaged",
+        "turns",
+        "turns_waiting",
+    )
+
+    def __init__(self) -> None:
+        self.commits = 0
+        self.turns = 0
+        self.turns_waiting = 0
+        self.octets_waiting = 0
+        self.octets = 0
+        self.octets_rewritten = 0
+        self.commit_us = 0
+        self.failures = 0
+        self.rows = 0
+        self.row_octets = 0
+        self.rows_damaged = 0
+
+
+class Store(Protocol):
+    """Where turns are made durable; all calls come from the reactor's thread."""
+
+    @property
+    def counts(self) -> StoreCounts:
+        """Plain numbers for the metrics."""
+
+    def open(self) -> Recovered:
+        """Read everything; blocks.
+
+        `StartupError` if another process has the data directory, `StoreError` if it is unreadable.
+        """
+
+    def submit(self, turn: int, writes: bytes, audit_block: bytes) -> None:
+        """Take one turn, numbers ascending; never blocks. Nothing durable: `writes` is empty."""
+
+    def close(self, final_audit: bytes) -> None:
+        """Commit what waits, then `final_audit`, mark the store as closed in order; blocks.
+
+        `StoreError` if the disk still refuses; the store is then not marked, as after a crash.
+        """

@@ -1,0 +1,144 @@
+"""Packs what one turn makes durable into one run of octets, on the reactor's thread.
+
+Owns the format of the store's records; `rows` reads them back. All numbers are big-endian. A turn
+is a TURN record followed by the others, so turns can simply be put one after another.
+
+    record             first octet, then
+    TURN               version u8, contents u8 (bit 0: topology records are among them)
+    MESSAGE            length u32 of what follows; id i64, encoding u8, durable u8, priority i8,
+                       body_at i64, message_format u32, ttl_ms i64, expires_ms i64, arrived_ms i64,
+                       delivery_count u32, flags u32, id_digest u64, body_digest u64,
+                       exchange (length u32, UTF-8), routing_key (same), payload (rest)
+    ENQUEUE            queue_id i64, position i64, message_id i64
+    DEQUEUE            queue_id i64, position i64
+    REDELIVERED        queue_id i64, position i64, count u32
+    TOPOLOGY           length u32 of what follows; kind u32, key (length u32, UTF-8), value (rest)
+    TOPOLOGY_REMOVED   length u32 of what follows; kind u32, key (UTF-8, rest)
+
+The message of every ENQUEUE is in the same turn, also when it was stored in an earlier one (a move
+to another queue writes it again): so a row of the log can be read, and dropped, by itself. The
+payload is kept as it arrived; `publisher` and `reader` mean nothing after a restart: not kept.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, final
+
+from gateway.message import Message
+from gateway.wire.buffers import Writer
+
+VERSION: Final = 1
+HEADER_SIZE: Final = 3
+CONTENTS_AT: Final = 2
+HAS_TOPOLOGY: Final = 1
+
+
+class Record(IntEnum):
+    """The first octet of a record."""
+
+    TURN = 0
+    MESSAGE = 1
+    ENQUEUE = 2
+    DEQUEUE = 3
+    REDELIVERED = 4
+    TOPOLOGY = 5
+    TOPOLOGY_REMOVED = 6
+
+
+@final
+class TurnWriter:
+    """Collects the durable effects of the turn under way; `take` hands them over."""
+
+    __slots__ = ("_out",)
+
+    def __init__(self) -> None:
+        self._out = Writer()
+        self._begin()
+
+    def message(self, message: Message) -> None:
+        """The message itself: once in each turn that enqueues it, before its first `enqueue`."""
+        out = self._out
+        exchange = message.exchange.encode()
+        routing_key = message.routing_key.encode()
+        out.u8(Record.MESSAGE)
+        length_at = out.size()
+        out.u32(0)
+        out.i64(message.id)
+        out.u8(message.encoding)
+        out.u8(1 if message.durable else 0)
+        out.i8(message.priority)
+        out.i64(message.body_at)
+        out.u32(message.message_format)
+        out.i64(message.ttl_ms)
+        out.i64(message.expires_ms)
+        out.i64(message.arrived_ms)
+        out.u32(message.delivery_count)
+        out.u32(message.flags)
+        out.u64(message.id_digest)
+        out.u64(message.body_digest)
+        out.u32(len(exchange))
+        out.raw(exchange)
+        out.u32(len(routing_key))
+        out.raw(routing_key)
+        out.raw(message.payload)
+        out.patch_u32(length_at, out.size() - length_at - 4)
+
+    def enqueue(self, queue_id: int, position: int, message_id: int) -> None:
+        """The message is in the queue; positions of a queue ascend and are never used again."""
+        out = self._out
+        out.u8(Record.ENQUEUE)
+        out.i64(queue_id)
+        out.i64(position)
+        out.i64(message_id)
+
+    def dequeue(self, queue_id: int, position: int) -> None:
+        """The entry has left its queue: settled, expired, purged, moved."""
+        out = self._out
+        out.u8(Record.DEQUEUE)
+        out.i64(queue_id)
+        out.i64(position)
+
+    def redelivered(self, queue_id: int, position: int, count: int) -> None:
+        """The entry's delivery count is `count` from now on."""
+        out = self._out
+        out.u8(Record.REDELIVERED)
+        out.i64(queue_id)
+        out.i64(position)
+        out.u32(count)
+
+    def topology(self, kind: int, key: str, value: bytes) -> None:
+        """The topology row `kind`, `key` has this value; it replaces an earlier one."""
+        out = self._out
+        octets = key.encode()
+        out.patch_u8(CONTENTS_AT, HAS_TOPOLOGY)
+        out.u8(Record.TOPOLOGY)
+        out.u32(8 + len(octets) + len(value))
+        out.u32(kind)
+        out.u32(len(octets))
+        out.raw(octets)
+        out.raw(value)
+
+    def topology_removed(self, kind: int, key: str) -> None:
+        """The topology row `kind`, `key` is gone; it need not have been there."""
+        out = self._out
+        octets = key.encode()
+        out.patch_u8(CONTENTS_AT, HAS_TOPOLOGY)
+        out.u8(Record.TOPOLOGY_REMOVED)
+        out.u32(4 + len(octets))
+        out.u32(kind)
+        out.raw(octets)
+
+    def take(self) -> bytes:
+        """Everything since the last `take`; empty when there was nothing."""
+        if self._out.size() == HEADER_SIZE:
+            return b""
+        taken = self._out.getvalue()
+        self._out = Writer()
+        self._begin()
+        return taken
+
+    def _begin(self) -> None:
+        self._out.u8(Record.TURN)
+        self._out.u8(VERSION)
+        self._out.u8(0)
