@@ -1,0 +1,269 @@
+"""The `exchange` and `queue` classes of a 0-10 session, in the bridge's topology verbs.
+
+Owns what their fields mean (0-10 XML, classes exchange and queue); knows nothing of sessions: it
+answers a command with a result struct, a refusal, or nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.amqp_0_10._spec import (
+    ExchangeBind,
+    ExchangeBound,
+    ExchangeBoundResult,
+    ExchangeDeclare,
+    ExchangeDelete,
+    ExchangeQuery,
+    ExchangeQueryResult,
+    ExchangeUnbind,
+    QueueDeclare,
+    QueueDelete,
+    QueuePurge,
+    QueueQuery,
+    QueueQueryResult,
+)
+from gateway.amqp_0_10.decoding import read_map
+from gateway.amqp_0_10.encoding import write_map
+from gateway.amqp_0_10.types import Command, FieldTable, Struct
+from gateway.bridge.host import VirtualHost
+from gateway.bridge.seams import Owner, QueueSettings
+from gateway.faces.face import FaceCounts
+from gateway.message import Condition, Refusal
+from gateway.translate.view import neutral_0_10
+from gateway.wire.buffers import Reader, Writer
+from gateway.wire.tagged import Tagged
+
+Answer = Struct | Refusal | None
+
+# A queue declared with these behaves so; others are kept, answered to queries, and counted.
+MAX_COUNT: Final = "qpid.max_count"
+MAX_SIZE: Final = "qpid.max_size"
+POLICY_TYPE: Final = "qpid.policy_type"
+QUEUE_ARGUMENTS: Final = frozenset((MAX_COUNT, MAX_SIZE, POLICY_TYPE))
+
+RESERVED_PREFIX: Final = "amq."
+NAME_REQUIRED: Final = "a name is required"
+
+
+@final
+class Declarations:
+    """Answers the exchange and queue commands of one session, its owner."""
+
+    def __init__(
+        self, host: VirtualHost, owner: Owner, counts: FaceCounts, *, strict: bool
+    ) -> None:
+        self.host = host
+        self.owner = owner
+        self.counts = counts
+        self.strict = strict
+
+    def answer(self, command: Command) -> Answer:
+        """Carry out one command of class exchange or queue; the result is for execution.result."""
+        if isinstance(command, (ExchangeDeclare, ExchangeDelete, ExchangeQuery)):
+            return self._exchange(command)
+        if isinstance(command, (ExchangeBind, ExchangeUnbind, ExchangeBound)):
+            return self._binding(command)
+        if isinstance(command, QueueDeclare):
+            return self.on_queue_declare(command)
+        if isinstance(command, QueueDelete):
+            return self.on_queue_delete(command)
+        if isinstance(command, QueuePurge):
+            return self.on_queue_purge(command)
+        if isinstance(command, QueueQuery):
+            return self.on_queue_query(command)
+        return Refusal(Condition.NOT_IMPLEMENTED, f"command {command.CODE:#06x}")
+
+    def _exchange(self, command: Command) -> Answer:
+        if isinstance(command, ExchangeDeclare):
+            return self.on_exchange_declare(command)
+        if isinstance(command, ExchangeDelete):
+            return self.on_exchange_delete(command)
+        assert isinstance(command, ExchangeQuery)
+        return self.on_exchange_query(command)
+
+    def _binding(self, command: Command) -> Answer:
+        if isinstance(command, ExchangeBind):
+            return self.on_exchange_bind(command)
+        if isinstance(command, ExchangeUnbind):
+            return self.on_exchange_unbind(command)
+        assert isinstance(command, ExchangeBound)
+        return self.on_exchange_bound(command)
+
+    def on_exchange_declare(self, command: ExchangeDeclare) -> Refusal | None:
+        """exchange.declare: reserved names and types are the bridge's to judge."""
+        name = command.exchange or ""
+        if not name:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        arguments = command.arguments or []
+        if not command.passive and arguments:
+            if self.strict:
+                return unknown_argument(arguments[0][0])
+            self.counts.arguments_ignored += len(arguments)
+        answer = self.host.declare_exchange(
+            name,
+            command.type or "",
+            durable=command.durable,
+            auto_delete=command.auto_delete,
+            alternate_exchange=command.alternate_exchange or "",
+            arguments=encoded(arguments),
+            passive=command.passive,
+        )
+        return answer if isinstance(answer, Refusal) else None
+
+    def on_exchange_delete(self, command: ExchangeDelete) -> Refusal | None:
+        """exchange.delete."""
+        if not command.exchange:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        return self.host.delete_exchange(command.exchange, if_unused=command.if_unused)
+
+    def on_exchange_query(self, command: ExchangeQuery) -> ExchangeQueryResult:
+        """exchange.query: a name that is not there is an answer, not an exception."""
+        found = self.host.exchange(command.name or "")
+        if found is None:
+            return ExchangeQueryResult(type="", not_found=True, arguments=[])
+        return ExchangeQueryResult(
+            type=found.type, durable=found.durable, arguments=decoded(found.arguments)
+        )
+
+    def on_exchange_bind(self, command: ExchangeBind) -> Refusal | None:
+        """exchange.bind: what a binding's arguments mean is the exchange type's to know."""
+        if not command.queue or not command.exchange:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        arguments = command.arguments or []
+        return self.host.bind(
+            command.queue,
+            command.exchange,
+            command.binding_key or "",
+            neutral(arguments),
+            encoded(arguments),
+        )
+
+    def on_exchange_unbind(self, command: ExchangeUnbind) -> Refusal | None:
+        """exchange.unbind."""
+        if not command.queue or not command.exchange:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        return self.host.unbind(command.queue, command.exchange, command.binding_key or "")
+
+    def on_exchange_bound(self, command: ExchangeBound) -> ExchangeBoundResult:
+        """exchange.bound: answers for names that do not exist (C++ clients resolve names so)."""
+        arguments = None if command.arguments is None else neutral(command.arguments)
+        bound = self.host.bound(
+            command.exchange or "", command.queue, command.binding_key, arguments
+        )
+        return ExchangeBoundResult(
+            exchange_not_found=bound.exchange_not_found,
+            queue_not_found=bound.queue_not_found,
+            queue_not_matched=bound.queue_not_matched,
+            key_not_matched=bound.key_not_matched,
+            args_not_matched=bound.args_not_matched,
+        )
+
+    def on_queue_declare(self, command: QueueDeclare) -> Refusal | None:
+        """queue.declare: limits are read from the arguments, which are all kept."""
+        name = command.queue or ""
+        if not name:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        if self.strict and not command.passive and name.startswith(RESERVED_PREFIX):
+            return Refusal(Condition.NOT_ALLOWED, f"queue name {name} is reserved")
+        arguments = command.arguments or []
+        settings = QueueSettings(
+            durable=command.durable,
+            exclusive=command.exclusive,
+            auto_delete=command.auto_delete,
+            alternate_exchange=command.alternate_exchange or "",
+            arguments=encoded(arguments),
+        )
+        if not command.passive:
+            refusal = self._apply(arguments, settings)
+            if refusal is not None:
+                return refusal
+        answer = self.host.declare_queue(name, settings, self.owner, passive=command.passive)
+        return answer if isinstance(answer, Refusal) else None
+
+    def _apply(self, arguments: FieldTable, settings: QueueSettings) -> Refusal | None:
+        for key, tagged in arguments:
+            if key not in QUEUE_ARGUMENTS:
+                if self.strict:
+                    return unknown_argument(key)
+                self.counts.arguments_ignored += 1
+            elif key == POLICY_TYPE:
+                if tagged.value != "reject":
+                    self.counts.arguments_ignored += 1
+            else:
+                limit = number(tagged)
+                if limit < 0:
+                    return Refusal(Condition.INVALID_ARGUMENT, f"{key} is no number of 0 or more")
+                if key == MAX_COUNT:
+                    settings.max_count = limit
+                else:
+                    settings.max_size = limit
+        return None
+
+    def on_queue_delete(self, command: QueueDelete) -> Refusal | None:
+        """queue.delete."""
+        if not command.queue:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        return self.host.delete_queue(
+            command.queue, self.owner, if_unused=command.if_unused, if_empty=command.if_empty
+        )
+
+    def on_queue_purge(self, command: QueuePurge) -> Refusal | None:
+        """queue.purge: what has been sent and is not settled yet stays."""
+        if not command.queue:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        answer = self.host.purge_queue(command.queue)
+        return answer if isinstance(answer, Refusal) else None
+
+    def on_queue_query(self, command: QueueQuery) -> QueueQueryResult:
+        """queue.query: a queue that is not there is a result without fields, not an exception."""
+        found = self.host.queue(command.queue or "")
+        if found is None:
+            return QueueQueryResult()
+        settings = found.settings
+        return QueueQueryResult(
+            queue=found.name,
+            alternate_exchange=settings.alternate_exchange or None,
+            durable=settings.durable,
+            exclusive=settings.exclusive,
+            auto_delete=settings.auto_delete,
+            arguments=decoded(settings.arguments),
+            message_count=found.depth,
+            subscriber_count=len(found.subscriptions),
+        )
+
+
+def unknown_argument(key: str) -> Refusal:
+    """What the 0-10 XML wants for an argument that the server does not understand."""
+    return Refusal(Condition.NOT_IMPLEMENTED, f"argument {key} is not understood")
+
+
+def number(tagged: Tagged) -> int:
+    """A limit's value: an integer, or one written as text, as some clients do; else -1."""
+    value = tagged.value
+    if isinstance(value, bool):
+        return -1
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    return -1
+
+
+def neutral(arguments: FieldTable) -> dict[str, Tagged]:
+    """Arguments as the bridge compares them."""
+    return {key: neutral_0_10(tagged) for key, tagged in arguments}
+
+
+def encoded(arguments: FieldTable) -> bytes:
+    """Arguments as they are kept, for queries and over a restart; empty for none."""
+    if not arguments:
+        return b""
+    writer = Writer()
+    write_map(writer, arguments)
+    return writer.getvalue()
+
+
+def decoded(octets: bytes) -> FieldTable:
+    """What `encoded` made."""
+    return read_map(Reader(octets)) if octets else []
