@@ -1,7 +1,7 @@
 """The values that the middle speaks: messages, deliveries, outcomes, conditions and losses.
 
-They name no protocol. A `Message` keeps the octets it arrived with; what a face or the bridge needs of
-them often is read once, on arrival, into plain fields (its facts); anything else is asked of the
+They name no protocol. A `Message` keeps the octets it arrived with; what a face or the bridge needs
+of them often is read once, on arrival, into plain fields (its facts); anything else is asked of the
 message's `MessageReader`, which the face that received it put in.
 """
 
@@ -80,7 +80,8 @@ class Outcome:
         description: for `REJECTED`, the peer's text, for people.
         delivery_failed: for `MODIFIED`, the attempt counts as a failed delivery.
         undeliverable_here: for `MODIFIED`, not to be sent to this subscriber again.
-        annotations: for `MODIFIED`, message-annotations to merge: an encoded AMQP 1.0 map, or empty.
+        annotations: for `MODIFIED`, message-annotations to merge: an encoded AMQP 1.0 map, or
+            empty.
     """
 
     kind: OutcomeKind
@@ -146,7 +147,10 @@ class Loss:
 
 
 class MessageReader(Protocol):
-    """Looks inside the octets of one encoding, through the translated view (one view, whatever came)."""
+    """Looks inside the octets of one encoding, through the translated view.
+
+    One view, whatever encoding came.
+    """
 
     def header(self, message: Message, name: str) -> Tagged | None:
         """The application header or property `name`, its code a `Kind`; `None` when absent."""
@@ -168,6 +172,7 @@ class Flag(IntEnum):
     DISCARD_UNROUTABLE = 4
     IMMEDIATE = 8
     TRANSIENT_COPY = 16  # a durable message that only transient queues hold
+    TELL_UNROUTABLE = 32  # its publisher hears of no route: the exchange's alternate is not tried
 
 
 @final
@@ -181,7 +186,8 @@ class Message:
         encoding: which protocol `payload` is in.
         payload: the arrival octets. 0-10: the header segment's content, then the body segment's
             content. 1.0: all sections, as the transfers carried them.
-        body_at: where the body begins in `payload` (1.0: at the constructor of the first body section).
+        body_at: where the body begins in `payload` (1.0: at the constructor of the first body
+            section).
         message_format: the 1.0 transfer's message-format; 0 otherwise.
         durable, priority, ttl_ms, expires_ms: facts; absent priority is `NO_PRIORITY`, absent ttl
             `NO_TTL`, and a message that never expires has `expires_ms` `NEVER` (gateway clock, ms).
@@ -255,7 +261,7 @@ class Message:
         self.reader = reader
 
     def header(self, name: str) -> Tagged | None:
-        """The application header `name` in the translated view, its code a `Kind`; `None` if absent."""
+        """The application header `name` in the translated view, its code a `Kind`, or `None`."""
         return None if self.reader is None else self.reader.header(self, name)
 
     def body(self) -> bytes:
@@ -278,7 +284,8 @@ class Delivery:
         queue: number of the queue that it comes from.
         position: its place in that queue, ascending, never reused.
         subscription: number of the subscription that it was given to.
-        delivery_count: failed deliveries so far, those before arrival included: > 0 is "redelivered".
+        delivery_count: failed deliveries so far, those before arrival included: > 0 is
+            "redelivered".
         acquired: whether the subscriber holds it (move) or only sees it (copy).
         settled: set by the bridge when the delivery has ended, whoever ended it.
     """
