@@ -1,11 +1,13 @@
-"""Every generator that there is, and the text that all generated files begin with."""
+"""Every generator that there is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
 
-GENERATORS: Final[list[Callable[[], dict[str, str]]]] = []
+from gateway.codegen import amqp_0_10, amqp_1_0
+
+GENERATORS: Final[list[Callable[[], dict[str, str]]]] = [amqp_0_10.files, amqp_1_0.files]
 
 
 def generate() -> dict[str, str]:
