@@ -66,7 +66,8 @@ class Header:
         at = writer.size()
         writer.u8(0)
         self.encode_fields(writer)
-        writer.patch_u8(at, writer.size() - at - 1)
+        octets: int = writer.size() - at - 1
+        writer.patch_u8(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> Header:
@@ -252,7 +253,8 @@ class DeliveryProperties(Struct):
         writer.u32(0)
         writer.u16(0x0401)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> DeliveryProperties:
@@ -317,7 +319,8 @@ class FragmentProperties(Struct):
         writer.u32(0)
         writer.u16(0x0402)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> FragmentProperties:
@@ -377,7 +380,8 @@ class ReplyTo:
         at = writer.size()
         writer.u16(0)
         self.encode_fields(writer)
-        writer.patch_u16(at, writer.size() - at - 2)
+        octets: int = writer.size() - at - 2
+        writer.patch_u16(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> ReplyTo:
@@ -510,7 +514,8 @@ class MessageProperties(Struct):
         writer.u32(0)
         writer.u16(0x0403)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> MessageProperties:
@@ -563,7 +568,8 @@ class Acquired(Struct):
         writer.u32(0)
         writer.u16(0x0404)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> Acquired:
@@ -616,7 +622,8 @@ class MessageResumeResult(Struct):
         writer.u32(0)
         writer.u16(0x0405)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> MessageResumeResult:
@@ -669,7 +676,8 @@ class XaResult(Struct):
         writer.u32(0)
         writer.u16(0x0601)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> XaResult:
@@ -740,7 +748,8 @@ class Xid(Struct):
         writer.u32(0)
         writer.u16(0x0604)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> Xid:
@@ -793,7 +802,8 @@ class GetTimeoutResult(Struct):
         writer.u32(0)
         writer.u16(0x0602)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> GetTimeoutResult:
@@ -846,7 +856,8 @@ class RecoverResult(Struct):
         writer.u32(0)
         writer.u16(0x0603)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> RecoverResult:
@@ -922,7 +933,8 @@ class ExchangeQueryResult(Struct):
         writer.u32(0)
         writer.u16(0x0701)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> ExchangeQueryResult:
@@ -1002,7 +1014,8 @@ class ExchangeBoundResult(Struct):
         writer.u32(0)
         writer.u16(0x0702)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> ExchangeBoundResult:
@@ -1118,7 +1131,8 @@ class QueueQueryResult(Struct):
         writer.u32(0)
         writer.u16(0x0801)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> QueueQueryResult:
@@ -1253,7 +1267,8 @@ class FileProperties(Struct):
         writer.u32(0)
         writer.u16(0x0901)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> FileProperties:
@@ -1348,7 +1363,8 @@ class StreamProperties(Struct):
         writer.u32(0)
         writer.u16(0x0A01)
         self.encode_fields(writer)
-        writer.patch_u32(at, writer.size() - at - 4)
+        octets: int = writer.size() - at - 4
+        writer.patch_u32(at, octets)
 
     @staticmethod
     def decode(reader: Reader) -> StreamProperties:

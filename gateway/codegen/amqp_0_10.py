@@ -229,7 +229,8 @@ def sized_struct(name: str, size: int, code: int) -> list[str]:
     lines += ["        at = writer.size()", f"        writer.u{8 * size}(0)"]
     lines += [f"        writer.u16(0x{code:04x})"] if code else []
     lines += ["        self.encode_fields(writer)"]
-    lines += [f"        writer.patch_u{8 * size}(at, writer.size() - at - {size})", ""]
+    lines += [f"        octets: int = writer.size() - at - {size}"]
+    lines += [f"        writer.patch_u{8 * size}(at, octets)", ""]
     lines += ["    @staticmethod", f"    def decode(reader: Reader) -> {name}:"]
     lines += ['        """Read what `encode` writes."""']
     lines += [f"        sub = reader.sub(reader.u{8 * size}())"]
@@ -339,12 +340,39 @@ def joined(rows: Sequence[list[str]]) -> str:
     return "\n".join("\n".join(row) for row in rows)
 
 
+def reexports(names: dict[str, list[str]]) -> str:
+    """One module to import everything from; `names` is by module."""
+    lines = [f'"""Everything generated for AMQP 0-10. {NOTICE}"""', ""]
+    for module_name, exported in names.items():
+        lines.append(f"from gateway.amqp_0_10.{module_name} import {', '.join(exported)}")
+    every = sorted(name for exported in names.values() for name in exported)
+    return "\n".join([*lines, "", f"__all__ = {every!r}", ""])
+
+
+def exported_names() -> dict[str, list[str]]:
+    """What each generated module offers."""
+    enums = [enumeration(row)[0].split("(")[0][6:] for row in tables.DOMAINS if row.choices]
+    return {
+        "_spec_constants": ["MIN_MAX_FRAME_SIZE", *enums],
+        "_spec_structs": ["STRUCTS", *(class_name(row.name) for row in tables.STRUCTS)],
+        "_spec_controls": [
+            *("CONTROLS", "SERVER_CONTROLS", "CLIENT_CONTROLS"),
+            *(class_name(row.class_name, row.name) for row in tables.CONTROLS),
+        ],
+        "_spec_commands": [
+            *("COMMANDS", "SERVER_COMMANDS", "CLIENT_COMMANDS", "CONTENT_COMMANDS", "RESULTS"),
+            *(class_name(row.class_name, row.name) for row in tables.COMMANDS),
+        ],
+    }
+
+
 def files() -> dict[str, str]:
     """All generated files of the protocol."""
     structs = "from gateway.amqp_0_10._spec_structs import " + ", ".join(
         class_name(row.name) for row in tables.STRUCTS
     )
     sources = {
+        "_spec": reexports(exported_names()),
         "_spec_constants": constants(),
         "_spec_structs": module(
             "Structs", joined([struct_lines(row) for row in tables.STRUCTS]), struct_table()

@@ -30,7 +30,8 @@ def formatted(source: str) -> str:
     """`source` as the project's formatter writes it, so that committed files are stable."""
     command = [sys.executable, "-m", "ruff"]
     options = ["--stdin-filename", "gateway/_spec.py", "-"]
-    linted = _run([*command, "check", "--select", "I,F401", "--fix", "--quiet", *options], source)
+    fixes = ["check", "--select", "I,F401,RUF022", "--fix", "--quiet"]
+    linted = _run([*command, *fixes, *options], source)
     return _run([*command, "format", *options], linted)
 
 
