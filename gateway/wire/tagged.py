@@ -22,7 +22,7 @@ class Tagged:
     """
 
     code: int
-    value: object
+    value: object | None  # an `object`: mypyc cannot name that in a dataclass
 
     def __init__(self, code: int, value: object) -> None:
         self.code = code
