@@ -1,0 +1,114 @@
+"""The configuration told: the table of every key, its JSON schema, what one comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, get_args, get_origin
+
+from pydantic import TypeAdapter
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from gateway.config.settings import Section, Settings
+
+
+class Key(NamedTuple):
+    """One key, as documentation shows it."""
+
+    path: str
+    kind: str
+    default: str
+    help: str
+
+
+def keys() -> list[Key]:
+    """Every key that holds a value, in the order of the table in `settings`."""
+    return list(_keys(Settings, ""))
+
+
+def _keys(section: type[Section], prefix: str) -> Iterator[Key]:
+    for name, field in section.model_fields.items():
+        inner, many = _section(field.annotation)
+        if inner is not None:
+            yield from _keys(inner, f"{prefix}{name}{'[]' if many else ''}.")
+        else:
+            yield Key(prefix + name, _kind(field), _default(section, name, field), _help(field))
+
+
+def _section(annotation: Any) -> tuple[type[Section] | None, bool]:
+    """The section that an annotation (Any: whatever it may be) names, and whether in a list."""
+    for part in (annotation, *get_args(annotation)):
+        if isinstance(part, type) and issubclass(part, Section):
+            return part, get_origin(annotation) is list
+    return None, False
+
+
+def _kind(field: FieldInfo) -> str:
+    schema = TypeAdapter(field.rebuild_annotation()).json_schema()
+    options = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+    first = options[0]
+    if "enum" in first:
+        return " or ".join(first["enum"])
+    pattern = str(first.get("pattern", ""))
+    for mark, name in (("ms|s", "duration"), ("KiB", "size"), (r"\[", "address:port")):
+        if mark in pattern:
+            return name
+    if first.get("format") == "path":
+        return "path"
+    kind = str(first["type"])
+    return {"array": "list of strings", "integer": "number"}.get(kind, kind)
+
+
+COMPUTED = {"name": "amqp-gateway@HOSTNAME", "data_directory": "$XDG_STATE_HOME/amqp-gateway"}
+
+
+def _default(section: type[Section], name: str, field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    if field.default_factory is not None:
+        return COMPUTED.get(name, "none")
+    value = _defaults(section)[name]
+    return {None: "none", True: "true", False: "false"}.get(value, str(value))
+
+
+def _defaults(section: type[Section]) -> dict[str, Any]:
+    """The fixed defaults of a section's keys, spelled as in a file."""
+    fixed = {
+        name
+        for name, field in section.model_fields.items()
+        if field.default is not PydanticUndefined
+    }
+    return section.model_construct().model_dump(mode="json", include=fixed)
+
+
+def _help(field: FieldInfo) -> str:
+    return " ".join((field.description or "").split())
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a configuration: what the chart's values.schema.json embeds."""
+    made = Settings.model_json_schema()
+    _untitle(made)
+    sections: list[type[Section]] = Section.__subclasses__()
+    for section in sections:
+        place = made if section is Settings else made["$defs"][section.__name__]
+        for name, value in _defaults(section).items():
+            # pydantic gives its inner number for a default such as "64KiB"
+            place["properties"][name]["default"] = value
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def _untitle(part: Any) -> None:
+    """Drop the titles that are only the keys again."""
+    if isinstance(part, dict):
+        if isinstance(part.get("title"), str):
+            del part["title"]
+        for each in part.values():
+            _untitle(each)
+
+
+def resolved(settings: Settings) -> dict[str, Any]:
+    """The whole configuration with every default filled in, as it could stand in a file."""
+    told = settings.model_dump(mode="json")
+    told["anonymous"] = settings.anonymous_allowed
+    return told

@@ -1,0 +1,229 @@
+"""The one loader: YAML to `Settings`, with every problem at once and the key path of each."""
+
+from __future__ import annotations
+
+import copy
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+import pydantic
+import yaml
+
+from gateway.config.settings import Settings
+from gateway.errors import ConfigurationError
+
+Problem = tuple[str, str]
+
+
+class Loader(yaml.SafeLoader):
+    """YAML where a key that stands twice in one mapping is a problem, not a silent choice."""
+
+
+def _mapping(loader: Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[str] = set()
+    for key, _value in node.value:
+        if key.value in seen:
+            line = key.start_mark.line + 1
+            raise ConfigurationError([(str(key.value), f"stands twice (line {line})")])
+        seen.add(key.value)
+    return loader.construct_mapping(node, deep=True)
+
+
+Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def load(path: pathlib.Path | None, changes: list[str] | None = None) -> Settings:
+    """Read a configuration file (`None`: all defaults), single keys changed by ``key.path=value``.
+
+    Raises:
+        ConfigurationError: with every problem that was found.
+    """
+    raw = {} if path is None else read(path)
+    for change in changes or []:
+        apply(raw, change)
+    base = pathlib.Path.cwd() if path is None else path.absolute().parent
+    return settle(raw, base)
+
+
+def read(path: pathlib.Path) -> dict[str, Any]:
+    """The mapping in a YAML file."""
+    try:
+        raw = yaml.load(path.read_bytes(), Loader)
+    except OSError as error:
+        raise ConfigurationError([(str(path), error.strerror or str(error))]) from None
+    except yaml.YAMLError as error:
+        raise ConfigurationError([(str(path), " ".join(str(error).split()))]) from None
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        raise ConfigurationError([(str(path), "must be a mapping of keys")])
+    return raw
+
+
+def apply(raw: dict[str, Any], change: str) -> None:
+    """Carry out one ``key.path=value``; the value is YAML."""
+    path, equals, value = change.partition("=")
+    keys = path.split(".")
+    if not equals or not all(keys):
+        raise ConfigurationError([(change, 'must be a key path and a value, "limits.links=64"')])
+    place = raw
+    for key in keys[:-1]:
+        if not isinstance(place.get(key), dict):
+            place[key] = {}
+        place = place[key]
+    try:
+        place[keys[-1]] = yaml.load(value, Loader)
+    except yaml.YAMLError as error:
+        raise ConfigurationError([(path, " ".join(str(error).split()))]) from None
+
+
+def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
+    """Validate a raw mapping; relative paths are taken from `base`.
+
+    What one key breaks must not hide what another one breaks: keys with problems are set aside, and
+    the rules that span several keys are checked on what is left, except where they read such a key.
+    """
+    problems: list[Problem] = []
+    rest = copy.deepcopy(raw)
+    while True:
+        try:
+            settings = Settings.model_validate(rest)
+            break
+        except pydantic.ValidationError as error:
+            for found in error.errors(include_url=False):
+                problems.append(_problem(found["loc"], found))
+                _remove(rest, found["loc"], found["type"] == "missing")
+    broken = [path for path, _text in problems]
+    settings = anchor(settings, base)
+    problems += [(reads[0], text) for reads, text in rules(settings) if not _touches(broken, reads)]
+    if problems:
+        raise ConfigurationError(problems)
+    return settings
+
+
+def anchor(settings: Settings, base: pathlib.Path) -> Settings:
+    """The same settings with every path absolute."""
+    tls = settings.tls
+    if tls is not None:
+        files = {
+            name: base / path.expanduser()
+            for name in ("certificate", "key", "client_ca")
+            if (path := getattr(tls, name)) is not None
+        }
+        tls = tls.model_copy(update=files)
+    users = settings.users_file
+    return settings.model_copy(
+        update={
+            "tls": tls,
+            "data_directory": base / settings.data_directory.expanduser(),
+            "users_file": users and base / users.expanduser(),
+        }
+    )
+
+
+def rules(settings: Settings) -> Iterator[tuple[list[str], str]]:
+    """The rules that span keys: which keys they read, the one to blame first, and what is wrong."""
+    yield from _listening(settings)
+    yield from _identities(settings)
+    yield from _files(settings)
+    queues = settings.queues
+    if queues.low_water > queues.high_water:
+        yield ["queues.low_water", "queues.high_water"], "must not be above queues.high_water"
+    names = [host.name for host in settings.virtual_hosts]
+    if len(set(names)) < len(names):
+        yield ["virtual_hosts"], "two virtual hosts have the same name"
+    hostnames = [each for host in settings.virtual_hosts for each in host.hostnames]
+    if len(set(hostnames)) < len(hostnames):
+        yield ["virtual_hosts"], "one hostname means two virtual hosts"
+
+
+def _listening(settings: Settings) -> Iterator[tuple[list[str], str]]:
+    listen = settings.listen
+    if listen.amqp is None and listen.amqps is None:
+        yield ["listen.amqp", "listen.amqps"], "nothing to listen on: set it or listen.amqps"
+    if listen.amqps is not None and settings.tls is None:
+        yield ["listen.amqps", "tls"], "needs tls.certificate and tls.key"
+    given = {"listen.amqp": listen.amqp, "listen.amqps": listen.amqps, "admin": settings.admin}
+    taken: dict[object, str] = {}
+    for path, where in given.items():
+        if where is None or where.port == 0:
+            continue
+        if where in taken:
+            yield [path, taken[where]], f"is the address of {taken[where]}, too"
+        taken.setdefault(where, path)
+    if settings.users_file is None and settings.anonymous is not True:
+        for path, where in given.items():
+            if where is not None and not where.loopback and not _certified(settings, path):
+                yield (
+                    [path, "users_file", "anonymous", "tls"],
+                    f"{where.host} can be reached from other machines: set users_file, or say"
+                    " anonymous: true",
+                )
+
+
+def _certified(settings: Settings, path: str) -> bool:
+    """Whether a port lets in only clients with a verified certificate, or no AMQP clients."""
+    required = settings.tls is not None and settings.tls.require_client_certificate
+    return required and path in ("listen.amqps", "admin")
+
+
+def _identities(settings: Settings) -> Iterator[tuple[list[str], str]]:
+    tls = settings.tls
+    if tls is not None and tls.require_client_certificate and tls.client_ca is None:
+        yield ["tls.require_client_certificate", "tls.client_ca"], "needs tls.client_ca"
+    certificates = tls is not None and tls.client_ca is not None
+    if not settings.anonymous_allowed and settings.users_file is None and not certificates:
+        yield (
+            ["anonymous", "users_file", "tls"],
+            "nobody could connect: set users_file or tls.client_ca, or allow anonymous",
+        )
+
+
+def _files(settings: Settings) -> Iterator[tuple[list[str], str]]:
+    files = {"users_file": settings.users_file}
+    if settings.tls is not None:
+        files |= {f"tls.{name}": getattr(settings.tls, name) for name in ("certificate", "key")}
+        files["tls.client_ca"] = settings.tls.client_ca
+    for path, file in files.items():
+        if file is not None and not file.is_file():
+            yield [path], f"there is no file {file}"
+
+
+def _touches(broken: list[str], reads: list[str]) -> bool:
+    return any(
+        path == read or path.startswith(read + ".") or read.startswith(path + ".")
+        for path in broken
+        for read in reads
+    )
+
+
+SAID_OTHERWISE = {
+    "extra_forbidden": "there is no such key",
+    "missing": "must be set",
+    "model_type": "must be a mapping of keys",
+    "string_too_short": "must not be empty",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+}
+
+
+def _problem(location: tuple[int | str, ...], found: Any) -> Problem:
+    # Any: pydantic's ErrorDetails, whose ctx differs by type of error.
+    text = str(found["msg"]).replace("Input should", "must", 1)
+    if found["type"] == "value_error":
+        text = str(found["ctx"]["error"])
+    return ".".join(map(str, location)), SAID_OTHERWISE.get(found["type"], text)
+
+
+def _remove(raw: dict[str, Any], location: tuple[int | str, ...], missing: bool) -> None:
+    """Take out the key at `location`; the mapping around a missing one, the list around an item."""
+    path = [*location[:-1]] if missing and len(location) > 1 else [*location]
+    place: Any = raw
+    for at, part in enumerate(path[:-1]):
+        inner = place.get(part)
+        if not isinstance(inner, dict):
+            path = path[: at + 1]
+            break
+        place = inner
+    place.pop(path[-1], None)

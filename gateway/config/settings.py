@@ -1,0 +1,204 @@
+"""Every key of the configuration: its type, default, range and help text.
+
+This table is the only place where a key is described: the loader, `amqp-gateway check`, the JSON
+schema that the Helm chart embeds and the documentation are all made from it.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import platform
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gateway.config.units import Address, address, duration, size
+from gateway.wire.limits import Limits
+
+Count = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
+ListenAddress = Annotated[Address, *address()]
+
+
+class Section(BaseModel):
+    """A mapping of the configuration; unknown keys are problems."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Listen(Section):
+    """Where clients connect; both protocols on every port."""
+
+    amqp: ListenAddress | None = Address("127.0.0.1", 5672)
+    """Plain AMQP 0-10 and 1.0, and 1.0 that asks for TLS by its header; null for none."""
+    amqps: ListenAddress | None = None
+    """TLS first, then either protocol; needs `tls`."""
+
+
+class Tls(Section):
+    """The gateway's certificate, and which client certificates it believes."""
+
+    certificate: pathlib.Path
+    """PEM file: the certificate, then any intermediate ones."""
+    key: pathlib.Path
+    """PEM file: the certificate's private key, not encrypted."""
+    client_ca: pathlib.Path | None = None
+    """PEM file: authorities of client certificates. Clients that show one may use SASL EXTERNAL."""
+    require_client_certificate: bool = False
+    """Refuse TLS clients that show no certificate; needs `client_ca`."""
+
+
+class HostSettings(Section):
+    """One virtual host: a set of exchanges and queues of its own."""
+
+    name: Annotated[str, Field(min_length=1, max_length=255)]
+    """Its name: what a 0-10 client gives as virtual-host, a 1.0 client as `vhost:NAME`."""
+    hostnames: list[str] = Field(default_factory=list)
+    """Hostnames in a 1.0 open that mean this virtual host."""
+
+
+class LimitSettings(Section):
+    """What one client may ask for. Each is answered with the error that the protocol names."""
+
+    connections: Count = 10_000
+    """Connections at a time, all clients together."""
+    connections_per_address: Count = 1_000
+    """Connections at a time from one IP address."""
+    max_frame_size: Annotated[int, *size(4096, 65535)] = 65535
+    """Largest frame accepted and offered."""
+    channel_max: Annotated[int, Field(ge=1, le=65535)] = 1023
+    """Highest channel number offered."""
+    sessions: Annotated[int, Field(ge=1, le=65535)] = 256
+    """Sessions of one connection."""
+    links: Count = 1024
+    """Links (1.0) or subscriptions (0-10) of one session."""
+    unsettled: Count = 10_000
+    """Deliveries of one session that the client has not settled yet."""
+    commands_in_doubt: Count = 65_536
+    """0-10 commands of one session whose completion the client has not heard of."""
+    message_size: Annotated[int, *size(1024, "2GiB")] = 64 * 1024 * 1024
+    """Largest message."""
+    depth: Annotated[int, Field(ge=4, le=100)] = 32
+    """Nesting of maps, lists and arrays."""
+    table_size: Annotated[int, *size(1024, "64MiB")] = 1024 * 1024
+    """Encoded size of one header table."""
+    handshake_timeout: Annotated[int, *duration("100ms", "10m")] = 10_000
+    """From accepting a connection to its open, TLS and authentication included."""
+    heartbeat: Annotated[int, *duration("0s", "18h")] = 120_000
+    """0-10 heartbeat offered, in whole seconds; 0s offers none."""
+    idle_timeout: Annotated[int, *duration("0s", "24h")] = 120_000
+    """1.0 idle-timeout asked of clients; 0s asks for none."""
+    session_window: Annotated[int, Field(ge=1, le=2**31 - 1)] = 2048
+    """1.0 incoming window: transfer frames that one session may have under way."""
+    link_credit: Annotated[int, Field(ge=1, le=2**31 - 1)] = 500
+    """1.0 credit granted to a sender."""
+    escrow: Annotated[int, *size(0, "64KiB")] = 16 * 1024
+    """Most escrow that one message may carry; above it the mapping row's policy applies."""
+
+    def as_limits(self) -> Limits:
+        """The same, as the plain values that the protocol packages are given."""
+        return Limits(
+            max_frame_size=self.max_frame_size,
+            channel_max=self.channel_max,
+            sessions_max=self.sessions,
+            links_max=self.links,
+            unsettled_max=self.unsettled,
+            commands_in_doubt_max=self.commands_in_doubt,
+            message_size_max=self.message_size,
+            depth_max=self.depth,
+            table_size_max=self.table_size,
+            handshake_timeout_ms=self.handshake_timeout,
+            heartbeat_s=self.heartbeat // 1000,
+            idle_timeout_ms=self.idle_timeout,
+            session_window=self.session_window,
+            link_credit=self.link_credit,
+            escrow_max=self.escrow,
+        )
+
+
+class QueueSettings(Section):
+    """When a queue holds its publishers back, and when it lets them go on."""
+
+    high_water: Annotated[int, *size("64KiB", "1TiB")] = 64 * 1024 * 1024
+    """Octets in one queue above which completions to its publishers are withheld."""
+    low_water: Annotated[int, *size(0, "1TiB")] = 48 * 1024 * 1024
+    """Octets below which they are told again."""
+
+
+class AuditSettings(Section):
+    """The audit log, in the data directory's `audit`."""
+
+    segment_size: Annotated[int, *size("64KiB", "4GiB")] = 64 * 1024 * 1024
+    """A segment is closed when it has reached this size ..."""
+    segment_age: Annotated[int, *duration("1s", "7d")] = 3_600_000
+    """... or this age."""
+    checkpoint_interval: Annotated[int, *duration("1s", "24h")] = 60_000
+    """Between two checkpoints: depths and checksums of every queue."""
+
+
+class TranslationSettings(Section):
+    """How messages cross between the protocols, where there is a choice."""
+
+    escrow: bool = True
+    """Send along what the other protocol has no place for, so that it comes back; else it is lost,
+    and counted."""
+    text_body: Literal["data", "value"] = "data"
+    """A 0-10 text body as a 1.0 data section, or as an amqp-value string."""
+    timestamp: bool = False
+    """Write the time of arrival into messages that have none."""
+
+
+class LoggingSettings(Section):
+    """Log lines, on standard error."""
+
+    level: Literal["debug", "info", "warn", "error", "critical"] = "info"
+    """The least severe level that is written."""
+    format: Literal["text", "json"] = "text"
+    """Lines for people, or one JSON object a line."""
+
+
+def default_data_directory() -> pathlib.Path:
+    """`$XDG_STATE_HOME/amqp-gateway`, or `~/.local/state/amqp-gateway`."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    base = pathlib.Path(state) if state.startswith("/") else pathlib.Path.home() / ".local/state"
+    return base / "amqp-gateway"
+
+
+class Settings(Section):
+    """The whole configuration."""
+
+    name: Annotated[str, Field(min_length=1, max_length=255)] = Field(
+        default_factory=lambda: f"amqp-gateway@{platform.node() or 'localhost'}"
+    )
+    """The container-id that clients are told."""
+    listen: Listen = Listen()
+    tls: Tls | None = None
+    admin: ListenAddress = Address("127.0.0.1", 9672)
+    """Metrics and health over HTTP."""
+    data_directory: pathlib.Path = Field(default_factory=default_data_directory)
+    """Messages, topology and the audit log. One gateway at a time."""
+    users_file: pathlib.Path | None = None
+    """Users and their SCRAM verifiers, as `amqp-gateway user add` writes them."""
+    anonymous: bool | None = None
+    """Let clients in without a name. Unset: only where neither users nor client certificates are
+    configured."""
+    virtual_hosts: Annotated[list[HostSettings], Field(min_length=1)] = Field(
+        default_factory=lambda: [HostSettings(name="default")]
+    )
+    """The first one is the default."""
+    limits: LimitSettings = LimitSettings()
+    queues: QueueSettings = QueueSettings()
+    audit: AuditSettings = AuditSettings()
+    translation: TranslationSettings = TranslationSettings()
+    logging: LoggingSettings = LoggingSettings()
+    drain_timeout: Annotated[int, *duration("0s", "1h")] = 25_000
+    """On SIGTERM: how long clients may settle what they have before connections are closed."""
+    strict: bool = False
+    """Follow the 0-10 specification where deployed clients differ from it."""
+
+    @property
+    def anonymous_allowed(self) -> bool:
+        """What `anonymous` comes to."""
+        if self.anonymous is not None:
+            return self.anonymous
+        return self.users_file is None and (self.tls is None or self.tls.client_ca is None)

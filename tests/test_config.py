@@ -1,0 +1,219 @@
+"""The loader says every problem at once, by key path; table, schema and loader agree."""
+
+import json
+import pathlib
+
+import hypothesis.strategies as st
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given
+
+from gateway.config import Address, Settings, keys, load, resolved, schema
+from gateway.config.units import (
+    format_duration,
+    format_size,
+    parse_address,
+    parse_duration,
+    parse_size,
+)
+from gateway.errors import ConfigurationError
+from gateway.wire.limits import Limits
+
+
+def problems(*changes: str, path: pathlib.Path | None = None) -> dict[str, str]:
+    with pytest.raises(ConfigurationError) as caught:
+        load(path, list(changes))
+    return dict(caught.value.problems)
+
+
+@given(st.integers(0, 10**12))
+def test_a_duration_is_read_back_as_it_is_spelled(value_ms: int) -> None:
+    assert parse_duration(format_duration(value_ms)) == value_ms
+
+
+@given(st.integers(0, 10**14))
+def test_a_size_is_read_back_as_it_is_spelled(octets: int) -> None:
+    assert parse_size(format_size(octets)) == octets
+
+
+@pytest.mark.parametrize("text", ["30", 30, "30 s", "s", "-1s", "1.5s", None, True, "30S"])
+def test_a_duration_without_a_whole_number_and_a_unit_is_refused(text: object) -> None:
+    with pytest.raises(ValueError, match="duration"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize("text", ["64KB", "64 KiB", -1, True, "", None, 1.5, "KiB"])
+def test_a_size_in_another_unit_is_refused(text: object) -> None:
+    with pytest.raises(ValueError, match="size"):
+        parse_size(text)
+
+
+def test_addresses_name_an_ip_address_and_a_port() -> None:
+    assert parse_address("127.0.0.1:5672") == Address("127.0.0.1", 5672)
+    assert parse_address("localhost:0") == Address("127.0.0.1", 0)
+    assert parse_address("[::1]:5671") == Address("::1", 5671)
+    assert str(Address("::1", 5671)) == "[::1]:5671"
+    for wrong in ("5672", "gateway.example:5672", "127.0.0.1:70000", "127.0.0.1", ":5672", 5672):
+        with pytest.raises(ValueError, match="IP address"):
+            parse_address(wrong)
+
+
+def test_without_a_configuration_only_this_machine_can_connect(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    settings = load(None)
+    assert settings.listen.amqp == Address("127.0.0.1", 5672)
+    assert settings.listen.amqps is None
+    assert settings.admin == Address("127.0.0.1", 9672)
+    assert settings.anonymous_allowed
+    assert settings.data_directory == tmp_path / "amqp-gateway"
+
+
+def test_the_data_directory_falls_back_to_the_home_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert load(None).data_directory == tmp_path / ".local/state/amqp-gateway"
+
+
+@pytest.mark.parametrize("path", ["listen.amqp", "admin"])
+def test_another_address_needs_users_or_a_word_that_everybody_may_come(
+    path: str, tmp_path: pathlib.Path
+) -> None:
+    users = tmp_path / "users.yaml"
+    users.write_text("")
+    assert "anonymous: true" in problems(f"{path}=0.0.0.0:0")[path]
+    assert load(None, [f"{path}=0.0.0.0:0", "anonymous=true"]).anonymous_allowed
+    assert not load(None, [f"{path}=0.0.0.0:0", f"users_file={users}"]).anonymous_allowed
+
+
+def test_every_problem_is_told_at_once_with_its_key_path() -> None:
+    found = problems(
+        "limits.links=0",
+        "limits.heartbeat=5",
+        "limits.max_frame_size=1",
+        "tls.key=/nowhere",
+        "colour=blue",
+        "virtual_hosts=[{name: ''}]",
+        "queues.low_water=1GiB",
+        "anonymous=perhaps",
+        "admin=localhost",
+        "translation=5",
+        "logging.level=loud",
+    )
+    assert set(found) == {
+        "limits.links",
+        "limits.heartbeat",
+        "limits.max_frame_size",
+        "tls.certificate",
+        "colour",
+        "virtual_hosts.0.name",
+        "queues.low_water",
+        "anonymous",
+        "admin",
+        "translation",
+        "logging.level",
+    }
+    assert found["colour"] == "there is no such key"
+    assert found["limits.max_frame_size"] == "must be at least 4KiB"
+
+
+def test_a_broken_key_does_not_raise_the_problems_of_rules_that_read_it() -> None:
+    assert set(problems("anonymous=perhaps", "listen.amqp=0.0.0.0:5672")) == {"anonymous"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        (["listen.amqp=null"], "listen.amqp"),
+        (["listen.amqps=127.0.0.1:5671"], "listen.amqps"),
+        (["listen.amqp=127.0.0.1:9672"], "admin"),
+        (["anonymous=false"], "anonymous"),
+        (["virtual_hosts=[{name: a}, {name: a}]"], "virtual_hosts"),
+        (["virtual_hosts=[{name: a, hostnames: [x]}, {name: b, hostnames: [x]}]"], "virtual_hosts"),
+        (["users_file=/nowhere/users"], "users_file"),
+        (["tls.certificate=/nowhere/c", "tls.key=/dev/null"], "tls.certificate"),
+        (["nonsense"], "nonsense"),
+        (["limits.links=[1"], "limits.links"),
+    ],
+)
+def test_rules_across_keys_blame_one_of_them(changes: list[str], path: str) -> None:
+    assert path in problems(*changes)
+
+
+def test_a_certificate_that_must_be_shown_needs_an_authority(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "pem"
+    file.write_text("")
+    changes = [f"tls.certificate={file}", f"tls.key={file}", "tls.require_client_certificate=true"]
+    assert set(problems(*changes)) == {"tls.require_client_certificate"}
+    assert not load(None, [*changes, f"tls.client_ca={file}"]).anonymous_allowed
+    # A port where every client proves who it is needs no users file.
+    open_port = [*changes, f"tls.client_ca={file}", "listen.amqps=0.0.0.0:0"]
+    assert load(None, open_port).listen.amqps == Address("0.0.0.0", 0)
+
+
+def test_a_file_that_is_no_configuration_is_one_problem(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "gateway.yaml"
+    assert problems(path=file) == {str(file): "No such file or directory"}
+    file.write_text("- a\n- b\n")
+    assert problems(path=file) == {str(file): "must be a mapping of keys"}
+    file.write_text("a: [1\n")
+    assert "line 2" in problems(path=file)[str(file)]
+    file.write_text("strict: true\nlimits: {links: 1, links: 2}\n")
+    assert problems(path=file) == {"links": "stands twice (line 2)"}
+
+
+def test_paths_in_a_file_are_relative_to_the_file(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "gateway.yaml"
+    (tmp_path / "users.yaml").write_text("")
+    file.write_text("data_directory: data\nusers_file: users.yaml\n")
+    settings = load(file)
+    assert settings.data_directory == tmp_path / "data"
+    assert settings.users_file == tmp_path / "users.yaml"
+
+
+def test_an_empty_file_means_the_defaults(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text("# nothing set\n")
+    assert load(file) == load(None)
+
+
+def test_what_check_prints_is_a_configuration_that_means_the_same() -> None:
+    settings = load(None, ["limits.links=7", "drain_timeout=90s", "queues.high_water=1GiB"])
+    again = Settings.model_validate(yaml.safe_load(yaml.safe_dump(resolved(settings))))
+    assert resolved(again) == resolved(settings)
+
+
+def test_the_schema_accepts_what_the_loader_accepts_and_names_every_key() -> None:
+    validator = jsonschema.Draft202012Validator(schema())
+    validator.check_schema(schema())
+    validator.validate({})
+    validator.validate(resolved(load(None)))
+    for wrong in (
+        {"colour": "blue"},
+        {"drain_timeout": 25},
+        {"limits": {"links": 0}},
+        {"limits": {"message_size": "64KB"}},
+        {"admin": "gateway"},
+    ):
+        assert not validator.is_valid(wrong), wrong
+    text = json.dumps(schema())
+    assert all(f'"{key.path.rpartition(".")[2]}"' in text for key in keys())
+
+
+def test_every_key_has_a_help_text_and_a_default_that_the_loader_would_take() -> None:
+    paths = [key.path for key in keys()]
+    assert len(set(paths)) == len(paths) >= 40
+    for key in keys():
+        assert key.help.endswith(("...", ".")), key
+        fixed = key.default not in ("none", "required") and "$" not in key.default
+        if fixed and not key.path.startswith("tls."):
+            load(None, [f"{key.path}={key.default}"])
+
+
+def test_every_limit_of_the_protocol_packages_has_a_key_with_the_same_default() -> None:
+    from_keys, plain = Settings().limits.as_limits(), Limits()
+    assert from_keys == plain
