@@ -20,9 +20,7 @@ class PublishStatus(IntEnum):
     DONE = 0  # every copy is where it belongs: tell the publisher
     IN_TURN = 1  # safe when the current turn is committed
     PENDING = 2  # `Publisher.on_published` will say, by token
-    UNROUTABLE = (
-        3  # no queue took it; counted and audited; the face's protocol decides what is said
-    )
+    UNROUTABLE = 3  # no queue took it; counted and audited; the face decides what is said
     REFUSED = 4  # see `refusal`; counted and audited; nothing was enqueued
 
 
@@ -56,7 +54,7 @@ class Publisher(Protocol):
 
 
 class CommitWaiter(Protocol):
-    """Whoever asked, through `Turns.wait`, to hear of a commit."""
+    """Whoever asked, through `Bridge.wait`, to hear of a commit."""
 
     def on_committed(self, turn: int) -> None:
         """Everything up to and including `turn` is safe."""
@@ -93,10 +91,24 @@ class Owner(Protocol):
         """The number of its connection, as in `Message.publisher`."""
 
 
+class Filter(Protocol):
+    """What a subscription wants to see: a selector, a subject pattern."""
+
+    def accepts(self, message: Message) -> bool:
+        """Whether the message is for this subscription; must not change while subscribed."""
+
+
 @final
 @dataclass(init=False, slots=True)
 class QueueSettings:
-    """How a queue was declared. `arguments` are kept as they came, for queries: an encoded map."""
+    """How a queue was declared.
+
+    Attributes:
+        alternate_exchange: where rejected messages, and those of a deleted queue, go; "" is nowhere.
+        max_count, max_size: messages and octets that it may hold; 0 is "no limit of its own".
+        arguments: kept as they came, for queries: an encoded map.
+        auto_delete_timeout_ms: how long an auto-delete queue stays after its last subscription.
+    """
 
     durable: bool
     exclusive: bool
@@ -105,6 +117,7 @@ class QueueSettings:
     max_count: int
     max_size: int
     arguments: bytes
+    auto_delete_timeout_ms: int
 
     def __init__(
         self,
@@ -116,6 +129,7 @@ class QueueSettings:
         max_count: int = 0,
         max_size: int = 0,
         arguments: bytes = b"",
+        auto_delete_timeout_ms: int = 0,
     ) -> None:
         self.durable = durable
         self.exclusive = exclusive
@@ -124,6 +138,34 @@ class QueueSettings:
         self.max_count = max_count
         self.max_size = max_size
         self.arguments = arguments
+        self.auto_delete_timeout_ms = auto_delete_timeout_ms
+
+
+@final
+@dataclass(init=False, slots=True)
+class Bound:
+    """The five facts of 0-10's exchange.bound; all false is "yes, such a binding exists"."""
+
+    exchange_not_found: bool
+    queue_not_found: bool
+    queue_not_matched: bool
+    key_not_matched: bool
+    args_not_matched: bool
+
+    def __init__(
+        self,
+        *,
+        exchange_not_found: bool = False,
+        queue_not_found: bool = False,
+        queue_not_matched: bool = False,
+        key_not_matched: bool = False,
+        args_not_matched: bool = False,
+    ) -> None:
+        self.exchange_not_found = exchange_not_found
+        self.queue_not_found = queue_not_found
+        self.queue_not_matched = queue_not_matched
+        self.key_not_matched = key_not_matched
+        self.args_not_matched = args_not_matched
 
 
 __all__ = [
@@ -132,9 +174,11 @@ __all__ = [
     "IN_TURN",
     "PENDING",
     "UNROUTABLE",
+    "Bound",
     "CommitWaiter",
     "DeliverStatus",
     "Delivery",
+    "Filter",
     "Message",
     "Outlet",
     "Owner",

@@ -1,0 +1,79 @@
+"""The limits of the bridge, as plain values: what all peers together may make it hold.
+
+`config` builds one; each has its key, default and help there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+@dataclass(init=False, slots=True)
+class BridgeLimits:
+    """What the queues may hold, and how much is done in one turn. Sizes are octets.
+
+    Attributes:
+        octets_high, octets_low: held by all queues together: above high, publishers wait (their
+            publishes are `PENDING`) until it is at or below low.
+        octets_max: above it a publish is refused: the last defence against who does not wait.
+        messages_high, messages_low, messages_max: the same by number of copies.
+        queue_size_default: `max_size` of a queue that names none; 0 is none.
+        queues_max, exchanges_max, bindings_max, subscriptions_max: of one virtual host.
+        name_max: octets of an exchange's or queue's name.
+        key_max: octets of a binding key.
+        route_cache_max: routing keys of a topic exchange whose queues are remembered.
+        turn_deliveries: copies sent or expired in one turn, all queues together.
+    """
+
+    octets_high: int
+    octets_low: int
+    octets_max: int
+    messages_high: int
+    messages_low: int
+    messages_max: int
+    queue_size_default: int
+    queues_max: int
+    exchanges_max: int
+    bindings_max: int
+    subscriptions_max: int
+    name_max: int
+    key_max: int
+    route_cache_max: int
+    turn_deliveries: int
+
+    def __init__(
+        self,
+        *,
+        octets_high: int = 512 * 1024 * 1024,
+        octets_low: int = 384 * 1024 * 1024,
+        octets_max: int = 1024 * 1024 * 1024,
+        messages_high: int = 2_000_000,
+        messages_low: int = 1_500_000,
+        messages_max: int = 4_000_000,
+        queue_size_default: int = 0,
+        queues_max: int = 100_000,
+        exchanges_max: int = 10_000,
+        bindings_max: int = 1_000_000,
+        subscriptions_max: int = 100_000,
+        name_max: int = 255,
+        key_max: int = 4096,
+        route_cache_max: int = 10_000,
+        turn_deliveries: int = 500,
+    ) -> None:
+        self.octets_high = octets_high
+        self.octets_low = octets_low
+        self.octets_max = octets_max
+        self.messages_high = messages_high
+        self.messages_low = messages_low
+        self.messages_max = messages_max
+        self.queue_size_default = queue_size_default
+        self.queues_max = queues_max
+        self.exchanges_max = exchanges_max
+        self.bindings_max = bindings_max
+        self.subscriptions_max = subscriptions_max
+        self.name_max = name_max
+        self.key_max = key_max
+        self.route_cache_max = route_cache_max
+        self.turn_deliveries = turn_deliveries
