@@ -1,0 +1,219 @@
+"""The one description of the audit log's format, for writers and readers alike.
+
+A log is a directory of segments, in the order of their names. A segment is a preamble, a header
+(JSON text: schema version, fields, incarnation, number, hash of the segment before) and blocks. A
+block is a header (`BLOCK_HEADER`: CRC-32, length of the content, kind, flags) and its content:
+*records* of `RECORD_OCTETS` each, fixed-width and little-endian, or *names* (number -> text). Each
+segment repeats the names that it uses, so that it can be read alone.
+
+All integers are signed; a 64-bit digest is stored as its two's complement. Numbers are never
+reused for another meaning: new kinds, reasons and flags get new numbers, and new fields come with
+a new `SCHEMA_VERSION`. This module imports the standard library only: Spark workers load it.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+from struct import Struct
+from typing import Final, NamedTuple
+
+SCHEMA_VERSION: Final = 1
+
+SEGMENT_MAGIC: Final = b"AMQPAUDT"
+SEGMENT_PREAMBLE: Final = Struct("<8sII")  # magic, CRC-32 of the header text, its length
+SEGMENT_SUFFIX: Final = ".audit"
+BLOCK_HEADER: Final = Struct("<IIBBH")  # CRC-32 of all that follows it, length, kind, flags, 0
+NAME_ENTRY: Final = Struct("<iH")  # number, octets of the UTF-8 text that follows
+MAX_BLOCK_OCTETS: Final = 96 * 131072  # content; a longer length can only be damage
+MAX_HEADER_OCTETS: Final = 65536
+
+
+class BlockKind(IntEnum):
+    """What a block's content is."""
+
+    NAMES = 1
+    RECORDS = 2
+
+
+class BlockFlag(IntFlag):
+    """Bits of a block's flags."""
+
+    SEGMENT_STARTS = 1  # the writer begins a new segment with this block
+
+
+class Field(NamedTuple):
+    """One field of a record: its name, its type (``i`` and a width in bits) and its offset."""
+
+    name: str
+    type: str
+    offset: int
+
+
+FIELDS: Final = (
+    Field("sequence", "i64", 0),  # gapless over the whole log, restarts included
+    Field("time_ms", "i64", 8),  # gateway clock
+    Field("message", "i64", 16),  # gateway message id
+    Field("position", "i64", 24),  # place in the queue: with message and node it names a copy
+    Field("link", "i64", 32),  # outlet (subscription) number; of RECEIVED: the publisher's
+    Field("id_digest", "i64", 40),  # xxh3-64 of the application's message-id; 0 if it has none
+    Field("body_digest", "i64", 48),  # xxh3-64 of the body; 0 if not computed
+    Field("size", "i64", 56),  # octets of the payload
+    Field("node", "i32", 64),  # name number: queue, or remote node; 0 is none
+    Field("exchange", "i32", 68),  # name number of the exchange that it was routed by; 0 is none
+    Field("peer", "i32", 72),  # name number of the other side
+    Field("connection", "i32", 76),
+    Field("transaction", "i32", 80),  # 0 outside of transactions
+    Field("copies", "i32", 84),  # how many copies the step made
+    Field("reason", "i16", 88),
+    Field("flags", "i16", 90),
+    Field("delivery_count", "i16", 92),  # failed deliveries before this one
+    Field("kind", "i8", 94),
+    Field("outcome", "i8", 95),
+)
+RECORD_OCTETS: Final = 96
+STRUCT_CODES: Final = {"i64": "q", "i32": "i", "i16": "h", "i8": "b"}
+RECORD: Final = Struct("<" + "".join(STRUCT_CODES[field.type] for field in FIELDS))
+FIELD_NAMES: Final = tuple(field.name for field in FIELDS)
+
+
+class Kind(IntEnum):
+    """What a record says happened."""
+
+    INCARNATION_STARTED = 1
+    INCARNATION_STOPPED = 2
+    CLOCK = 3
+    RECEIVED = 10
+    ROUTED = 11
+    UNROUTABLE = 12
+    REFUSED = 13
+    ROLLED_BACK = 14
+    ENTERED = 20
+    RECOVERED = 21
+    EXPIRED = 22
+    DEAD_LETTERED = 23
+    EVICTED = 24
+    REPLACED = 25
+    PURGED = 26
+    MOVED = 27
+    SENT = 30
+    SETTLED = 31
+    REQUEUED = 32
+    TRANSLATED_WITH_LOSS = 40
+    CONNECTION_OPENED = 50
+    CONNECTION_CLOSED = 51
+    SESSION_ATTACHED = 52
+    SESSION_DETACHED = 53
+    LINK_ATTACHED = 54
+    LINK_DETACHED = 55
+    TRANSACTION = 56
+    TOPOLOGY = 57
+    QUEUE_CHECKPOINT = 60
+    OUTLET_CHECKPOINT = 61
+    ROUTE_CHECKPOINT = 62
+
+
+class Outcome(IntEnum):
+    """How a delivery or a transaction ended."""
+
+    NONE = 0
+    ACCEPTED = 1
+    REJECTED = 2
+    RELEASED = 3
+    MODIFIED = 4
+    SETTLED_TOO_LATE = 5
+    COMMITTED = 6
+    ROLLED_BACK = 7
+    IN_DOUBT = 8
+
+
+class Reason(IntEnum):
+    """Why a step was taken."""
+
+    NONE = 0
+    TTL = 1
+    QUEUE_FULL = 2
+    LAST_VALUE = 3
+    PURGE = 4
+    QUEUE_DELETED = 5
+    NOT_ALLOWED = 6
+    NOT_FOUND = 7
+    NO_BINDING = 8
+    IMMEDIATE = 9
+    DISCARD_UNROUTABLE = 10
+    ALTERNATE_EXCHANGE = 11
+    MAX_DELIVERIES = 12
+    REJECTED = 13
+    ROLLBACK = 14
+    CONNECTION_LOST = 15
+    SESSION_ENDED = 16
+    LINK_DETACHED = 17
+    CANCELLED = 18
+    STOPPING = 19
+    UNDELIVERABLE = 20
+    TOO_LARGE = 21
+    POISON = 22
+    OPERATOR = 23
+    UNDELIVERABLE_HERE = 24
+    SETTLED_BEFORE = 25
+    QUEUE_DECLARED = 40
+    EXCHANGE_DECLARED = 41
+    EXCHANGE_DELETED = 42
+    BOUND = 43
+    UNBOUND = 44
+    NARROW = 60
+    DROP = 61
+    REFUSE = 62
+
+
+class Flag(IntFlag):
+    """Bits of a record's flags."""
+
+    DURABLE = 1  # the entry is in the store: a restart must bring it back
+    REDELIVERED = 2
+    COPY = 4  # browsed: the entry stays where it is, whatever becomes of the delivery
+    SETTLED = 8  # sent settled: this SENT is its own ACCEPTED
+    REMOVED = 16  # the entry left its queue with this settlement
+    UNQUEUED = 32  # the copy is in no queue of ours (remote node)
+    TRANSLATED = 64  # it left in another encoding than it came in: bodies may differ
+    REROUTED = 128  # by an alternate exchange or a move, not by its publisher
+    PUBLISHER = 256  # of a link: messages come in by it
+
+
+REMOVALS: Final = frozenset(
+    {Kind.EXPIRED, Kind.DEAD_LETTERED, Kind.EVICTED, Kind.REPLACED, Kind.PURGED, Kind.MOVED}
+)
+
+# Other meanings that fields have in some kinds; readers show them by these names.
+ALIASES: Final[dict[Kind, dict[str, str]]] = {
+    Kind.INCARNATION_STARTED: {"message": "incarnation", "peer": "version"},
+    Kind.INCARNATION_STOPPED: {"message": "incarnation"},
+    Kind.CLOCK: {"position": "drift_ms"},
+    Kind.TRANSLATED_WITH_LOSS: {"exchange": "row"},
+    Kind.CONNECTION_OPENED: {"exchange": "protocol"},
+    Kind.SESSION_ATTACHED: {"peer": "session"},
+    Kind.SESSION_DETACHED: {"peer": "session"},
+    Kind.QUEUE_CHECKPOINT: {
+        "position": "depth",
+        "size": "octets",
+        "id_digest": "checksum",
+        "message": "entered",
+        "copies": "unsettled",
+    },
+    Kind.OUTLET_CHECKPOINT: {"message": "sent", "copies": "unsettled"},
+    Kind.ROUTE_CHECKPOINT: {"message": "routed", "copies": "pending"},
+}
+
+
+def crc_input(length: int, kind: int, flags: int) -> bytes:
+    """The part of a block's header that its CRC covers, together with the content."""
+    return BLOCK_HEADER.pack(0, length, kind, flags, 0)[4:]
+
+
+def segment_name(incarnation: int, number: int) -> str:
+    """A segment's file name; names sort in the order of the log."""
+    return f"{number:010d}-{incarnation:06d}{SEGMENT_SUFFIX}"
+
+
+def unsigned(digest: int) -> int:
+    """A stored digest as the unsigned number that xxh3-64 gives."""
+    return digest & 0xFFFF_FFFF_FFFF_FFFF
