@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from gateway.codegen import amqp_0_10, amqp_1_0
+from gateway.codegen import amqp_0_10, amqp_1_0, chart
 
-GENERATORS: Final[list[Callable[[], dict[str, str]]]] = [amqp_0_10.files, amqp_1_0.files]
+GENERATORS: Final[list[Callable[[], dict[str, str]]]] = [
+    amqp_0_10.files,
+    amqp_1_0.files,
+    chart.files,
+]
 
 
 def generate() -> dict[str, str]:

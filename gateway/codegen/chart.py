@@ -1,0 +1,88 @@
+"""Generates the chart's `values.schema.json`: its own values, and the configuration's schema.
+
+The chart's values are described here; `config` is whatever the gateway's configuration allows, so
+that a value which the gateway would refuse is refused before anything is installed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from gateway.config import schema
+
+Schema = dict[str, Any]
+
+TEXT: Final[Schema] = {"type": "string"}
+FLAG: Final[Schema] = {"type": "boolean"}
+PORT: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 65535}
+SECONDS: Final[Schema] = {"type": "integer", "minimum": 1}
+COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
+# Shapes that Kubernetes defines, and checks.
+FREE: Final[Schema] = {"type": "object"}
+FREE_LIST: Final[Schema] = {"type": "array", "items": {"type": "object"}}
+TEXTS: Final[Schema] = {"type": "object", "additionalProperties": {"type": "string"}}
+
+
+def mapping(**properties: Schema) -> Schema:
+    """An object with these keys and no others."""
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+IMAGE: Final = mapping(
+    repository=TEXT, tag=TEXT, pullPolicy={"enum": ["Always", "IfNotPresent", "Never"]}
+)
+
+
+def values() -> Schema:
+    """The schema of the chart's values."""
+    configuration = schema()
+    shared = configuration.pop("$defs")
+    configuration.pop("$schema")
+    made = mapping(
+        nameOverride=TEXT,
+        fullnameOverride=TEXT,
+        image=IMAGE,
+        imagePullSecrets=FREE_LIST,
+        config=configuration,
+        users=mapping(existingSecret=TEXT, key=TEXT),
+        anonymous=FLAG,
+        tls=mapping(existingSecret=TEXT, verifyClients=FLAG),
+        service=mapping(
+            type={"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
+            amqpPort=PORT,
+            amqpsPort=PORT,
+            adminPort=PORT,
+            annotations=TEXTS,
+        ),
+        persistence=mapping(
+            size=TEXT, storageClass=TEXT, accessModes={"type": "array", "items": TEXT}
+        ),
+        terminationGracePeriodSeconds=SECONDS,
+        resources=FREE,
+        probes=mapping(startup=FREE, liveness=FREE, readiness=FREE),
+        serviceAccount=mapping(create=FLAG, name=TEXT, annotations=TEXTS),
+        podAnnotations=TEXTS,
+        podLabels=TEXTS,
+        nodeSelector=TEXTS,
+        tolerations=FREE_LIST,
+        affinity=FREE,
+        extraEnv=FREE_LIST,
+        serviceMonitor=mapping(enabled=FLAG, interval=TEXT, labels=TEXTS),
+        reconcile=mapping(
+            enabled=FLAG,
+            schedule=TEXT,
+            image=IMAGE,
+            master=TEXT,
+            resources=FREE,
+            successfulJobsHistoryLimit=COUNT,
+            failedJobsHistoryLimit=COUNT,
+        ),
+    )
+    made["properties"]["global"] = FREE  # what a parent chart hands to every subchart
+    return {"$schema": "http://json-schema.org/draft-07/schema#", **made, "$defs": shared}
+
+
+def files() -> dict[str, str]:
+    """The generated files: path relative to ``gateway/`` -> text."""
+    return {"../helm/values.schema.json": json.dumps(values(), indent=2) + "\n"}
