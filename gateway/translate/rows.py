@@ -1,8 +1,8 @@
 """The mapping rows: loaded once, at import, from `gateway/mappings/*.yaml`.
 
-A row is data for people and tools (configuration, audit, metrics, documentation, tests); translating
-code declares, at import, which rows it implements, and carries their numbers. This module is not
-compiled: it runs before the first message.
+A row is data for people and tools (configuration, audit, metrics, documentation, tests). Code that
+translates declares, at import, which rows it implements, and carries their numbers. This module is
+not compiled: it runs before the first message.
 """
 
 from __future__ import annotations
@@ -118,6 +118,8 @@ def markdown() -> str:
     """The rows as a Markdown table."""
     lines = ["| row | 0-10 | 1.0 | if it does not fit | |", "|---|---|---|---|---|"]
     for row in ALL:
-        policy = row.policy if row.otherwise == row.policy else f"{row.policy}, else {row.otherwise}"
+        policy = (
+            row.policy if row.otherwise == row.policy else f"{row.policy}, else {row.otherwise}"
+        )
         lines.append(f"| `{row.id}` | {row.amqp_0_10} | {row.amqp_1_0} | {policy} | {row.help} |")
     return "\n".join(lines) + "\n"

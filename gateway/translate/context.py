@@ -1,0 +1,153 @@
+"""What a translation is given, and what it hands back, as plain values.
+
+A face makes one `Context` for each connection and passes it with every message; nothing here is
+changed by a translation but the counts and the reply table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
+from gateway.message import Loss, Refusal
+from gateway.translate.replies import ReplyTable
+from gateway.translate.rows import NUMBER_MAX
+
+
+class Nodes(Protocol):
+    """The names of one virtual host."""
+
+    def is_queue(self, name: str) -> bool:
+        """Whether there is a queue of that name."""
+
+    def is_exchange(self, name: str) -> bool:
+        """Whether there is an exchange of that name."""
+
+
+@final
+class Counts:
+    """How often each row's value was lost, escrowed or restored, by row number; read by metrics."""
+
+    __slots__ = ("escrowed", "lost", "restored")
+
+    def __init__(self) -> None:
+        self.lost: list[int] = [0] * (NUMBER_MAX + 1)
+        self.escrowed: list[int] = [0] * (NUMBER_MAX + 1)
+        self.restored: list[int] = [0] * (NUMBER_MAX + 1)
+
+
+@final
+@dataclass(init=False, slots=True)
+class Context:
+    """Where a translated message goes, and by which rules.
+
+    Attributes:
+        nodes: the virtual host's names, for reply-to.
+        replies: the virtual host's reply table.
+        counts: one for the whole gateway.
+        escrow: whether values without a place are kept beside the message; off: counted losses.
+        escrow_max: the most octets that escrow may add to a message.
+        depth_max: how deep values may nest.
+        text_body_value: a text body goes to 1.0 as an amqp-value string, not as data.
+        java: the receiving 0-10 client is the Java one: times in milliseconds, text types without
+            a charset.
+        now_ms: the gateway's clock, set before each batch.
+    """
+
+    nodes: Nodes
+    replies: ReplyTable
+    counts: Counts
+    escrow: bool
+    escrow_max: int
+    depth_max: int
+    text_body_value: bool
+    java: bool
+    now_ms: int
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        replies: ReplyTable,
+        counts: Counts,
+        *,
+        escrow: bool = True,
+        escrow_max: int = 16 * 1024,
+        depth_max: int = 32,
+        text_body_value: bool = False,
+        java: bool = False,
+        now_ms: int = 0,
+    ) -> None:
+        self.nodes = nodes
+        self.replies = replies
+        self.counts = counts
+        self.escrow = escrow
+        self.escrow_max = escrow_max
+        self.depth_max = depth_max
+        self.text_body_value = text_body_value
+        self.java = java
+        self.now_ms = now_ms
+
+
+@final
+@dataclass(init=False, slots=True)
+class Translated10:
+    """A message ready for 1.0, whatever it came by, but for its header section.
+
+    Attributes:
+        head: message-annotations, properties and application-properties, encoded.
+        body: the body sections and the footer, encoded.
+        losses: every value that did not cross, in no order.
+        refusal: why the message cannot be sent at all; then the rest is empty.
+    """
+
+    head: bytes
+    body: bytes
+    losses: list[Loss]
+    refusal: Refusal | None
+
+    def __init__(
+        self,
+        head: bytes,
+        body: bytes,
+        losses: list[Loss],
+        refusal: Refusal | None = None,
+    ) -> None:
+        self.head = head
+        self.body = body
+        self.losses = losses
+        self.refusal = refusal
+
+
+@final
+@dataclass(init=False, slots=True)
+class Translated010:
+    """A 1.0 message ready for 0-10.
+
+    Attributes:
+        delivery: dp; `hop_0_10` fills in ttl and redelivered when the message is sent.
+        properties: mp, content-length included.
+        body: the body segment's content.
+        losses: every value that did not cross, in no order.
+        refusal: why the message cannot be sent at all; then the rest is empty.
+    """
+
+    delivery: DeliveryProperties
+    properties: MessageProperties
+    body: bytes
+    losses: list[Loss]
+    refusal: Refusal | None
+
+    def __init__(
+        self,
+        delivery: DeliveryProperties,
+        properties: MessageProperties,
+        body: bytes,
+        losses: list[Loss],
+        refusal: Refusal | None = None,
+    ) -> None:
+        self.delivery = delivery
+        self.properties = properties
+        self.body = body
+        self.losses = losses
+        self.refusal = refusal

@@ -1,0 +1,256 @@
+"""What a message says of itself, read once on arrival: `Arrival`, and the `Message` made of it.
+
+0-10: both property structs are walked, application headers are not opened (they are the reader's
+business), and neither is the body. 1.0: the header and properties sections are decoded, the others
+only measured. `DecodeError` for octets that are no message; the face makes its protocol's error of
+it. Sources: 0-10 message class; 1.0 part 3.2.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from xxhash import xxh3_64_intdigest
+
+from gateway.amqp_0_10._spec_structs import DeliveryProperties
+from gateway.amqp_1_0 import sections
+from gateway.amqp_1_0._spec import Header, Properties
+from gateway.amqp_1_0.encoding import to_bytes
+from gateway.errors import DecodeError
+from gateway.message import NEVER, NO_PRIORITY, NO_TTL, Encoding, Flag, Message, MessageReader
+from gateway.translate import segment
+from gateway.wire.buffers import Reader
+
+PERSISTENT: Final = 2
+
+
+@final
+class Arrival:
+    """The facts of one message, of either encoding.
+
+    Attributes:
+        durable, priority, ttl_ms, delivery_count, flags, id_digest: as in `Message`.
+        absolute_expiry_ms: 1.0 absolute-expiry-time that counts, else `NEVER`.
+        routing_key: 0-10 dp.routing-key, "" if absent.
+        to, subject: 1.0 properties, `None` if absent.
+        user_id: as the publisher claims it; `None` if absent.
+        body_at: where the body begins in the payload; -1 for 0-10, where it follows the header.
+        body_end: where it ends; -1 for 0-10.
+    """
+
+    __slots__ = (
+        "absolute_expiry_ms", "body_at", "body_end", "delivery_count", "durable", "flags",
+        "id_digest", "priority", "routing_key", "subject", "to", "ttl_ms", "user_id",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.durable: bool = False
+        self.priority: int = NO_PRIORITY
+        self.ttl_ms: int = NO_TTL
+        self.absolute_expiry_ms: int = NEVER
+        self.delivery_count: int = 0
+        self.flags: int = 0
+        self.id_digest: int = 0
+        self.routing_key: str = ""
+        self.to: str | None = None
+        self.subject: str | None = None
+        self.user_id: bytes | None = None
+        self.body_at: int = -1
+        self.body_end: int = -1
+
+    def expires_ms(self, now_ms: int) -> int:
+        """When the message expires if it arrived now; `NEVER` if it does not."""
+        by_ttl = now_ms + self.ttl_ms if self.ttl_ms > 0 else NEVER
+        absolute = self.absolute_expiry_ms
+        if absolute == NEVER or (by_ttl != NEVER and by_ttl < absolute):
+            return by_ttl
+        return absolute
+
+
+def arrival_0_10(header: bytes) -> Arrival:
+    """The facts of a 0-10 header segment's content (empty when the transfer had none)."""
+    arrival = Arrival()
+    reader = Reader(header)
+    while reader.remaining():
+        struct = reader.sub(reader.u32())
+        code = struct.u16()
+        if code == segment.DELIVERY_PROPERTIES:
+            _read_delivery(arrival, struct)
+        elif code == segment.MESSAGE_PROPERTIES:
+            _read_message_properties(arrival, struct)
+    return arrival
+
+
+def _read_delivery(arrival: Arrival, struct: Reader) -> None:
+    dp = DeliveryProperties.decode_fields(struct)
+    arrival.durable = dp.delivery_mode == PERSISTENT
+    if dp.priority is not None:
+        arrival.priority = dp.priority
+    if dp.ttl is not None and dp.ttl > 0:
+        arrival.ttl_ms = dp.ttl
+    flags = 0
+    if dp.redelivered:
+        flags |= Flag.REDELIVERED
+        arrival.delivery_count = 1
+    if dp.discard_unroutable:
+        flags |= Flag.DISCARD_UNROUTABLE
+    if dp.immediate:
+        flags |= Flag.IMMEDIATE
+    arrival.flags = flags
+    if dp.routing_key is not None:
+        arrival.routing_key = dp.routing_key
+
+
+def _read_message_properties(arrival: Arrival, struct: Reader) -> None:
+    flags = struct.u16()
+    if flags & segment.CONTENT_LENGTH:
+        struct.skip(8)
+    if flags & segment.MESSAGE_ID:
+        arrival.id_digest = xxh3_64_intdigest(struct.take(16))
+    if flags & segment.CORRELATION_ID:
+        struct.skip(struct.u16())
+    if flags & segment.REPLY_TO:
+        struct.skip(struct.u16())
+    if flags & segment.CONTENT_TYPE:
+        struct.skip(struct.u8())
+    if flags & segment.CONTENT_ENCODING:
+        struct.skip(struct.u8())
+    if flags & segment.USER_ID:
+        arrival.user_id = struct.take(struct.u16())
+    if flags & segment.APP_ID:
+        struct.skip(struct.u16())
+    if flags & segment.APPLICATION_HEADERS:
+        struct.skip(struct.u32())
+    if flags & 0x00FE or struct.remaining():
+        raise DecodeError("message-properties do not end where they should")
+
+
+def arrival_1_0(payload: bytes) -> Arrival:
+    """The facts of a 1.0 message: all its sections, as the transfers carried them."""
+    found = sections.scan(payload)
+    arrival = Arrival()
+    arrival.body_at = found.body_at
+    arrival.body_end = found.body_end
+    header = sections.header(payload, found)
+    if header is not None:
+        _read_header(arrival, header)
+    properties = sections.properties(payload, found)
+    if properties is not None:
+        _read_properties(arrival, properties)
+    return arrival
+
+
+def _read_header(arrival: Arrival, header: Header) -> None:
+    arrival.durable = header.durable is True
+    if header.priority is not None:
+        arrival.priority = header.priority
+    if header.ttl is not None and header.ttl > 0:
+        arrival.ttl_ms = header.ttl
+    if header.delivery_count is not None and header.delivery_count > 0:
+        arrival.delivery_count = header.delivery_count
+        arrival.flags |= Flag.REDELIVERED
+
+
+def _read_properties(arrival: Arrival, properties: Properties) -> None:
+    if properties.message_id is not None:
+        arrival.id_digest = xxh3_64_intdigest(to_bytes(properties.message_id))
+    expiry = properties.absolute_expiry_time
+    if expiry is not None and expiry > 0:
+        arrival.absolute_expiry_ms = expiry
+    arrival.to = properties.to
+    arrival.subject = properties.subject
+    arrival.user_id = properties.user_id
+
+
+def message_from_0_10(
+    arrival: Arrival,
+    header: bytes,
+    body: bytes,
+    *,
+    id: int,
+    exchange: str,
+    now_ms: int,
+    publisher: int,
+    times_in_ms: bool,
+    reader: MessageReader | None,
+) -> Message:
+    """The message of a transfer to `exchange`; its key is the one in `arrival`.
+
+    `times_in_ms`: the sender is the Java client.
+    """
+    return Message(
+        id,
+        int(Encoding.AMQP_0_10),
+        header + body,
+        len(header),
+        0,
+        arrival.durable,
+        arrival.priority,
+        arrival.ttl_ms,
+        arrival.expires_ms(now_ms),
+        now_ms,
+        exchange,
+        arrival.routing_key,
+        arrival.delivery_count,
+        arrival.flags | Flag.TIMES_IN_MS if times_in_ms else arrival.flags,
+        publisher,
+        arrival.id_digest,
+        xxh3_64_intdigest(body),
+        reader,
+    )
+
+
+def message_from_1_0(
+    arrival: Arrival,
+    payload: bytes,
+    message_format: int,
+    *,
+    id: int,
+    exchange: str,
+    routing_key: str,
+    now_ms: int,
+    publisher: int,
+    reader: MessageReader | None,
+) -> Message:
+    """The message of a delivery to the node `exchange`, `routing_key` (the face resolved them)."""
+    return Message(
+        id,
+        int(Encoding.AMQP_1_0),
+        payload,
+        arrival.body_at,
+        message_format,
+        arrival.durable,
+        arrival.priority,
+        arrival.ttl_ms,
+        arrival.expires_ms(now_ms),
+        now_ms,
+        exchange,
+        routing_key,
+        arrival.delivery_count,
+        arrival.flags,
+        publisher,
+        arrival.id_digest,
+        body_digest_1_0(payload, arrival.body_at, arrival.body_end),
+        reader,
+    )
+
+
+def body_digest_1_0(payload: bytes, body_at: int, body_end: int) -> int:
+    """The digest of a body: of the content of one data section, else of the encoded sections."""
+    if body_end - body_at > 4 and payload[body_at : body_at + 3] == b"\x00\x53\x75":
+        constructor = payload[body_at + 3]
+        if constructor == 0xA0 and body_end == body_at + 5 + payload[body_at + 4]:
+            return xxh3_64_intdigest(payload[body_at + 5 : body_end])
+        if constructor == 0xB0 and body_end - body_at > 7:
+            size = int.from_bytes(payload[body_at + 4 : body_at + 8], "big")
+            if body_end == body_at + 8 + size:
+                return xxh3_64_intdigest(payload[body_at + 8 : body_end])
+    return xxh3_64_intdigest(payload[body_at:body_end])
+
+
+def from_foreign(payload: bytes) -> Arrival:
+    """The facts of a 1.0 delivery of a foreign message-format: none, its octets are opaque."""
+    arrival = Arrival()
+    arrival.body_at = 0
+    arrival.body_end = len(payload)
+    return arrival

@@ -1,0 +1,102 @@
+"""A 0-10 header segment, walked and opened (message class).
+
+The structs may come in any order. Application headers are opened apart from the fields before them:
+where the map does not decode, the other properties still stand.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
+from gateway.errors import DecodeError
+from gateway.wire.buffers import Reader, Writer
+
+DELIVERY_PROPERTIES: Final = 0x0401
+MESSAGE_PROPERTIES: Final = 0x0403
+
+# Packing flags of message-properties.
+CONTENT_LENGTH: Final = 0x0100
+MESSAGE_ID: Final = 0x0200
+CORRELATION_ID: Final = 0x0400
+REPLY_TO: Final = 0x0800
+CONTENT_TYPE: Final = 0x1000
+CONTENT_ENCODING: Final = 0x2000
+USER_ID: Final = 0x4000
+APP_ID: Final = 0x8000
+APPLICATION_HEADERS: Final = 0x0001
+
+
+@final
+class HeaderSegment:
+    """The structs of one header segment.
+
+    Attributes:
+        delivery, properties: with their defaults where the segment has none.
+        others: the octets of structs that are neither, sizes and codes included.
+        malformed: the application headers did not decode; they are left out.
+    """
+
+    __slots__ = ("delivery", "malformed", "others", "properties")
+
+    def __init__(self) -> None:
+        self.delivery = DeliveryProperties()
+        self.properties = MessageProperties()
+        self.others: bytes = b""
+        self.malformed: bool = False
+
+
+def open_header(payload: bytes, end: int, depth: int) -> HeaderSegment:
+    """The header segment in the first `end` octets; `DecodeError` if its structs do not decode."""
+    header = HeaderSegment()
+    reader = Reader(payload, 0, end)
+    while reader.remaining():
+        at: int = reader.pos
+        struct = reader.sub(reader.u32())
+        code = struct.u16()
+        if code == DELIVERY_PROPERTIES:
+            header.delivery = DeliveryProperties.decode_fields(struct, depth)
+        elif code == MESSAGE_PROPERTIES:
+            _open_properties(header, payload, struct, depth)
+        else:
+            header.others += payload[at : reader.pos]
+    return header
+
+
+def _open_properties(header: HeaderSegment, payload: bytes, struct: Reader, depth: int) -> None:
+    start: int = struct.pos
+    end: int = struct.end
+    try:
+        header.properties = MessageProperties.decode_fields(struct, depth)
+    except DecodeError:
+        skipping = Reader(payload, start, end)
+        flags = skip_to_headers(skipping)
+        if not flags & APPLICATION_HEADERS:
+            raise
+        without = Writer()
+        without.u16(flags & ~APPLICATION_HEADERS)
+        without.raw(payload[start + 2 : skipping.pos])
+        header.properties = MessageProperties.decode_fields(Reader(without.getvalue()), depth)
+        header.malformed = True
+
+
+def skip_to_headers(struct: Reader) -> int:
+    """Move from the packing flags of message-properties to its last field; the flags."""
+    flags = struct.u16()
+    if flags & CONTENT_LENGTH:
+        struct.skip(8)
+    if flags & MESSAGE_ID:
+        struct.skip(16)
+    if flags & CORRELATION_ID:
+        struct.skip(struct.u16())
+    if flags & REPLY_TO:
+        struct.skip(struct.u16())
+    if flags & CONTENT_TYPE:
+        struct.skip(struct.u8())
+    if flags & CONTENT_ENCODING:
+        struct.skip(struct.u8())
+    if flags & USER_ID:
+        struct.skip(struct.u16())
+    if flags & APP_ID:
+        struct.skip(struct.u16())
+    return flags
