@@ -76,7 +76,7 @@ class RecordPacker:
         self._forgotten: list[int] = []
 
     def name(self, text: str) -> int:
-        """The number of a text, for `node`, `exchange`, `peer` and `row`; at most 65,535 octets."""
+        """The number of a text, for `node`, `exchange`, `peer` and `row`; cut at 1,024 octets."""
         number = self._names.get(text)
         if number is None:
             number = len(self._texts)
@@ -145,7 +145,7 @@ class RecordPacker:
     def _name_entries(self) -> bytes:
         entries: list[bytes] = []
         for number in self._new_names:
-            text = self._texts[number].encode("utf-8", "replace")[:65535]
+            text = self._texts[number].encode("utf-8", "replace")[:1024]
             entries.append(NAME_ENTRY.pack(number, len(text)))
             entries.append(text)
         self._new_names.clear()

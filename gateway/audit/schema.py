@@ -24,8 +24,8 @@ SEGMENT_PREAMBLE: Final = Struct("<8sII")  # magic, CRC-32 of the header text, i
 SEGMENT_SUFFIX: Final = ".audit"
 BLOCK_HEADER: Final = Struct("<IIBBH")  # CRC-32 of all that follows it, length, kind, flags, 0
 NAME_ENTRY: Final = Struct("<iH")  # number, octets of the UTF-8 text that follows
-MAX_BLOCK_OCTETS: Final = 96 * 131072  # content; a longer length can only be damage
-MAX_HEADER_OCTETS: Final = 65536
+MAX_BLOCK_OCTETS: Final = 96 * 131072  # of records; the writer splits what is longer
+MAX_LENGTH: Final = 1 << 26  # of any block or header; a longer length can only be damage
 
 
 class BlockKind(IntEnum):

@@ -1,0 +1,285 @@
+"""Reads and verifies segments: for `audit cat`, for the writer at start, and inside Spark tasks.
+
+A segment is read up to its first damaged octet; what came before it is good, and `Damage` says
+where it is and what is wrong. `verify` looks at a whole log: checksums, the gapless sequence
+numbers, and the chain of hashes from segment to segment. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from zlib import crc32
+
+from gateway.audit.schema import (
+    ALIASES,
+    BLOCK_HEADER,
+    FIELD_NAMES,
+    MAX_LENGTH,
+    NAME_ENTRY,
+    RECORD,
+    RECORD_OCTETS,
+    SCHEMA_VERSION,
+    SEGMENT_MAGIC,
+    SEGMENT_PREAMBLE,
+    SEGMENT_SUFFIX,
+    BlockKind,
+    Flag,
+    Kind,
+    Outcome,
+    Reason,
+    unsigned,
+)
+
+FIRST: Final = "0" * 64  # the hash "before" the first segment of a log
+
+_BLOCK_KINDS: Final = frozenset(BlockKind)
+
+
+class Header(NamedTuple):
+    """A segment's header."""
+
+    schema: int
+    incarnation: int
+    number: int
+    previous_sha256: str
+
+
+class Block(NamedTuple):
+    """One good block: its place in the file (counted from 0), and where its content is."""
+
+    ordinal: int
+    offset: int
+    kind: int
+    flags: int
+    start: int
+    end: int
+
+
+class Damage(NamedTuple):
+    """Where the log is not what was written: file, block, offset; sequence numbers if known."""
+
+    segment: str
+    block: int
+    offset: int
+    problem: str
+    expected: int = 0
+    found: int = 0
+
+    def __str__(self) -> str:
+        """One line for people."""
+        numbers = f" (expected {self.expected}, found {self.found})" if self.expected else ""
+        return f"{self.segment} block {self.block} offset {self.offset}: {self.problem}{numbers}"
+
+
+class Segment:
+    """One segment's octets; after `blocks` is exhausted, `good` is the length of the good part.
+
+    Attributes:
+        name: the file's name.
+        octets: the whole file.
+        header: `None` when it cannot be read; then there are no blocks.
+        damage: what ended the reading early; `None` while there is none.
+        torn: the damage is an incomplete last block, as a crash leaves it.
+        good: octets from the beginning that are known to be good.
+    """
+
+    def __init__(self, name: str, octets: bytes) -> None:
+        self.name = name
+        self.octets = octets
+        self.header: Header | None = None
+        self.damage: Damage | None = None
+        self.torn = False
+        self.good = 0
+        self._read_header()
+
+    def _read_header(self) -> None:
+        octets, at = self.octets, SEGMENT_PREAMBLE.size
+        if len(octets) < at:
+            self._stop(0, 0, "incomplete header", torn=True)
+            return
+        magic, checksum, length = SEGMENT_PREAMBLE.unpack_from(octets)
+        if magic != SEGMENT_MAGIC or length > MAX_LENGTH:
+            self._stop(0, 0, "not an audit segment")
+            return
+        text = octets[at : at + length]
+        if len(text) < length:
+            self._stop(0, 0, "incomplete header", torn=True)
+            return
+        if crc32(text) != checksum:
+            self._stop(0, 0, "header checksum differs")
+            return
+        values = json.loads(text)
+        if values["schema"] != SCHEMA_VERSION:
+            self._stop(0, 0, f"schema version {values['schema']} is not {SCHEMA_VERSION}")
+            return
+        self.header = Header(*(values[name] for name in Header._fields))
+        self.good = at + length
+
+    def _stop(self, block: int, offset: int, problem: str, *, torn: bool = False) -> None:
+        self.damage = Damage(self.name, block, offset, problem)
+        self.torn = torn
+
+    def blocks(self) -> Iterator[Block]:
+        """The good blocks in order."""
+        octets, end = self.octets, len(self.octets)
+        if self.header is None:
+            return
+        offset, index = self.good, 0
+        while offset < end:
+            start = offset + BLOCK_HEADER.size
+            if start > end:
+                self._stop(index, offset, "incomplete block", torn=True)
+                return
+            checksum, length, kind, flags, _zero = BLOCK_HEADER.unpack_from(octets, offset)
+            problem = _implausible(length, kind)
+            if problem:
+                zeros = not any(octets[offset:])  # a crash may leave a tail that was never filled
+                self._stop(index, offset, problem, torn=zeros)
+                return
+            stop = start + length
+            if stop > end:
+                self._stop(index, offset, "incomplete block", torn=True)
+                return
+            if crc32(octets[start:stop], crc32(octets[offset + 4 : start])) != checksum:
+                self._stop(index, offset, "block checksum differs")
+                return
+            self.good = stop
+            yield Block(index, offset, kind, flags, start, stop)
+            offset, index = stop, index + 1
+
+
+def _implausible(length: int, kind: int) -> str:
+    """Why a block's header can only be damage, or an empty text."""
+    if length > MAX_LENGTH or kind not in _BLOCK_KINDS:
+        return "block header is damaged"
+    if kind == BlockKind.RECORDS and (length == 0 or length % RECORD_OCTETS):
+        return "block length is not a whole number of records"
+    return ""
+
+
+def names_in(octets: bytes, block: Block) -> Iterator[tuple[int, str]]:
+    """The entries of a names block."""
+    at = block.start
+    while at < block.end:
+        number, length = NAME_ENTRY.unpack_from(octets, at)
+        at += NAME_ENTRY.size
+        yield number, octets[at : at + length].decode("utf-8", "replace")
+        at += length
+
+
+def sequence_at(octets: bytes, offset: int) -> int:
+    """The sequence number of the record that begins at `offset`."""
+    return int.from_bytes(octets[offset : offset + 8], "little", signed=True)
+
+
+def sequence_break(octets: bytes, block: Block, expected: int) -> tuple[int, int, int] | None:
+    """The first record of a records block that is out of sequence: offset, expected, found."""
+    last = sequence_at(octets, block.end - RECORD_OCTETS)
+    first = sequence_at(octets, block.start)
+    count = (block.end - block.start) // RECORD_OCTETS
+    expected = expected or first
+    if first == expected and last - first == count - 1:
+        return None
+    for at in range(block.start, block.end, RECORD_OCTETS):
+        found = sequence_at(octets, at)
+        if found != expected:
+            return at, expected, found
+        expected += 1
+    return None
+
+
+def segment_paths(directory: Path) -> list[Path]:
+    """The segments of a log, in order."""
+    return sorted(directory.glob(f"*{SEGMENT_SUFFIX}"))
+
+
+def verify(directory: Path) -> list[Damage]:
+    """Everything that is wrong with a log, in order; empty if it is whole."""
+    found: list[Damage] = []
+    previous: Segment | None = None
+    expected = 0
+    for path in segment_paths(directory):
+        segment = Segment(path.name, path.read_bytes())
+        if previous is not None:
+            found += chain_damage(previous, segment)
+        for block in segment.blocks():
+            if block.kind == BlockKind.RECORDS:
+                broken = sequence_break(segment.octets, block, expected)
+                if broken:
+                    found.append(Damage(path.name, block.ordinal, broken[0], "gap", *broken[1:]))
+                expected = sequence_at(segment.octets, block.end - RECORD_OCTETS) + 1
+        if segment.damage:
+            found.append(segment.damage)
+        previous = segment
+    return found
+
+
+def chain_damage(before: Segment, segment: Segment) -> list[Damage]:
+    """Whether `segment` continues the one before it: its number, and the hash that it quotes."""
+    if before.header is None or segment.header is None:
+        return []
+    if segment.header.number != before.header.number + 1:
+        missing = before.header.number + 1
+        number = segment.header.number
+        return [Damage(segment.name, 0, 0, "segment missing or moved", missing, number)]
+    if segment.header.previous_sha256 != sha256(before.octets).hexdigest():
+        return [Damage(segment.name, 0, 0, f"chain broken: {before.name} was changed")]
+    return []
+
+
+def records(segment: Segment) -> Iterator[dict[str, Any]]:
+    """The records of a segment as JSON-ready values, with names, digests in hex, aliases.
+
+    Any: what `json.dumps` takes.
+    """
+    texts: dict[int, str] = {0: ""}
+    for block in segment.blocks():
+        if block.kind == BlockKind.NAMES:
+            texts.update(names_in(segment.octets, block))
+            continue
+        for at in range(block.start, block.end, RECORD_OCTETS):
+            yield _shown(RECORD.unpack_from(segment.octets, at), texts)
+
+
+def _shown(values: tuple[int, ...], texts: dict[int, str]) -> dict[str, Any]:
+    raw = dict(zip(FIELD_NAMES, values, strict=True))
+    kind = raw.pop("kind")
+    aliases = ALIASES.get(Kind(kind), {}) if kind in _KIND_NAMES else {}
+    shown: dict[str, Any] = {
+        "sequence": raw.pop("sequence"),
+        "time_ms": raw.pop("time_ms"),
+        "kind": _KIND_NAMES.get(kind, str(kind)),
+    }
+    for name, value in raw.items():
+        if value or name in aliases:
+            shown[aliases.get(name, name)] = _value(name, value, texts)
+    return shown
+
+
+def _value(name: str, value: int, texts: dict[int, str]) -> Any:
+    """One field for people. Any: text, number or list of texts."""
+    if name in ("node", "exchange", "peer"):
+        return texts.get(value, f"#{value}")
+    if name in ("id_digest", "body_digest"):
+        return f"{unsigned(value):016x}"
+    if name == "outcome":
+        return _OUTCOME_NAMES.get(value, str(value))
+    if name == "reason":
+        return _REASON_NAMES.get(value, str(value))
+    if name == "flags":
+        return [flag.name.lower() for flag in Flag if value & flag and flag.name]
+    return value
+
+
+def spoken(name: str) -> str:
+    """An enumeration member's name as the log's readers show it."""
+    return name.lower().replace("_", "-")
+
+
+_KIND_NAMES: Final = {int(kind): spoken(kind.name) for kind in Kind}
+_OUTCOME_NAMES: Final = {int(outcome): spoken(outcome.name) for outcome in Outcome}
+_REASON_NAMES: Final = {int(reason): spoken(reason.name) for reason in Reason}
