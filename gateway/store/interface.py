@@ -104,14 +104,16 @@ class Recovered:
 class StoreCounts:
     """What a store counts; read by the metrics at scrape, never reset.
 
+    Each is changed by one thread only: `*_submitted` by the reactor's, the others by the store's.
+
     Attributes:
+        turns_submitted, octets_submitted: what `submit` took.
+        turns, octets_done: of these, what was reported as committed.
         commits: transactions of durable turns.
-        turns: turns reported as committed.
-        turns_waiting, octets_waiting: submitted and not reported yet.
-        octets: durable octets written, rewritten ones included.
-        octets_rewritten: octets of long-lived entries written again to free the rows they were in.
+        octets: octets that these wrote to the log.
+        octets_rewritten: of these, long-lived entries written again to free the rows they were in.
         commit_us: microseconds spent in commits.
-        failures: attempts to commit that the disk refused.
+        failures: attempts to write that the disk refused.
         rows, row_octets: in the log now.
         rows_damaged: found unreadable at open.
     """
@@ -121,20 +123,22 @@ class StoreCounts:
         "commits",
         "failures",
         "octets",
+        "octets_done",
         "octets_rewritten",
-        "octets_waiting",
+        "octets_submitted",
         "row_octets",
         "rows",
         "rows_damaged",
         "turns",
-        "turns_waiting",
+        "turns_submitted",
     )
 
     def __init__(self) -> None:
-        self.commits = 0
+        self.turns_submitted = 0
+        self.octets_submitted = 0
         self.turns = 0
-        self.turns_waiting = 0
-        self.octets_waiting = 0
+        self.octets_done = 0
+        self.commits = 0
         self.octets = 0
         self.octets_rewritten = 0
         self.commit_us = 0
@@ -142,6 +146,29 @@ class StoreCounts:
         self.rows = 0
         self.row_octets = 0
         self.rows_damaged = 0
+
+    @property
+    def turns_waiting(self) -> int:
+        """Turns submitted and not reported yet."""
+        return self.turns_submitted - self.turns
+
+    @property
+    def octets_waiting(self) -> int:
+        """Their octets, audit blocks included: what holds publishers back when the disk is slow."""
+        return self.octets_submitted - self.octets_done
+
+
+class AuditSegments(Protocol):
+    """Where audit blocks end up (`audit.segment`); `StoreError` if the disk refuses."""
+
+    def append(self, blocks: bytes) -> None:
+        """Write complete blocks; those that the segments hold already are skipped."""
+
+    def sync(self) -> None:
+        """Everything appended is on disk when this returns."""
+
+    def close(self) -> None:
+        """Sync and close the current segment."""
 
 
 class Store(Protocol):

@@ -7,7 +7,7 @@ is a TURN record followed by the others, so turns can simply be put one after an
     TURN               version u8, contents u8 (bit 0: topology records are among them)
     MESSAGE            length u32 of what follows; id i64, encoding u8, durable u8, priority i8,
                        body_at i64, message_format u32, ttl_ms i64, expires_ms i64, arrived_ms i64,
-                       delivery_count u32, flags u32, id_digest u64, body_digest u64,
+                       delivery_count u32, flags u32, id_digest i64, body_digest i64,
                        exchange (length u32, UTF-8), routing_key (same), payload (rest)
     ENQUEUE            queue_id i64, position i64, message_id i64
     DEQUEUE            queue_id i64, position i64
@@ -22,7 +22,6 @@ payload is kept as it arrived; `publisher` and `reader` mean nothing after a res
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Final, final
 
 from gateway.message import Message
@@ -34,16 +33,14 @@ CONTENTS_AT: Final = 2
 HAS_TOPOLOGY: Final = 1
 
 
-class Record(IntEnum):
-    """The first octet of a record."""
-
-    TURN = 0
-    MESSAGE = 1
-    ENQUEUE = 2
-    DEQUEUE = 3
-    REDELIVERED = 4
-    TOPOLOGY = 5
-    TOPOLOGY_REMOVED = 6
+# The first octet of a record; plain constants, since an enum member costs a look-up each time.
+TURN: Final = 0
+MESSAGE: Final = 1
+ENQUEUE: Final = 2
+DEQUEUE: Final = 3
+REDELIVERED: Final = 4
+TOPOLOGY: Final = 5
+TOPOLOGY_REMOVED: Final = 6
 
 
 @final
@@ -61,7 +58,7 @@ class TurnWriter:
         out = self._out
         exchange = message.exchange.encode()
         routing_key = message.routing_key.encode()
-        out.u8(Record.MESSAGE)
+        out.u8(MESSAGE)
         length_at = out.size()
         out.u32(0)
         out.i64(message.id)
@@ -75,8 +72,8 @@ class TurnWriter:
         out.i64(message.arrived_ms)
         out.u32(message.delivery_count)
         out.u32(message.flags)
-        out.u64(message.id_digest)
-        out.u64(message.body_digest)
+        out.i64(message.id_digest)
+        out.i64(message.body_digest)
         out.u32(len(exchange))
         out.raw(exchange)
         out.u32(len(routing_key))
@@ -84,10 +81,15 @@ class TurnWriter:
         out.raw(message.payload)
         out.patch_u32(length_at, out.size() - length_at - 4)
 
+    def packed_message(self, octets: bytes) -> None:
+        """A message as it was packed before: the record without its first octet."""
+        self._out.u8(MESSAGE)
+        self._out.raw(octets)
+
     def enqueue(self, queue_id: int, position: int, message_id: int) -> None:
         """The message is in the queue; positions of a queue ascend and are never used again."""
         out = self._out
-        out.u8(Record.ENQUEUE)
+        out.u8(ENQUEUE)
         out.i64(queue_id)
         out.i64(position)
         out.i64(message_id)
@@ -95,14 +97,14 @@ class TurnWriter:
     def dequeue(self, queue_id: int, position: int) -> None:
         """The entry has left its queue: settled, expired, purged, moved."""
         out = self._out
-        out.u8(Record.DEQUEUE)
+        out.u8(DEQUEUE)
         out.i64(queue_id)
         out.i64(position)
 
     def redelivered(self, queue_id: int, position: int, count: int) -> None:
         """The entry's delivery count is `count` from now on."""
         out = self._out
-        out.u8(Record.REDELIVERED)
+        out.u8(REDELIVERED)
         out.i64(queue_id)
         out.i64(position)
         out.u32(count)
@@ -112,7 +114,7 @@ class TurnWriter:
         out = self._out
         octets = key.encode()
         out.patch_u8(CONTENTS_AT, HAS_TOPOLOGY)
-        out.u8(Record.TOPOLOGY)
+        out.u8(TOPOLOGY)
         out.u32(8 + len(octets) + len(value))
         out.u32(kind)
         out.u32(len(octets))
@@ -124,7 +126,7 @@ class TurnWriter:
         out = self._out
         octets = key.encode()
         out.patch_u8(CONTENTS_AT, HAS_TOPOLOGY)
-        out.u8(Record.TOPOLOGY_REMOVED)
+        out.u8(TOPOLOGY_REMOVED)
         out.u32(4 + len(octets))
         out.u32(kind)
         out.raw(octets)
@@ -139,6 +141,6 @@ class TurnWriter:
         return taken
 
     def _begin(self) -> None:
-        self._out.u8(Record.TURN)
+        self._out.u8(TURN)
         self._out.u8(VERSION)
         self._out.u8(0)

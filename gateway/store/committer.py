@@ -1,0 +1,288 @@
+"""The store's thread: takes the turns that wait, commits them as one row, reports, tidies up.
+
+Why a log: the commit thread shares the interpreter's lock with a reactor that, compiled, keeps it
+for a whole turn. Each statement costs at least one such wait, so a commit is one statement, the
+INSERT of one row that holds everything the waiting turns made durable (`rows`), and never a
+statement per message. SQLite gives what a bare file lacks: atomic commits, reuse of freed space, a
+WAL that is cut cleanly where a write was torn.
+
+A group: all turns that wait (up to `GROUP_OCTETS`) become one row; their audit blocks are appended
+to the segments; the last of them is reported with one call into the reactor. `submit` only puts
+into a queue.
+
+Audit: the blocks of a durable group are in its row, so that they are as durable as the steps that
+they record, with the same fsync. They are appended to the segment after the commit; a row stays
+until the segment has been synced behind it, and at start what the segment lacks is appended first.
+Blocks of groups without durable writes go straight to the segment; until it is synced they are
+also remembered as *loose*, and ride in the next durable row: else a power cut could leave a
+durable turn's records in the log and lose those before them. `LOOSE_OCTETS` bounds them by syncing.
+
+Housekeeping comes after the report, a little each time: rows that nobody needs are deleted in
+batches (`occupancy`), at most `REWRITTEN_OCTETS` or so of stragglers ride along with a group while
+the log is overgrown, and the WAL is checkpointed each `WAL_OCTETS`. When idle for a second it all
+is brought up to date, and the segment synced.
+
+Failure: a group that the disk refuses is tried again, with growing pauses, until it is written;
+`failed` tells of each attempt. Nothing behind it is committed or reported meanwhile. An error that
+is no disk's (a defect) ends the thread: `failed` tells, and nothing is ever reported again.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Event
+from time import perf_counter_ns
+from typing import Final, final
+
+from gateway.errors import DecodeError, StoreError
+from gateway.store.database import Database
+from gateway.store.interface import AuditSegments, CallInReactor, Committed, Failed, StoreCounts
+from gateway.store.occupancy import Occupancy
+from gateway.store.recovery import Replay
+from gateway.store.rewriting import living_part
+from gateway.store.rows import pack_row, unpack_row
+from gateway.store.writes import CONTENTS_AT, HAS_TOPOLOGY
+
+GROUP_OCTETS: Final = 4 * 1024 * 1024
+LOOSE_OCTETS: Final = 256 * 1024
+REWRITTEN_OCTETS: Final = 256 * 1024
+REWRITTEN_ROWS: Final = 16
+WAL_OCTETS: Final = 8 * 1024 * 1024
+PAGE_OCTETS: Final = 8192
+DEAD_ROWS: Final = 1024
+DEAD_OCTETS: Final = 4 * 1024 * 1024
+IDLE_S: Final = 1.0
+RETRY_S: Final = 0.1
+RETRY_MAX_S: Final = 5.0
+
+Turn = tuple[int, bytes, bytes]
+_STOP: Final[Turn] = (-1, b"", b"")
+
+
+@final
+class Group:
+    """What one commit makes durable, and how far it has come."""
+
+    def __init__(self, last_turn: int, turns: int, writes: bytes, audit: bytes) -> None:
+        self.last_turn = last_turn
+        self.turns = turns
+        self.writes = writes
+        self.audit = audit
+        self.octets = 0
+        self.number = 0
+        self.row = b""
+        self.topology: dict[tuple[int, str], bytes | None] = {}
+        self.committed = False
+
+
+@final
+class Committer:
+    """Runs in the store's thread; `waiting`, `stop` and `counts` are what other threads touch."""
+
+    def __init__(
+        self,
+        database: Database,
+        occupancy: Occupancy,
+        segments: AuditSegments,
+        counts: StoreCounts,
+        *,
+        next_number: int,
+        slack_octets: int,
+        call_in_reactor: CallInReactor,
+        committed: Committed,
+        failed: Failed,
+    ) -> None:
+        self.waiting: SimpleQueue[Turn] = SimpleQueue()
+        self.error: StoreError | None = None
+        self._database = database
+        self._occupancy = occupancy
+        self._segments = segments
+        self._counts = counts
+        self._next_number = next_number
+        self._slack_octets = slack_octets
+        self._call_in_reactor = call_in_reactor
+        self._committed = committed
+        self._failed = failed
+        self._stopping = Event()
+        self._final_audit = b""
+        self._loose: list[bytes] = []
+        self._loose_octets = 0
+        self._wal_octets = 0
+        self._doomed: list[int] = []
+
+    def stop(self, final_audit: bytes) -> None:
+        """From another thread: finish what waits, then `final_audit`, then end."""
+        self._final_audit = final_audit
+        self._stopping.set()
+        self.waiting.put(_STOP)
+
+    def run(self) -> None:
+        """The thread; `error` says afterwards why the store could not be closed in order."""
+        try:
+            while self._round():
+                pass
+            self._finish()
+        except StoreError as error:
+            self.error = error
+        except Exception as error:
+            self.error = StoreError(f"the store stopped: {type(error).__name__}: {error}")
+            self._call_in_reactor(partial(self._failed, self.error))
+
+    def _round(self) -> bool:
+        """One group, then housekeeping; false when it is time to stop."""
+        turns, more = self._take_turns()
+        rewritten = self._rewritten_stragglers()
+        if turns or rewritten:
+            self._settle(self._group(turns, rewritten))
+        self._tidy(idle=not turns)
+        return more
+
+    def _take_turns(self) -> tuple[list[Turn], bool]:
+        """All turns that wait, after waiting for one; false beside them when it is time to stop."""
+        turns: list[Turn] = []
+        octets = 0
+        try:
+            turn = self.waiting.get(timeout=self._patience())
+            while turn is not _STOP:
+                turns.append(turn)
+                octets += len(turn[1]) + len(turn[2])
+                if octets >= GROUP_OCTETS:
+                    return turns, True
+                turn = self.waiting.get_nowait()
+        except Empty:
+            return turns, True
+        return turns, False
+
+    def _patience(self) -> float | None:
+        """Seconds to wait for a turn before doing something else; `None` if nothing is to do."""
+        if self._occupancy.overgrown(self._slack_octets) and self._occupancy.victim():
+            return 0.0
+        if self._occupancy.dead or self._doomed or self._loose:
+            return IDLE_S
+        return None
+
+    def _group(self, turns: list[Turn], rewritten: list[bytes]) -> Group:
+        writes = b"".join(rewritten + [turn[1] for turn in turns])
+        audit = b"".join([turn[2] for turn in turns])
+        group = Group(turns[-1][0] if turns else -1, len(turns), writes, audit)
+        group.octets = sum(len(turn[1]) + len(turn[2]) for turn in turns)
+        if not writes:
+            return group
+        group.number = self._next_number
+        group.row = pack_row(writes, b"".join(self._loose) + audit)
+        # Before it is written: a row that could not be read back must never be.
+        self._occupancy.add(group.number, len(group.row), writes)
+        if any(turn[1] and turn[1][CONTENTS_AT] & HAS_TOPOLOGY for turn in turns):
+            changes = Replay()
+            changes.apply(writes)
+            group.topology = changes.topology
+        return group
+
+    def _settle(self, group: Group) -> None:
+        """Write the group, however often it takes, and report it."""
+        pause = RETRY_S
+        while True:
+            try:
+                self._write(group)
+                break
+            except StoreError as error:
+                self._report(error)
+                if self._stopping.is_set():
+                    raise
+            self._stopping.wait(pause)
+            pause = min(2 * pause, RETRY_MAX_S)
+        if group.turns:
+            self._counts.turns += group.turns
+            self._counts.octets_done += group.octets
+            self._call_in_reactor(partial(self._committed, group.last_turn))
+
+    def _write(self, group: Group) -> None:
+        """Commit the row, then append the audit blocks; goes on where the last attempt failed."""
+        if group.row and not group.committed:
+            started_ns = perf_counter_ns()
+            self._database.commit(group.number, group.row, group.topology)
+            group.committed = True
+            self._counts.commit_us += (perf_counter_ns() - started_ns) // 1000
+            self._counts.commits += 1
+            self._counts.octets += len(group.row)
+            self._wal_octets += len(group.row) + PAGE_OCTETS
+            self._next_number = group.number + 1
+            self._loose.clear()
+            self._loose_octets = 0
+        if group.audit:
+            self._segments.append(group.audit)
+            if not group.row:
+                self._loose.append(group.audit)
+                self._loose_octets += len(group.audit)
+
+    def _report(self, error: StoreError) -> None:
+        self._counts.failures += 1
+        self._call_in_reactor(partial(self._failed, error))
+
+    def _rewritten_stragglers(self) -> list[bytes]:
+        """The living parts of the oldest rows with garbage, if the log is overgrown."""
+        parts: list[bytes] = []
+        octets = 0
+        if not self._occupancy.overgrown(self._slack_octets):
+            return parts
+        while len(parts) < REWRITTEN_ROWS and octets < REWRITTEN_OCTETS:
+            number = self._occupancy.take_victim()
+            if not number:
+                break
+            try:
+                writes, _audit = unpack_row(self._database.row(number))
+            except (DecodeError, StoreError) as error:
+                # It was readable when it was written: leave it where recovery will report it.
+                self._report(StoreError(f"row {number}: {error}"))
+                continue
+            parts.append(living_part(number, writes, self._occupancy))
+            octets += len(parts[-1])
+        self._counts.octets_rewritten += octets
+        return parts
+
+    def _tidy(self, *, idle: bool) -> None:
+        """Give back what is not needed, in batches unless there is nothing else to do."""
+        dead = len(self._occupancy.dead)
+        try:
+            if (
+                self._doomed
+                or dead >= DEAD_ROWS
+                or self._occupancy.dead_octets >= DEAD_OCTETS
+                or (idle and dead)
+            ):
+                self.delete_dead()
+            elif self._loose and (idle or self._loose_octets >= LOOSE_OCTETS):
+                self._sync_segments()
+            if self._wal_octets >= WAL_OCTETS:
+                self._database.checkpoint()
+                self._wal_octets = 0
+        except StoreError as error:
+            self._report(error)
+        self._counts.rows = len(self._occupancy.rows)
+        self._counts.row_octets = self._occupancy.octets + self._occupancy.dead_octets
+
+    def _sync_segments(self) -> None:
+        """No row so far is needed for its audit blocks any more, nor a loose block for the next."""
+        self._segments.sync()
+        self._loose.clear()
+        self._loose_octets = 0
+
+    def delete_dead(self) -> None:
+        """Delete all rows that nobody needs; before the thread runs, anybody may call it."""
+        self._sync_segments()
+        self._doomed += self._occupancy.take_dead()
+        # Ascending: a row is never gone before an older one that it supersedes something in.
+        self._doomed.sort()
+        while self._doomed:
+            self._database.delete(self._doomed[:DEAD_ROWS])
+            self._wal_octets += PAGE_OCTETS
+            del self._doomed[:DEAD_ROWS]
+
+    def _finish(self) -> None:
+        """The last audit block, everything in its place, closed in order."""
+        if self._final_audit:
+            self._segments.append(self._final_audit)
+        self.delete_dead()
+        self._segments.close()
+        self._database.stopped()

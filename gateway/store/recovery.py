@@ -1,0 +1,70 @@
+"""Replays the rows of the log, in order, into the entries that they leave in the queues."""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.message import Message
+from gateway.store.interface import Entry
+from gateway.store.rows import read_message, walk
+
+
+@final
+class Replay:
+    """The content of the queues after the rows told so far (also what `MemoryStore` keeps)."""
+
+    def __init__(self) -> None:
+        self.queues: dict[int, dict[int, Entry]] = {}
+        self.topology: dict[tuple[int, str], bytes | None] = {}
+        self.highest_message_id = 0
+        self._messages: dict[int, Message] = {}
+
+    def apply(self, writes: bytes) -> None:
+        """One row, which was checked before."""
+        walk(writes, self)
+        self._messages.clear()
+
+    def entries(self) -> list[Entry]:
+        """All entries, ordered by queue, then position; copies of a message share its `Message`."""
+        found: list[Entry] = []
+        shared: dict[int, Message] = {}
+        for queue_id in sorted(self.queues):
+            queue = self.queues[queue_id]
+            for position in sorted(queue):
+                entry = queue[position]
+                entry.message = shared.setdefault(entry.message.id, entry.message)
+                found.append(entry)
+        return found
+
+    def on_message(self, message_id: int, octets: bytes, start: int, end: int) -> None:
+        """Keep it for the entries of its row."""
+        self._messages[message_id] = read_message(octets, start, end)
+        if message_id > self.highest_message_id:
+            self.highest_message_id = message_id
+
+    def on_enqueue(self, queue_id: int, position: int, message_id: int) -> None:
+        """Add the entry; one that was written again later replaces itself."""
+        message = self._messages[message_id]
+        queue = self.queues.setdefault(queue_id, {})
+        queue[position] = Entry(queue_id, position, message.delivery_count, message)
+
+    def on_dequeue(self, queue_id: int, position: int) -> None:
+        """Remove the entry."""
+        queue = self.queues.get(queue_id)
+        if queue is not None and queue.pop(position, None) is not None and not queue:
+            del self.queues[queue_id]
+
+    def on_redelivered(self, queue_id: int, position: int, count: int) -> None:
+        """Count on."""
+        queue = self.queues.get(queue_id)
+        entry = None if queue is None else queue.get(position)
+        if entry is not None:
+            entry.delivery_count = count
+
+    def on_topology(self, kind: int, key: str, value: bytes) -> None:
+        """Keep its value."""
+        self.topology[(kind, key)] = value
+
+    def on_topology_removed(self, kind: int, key: str) -> None:
+        """`None` tells that it was removed."""
+        self.topology[(kind, key)] = None

@@ -1,0 +1,150 @@
+"""The durable store in a directory: opening with recovery, submitting, closing.
+
+`committer` is its thread and says how and why; `database` is the file, `rows` what is in it. One
+process at a time: a lock file is held for as long as the store is open.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from threading import Thread
+from typing import Final, final
+
+from gateway.errors import DecodeError, StartupError
+from gateway.store.committer import Committer
+from gateway.store.database import Database
+from gateway.store.interface import (
+    AuditSegments,
+    CallInReactor,
+    Committed,
+    Failed,
+    Recovered,
+    StoreCounts,
+)
+from gateway.store.occupancy import Occupancy
+from gateway.store.recovery import Replay
+from gateway.store.rows import check, unpack_row
+
+FILE_NAME: Final = "store.sqlite"
+LOCK_NAME: Final = "lock"
+SLACK_OCTETS: Final = 16 * 1024 * 1024
+# Message ids of different incarnations never meet: each has 2**44 of its own.
+INCARNATION_SHIFT: Final = 44
+
+
+@final
+class SqliteStore:
+    """A `Store`; `committed` and `failed` are called through `call_in_reactor` only."""
+
+    def __init__(
+        self,
+        directory: Path,
+        segments: AuditSegments,
+        call_in_reactor: CallInReactor,
+        committed: Committed,
+        failed: Failed,
+        *,
+        slack_octets: int = SLACK_OCTETS,
+    ) -> None:
+        self.counts = StoreCounts()
+        self._directory = directory
+        self._segments = segments
+        self._call_in_reactor = call_in_reactor
+        self._committed = committed
+        self._failed = failed
+        self._slack_octets = slack_octets
+
+    def open(self) -> Recovered:
+        """See `Store.open`."""
+        self._lock_fd = _lock(self._directory)
+        try:
+            self._database = Database(self._directory / FILE_NAME)
+            recovered = self._recover()
+        except BaseException:
+            os.close(self._lock_fd)
+            raise
+        self._thread = Thread(target=self._committer.run, name="store", daemon=True)
+        self._thread.start()
+        return recovered
+
+    def submit(self, turn: int, writes: bytes, audit_block: bytes) -> None:
+        """See `Store.submit`."""
+        self.counts.turns_submitted += 1
+        self.counts.octets_submitted += len(writes) + len(audit_block)
+        self._committer.waiting.put((turn, writes, audit_block))
+
+    def close(self, final_audit: bytes) -> None:
+        """See `Store.close`."""
+        self._committer.stop(final_audit)
+        self._thread.join()
+        try:
+            self._database.close()
+        finally:
+            os.close(self._lock_fd)
+        if self._committer.error is not None:
+            raise self._committer.error
+
+    def _recover(self) -> Recovered:
+        database = self._database
+        incarnation = database.meta("incarnation") + 1
+        clean = database.meta("clean") != 0 or incarnation == 1
+        replay, occupancy = Replay(), Occupancy()
+        next_number, damaged = self._replay(replay, occupancy)
+        topology, damage = database.topology()
+        damage = list(damaged.values()) + damage
+        self.counts.rows_damaged = len(damage)
+        database.started(incarnation, list(damaged))
+        self._committer = Committer(
+            database,
+            occupancy,
+            self._segments,
+            self.counts,
+            next_number=next_number,
+            slack_octets=self._slack_octets,
+            call_in_reactor=self._call_in_reactor,
+            committed=self._committed,
+            failed=self._failed,
+        )
+        self._committer.delete_dead()
+        return Recovered(
+            topology=topology,
+            entries=replay.entries(),
+            highest_message_id=max(replay.highest_message_id, incarnation << INCARNATION_SHIFT),
+            incarnation=incarnation,
+            clean=clean and not damage,
+            damage=damage,
+        )
+
+    def _replay(self, replay: Replay, occupancy: Occupancy) -> tuple[int, dict[int, str]]:
+        """Read the log; the next row's number, and which rows are unreadable and why."""
+        next_number = 1
+        damaged: dict[int, str] = {}
+        for number, row in self._database.rows():
+            next_number = number + 1
+            try:
+                writes, audit = unpack_row(row)
+                check(writes)
+            except DecodeError as error:
+                damaged[number] = f"row {number} of {len(row)} octets: {error}"
+                continue
+            replay.apply(writes)
+            occupancy.add(number, len(row), writes)
+            self._segments.append(audit)
+        return next_number, damaged
+
+
+def _lock(directory: Path) -> int:
+    """The descriptor that holds the directory for this process alone."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StartupError(f"cannot use data directory {directory}: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise StartupError(f"data directory {directory} is used by another process") from error
+    return descriptor

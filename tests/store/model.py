@@ -1,0 +1,148 @@
+"""What the store's tests share: messages, fakes, and a model of what a store must hold."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from pathlib import Path
+
+from gateway.errors import StoreError
+from gateway.message import Message
+from gateway.store.interface import Recovered
+from gateway.store.sqlite import SqliteStore
+from gateway.store.writes import TurnWriter
+
+Facts = tuple[object, ...]
+
+
+def message(number: int, payload: bytes = b"payload", **facts: object) -> Message:
+    """A message with every fact set, and different from every other one's."""
+    values: dict[str, object] = {
+        "encoding": number % 2,
+        "payload": payload,
+        "body_at": len(payload) // 2,
+        "message_format": number % 7,
+        "durable": True,
+        "priority": number % 11 - 1,
+        "ttl_ms": number * 3 - 1,
+        "expires_ms": number * 5,
+        "arrived_ms": 1_700_000_000_000 + number,
+        "exchange": f"exchange-{number % 3}",
+        "routing_key": "schlüssel" * (number % 4),
+        "delivery_count": number % 3,
+        "flags": number % 32,
+        "publisher": 0,
+        "id_digest": -number,
+        "body_digest": 2**63 - 1 - number,
+        "reader": None,
+    }
+    values.update(facts)
+    return Message(number, **values)  # type: ignore[arg-type]  # one dict for all field types
+
+
+class Segments:
+    """Audit segments in memory; what is not synced is lost by `power_cut`."""
+
+    def __init__(self) -> None:
+        self.blocks: list[bytes] = []
+        self.synced = 0
+        self.closed = False
+        self.refusals = 0
+
+    def append(self, blocks: bytes) -> None:
+        """Blocks of these tests are texts that end with a semicolon."""
+        if self.refusals:
+            self.refusals -= 1
+            raise StoreError("no space for audit")
+        held = set(self.blocks)
+        self.blocks += [block for block in blocks.split(b";")[:-1] if block not in held]
+
+    def sync(self) -> None:
+        self.synced = len(self.blocks)
+
+    def close(self) -> None:
+        self.sync()
+        self.closed = True
+
+    def power_cut(self) -> None:
+        del self.blocks[self.synced :]
+
+
+class Reactor:
+    """Collects what the store's thread wants called, and calls it when told."""
+
+    def __init__(self) -> None:
+        self.calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self.committed: list[int] = []
+        self.failures: list[str] = []
+
+    def on_failed(self, error: StoreError) -> None:
+        self.failures.append(str(error))
+
+    def run_until(self, condition: Callable[[], bool]) -> None:
+        """Run calls as they come until `condition`; fails when nothing comes for long."""
+        while not condition():
+            self.calls.get(timeout=30)()
+
+
+class Running:
+    """An open `SqliteStore` with its fakes, numbering the turns."""
+
+    def __init__(self, directory: Path, segments: Segments | None = None, **options: int) -> None:
+        self.segments = segments or Segments()
+        self.reactor = Reactor()
+        self.store = SqliteStore(
+            directory,
+            self.segments,
+            self.reactor.calls.put,
+            self.reactor.committed.append,
+            self.reactor.on_failed,
+            **options,
+        )
+        self.recovered: Recovered = self.store.open()
+        self.turn = 0
+
+    def submit(self, writer: TurnWriter | None = None, audit: bytes = b"") -> int:
+        self.turn += 1
+        self.store.submit(self.turn, writer.take() if writer else b"", audit)
+        return self.turn
+
+    def wait(self) -> None:
+        """Until all that was submitted is reported."""
+        if self.turn:
+            self.reactor.run_until(
+                lambda: bool(self.reactor.committed) and self.reactor.committed[-1] == self.turn
+            )
+
+    def commit(self, writer: TurnWriter | None = None, audit: bytes = b"") -> None:
+        self.submit(writer, audit)
+        self.wait()
+
+    def close(self) -> None:
+        self.store.close(b"")
+
+
+def content(recovered: Recovered) -> dict[tuple[int, int], tuple[int, Message]]:
+    """The entries by queue and position, checked to come in order and once."""
+    places = [(entry.queue_id, entry.position) for entry in recovered.entries]
+    assert places == sorted(set(places))
+    return {
+        (entry.queue_id, entry.position): (entry.delivery_count, entry.message)
+        for entry in recovered.entries
+    }
+
+
+def reopened(directory: Path) -> Recovered:
+    """What a store in this directory holds; the directory is left closed in order."""
+    running = Running(directory)
+    running.close()
+    return running.recovered
+
+
+def one_message(position: int, number: int | None = None, queue_id: int = 1) -> TurnWriter:
+    """A turn that enqueues one message."""
+    writer = TurnWriter()
+    number = position if number is None else number
+    writer.message(message(number, b"x" * 50))
+    writer.enqueue(queue_id, position, number)
+    return writer
