@@ -38,6 +38,7 @@ class Subscription:
         acquire: takes messages (a consumer) rather than seeing copies of them (a browser).
         settled: what is sent is settled by that.
         exclusive: nobody else may subscribe while it lives.
+        sent, unsettled: deliveries so far, and of them not ended; also after `cancel`.
     """
 
     __slots__ = (
@@ -57,7 +58,9 @@ class Subscription:
         "queue",
         "queue_name",
         "revisit",
+        "sent",
         "settled",
+        "unsettled",
     )
 
     def __init__(
@@ -91,6 +94,8 @@ class Subscription:
         self.blocked = False
         self.draining = False
         self.cancelled = False
+        self.sent = 0
+        self.unsettled = 0
 
     @property
     def credit(self) -> int:

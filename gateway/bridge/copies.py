@@ -1,0 +1,76 @@
+"""Copies come into queues and leave them: the one place where memory, store and totals change.
+
+What is recorded of it is the caller's to say (`ledger`), since copies come and go for many reasons.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.bridge.deadlines import Deadlines
+from gateway.bridge.ledger import Ledger
+from gateway.bridge.places import Entry
+from gateway.bridge.pressure import Pressure
+from gateway.bridge.queues import Queue
+from gateway.bridge.routing import Exchange
+from gateway.bridge.turns import TurnBook
+from gateway.message import NEVER, Message
+
+
+@final
+class Copies:
+    """Puts copies in and takes them out, in memory and in the turn's writes."""
+
+    __slots__ = ("deadlines", "ledger", "pressure", "turns")
+
+    def __init__(
+        self, ledger: Ledger, turns: TurnBook, pressure: Pressure, deadlines: Deadlines
+    ) -> None:
+        self.ledger = ledger
+        self.turns = turns
+        self.pressure = pressure
+        self.deadlines = deadlines
+
+    def enter(self, queue: Queue, message: Message, exchange: Exchange, rerouted: bool) -> bool:
+        """A new copy at the end of `queue`; whether it is a durable one."""
+        durable = message.durable and queue.settings.durable
+        entry = queue.append(message, durable)
+        self.pressure.entered(len(message.payload))
+        if message.expires_ms != NEVER:
+            self.deadlines.arm(queue, message.expires_ms)
+        if durable:
+            self.turns.store_message(message)
+            self.turns.writes.enqueue(queue.number, entry.position, message.id)
+        self.ledger.entered(queue, entry, exchange, rerouted)
+        return durable
+
+    def recover(self, queue: Queue, entry: Entry) -> None:
+        """A copy that the store brought back; positions ascend."""
+        queue.put(entry)
+        self.pressure.entered(len(entry.message.payload))
+        if entry.message.expires_ms != NEVER:
+            self.deadlines.arm(queue, entry.message.expires_ms)
+
+    def leave(self, queue: Queue, entry: Entry) -> None:
+        """A copy is gone."""
+        queue.remove(entry)
+        self.pressure.left(len(entry.message.payload))
+        if entry.durable:
+            self.turns.writes.dequeue(queue.number, entry.position)
+
+    def give_back(self, queue: Queue, entry: Entry) -> None:
+        """An acquired copy is available again."""
+        queue.give_back(entry)
+        if entry.message.expires_ms != NEVER:
+            self.deadlines.arm(queue, entry.message.expires_ms)
+
+    def failed(self, queue: Queue, entry: Entry) -> None:
+        """A delivery of the copy has failed: it counts."""
+        entry.delivery_count += 1
+        if entry.durable:
+            self.turns.writes.redelivered(queue.number, entry.position, entry.delivery_count)
+
+    def expire(self, queue: Queue, entry: Entry) -> None:
+        """An available copy whose time is over."""
+        self.leave(queue, entry)
+        self.ledger.expired(queue, entry)

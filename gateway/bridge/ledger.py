@@ -1,0 +1,285 @@
+"""Every step of every copy: one audit record and one count, written together.
+
+The records and their order are the contract of `audit.records`; the identities of the accounting
+are proved from them. The counts are plain numbers that never go down, read by the metrics.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.audit.records import AuditLog
+from gateway.audit.schema import Flag, Outcome, Reason
+from gateway.bridge.places import Entry
+from gateway.bridge.queues import Queue
+from gateway.bridge.routing import Exchange
+from gateway.message import Delivery, Message, OutcomeKind
+
+DURABLE: Final = int(Flag.DURABLE)
+REDELIVERED: Final = int(Flag.REDELIVERED)
+COPY: Final = int(Flag.COPY)
+SETTLED: Final = int(Flag.SETTLED)
+REMOVED: Final = int(Flag.REMOVED)
+REROUTED: Final = int(Flag.REROUTED)
+
+OUTCOMES: Final = {
+    OutcomeKind.ACCEPTED: int(Outcome.ACCEPTED),
+    OutcomeKind.REJECTED: int(Outcome.REJECTED),
+    OutcomeKind.RELEASED: int(Outcome.RELEASED),
+    OutcomeKind.MODIFIED: int(Outcome.MODIFIED),
+}
+
+
+@final
+class Counts:
+    """What the bridge counts, since start.
+
+    Attributes:
+        received, received_octets: messages published to the bridge, whatever became of them.
+        entered, entered_octets: copies that came into a queue; `entered_durable` of them stored.
+        unroutable: copies that no queue took; `unroutable_immediate` for want of a ready consumer.
+        rerouted: messages that went on to an alternate exchange.
+        refused: publishes refused; `refused_full` of them because of a limit.
+        sent, sent_octets: deliveries that an outlet took; `sent_settled`, `sent_copies` of them.
+        blocked, undeliverable: deliveries that an outlet did not take, for now or at all.
+        accepted, rejected, released, modified: outcomes that subscribers gave.
+        requeued: deliveries that the gateway took back.
+        settled_too_late: settlements of what had ended before.
+        settled_of_deleted: settlements of copies whose queue was gone.
+        expired, dead_lettered, purged: copies that left their queue that way.
+        dropped: rejected copies with nowhere to go.
+        recovered, recovered_redelivered: copies that the store brought back; maybe seen before.
+        orphaned: recovered copies without a queue, dropped.
+        pending: publishes held back because too much was held.
+    """
+
+    __slots__ = (
+        "accepted",
+        "blocked",
+        "dead_lettered",
+        "dropped",
+        "entered",
+        "entered_durable",
+        "entered_octets",
+        "expired",
+        "modified",
+        "orphaned",
+        "pending",
+        "purged",
+        "received",
+        "received_octets",
+        "recovered",
+        "recovered_redelivered",
+        "refused",
+        "refused_full",
+        "rejected",
+        "released",
+        "requeued",
+        "rerouted",
+        "sent",
+        "sent_copies",
+        "sent_octets",
+        "sent_settled",
+        "settled_of_deleted",
+        "settled_too_late",
+        "undeliverable",
+        "unroutable",
+        "unroutable_immediate",
+    )
+
+    def __init__(self) -> None:
+        self.received = 0
+        self.received_octets = 0
+        self.entered = 0
+        self.entered_octets = 0
+        self.entered_durable = 0
+        self.unroutable = 0
+        self.unroutable_immediate = 0
+        self.rerouted = 0
+        self.refused = 0
+        self.refused_full = 0
+        self.sent = 0
+        self.sent_octets = 0
+        self.sent_settled = 0
+        self.sent_copies = 0
+        self.blocked = 0
+        self.undeliverable = 0
+        self.accepted = 0
+        self.rejected = 0
+        self.released = 0
+        self.modified = 0
+        self.requeued = 0
+        self.settled_too_late = 0
+        self.settled_of_deleted = 0
+        self.expired = 0
+        self.dead_lettered = 0
+        self.purged = 0
+        self.dropped = 0
+        self.recovered = 0
+        self.recovered_redelivered = 0
+        self.orphaned = 0
+        self.pending = 0
+
+
+@final
+class Ledger:
+    """The audit log and the counts, in the bridge's terms; `now_ms` is the turn's time."""
+
+    __slots__ = ("audit", "counts", "now_ms")
+
+    def __init__(self, audit: AuditLog, now_ms: int) -> None:
+        self.audit = audit
+        self.counts = Counts()
+        self.now_ms = now_ms
+
+    def received(self, message: Message, exchange: Exchange, copies: int, link: int) -> None:
+        """A message was routed to `copies` queues; none counts as one copy."""
+        self.counts.received += 1
+        self.counts.received_octets += len(message.payload)
+        copies = copies or 1
+        exchange.routed += copies
+        self.audit.received(
+            self.now_ms,
+            message.id,
+            link=link,
+            exchange=exchange.node,
+            copies=copies,
+            id_digest=message.id_digest,
+            body_digest=message.body_digest,
+            size=len(message.payload),
+            flags=DURABLE if message.durable else 0,
+            connection=message.publisher,
+        )
+
+    def routed(self, message: Message, exchange: Exchange, copies: int, reason: Reason) -> None:
+        """A message went on through another exchange; no queue counts as one copy."""
+        self.counts.rerouted += 1
+        copies = copies or 1
+        exchange.routed += copies
+        self.audit.routed(
+            self.now_ms, message.id, exchange=exchange.node, copies=copies, reason=reason
+        )
+
+    def unroutable(self, message: Message, exchange: Exchange, reason: Reason) -> None:
+        """No queue took it, or none was ready."""
+        if reason != Reason.ALTERNATE_EXCHANGE:
+            self.counts.unroutable += 1
+        if reason == Reason.IMMEDIATE:
+            self.counts.unroutable_immediate += 1
+        self.audit.unroutable(self.now_ms, message.id, exchange=exchange.node, reason=reason)
+
+    def refused(self, message: Message, exchange: Exchange, reason: Reason, node: int) -> None:
+        """A copy was not let in, by the queue `node` or altogether."""
+        self.counts.refused += 1
+        if reason == Reason.QUEUE_FULL:
+            self.counts.refused_full += 1
+        self.audit.refused(
+            self.now_ms, message.id, exchange=exchange.node, reason=reason, node=node
+        )
+
+    def entered(self, queue: Queue, entry: Entry, exchange: Exchange, rerouted: bool) -> None:
+        """A copy is in its queue."""
+        message = entry.message
+        size = len(message.payload)
+        flags = REROUTED if rerouted else 0
+        counts = self.counts
+        counts.entered += 1
+        counts.entered_octets += size
+        if entry.durable:
+            counts.entered_durable += 1
+            flags |= DURABLE
+        self.audit.entered(
+            self.now_ms,
+            message.id,
+            entry.position,
+            node=queue.node,
+            exchange=exchange.node,
+            body_digest=message.body_digest,
+            size=size,
+            flags=flags,
+        )
+
+    def sent(self, queue: Queue, entry: Entry, link: int, acquired: bool, settled: bool) -> None:
+        """An outlet has taken a delivery."""
+        message = entry.message
+        size = len(message.payload)
+        counts = self.counts
+        counts.sent += 1
+        counts.sent_octets += size
+        flags = REDELIVERED if entry.delivery_count > 0 else 0
+        if not acquired:
+            counts.sent_copies += 1
+            flags |= COPY
+        if settled:
+            counts.sent_settled += 1
+            flags |= SETTLED
+        self.audit.sent(
+            self.now_ms,
+            message.id,
+            entry.position,
+            node=queue.node,
+            link=link,
+            body_digest=message.body_digest,
+            size=size,
+            delivery_count=entry.delivery_count,
+            flags=flags,
+        )
+
+    def settled(
+        self, delivery: Delivery, node: int, kind: OutcomeKind, removed: bool, reason: Reason
+    ) -> None:
+        """A subscriber ended a delivery, or (with a reason) the gateway took it back."""
+        flags = 0 if delivery.acquired else COPY
+        if reason != Reason.NONE and not removed:
+            self.counts.requeued += 1
+            self.audit.requeued(
+                self.now_ms,
+                delivery.message.id,
+                delivery.position,
+                node=node,
+                link=delivery.subscription,
+                outcome=OUTCOMES[kind],
+                reason=reason,
+                flags=flags,
+            )
+            return
+        self._count(kind)
+        self.audit.settled(
+            self.now_ms,
+            delivery.message.id,
+            delivery.position,
+            node=node,
+            link=delivery.subscription,
+            outcome=OUTCOMES[kind],
+            flags=flags | REMOVED if removed else flags,
+            reason=reason,
+        )
+
+    def _count(self, kind: OutcomeKind) -> None:
+        if kind == OutcomeKind.ACCEPTED:
+            self.counts.accepted += 1
+        elif kind == OutcomeKind.RELEASED:
+            self.counts.released += 1
+        elif kind == OutcomeKind.MODIFIED:
+            self.counts.modified += 1
+        else:
+            self.counts.rejected += 1
+
+    def expired(self, queue: Queue, entry: Entry) -> None:
+        """A copy's time was over."""
+        self.counts.expired += 1
+        self.audit.expired(self.now_ms, entry.message.id, entry.position, node=queue.node)
+
+    def dead_lettered(self, queue: Queue, entry: Entry, reason: Reason) -> None:
+        """A copy leaves for the alternate exchange of its queue."""
+        self.counts.dead_lettered += 1
+        self.audit.dead_lettered(
+            self.now_ms, entry.message.id, entry.position, node=queue.node, reason=reason
+        )
+
+    def purged(self, queue: Queue, entry: Entry, reason: Reason) -> None:
+        """A copy was removed by a purge or with its queue."""
+        self.counts.purged += 1
+        self.audit.purged(
+            self.now_ms, entry.message.id, entry.position, node=queue.node, reason=reason
+        )

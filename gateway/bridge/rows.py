@@ -1,0 +1,283 @@
+"""What the store keeps of the topology: one row for each durable exchange, queue and binding.
+
+The bridge alone knows the inside of a row. All text is a 32-bit length and UTF-8; a row begins with
+its version. `DISPATCHED` marks a queue that has had a subscription since the last start after a stop
+in order: after a crash, what is in the others was certainly not seen by anybody.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, final
+from uuid import UUID
+
+from gateway.bridge.seams import QueueSettings
+from gateway.errors import DecodeError
+from gateway.message import Kind
+from gateway.wire.buffers import Reader, Writer
+from gateway.wire.tagged import Tagged
+
+VERSION: Final = 1
+
+
+class RowKind(IntEnum):
+    """`TopologyRow.kind`; rows are read in this order."""
+
+    EXCHANGE = 1
+    QUEUE = 2
+    BINDING = 3
+    DISPATCHED = 4
+
+
+class Form(IntEnum):
+    """How the value of a binding argument is written."""
+
+    NOTHING = 0
+    FALSE = 1
+    TRUE = 2
+    DECIMAL = 3
+    FLOAT = 4
+    TEXT = 5
+    OCTETS = 6
+    UUID = 7
+
+
+def row_key(*parts: str) -> str:
+    """A key that no other parts make."""
+    return "".join(f"{len(part)}:{part}" for part in parts)
+
+
+@final
+class ExchangeRow:
+    """A durable exchange."""
+
+    __slots__ = ("alternate_exchange", "arguments", "auto_delete", "host", "name", "type")
+
+    def __init__(
+        self,
+        host: str,
+        name: str,
+        type: str,
+        auto_delete: bool,
+        alternate_exchange: str,
+        arguments: bytes,
+    ) -> None:
+        self.host = host
+        self.name = name
+        self.type = type
+        self.auto_delete = auto_delete
+        self.alternate_exchange = alternate_exchange
+        self.arguments = arguments
+
+    def key(self) -> str:
+        """Its row's key."""
+        return row_key(self.host, self.name)
+
+    def encoded(self) -> bytes:
+        """Its row's value."""
+        out = _begin()
+        _text(out, self.host)
+        _text(out, self.name)
+        _text(out, self.type)
+        out.u8(1 if self.auto_delete else 0)
+        _text(out, self.alternate_exchange)
+        _octets(out, self.arguments)
+        return out.getvalue()
+
+
+def exchange_row(value: bytes) -> ExchangeRow:
+    """Decode; `DecodeError`."""
+    data = _open(value)
+    return ExchangeRow(
+        _read_text(data),
+        _read_text(data),
+        _read_text(data),
+        data.u8() == 1,
+        _read_text(data),
+        _read_octets(data),
+    )
+
+
+@final
+class QueueRow:
+    """A durable queue."""
+
+    __slots__ = ("host", "name", "number", "settings")
+
+    def __init__(self, host: str, name: str, number: int, settings: QueueSettings) -> None:
+        self.host = host
+        self.name = name
+        self.number = number
+        self.settings = settings
+
+    def key(self) -> str:
+        """Its row's key."""
+        return row_key(self.host, self.name)
+
+    def encoded(self) -> bytes:
+        """Its row's value."""
+        settings = self.settings
+        out = _begin()
+        _text(out, self.host)
+        _text(out, self.name)
+        out.i64(self.number)
+        out.u8((1 if settings.exclusive else 0) | (2 if settings.auto_delete else 0))
+        _text(out, settings.alternate_exchange)
+        out.i64(settings.max_count)
+        out.i64(settings.max_size)
+        _octets(out, settings.arguments)
+        out.i64(settings.auto_delete_timeout_ms)
+        return out.getvalue()
+
+
+def queue_row(value: bytes) -> QueueRow:
+    """Decode; `DecodeError`."""
+    data = _open(value)
+    host = _read_text(data)
+    name = _read_text(data)
+    number = data.i64()
+    bits = data.u8()
+    alternate_exchange = _read_text(data)
+    max_count = data.i64()
+    max_size = data.i64()
+    arguments = _read_octets(data)
+    settings = QueueSettings(
+        durable=True,
+        exclusive=bits & 1 != 0,
+        auto_delete=bits & 2 != 0,
+        alternate_exchange=alternate_exchange,
+        max_count=max_count,
+        max_size=max_size,
+        arguments=arguments,
+        auto_delete_timeout_ms=data.i64(),
+    )
+    return QueueRow(host, name, number, settings)
+
+
+@final
+class BindingRow:
+    """A binding of a durable queue to a durable exchange."""
+
+    __slots__ = ("arguments", "encoded_arguments", "exchange", "host", "key", "queue")
+
+    def __init__(
+        self,
+        host: str,
+        exchange: str,
+        queue: str,
+        key: str,
+        arguments: dict[str, Tagged],
+        encoded_arguments: bytes,
+    ) -> None:
+        self.host = host
+        self.exchange = exchange
+        self.queue = queue
+        self.key = key
+        self.arguments = arguments
+        self.encoded_arguments = encoded_arguments
+
+    def row_key(self) -> str:
+        """Its row's key."""
+        return row_key(self.host, self.exchange, self.queue, self.key)
+
+    def encoded(self) -> bytes:
+        """Its row's value."""
+        out = _begin()
+        _text(out, self.host)
+        _text(out, self.exchange)
+        _text(out, self.queue)
+        _text(out, self.key)
+        out.u32(len(self.arguments))
+        for name, value in self.arguments.items():
+            _text(out, name)
+            _value(out, value)
+        _octets(out, self.encoded_arguments)
+        return out.getvalue()
+
+
+def binding_row(value: bytes) -> BindingRow:
+    """Decode; `DecodeError`."""
+    data = _open(value)
+    host = _read_text(data)
+    exchange = _read_text(data)
+    queue = _read_text(data)
+    key = _read_text(data)
+    arguments: dict[str, Tagged] = {}
+    for _ in range(data.u32()):
+        name = _read_text(data)
+        arguments[name] = _read_value(data)
+    return BindingRow(host, exchange, queue, key, arguments, _read_octets(data))
+
+
+def _begin() -> Writer:
+    out = Writer()
+    out.u8(VERSION)
+    return out
+
+
+def _open(value: bytes) -> Reader:
+    data = Reader(value)
+    version = data.u8()
+    if version != VERSION:
+        raise DecodeError(f"topology row of version {version}")
+    return data
+
+
+def _text(out: Writer, text: str) -> None:
+    _octets(out, text.encode())
+
+
+def _octets(out: Writer, octets: bytes) -> None:
+    out.u32(len(octets))
+    out.raw(octets)
+
+
+def _read_text(data: Reader) -> str:
+    return data.text(data.u32())
+
+
+def _read_octets(data: Reader) -> bytes:
+    return data.take(data.u32())
+
+
+def _value(out: Writer, tagged: Tagged) -> None:
+    """A value of kind `OTHER` matches nothing: only that it was there is kept."""
+    value = tagged.value
+    out.u8(tagged.code)
+    if isinstance(value, bool):
+        out.u8(Form.TRUE if value else Form.FALSE)
+    elif isinstance(value, int):
+        out.u8(Form.DECIMAL)
+        _text(out, str(value))
+    elif isinstance(value, float):
+        out.u8(Form.FLOAT)
+        out.f64(value)
+    elif isinstance(value, str):
+        out.u8(Form.TEXT)
+        _text(out, value)
+    elif isinstance(value, bytes):
+        out.u8(Form.OCTETS)
+        _octets(out, value)
+    elif isinstance(value, UUID):
+        out.u8(Form.UUID)
+        out.raw(value.bytes)
+    else:
+        out.u8(Form.NOTHING)
+
+
+def _read_value(data: Reader) -> Tagged:
+    code = data.u8()
+    form = data.u8()
+    if form == Form.TRUE or form == Form.FALSE:
+        return Tagged(code, form == Form.TRUE)
+    if form == Form.DECIMAL:
+        return Tagged(code, int(_read_text(data)))
+    if form == Form.FLOAT:
+        return Tagged(code, data.f64())
+    if form == Form.TEXT:
+        return Tagged(code, _read_text(data))
+    if form == Form.OCTETS:
+        return Tagged(code, _read_octets(data))
+    if form == Form.UUID:
+        return Tagged(code, UUID(bytes=data.take(16)))
+    return Tagged(code if code == Kind.NULL else Kind.OTHER, None)
