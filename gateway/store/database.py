@@ -56,8 +56,17 @@ def _as_store_errors(doing: str) -> Iterator[None]:
         raise StoreError(f"{doing}: {error}") from error
 
 
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Octets that were changed on disk may also come out as values of another type."""
+    try:
+        yield
+    except (sqlite3.Error, TypeError, ValueError) as error:
+        raise StoreError(f"cannot read the store: {error}") from error
+
+
 def _checksum(kind: int, key: str, value: bytes) -> int:
-    return crc32(value, crc32(key.encode(), kind))
+    return crc32(value, crc32(str(key).encode(), kind))
 
 
 @final
@@ -66,13 +75,14 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         """Open or create the file; `StoreError` if it is no store, a newer one, or broken."""
-        with _as_store_errors(f"cannot open {path}"):
+        with _as_store_errors(f"cannot open {path}"), _reading():
             self._db = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, cached_statements=16
             )
             for setting in _SETTINGS:
                 self._db.execute(setting).fetchall()
-            problem = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            (problem,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+            problem = " ".join(problem.split())
             if problem == "ok":
                 self._create()
         if problem != "ok":
@@ -99,18 +109,19 @@ class Database:
 
     def meta(self, key: str) -> int:
         """A value of the meta table; 0 if there is none."""
-        with _as_store_errors("cannot read the store"):
+        with _reading():
             found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return int(found[0]) if found else 0
+            return int(found[0]) if found else 0
 
     def rows(self) -> Iterator[tuple[int, bytes]]:
         """All rows of the log, in order."""
-        with _as_store_errors("cannot read the store"):
-            yield from self._db.execute("SELECT number, body FROM log ORDER BY number")
+        with _reading():
+            for number, body in self._db.execute("SELECT number, body FROM log ORDER BY number"):
+                yield int(number), body if isinstance(body, bytes) else b""
 
     def row(self, number: int) -> bytes:
         """One row of the log; empty if it is not there."""
-        with _as_store_errors("cannot read the store"):
+        with _reading():
             found = self._db.execute("SELECT body FROM log WHERE number = ?", (number,)).fetchone()
         return bytes(found[0]) if found else b""
 
@@ -118,7 +129,7 @@ class Database:
         """The topology, by kind and key, and one line for each row that is not as written."""
         found: list[TopologyRow] = []
         damage: list[str] = []
-        with _as_store_errors("cannot read the store"):
+        with _reading():
             for kind, key, value, checksum in self._db.execute(
                 "SELECT kind, key, value, checksum FROM topology ORDER BY kind, key"
             ):
