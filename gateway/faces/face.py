@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, final
 
+from gateway.translate.context import Counts
+from gateway.translate.replies import ReplyTable
 from gateway.wire.limits import Limits
+from gateway.wire.sasl import Credentials
 
 
 class Face(Protocol):
@@ -56,21 +59,6 @@ class Turns(Protocol):
 
     def touch(self, face: Face) -> None:
         """`face` has, or may have, octets to send: flush it at the end of the turn."""
-
-
-@final
-@dataclass(init=False, slots=True)
-class Credentials:
-    """What a peer showed: a mechanism and, for PLAIN, a name and a password."""
-
-    mechanism: str
-    username: str
-    password: str
-
-    def __init__(self, mechanism: str, username: str = "", password: str = "") -> None:
-        self.mechanism = mechanism
-        self.username = username
-        self.password = password
 
 
 class AuthenticationWaiter(Protocol):
@@ -143,6 +131,13 @@ class FaceCounts:
         self.arguments_ignored = 0  # of declare, bind and subscribe: kept, but without effect here
 
 
+class Attached(Protocol):
+    """A 0-10 session that holds its name."""
+
+    def force_off(self) -> None:
+        """Another transport takes the name."""
+
+
 @final
 @dataclass(init=False, slots=True)
 class FaceSettings:
@@ -158,6 +153,11 @@ class FaceSettings:
         anonymous_allowed: whether a 1.0 connection may come without SASL.
         strict: follow the 0-10 XML where deployed clients differ from it.
         counts: shared by all faces.
+        escrow: whether escrow is sent along with translated messages.
+        text_body_value: a 0-10 text body goes to 1.0 as an amqp-value string, not as data.
+        translated: what all translations count.
+        attached: 0-10 sessions that are attached, by user and name; shared by all faces.
+        replies: the reply table of each virtual host, shared by all faces.
     """
 
     limits: Limits
@@ -169,6 +169,11 @@ class FaceSettings:
     anonymous_allowed: bool
     strict: bool
     counts: FaceCounts
+    escrow: bool
+    text_body_value: bool
+    translated: Counts
+    attached: dict[tuple[str, bytes], Attached]
+    replies: dict[str, ReplyTable]
 
     def __init__(
         self,
@@ -182,6 +187,8 @@ class FaceSettings:
         anonymous_allowed: bool = True,
         strict: bool = False,
         counts: FaceCounts | None = None,
+        escrow: bool = True,
+        text_body_value: bool = False,
     ) -> None:
         self.limits = limits
         self.container_id = container_id
@@ -192,3 +199,16 @@ class FaceSettings:
         self.anonymous_allowed = anonymous_allowed
         self.strict = strict
         self.counts = counts or FaceCounts()
+        self.escrow = escrow
+        self.text_body_value = text_body_value
+        self.translated = Counts()
+        self.attached = {}
+        self.replies = {}
+
+    def replies_of(self, host: str) -> ReplyTable:
+        """The reply table of a virtual host."""
+        table = self.replies.get(host)
+        if table is None:
+            table = ReplyTable()
+            self.replies[host] = table
+        return table

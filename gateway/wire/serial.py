@@ -98,6 +98,16 @@ class RangeSet:
                 kept.append((add(last, 1), high))
         self.ranges = kept
 
+    def within(self, first: int, last: int) -> list[tuple[int, int]]:
+        """The parts of the set from `first` to `last`, as ranges."""
+        found: list[tuple[int, int]] = []
+        for low, high in self.ranges:
+            low_in = low if distance(first, low) >= 0 else first
+            high_in = high if distance(high, last) >= 0 else last
+            if distance(low_in, high_in) >= 0:
+                found.append((low_in, high_in))
+        return found
+
     def count(self) -> int:
         """How many serial numbers are in the set."""
         total = 0

@@ -1,0 +1,48 @@
+"""What a condition is in 0-10: the exception that ends a session for it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.amqp_0_10.errors import (
+    CommandInvalidError,
+    ExecutionError,
+    IllegalArgumentError,
+    IllegalStateError,
+    InternalError,
+    InvalidArgumentError,
+    NotAllowedError,
+    NotFoundError,
+    NotImplementedHereError,
+    PreconditionFailedError,
+    ResourceDeletedError,
+    ResourceLimitExceededError,
+    ResourceLockedError,
+    UnauthorizedAccessError,
+)
+from gateway.message import Refusal
+from gateway.translate.conditions import to_code
+
+BY_CODE: Final[dict[int, type[ExecutionError]]] = {
+    error.code: error
+    for error in (
+        CommandInvalidError,
+        IllegalArgumentError,
+        IllegalStateError,
+        InternalError,
+        InvalidArgumentError,
+        NotAllowedError,
+        NotFoundError,
+        NotImplementedHereError,
+        PreconditionFailedError,
+        ResourceDeletedError,
+        ResourceLimitExceededError,
+        ResourceLockedError,
+        UnauthorizedAccessError,
+    )
+}
+
+
+def execution_error(refusal: Refusal) -> ExecutionError:
+    """The execution.exception for a refusal, by the mapping of conditions."""
+    return BY_CODE.get(to_code(refusal.condition), InternalError)(refusal.description)

@@ -1,0 +1,342 @@
+"""The server's face of a 0-10 connection: negotiation, and the sessions that live on it.
+
+Owns who the client is and which virtual host it opened; a session's commands are `session_0_10`'s.
+Sources: 0-10 XML, classes connection and session. Deployed clients need a federation tag that is a
+UUID, and session names that are unique for each user.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.connection import Connection
+from gateway.amqp_0_10.events import (
+    AttachReceived,
+    CommandReceived,
+    CommandsCompleted,
+    ConnectionClosed,
+    ControlReceived,
+    Event,
+    HeaderReceived,
+    SessionEnded,
+    TimeoutRequested,
+    Violation,
+)
+from gateway.amqp_0_10.session import Session
+from gateway.amqp_0_10.states import Role
+from gateway.amqp_0_10.types import FieldTable
+from gateway.bridge.bridge import Bridge
+from gateway.bridge.host import VirtualHost
+from gateway.faces.crossings import Crossings, is_own
+from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
+from gateway.faces.session_0_10 import ServerSession
+from gateway.message import Encoding, Refusal
+from gateway.translate.context import Context
+from gateway.wire.sasl import ServerMechanism, Step, StepKind, server_mechanism
+from gateway.wire.tagged import Tagged
+
+PROTOCOL: Final = int(Encoding.AMQP_0_10)
+STR16: Final = 0x95
+LOCALES: Final = ["en_US"]
+# Properties by which a client says what it is.
+JAVA_MARK: Final = "clientName"
+
+
+@final
+class Server010:
+    """Implements `Face`, `AuthenticationWaiter`."""
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        turns: Turns,
+        authenticator: Authenticator,
+        peer: Peer,
+        settings: FaceSettings,
+        now_ms: int,
+    ) -> None:
+        self.bridge = bridge
+        self.turns = turns
+        self.authenticator = authenticator
+        self.peer = peer
+        self.settings = settings
+        self.connection = Connection(Role.SERVER, settings.limits, now_ms)
+        self.host: VirtualHost = bridge.default_host
+        self.identity = ""
+        self.authenticated = False
+        self.java = False
+        self._mechanism: ServerMechanism | None = None
+        self._sessions: dict[int, ServerSession] = {}
+        self._crossings = Crossings(bridge, settings)
+        self._write_blocked = False
+        self._draining = False
+        self._opened = False
+        self._gone = False
+
+    # As a `Face`.
+
+    @property
+    def closed(self) -> bool:
+        """The transport is to be closed when what is to be sent has been."""
+        return self.connection.closed
+
+    @property
+    def reading_paused(self) -> bool:
+        """Too much of what the client published is held back: the last resort."""
+        limit = self.settings.limits.commands_in_doubt_max
+        held = 0
+        for session in self._sessions.values():
+            held += session.transfers.held_back()
+        return held >= limit
+
+    def receive_data(self, data: bytes, now_ms: int) -> None:
+        """Octets from the client, and all that they ask for."""
+        self.bridge.now_ms = now_ms
+        self._take(self.connection.receive_data(data, now_ms), now_ms)
+
+    def receive_eof(self, now_ms: int) -> None:
+        """The transport is over."""
+        self.bridge.now_ms = now_ms
+        self._take(self.connection.receive_eof(), now_ms)
+        self._end()
+
+    def data_to_send(self) -> bytes:
+        """Octets for the client."""
+        return self.connection.data_to_send()
+
+    def next_deadline(self) -> int | None:
+        """When `handle_deadline` wants to be called."""
+        return self.connection.next_deadline()
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """Heartbeats, and peers that are late."""
+        self.bridge.now_ms = now_ms
+        self._take(self.connection.handle_deadline(now_ms), now_ms)
+
+    def write_blocked(self, blocked: bool) -> None:
+        """The transport is full, or has room again."""
+        self._write_blocked = blocked
+        if not blocked:
+            for session in self._sessions.values():
+                session.resume()
+
+    def drain(self, now_ms: int) -> None:
+        """No new sessions; what is under way goes on."""
+        self._draining = True
+
+    def drained(self) -> bool:
+        """Nothing is unsettled, and nothing waits to be confirmed."""
+        return not any(
+            len(session.unsettled) or session.uncommitted() for session in self._sessions.values()
+        )
+
+    def force_close(self, now_ms: int) -> None:
+        """The operator ends the connection: close with connection-forced, 320."""
+        self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, "the gateway stops", now_ms)
+        self._end()
+        self.touch()
+
+    # What sessions ask.
+
+    def touch(self) -> None:
+        """There is something to send."""
+        self.turns.touch(self)
+
+    def has_room(self) -> bool:
+        """Whether deliveries may be sent now."""
+        return not self._write_blocked and not self._draining
+
+    def may_claim(self, user_id: bytes | None) -> bool:
+        """Whether a message may carry this user-id: the user's own, with or without a realm."""
+        if not user_id or not self.authenticated:
+            return True
+        return is_own(user_id, self.identity)
+
+    def context_for(self, host: VirtualHost) -> Context:
+        """The context of a translation that happens now."""
+        return self._crossings.context(host, java=self.java)
+
+    def on_link(self, *, opened: bool) -> None:
+        """A subscription came or went."""
+        counts = self.settings.counts
+        (counts.links_opened if opened else counts.links_closed)[PROTOCOL] += 1
+
+    def on_session_failed(self, session: ServerSession, refusal: Refusal) -> None:
+        """A session was ended by an exception of ours."""
+        self._end_session(session)
+        self.touch()
+
+    # Events.
+
+    def _take(self, events: list[Event], now_ms: int) -> None:
+        for event in events:
+            if isinstance(event, CommandReceived):
+                session = self._sessions.get(event.session.channel)
+                if session is not None and not event.session.ended:
+                    session.on_command(event)
+            elif isinstance(event, CommandsCompleted):
+                session = self._sessions.get(event.session.channel)
+                if session is not None:
+                    session.on_completed(event.ranges)
+            else:
+                self._take_rare(event, now_ms)
+
+    def _take_rare(self, event: Event, now_ms: int) -> None:
+        if isinstance(event, HeaderReceived):
+            self.connection.send_start(
+                self._server_properties(), self.authenticator.mechanisms(), LOCALES
+            )
+        elif isinstance(event, ControlReceived):
+            self._on_control(event, now_ms)
+        elif isinstance(event, AttachReceived):
+            self._on_attach(event.session, event.force)
+        elif isinstance(event, TimeoutRequested):
+            event.session.send_timeout(0)  # nothing is kept after a detach
+        elif isinstance(event, SessionEnded):
+            if event.error is not None:
+                self.settings.counts.protocol_errors[PROTOCOL] += 1
+            ended = self._sessions.get(event.session.channel)
+            if ended is not None and ended.session is event.session:
+                self._end_session(ended)
+        elif isinstance(event, Violation):
+            self.settings.counts.protocol_errors[PROTOCOL] += 1
+        elif isinstance(event, ConnectionClosed):
+            self._end()
+
+    # Negotiation.
+
+    def _server_properties(self) -> FieldTable:
+        settings = self.settings
+        return [
+            ("product", Tagged(STR16, "amqp-gateway")),
+            ("version", Tagged(STR16, settings.version)),
+            ("qpid.federation_tag", Tagged(STR16, settings.federation_tag)),
+        ]
+
+    def _on_control(self, event: ControlReceived, now_ms: int) -> None:
+        control = event.control
+        if isinstance(control, spec.ConnectionStartOk):
+            self._on_start_ok(control, now_ms)
+        elif isinstance(control, spec.ConnectionSecureOk):
+            mechanism = self._mechanism
+            if mechanism is not None:
+                self._step(mechanism.respond(control.response or b""), now_ms)
+        elif isinstance(control, spec.ConnectionOpen):
+            self._on_open(control, now_ms)
+
+    def _on_start_ok(self, start_ok: spec.ConnectionStartOk, now_ms: int) -> None:
+        for key, _value in start_ok.client_properties or []:
+            if key == JAVA_MARK:
+                self.java = True
+        name = start_ok.mechanism or ""
+        mechanism = server_mechanism(name) if name in self.authenticator.mechanisms() else None
+        if mechanism is None:
+            self._deny(f"mechanism {name} is not offered", now_ms)
+            return
+        self._mechanism = mechanism
+        self._step(mechanism.respond(start_ok.response), now_ms)
+
+    def _step(self, step: Step, now_ms: int) -> None:
+        if step.kind == StepKind.CHALLENGE:
+            self.connection.send_secure(step.octets)
+        elif step.kind == StepKind.VERIFY and step.credentials is not None:
+            self.authenticator.authenticate(step.credentials, self)
+        elif step.kind == StepKind.GRANTED:
+            self.connection.send_tune()
+        else:
+            self._deny("authentication failed", now_ms)
+
+    def _deny(self, text: str, now_ms: int) -> None:
+        self.settings.counts.authentication_failures[PROTOCOL] += 1
+        self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, text, now_ms)
+
+    def on_authenticated(self, identity: str | None, now_ms: int) -> None:
+        """The authenticator's answer."""
+        mechanism = self._mechanism
+        if mechanism is None or self._gone or self.connection.closed:
+            return
+        if identity is not None:
+            self.identity = identity
+            self.authenticated = identity != self.settings.anonymous_name
+        self._step(mechanism.resolve(identity is not None), now_ms)
+        self.touch()
+
+    def _on_open(self, command: spec.ConnectionOpen, now_ms: int) -> None:
+        name = (command.virtual_host or "").lstrip("/")
+        host = self.bridge.hosts.get(name) if name else self.bridge.default_host
+        if host is None and len(self.bridge.hosts) == 1:
+            host = self.bridge.default_host  # with one virtual host, every name reaches it
+        if host is None:
+            self.connection.send_close(
+                spec.CloseCode.INVALID_PATH, f"there is no virtual host {name}", now_ms
+            )
+            return
+        self.host = host
+        self._opened = True
+        self.settings.counts.connections_opened[PROTOCOL] += 1
+        audit = self.bridge.audit
+        audit.connection_opened(
+            self.bridge.now_ms,
+            self.peer.connection_id,
+            protocol=audit.name("AMQP 0-10"),
+            peer=audit.name(self.identity),
+        )
+        self.connection.send_open_ok([])
+
+    # Sessions.
+
+    def _on_attach(self, session: Session, force: bool) -> None:
+        if self._draining or len(self._sessions) >= self.settings.limits.sessions_max:
+            session.refuse(spec.DetachCode.SESSION_BUSY)
+            return
+        attached = self.settings.attached
+        key = (self.identity, session.name)
+        busy = attached.get(key)
+        if busy is not None:
+            if not force:
+                session.refuse(spec.DetachCode.SESSION_BUSY)
+                return
+            busy.force_off()
+        session.accept()
+        made = ServerSession(self, session, self.host)
+        self._sessions[session.channel] = made
+        attached[key] = made
+        self.settings.counts.sessions_opened[PROTOCOL] += 1
+        self.bridge.audit.session_attached(
+            self.bridge.now_ms, self.peer.connection_id, session=made.audit_name
+        )
+
+    def forced_off(self, session: ServerSession) -> None:
+        """Another transport took the session's name, and said that it may."""
+        session.session.force_off(spec.DetachCode.SESSION_BUSY)
+        self._end_session(session)
+        self.touch()
+
+    def _end_session(self, session: ServerSession) -> None:
+        channel = session.session.channel
+        if self._sessions.get(channel) is not session:
+            return
+        del self._sessions[channel]
+        attached = self.settings.attached
+        key = (self.identity, session.session.name)
+        if attached.get(key) is session:
+            del attached[key]
+        self.settings.counts.sessions_closed[PROTOCOL] += 1
+        self.bridge.audit.session_detached(
+            self.bridge.now_ms, self.peer.connection_id, session=session.audit_name
+        )
+        session.end()
+        self.touch()  # what it gave back may go to others in this turn
+
+    def _end(self) -> None:
+        """The connection is over, for whatever reason: nothing of it stays."""
+        if self._gone:
+            return
+        self._gone = True
+        self.authenticator.forget(self)
+        for session in list(self._sessions.values()):
+            self._end_session(session)
+        if self._opened:
+            self.settings.counts.connections_closed[PROTOCOL] += 1
+            self.bridge.audit.connection_closed(self.bridge.now_ms, self.peer.connection_id)

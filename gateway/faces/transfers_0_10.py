@@ -1,0 +1,144 @@
+"""message.transfer from a 0-10 client: into the bridge, and the completions and accepts back.
+
+A transfer is completed when every copy has ended by MAPPING rule 3. accept-mode explicit adds a
+message.accept or message.reject, sent to nobody who did not ask for it: some clients break the
+connection over them. An absent accept-mode on a transfer means none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.errors import CommandInvalidError
+from gateway.amqp_0_10.events import CommandReceived
+from gateway.bridge.seams import PublishStatus
+from gateway.errors import DecodeError
+from gateway.message import Condition, Flag, Message, Outcome, OutcomeKind, Refusal
+from gateway.translate.conditions import to_reject_code
+from gateway.translate.facts import Arrival, arrival_0_10, message_from_0_10
+from gateway.translate.view import READER_0_10
+from gateway.wire.serial import RangeSet
+
+if TYPE_CHECKING:
+    from gateway.faces.session_0_10 import ServerSession
+
+UNROUTABLE: Final = Refusal(Condition.UNROUTABLE, "no queue took the message")
+
+
+@final
+class Transfers:
+    """What one session publishes."""
+
+    __slots__ = ("_explicit", "_pending", "session")
+
+    def __init__(self, session: ServerSession) -> None:
+        self.session = session
+        # Ids whose client wants an accept or a reject, and has not been told yet.
+        self._explicit = RangeSet()
+        self._pending: set[int] = set()
+
+    def held_back(self) -> int:
+        """How many transfers the bridge holds back: in, but not to be confirmed yet."""
+        return len(self._pending)
+
+    def receive(self, event: CommandReceived, transfer: spec.MessageTransfer) -> None:
+        """Publish one message."""
+        session = self.session
+        command_id = event.command_id
+        try:
+            arrival = arrival_0_10(event.payload[: event.body_at])
+        except DecodeError as error:
+            session.session.fail(
+                CommandInvalidError(str(error)), command_id=command_id, code=transfer.CODE
+            )
+            session.face.on_session_failed(session, Refusal(Condition.DECODE_ERROR, str(error)))
+            return
+        if not session.face.may_claim(arrival.user_id):
+            refusal = Refusal(Condition.UNAUTHORIZED_ACCESS, "user-id is not the connection's user")
+            session.end_with(refusal, command_id=command_id, command=transfer)
+            return
+        explicit = transfer.accept_mode == spec.AcceptMode.EXPLICIT
+        if explicit:
+            self._explicit.add(command_id)
+            if not arrival.flags & Flag.DISCARD_UNROUTABLE:
+                arrival.flags |= Flag.TELL_UNROUTABLE
+        self._publish(event, transfer, arrival)
+
+    def _publish(
+        self, event: CommandReceived, transfer: spec.MessageTransfer, arrival: Arrival
+    ) -> None:
+        session = self.session
+        command_id = event.command_id
+        published = session.host.publish(
+            self._message(event, transfer.destination or "", arrival), session, command_id
+        )
+        status = published.status
+        if status == PublishStatus.DONE:
+            session.session.complete(command_id, command_id)
+            self.accept(command_id, command_id)
+        elif status == PublishStatus.IN_TURN:
+            session.complete_when_safe(command_id)
+        elif status == PublishStatus.PENDING:
+            self._pending.add(command_id)
+        elif status == PublishStatus.UNROUTABLE:
+            self._unrouted(command_id, published.refusal or UNROUTABLE)
+        else:
+            assert published.refusal is not None
+            session.end_with(published.refusal, command_id=command_id, command=transfer)
+
+    def _message(self, event: CommandReceived, exchange: str, arrival: Arrival) -> Message:
+        face = self.session.face
+        return message_from_0_10(
+            arrival,
+            event.payload[: event.body_at],
+            event.payload[event.body_at :],
+            id=face.bridge.next_message_id(),
+            exchange=exchange,
+            now_ms=face.bridge.now_ms,
+            publisher=face.peer.connection_id,
+            times_in_ms=face.java,
+            reader=READER_0_10,
+        )
+
+    def _unrouted(self, command_id: int, why: Refusal) -> None:
+        """Nobody took it: the client is told where it asked to be, and it is done in any case."""
+        if command_id in self._explicit:
+            self._explicit.remove_range(command_id, command_id)
+            self._reject(command_id, why.condition, why.description)
+        self.session.session.complete(command_id, command_id)
+
+    def end(self, command_id: int, outcome: Outcome) -> None:
+        """A transfer that was held back has ended."""
+        self._pending.discard(command_id)
+        session = self.session.session
+        if outcome.kind == OutcomeKind.ACCEPTED:
+            self.accept(command_id, command_id)
+        elif command_id in self._explicit:
+            self._explicit.remove_range(command_id, command_id)
+            self._reject(command_id, outcome.condition, outcome.description)
+        session.complete(command_id, command_id)
+
+    def accept(self, first: int, last: int) -> None:
+        """All from `first` to `last` are where they belong: accept those that asked for it."""
+        explicit = self._explicit
+        if not explicit:
+            return
+        accepted = explicit.within(first, last)
+        if accepted:
+            explicit.remove_range(first, last)
+            self.session.session.send_command(spec.MessageAccept(transfers=accepted))
+
+    def _reject(self, command_id: int, condition: Condition, text: str) -> None:
+        self.session.session.send_command(
+            spec.MessageReject(
+                transfers=[(command_id, command_id)],
+                code=to_reject_code(condition),
+                text=text[:255] or None,
+            )
+        )
+
+    def forget(self) -> None:
+        """The session is over; what is published stays so, but nobody is told."""
+        self._explicit = RangeSet()
+        self._pending = set()

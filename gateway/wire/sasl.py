@@ -1,0 +1,273 @@
+"""SASL mechanisms (RFC 4422), without the frames or methods that a protocol wraps them in.
+
+The server side turns responses into steps: a challenge to send, credentials to be verified by
+someone else, who comes back with the answer (`resolve`), or a failure. No password is judged here.
+A mechanism with several rounds is one more class with the same two calls; whoever verifies may then
+find more than a yes or no in the credentials it is shown, by their `mechanism`.
+
+ANONYMOUS: RFC 4505. PLAIN: RFC 4616. EXTERNAL: RFC 4422 appendix A.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, Protocol, final
+
+ANONYMOUS: Final = "ANONYMOUS"
+PLAIN: Final = "PLAIN"
+EXTERNAL: Final = "EXTERNAL"
+
+RESPONSE_MAX: Final = 4096
+
+
+class StepKind(IntEnum):
+    """What the server side does next."""
+
+    CHALLENGE = 0  # send `octets`, wait for a response
+    VERIFY = 1  # have `credentials` verified, then `resolve`
+    GRANTED = 2  # over: the peer is who it says; `octets` go with the outcome
+    DENIED = 3  # over
+
+
+@final
+@dataclass(init=False, slots=True)
+class Credentials:
+    """What a peer showed.
+
+    Attributes:
+        mechanism: the mechanism's name.
+        username: PLAIN: the authentication identity; EXTERNAL: the identity asked for, or ""
+            for the one that the transport proved; ANONYMOUS: the trace, which proves nothing.
+        password: PLAIN only.
+        authorization: PLAIN: the identity to act as, or "".
+    """
+
+    mechanism: str
+    username: str
+    password: str
+    authorization: str
+
+    def __init__(
+        self, mechanism: str, *, username: str = "", password: str = "", authorization: str = ""
+    ) -> None:
+        self.mechanism = mechanism
+        self.username = username
+        self.password = password
+        self.authorization = authorization
+
+
+@final
+@dataclass(init=False, slots=True)
+class Step:
+    """The server side's next move."""
+
+    kind: StepKind
+    octets: bytes
+    credentials: Credentials | None
+
+    def __init__(
+        self, kind: StepKind, *, octets: bytes = b"", credentials: Credentials | None = None
+    ) -> None:
+        self.kind = kind
+        self.octets = octets
+        self.credentials = credentials
+
+
+class ServerMechanism(Protocol):
+    """One authentication under way, on the server's side."""
+
+    def respond(self, response: bytes | None) -> Step:
+        """Take the initial response (`None`: there was none) or the answer to a challenge."""
+
+    def resolve(self, granted: bool) -> Step:
+        """Take the verifier's answer to a `VERIFY` step."""
+
+
+class ClientMechanism(Protocol):
+    """One authentication under way, on the client's side."""
+
+    def name(self) -> str:
+        """The mechanism's name."""
+
+    def initial(self) -> bytes | None:
+        """The initial response, if the mechanism has one."""
+
+    def respond(self, challenge: bytes) -> bytes | None:
+        """The answer to a challenge; `None` to give up."""
+
+
+DENIED_STEP: Final = Step(StepKind.DENIED)
+GRANTED_STEP: Final = Step(StepKind.GRANTED)
+EMPTY_CHALLENGE: Final = Step(StepKind.CHALLENGE)
+
+
+def _text(octets: bytes) -> str | None:
+    if len(octets) > RESPONSE_MAX:
+        return None
+    try:
+        return octets.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _verdict(granted: bool) -> Step:
+    return GRANTED_STEP if granted else DENIED_STEP
+
+
+@final
+class AnonymousServer:
+    """ANONYMOUS: whatever is said is only a trace; many clients say nothing at all."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+    def respond(self, response: bytes | None) -> Step:
+        """Anything is taken."""
+        trace = _text(response) if response else ""
+        return Step(
+            StepKind.VERIFY, credentials=Credentials(ANONYMOUS, username=(trace or "")[:255])
+        )
+
+    def resolve(self, granted: bool) -> Step:
+        """Whether anonymous peers are allowed here."""
+        return _verdict(granted)
+
+
+@final
+class PlainServer:
+    """PLAIN: authorization NUL user NUL password."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+    def respond(self, response: bytes | None) -> Step:
+        """Split the message; without one, ask for it by an empty challenge."""
+        if response is None:
+            return EMPTY_CHALLENGE
+        text = _text(response)
+        parts = [] if text is None else text.split("\0")
+        if len(parts) != 3 or not parts[1]:
+            return DENIED_STEP
+        return Step(
+            StepKind.VERIFY,
+            credentials=Credentials(
+                PLAIN, authorization=parts[0], username=parts[1], password=parts[2]
+            ),
+        )
+
+    def resolve(self, granted: bool) -> Step:
+        """Whether the password was right."""
+        return _verdict(granted)
+
+
+@final
+class ExternalServer:
+    """EXTERNAL: the transport has proved who it is; the response may name whom to act as."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+    def respond(self, response: bytes | None) -> Step:
+        """Take the identity; without a response, ask for it by an empty challenge."""
+        if response is None:
+            return EMPTY_CHALLENGE
+        name = _text(response)
+        if name is None:
+            return DENIED_STEP
+        return Step(StepKind.VERIFY, credentials=Credentials(EXTERNAL, username=name))
+
+    def resolve(self, granted: bool) -> Step:
+        """Whether the transport's identity may act so."""
+        return _verdict(granted)
+
+
+def server_mechanism(name: str) -> ServerMechanism | None:
+    """A fresh server side of the mechanism; `None` if there is none of that name."""
+    if name == ANONYMOUS:
+        return AnonymousServer()
+    if name == PLAIN:
+        return PlainServer()
+    if name == EXTERNAL:
+        return ExternalServer()
+    return None
+
+
+@final
+class AnonymousClient:
+    """ANONYMOUS with a trace."""
+
+    __slots__ = ("trace",)
+
+    def __init__(self, trace: str = "anonymous") -> None:
+        self.trace = trace
+
+    def name(self) -> str:
+        """ANONYMOUS."""
+        return ANONYMOUS
+
+    def initial(self) -> bytes | None:
+        """The trace."""
+        return self.trace.encode()
+
+    def respond(self, challenge: bytes) -> bytes | None:
+        """The trace, to a server that did not take it at first."""
+        return self.trace.encode()
+
+
+@final
+class PlainClient:
+    """PLAIN with a user name and a password."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, username: str, password: str, authorization: str = "") -> None:
+        self.message = f"{authorization}\0{username}\0{password}".encode()
+
+    def name(self) -> str:
+        """PLAIN."""
+        return PLAIN
+
+    def initial(self) -> bytes | None:
+        """The message."""
+        return self.message
+
+    def respond(self, challenge: bytes) -> bytes | None:
+        """The message, to a server that did not take it at first."""
+        return self.message
+
+
+@final
+class ExternalClient:
+    """EXTERNAL: the transport proves who we are."""
+
+    __slots__ = ("authorization",)
+
+    def __init__(self, authorization: str = "") -> None:
+        self.authorization = authorization
+
+    def name(self) -> str:
+        """EXTERNAL."""
+        return EXTERNAL
+
+    def initial(self) -> bytes | None:
+        """The identity to act as, or nothing."""
+        return self.authorization.encode()
+
+    def respond(self, challenge: bytes) -> bytes | None:
+        """The identity to act as, or nothing."""
+        return self.authorization.encode()
+
+
+def choose(offered: list[str], able: list[ClientMechanism]) -> ClientMechanism | None:
+    """The first of our mechanisms, best first, that the server offers."""
+    for mechanism in able:
+        if mechanism.name() in offered:
+            return mechanism
+    return None
