@@ -229,7 +229,7 @@ class Declarations:
             auto_delete=settings.auto_delete,
             arguments=decoded(settings.arguments),
             message_count=found.depth,
-            subscriber_count=len(found.subscriptions),
+            subscriber_count=found.subscriptions,
         )
 
 

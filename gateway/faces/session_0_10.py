@@ -2,7 +2,7 @@
 
 It is the owner of what the session declares exclusively, the publisher of what it transfers, and
 waits for commits. Owns which command ids may be completed when; `transfers_0_10` has what comes in,
-`unsettled_0_10` what went out. Sources: 0-10 XML, classes message and execution; MAPPING section 2.
+`unsettled_0_10` what went out. Sources: 0-10 XML, classes message and execution.
 """
 
 from __future__ import annotations
@@ -141,12 +141,10 @@ class ServerSession:
         if isinstance(command, spec.MessageTransfer):
             self.transfers.receive(event, command)
             return
-        if isinstance(command, spec.MessageFlush):
-            answer = self._flush(command, command_id)
-            if answer is None:
-                return
-        else:
-            answer = self._answer(command)
+        answer = self._answer(command)
+        if answer is None and isinstance(command, spec.MessageFlush):
+            self.subscriptions[command.destination or ""].flush(command_id)
+            return
         if isinstance(answer, Refusal):
             self.end_with(answer, command_id=command_id, command=command)
         elif answer is not None:
@@ -181,11 +179,12 @@ class ServerSession:
             return self._flow(command)
         if isinstance(command, spec.MessageSetFlowMode):
             return self._set_flow_mode(command)
-        if isinstance(command, spec.MessageStop):
+        if isinstance(command, (spec.MessageStop, spec.MessageFlush)):
             found = self._find(command.destination)
             if isinstance(found, Refusal):
                 return found
-            found.stop()
+            if isinstance(command, spec.MessageStop):
+                found.stop()
             return None
         if isinstance(command, spec.MessageCancel):
             return self._cancel(command)
@@ -254,13 +253,6 @@ class ServerSession:
         found.flow(command.unit == spec.CreditUnit.BYTE, command.value)
         return None
 
-    def _flush(self, command: spec.MessageFlush, command_id: int) -> Refusal | None:
-        found = self._find(command.destination)
-        if isinstance(found, Refusal):
-            return found
-        found.flush(command_id)
-        return None
-
     # Deliveries.
 
     def send_transfer(
@@ -298,18 +290,19 @@ class ServerSession:
         face.touch()
         return DeliverStatus.TAKEN, octets
 
-    def _settle(self, ranges: Ranges, outcome: Outcome) -> None:
+    def _settle(self, ranges: Ranges, outcome: Outcome) -> Answer:
         host = self.host
         for delivery in self.unsettled.take(ranges):
             host.settle(delivery, outcome)
+        return None
 
-    def _reject(self, command: spec.MessageReject) -> None:
+    def _reject(self, command: spec.MessageReject) -> Answer:
         outcome = Outcome(
             OutcomeKind.REJECTED,
             condition=from_reject_code(command.code or 0),
             description=command.text or "",
         )
-        self._settle(command.transfers or [], outcome)
+        return self._settle(command.transfers or [], outcome)
 
     def _acquire(self, command: spec.MessageAcquire) -> spec.Acquired:
         acquired: Ranges = []

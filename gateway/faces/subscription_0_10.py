@@ -1,9 +1,9 @@
 """One 0-10 subscription: where the bridge's deliveries become message.transfer commands.
 
 Owns the credit of message.flow in both modes, in both units. In window mode what may be sent is the
-allowance - the sum of the grants since the last stop or flush - less what the peer has not completed;
-completion, not acceptance, gives it back. In credit mode only another flow does. Source: 0-10 XML,
-message.set-flow-mode and message.flow; MAPPING section 2.
+allowance - the sum of the grants since the last stop or flush - less what the peer has not
+completed; completion, not acceptance, gives it back. In credit mode only another flow does. Source:
+0-10 XML, message.set-flow-mode and message.flow.
 """
 
 from __future__ import annotations

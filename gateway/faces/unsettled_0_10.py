@@ -1,8 +1,8 @@
 """What a 0-10 session has sent: deliveries that are not settled, transfers that are not completed.
 
-The two are apart: completion gives window credit back and settles nothing; accept, reject and release
-settle, also after the subscription was cancelled. Ids are serial numbers; ranges that a client gives
-may be far larger than what there is, so the smaller side is walked.
+The two are apart: completion gives window credit back and settles nothing; accept, reject and
+release settle, also after the subscription was cancelled. Ids are serial numbers; ranges that a
+client gives may be far larger than what there is, so the smaller side is walked.
 """
 
 from __future__ import annotations

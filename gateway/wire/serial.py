@@ -34,7 +34,8 @@ class RangeSet:
     """A set of serial numbers, kept as ascending disjoint ranges ``(first, last)``, both inclusive.
 
     Built for acknowledgement: adding at the end or next to an existing range is the common case,
-    and costs constant time. All members must lie within 2^31 of one another, as session windows ensure.
+    and costs constant time. All members must lie within 2^31 of one another, as session windows
+    ensure.
     """
 
     __slots__ = ("ranges",)
