@@ -1,0 +1,536 @@
+"""One AMQP 1.0 connection, without transport or clock: octets in, events out, octets out.
+
+Both roles. The driver calls `receive_data`, `receive_eof`, `data_to_send`, `next_deadline`,
+`handle_deadline`, `closed`, and the `send_*` of this class, `Session` and `Link`. Headers, SASL
+framing, open's arithmetic, idle-time-outs and channels are done here (2.2 - 2.4, 5.3). Events come
+in the order of the octets; a `Violation` is the last one ever. The protocol runs ahead of the
+driver, so what the driver sends on an endpoint that has ended meanwhile is dropped without a word.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, final
+
+from gateway.amqp_1_0 import _spec, fields, frames, states
+from gateway.amqp_1_0._spec import (
+    Begin,
+    Close,
+    End,
+    Error,
+    Open,
+    Performative,
+    Transfer,
+    decode_sasl_frame,
+)
+from gateway.amqp_1_0.errors import (
+    ConnectionFieldError,
+    ConnectionScopeError,
+    ConnectionStateError,
+    FrameDecodeError,
+    FramingError,
+    HandshakeTimeoutError,
+    IdleTimeoutError,
+    ProtocolHeaderError,
+    SaslError,
+    SessionScopeError,
+)
+from gateway.amqp_1_0.events import (
+    Authenticated,
+    AuthenticationRequested,
+    BeginReceived,
+    CloseReceived,
+    ConnectionLost,
+    EndReceived,
+    Event,
+    OpenReceived,
+    SessionViolation,
+    Violation,
+)
+from gateway.amqp_1_0.fields import Fields
+from gateway.amqp_1_0.inbox import Inbox
+from gateway.amqp_1_0.sasl_layer import SaslClient, SaslServer, SaslState
+from gateway.amqp_1_0.session import NO_CHANNEL, Numbers, Session
+from gateway.amqp_1_0.states import ConnectionInput, ConnectionState
+from gateway.amqp_1_0.timers import REMOTE_IDLE_MIN_MS, Timers
+from gateway.errors import DecodeError, LocalProtocolError
+from gateway.wire.buffers import Reader, Writer
+from gateway.wire.limits import Limits
+from gateway.wire.machine import Machine
+from gateway.wire.sasl import ClientMechanism
+
+
+class Phase(IntEnum):
+    """What the next octets are."""
+
+    HEADER = 0  # the first protocol header
+    SASL = 1
+    VERDICT = 2  # nothing is read until the driver has the verdict
+    INNER_HEADER = 3  # the AMQP header behind the SASL layer
+    FRAMES = 4
+
+
+_OPEN_OUT: Final = (
+    ConnectionState.OPEN_SENT,
+    ConnectionState.OPEN_PIPE,
+    ConnectionState.CLOSE_RCVD,
+)
+
+
+@final
+class Connection:
+    """One connection; `server` tells which side of it we are.
+
+    Args:
+        mechanisms: server: SASL mechanisms to offer, best first.
+        sasl_required: server: a client that comes without SASL is sent away.
+        able: client: SASL mechanisms of ours, best first; none: no SASL layer.
+        hostname: client: for sasl-init.
+        strict: end a session for what was in flight on a link that we detached with an error
+        (2.6.5).
+
+    Attributes:
+        sasl_hostname: server: the hostname of the client's sasl-init.
+        open: the peer's open, once it has come.
+        peer_max_frame_size: the largest frame that the peer takes.
+    """
+
+    def __init__(
+        self,
+        *,
+        server: bool,
+        container_id: str,
+        limits: Limits,
+        now_ms: int,
+        mechanisms: list[str] | None = None,
+        sasl_required: bool = False,
+        able: list[ClientMechanism] | None = None,
+        hostname: str | None = None,
+        strict: bool = False,
+    ) -> None:
+        self.server = server
+        self.container_id = container_id
+        self.limits = limits
+        self.strict = strict
+        self.writer = Writer()
+        self.machine = Machine(states.CONNECTION, ConnectionState.START)
+        self.open: Open | None = None
+        self.peer_max_frame_size = _spec.MIN_MAX_FRAME_SIZE
+        self.link_count = 0
+        self._now_ms = now_ms
+        self._phase = Phase.HEADER
+        self._inbox = Inbox()
+        self._timers = Timers(now_ms, limits.handshake_timeout_ms, limits.idle_timeout_ms)
+        self._sasl_server = SaslServer(self.writer, mechanisms or [])
+        self._sasl_client = SaslClient(self.writer, able or [], hostname)
+        self._sasl = sasl_required if server else bool(able)
+        self._open_out: Open | None = None
+        self._channel_max = min(limits.channel_max, limits.sessions_max - 1, 0xFFFF)
+        self._channels = Numbers()
+        self._incoming: dict[int, Session] = {}
+        self._outgoing: dict[int, Session] = {}
+        self._dirty: list[Session] = []
+        self._transfer = Transfer(handle=0)
+        if not server:
+            self.writer.raw(frames.PROTOCOL_SASL if self._sasl else frames.PROTOCOL_AMQP)
+            if not self._sasl:
+                self.machine.send(ConnectionInput.SEND_HEADER)
+
+    @property
+    def state(self) -> int:
+        """The `ConnectionState`."""
+        return self.machine.state
+
+    @property
+    def closed(self) -> bool:
+        """Nothing more is read or written, once `data_to_send` is empty."""
+        return self.machine.state == ConnectionState.END
+
+    @property
+    def can_send(self) -> bool:
+        """Our open has been sent and our close has not."""
+        state = self.machine.state
+        return state == ConnectionState.OPENED or state in _OPEN_OUT
+
+    @property
+    def sasl_hostname(self) -> str | None:
+        """Server: the hostname of the client's sasl-init."""
+        return self._sasl_server.hostname
+
+    # What the driver does.
+
+    def send_verdict(self, granted: bool) -> None:
+        """Server: the answer to `AuthenticationRequested`.
+
+        What the client sent in the meantime is read by the next `receive_data`, which may be empty.
+        """
+        if self._phase != Phase.VERDICT or self.closed:
+            return
+        if self._sasl_server.resolve(granted):
+            self._phase = Phase.INNER_HEADER
+        elif self._sasl_server.machine.state == SaslState.DENIED:
+            self.machine.receive(ConnectionInput.LOST)
+        else:
+            self._phase = Phase.SASL
+
+    def send_open(
+        self,
+        *,
+        hostname: str | None = None,
+        offered_capabilities: list[str] | None = None,
+        desired_capabilities: list[str] | None = None,
+        properties: Fields | None = None,
+    ) -> None:
+        """Open our half; a client's waits until headers and SASL allow it."""
+        idle_ms = self.limits.idle_timeout_ms
+        self._open_out = Open(
+            container_id=self.container_id,
+            hostname=hostname,
+            max_frame_size=self.limits.max_frame_size,
+            channel_max=self._channel_max,
+            # Half of what we really wait for, against spurious time-outs (2.4.5).
+            idle_time_out=idle_ms // 2 if idle_ms else None,
+            offered_capabilities=offered_capabilities,
+            desired_capabilities=desired_capabilities,
+            properties=properties,
+        )
+        self._write_open()
+
+    def _write_open(self) -> None:
+        if self._open_out is None or not self.machine.allows(ConnectionInput.SEND_OPEN):
+            return
+        performative = self._open_out
+        self._open_out = None
+        self._write(0, performative)
+        self.machine.send(ConnectionInput.SEND_OPEN)
+        self._note_opened()
+
+    def send_close(self, *, error: Error | None = None) -> None:
+        """Close our half: nothing is sent after it."""
+        if not self.machine.allows(ConnectionInput.SEND_CLOSE):
+            return
+        self._flush()
+        self._write(0, Close(error=error))
+        self.machine.send(ConnectionInput.SEND_CLOSE)
+        self._timers.closing(self._now_ms)
+        self._lose_sessions()
+
+    def session(self) -> Session:
+        """A new session of ours, to be opened by its `send_begin`."""
+        return Session(self)
+
+    def sessions(self) -> list[Session]:
+        """Those that the peer has begun and not ended."""
+        return list(self._incoming.values())
+
+    # The driver surface.
+
+    def receive_data(self, data: bytes, now_ms: int) -> list[Event]:
+        """Take octets; what they mean, in their order."""
+        self._now_ms = now_ms
+        events: list[Event] = []
+        octets = self._inbox.take(data)
+        if not octets or self.closed:
+            return events
+        reader = Reader(octets)
+        size = len(octets)
+        pos = 0
+        needed = frames.HEADER_SIZE
+        try:
+            while self._phase != Phase.VERDICT and not self.closed:
+                needed = frames.HEADER_SIZE
+                if size - pos < needed:
+                    break
+                if self._phase == Phase.HEADER or self._phase == Phase.INNER_HEADER:
+                    self._receive_header(octets[pos : pos + needed])
+                    pos += needed
+                    continue
+                needed = frames.frame_size(octets, pos, self._frame_limit())
+                if size - pos < needed:
+                    break
+                reader.pos = pos + 4
+                reader.end = pos + needed
+                pos += needed
+                self._receive_frame(reader, events)
+                self._timers.received(now_ms)
+        except ConnectionScopeError as error:
+            self._fail(error, events)
+        except DecodeError as error:
+            self._fail(FrameDecodeError(str(error)), events)
+        if not self.closed:
+            self._keep(octets, pos, needed, events)
+        return events
+
+    def _keep(self, octets: bytes, pos: int, needed: int, events: list[Event]) -> None:
+        if self._phase == Phase.VERDICT:
+            needed = 1
+        self._inbox.keep(octets, pos, needed)
+        if self._inbox.held() > self.limits.max_frame_size + frames.HEADER_SIZE:
+            self._fail(SaslError("more than a frame before the outcome"), events)
+
+    def receive_eof(self) -> list[Event]:
+        """The peer sends no more, or the transport is gone."""
+        if self.closed:
+            return []
+        self.machine.receive(ConnectionInput.LOST)
+        self._lose_sessions()
+        return [ConnectionLost()]
+
+    def data_to_send(self) -> bytes:
+        """Octets to write, forgotten here."""
+        self._flush()
+        if self.writer.size() == 0:
+            return b""
+        octets = self.writer.getvalue()
+        self.writer.truncate(0)
+        self._timers.sent(self._now_ms)
+        return octets
+
+    def next_deadline(self) -> int | None:
+        """When `handle_deadline` is to be called, if nothing happens before."""
+        return None if self.closed else self._timers.next_deadline()
+
+    def handle_deadline(self, now_ms: int) -> list[Event]:
+        """Keep the connection alive, or give it up."""
+        self._now_ms = now_ms
+        events: list[Event] = []
+        if self.closed:
+            return events
+        if self._timers.given_up(now_ms):
+            return self.receive_eof()
+        if self._timers.overdue(now_ms):
+            if self.open is None:
+                self._fail(HandshakeTimeoutError("the handshake took too long"), events)
+            else:
+                self._fail(IdleTimeoutError("nothing came for too long"), events)
+        elif self._timers.must_speak(now_ms) and self.can_send:
+            frames.write_empty_frame(self.writer)
+        return events
+
+    # Headers and SASL.
+
+    def _frame_limit(self) -> int:
+        if self._phase == Phase.SASL:
+            return _spec.MIN_MAX_FRAME_SIZE
+        return max(self.limits.max_frame_size, _spec.MIN_MAX_FRAME_SIZE)
+
+    def _receive_header(self, header: bytes) -> None:
+        if not self.server:
+            self._receive_server_header(header)
+            return
+        inner = self._phase == Phase.INNER_HEADER
+        if header == frames.PROTOCOL_SASL and not inner:
+            self._phase = Phase.SASL
+            self.writer.raw(frames.PROTOCOL_SASL)
+            self._sasl_server.start()
+        elif header == frames.PROTOCOL_AMQP and (inner or not self._sasl):
+            self._phase = Phase.FRAMES
+            self.machine.receive(ConnectionInput.RECV_HEADER)
+            self.writer.raw(frames.PROTOCOL_AMQP)
+            self.machine.send(ConnectionInput.SEND_HEADER)
+        else:
+            plain = inner or not self._sasl
+            self.writer.raw(frames.PROTOCOL_AMQP if plain else frames.PROTOCOL_SASL)
+            raise ProtocolHeaderError(f"protocol header {header.hex()}")
+
+    def _receive_server_header(self, header: bytes) -> None:
+        if self._phase == Phase.HEADER and self._sasl:
+            if header != frames.PROTOCOL_SASL:
+                raise ProtocolHeaderError(f"the server wants protocol header {header.hex()}")
+            self._phase = Phase.SASL
+            return
+        if header != frames.PROTOCOL_AMQP:
+            raise ProtocolHeaderError(f"the server wants protocol header {header.hex()}")
+        self._phase = Phase.FRAMES
+        self.machine.receive(ConnectionInput.RECV_HEADER)
+
+    def _receive_sasl(self, reader: Reader, events: list[Event]) -> None:
+        frame = decode_sasl_frame(reader)
+        if reader.remaining():
+            raise FrameDecodeError("octets behind a SASL frame")
+        if self.server:
+            credentials = self._sasl_server.receive(frame)
+            if credentials is not None:
+                self._phase = Phase.VERDICT
+                events.append(AuthenticationRequested(credentials))
+            return
+        self._sasl_client.receive(frame)
+        if self._sasl_client.machine.state == SaslState.GRANTED:
+            self._phase = Phase.INNER_HEADER
+            self.writer.raw(frames.PROTOCOL_AMQP)
+            self.machine.send(ConnectionInput.SEND_HEADER)
+            self._write_open()
+            events.append(Authenticated())
+
+    # Frames.
+
+    def _receive_frame(self, reader: Reader, events: list[Event]) -> None:
+        if self._phase == Phase.SASL:
+            frames.enter_frame(reader, frames.SASL_FRAME)
+            self._receive_sasl(reader, events)
+            return
+        channel = frames.enter_frame(reader, frames.AMQP_FRAME)
+        if channel > self._channel_max:
+            raise FramingError(f"channel {channel} where {self._channel_max} is the highest")
+        if reader.remaining() == 0:
+            return
+        code = fields.read_descriptor(reader, _spec.SYMBOLS)
+        if code < _spec.OPEN or code > _spec.CLOSE:
+            raise FrameDecodeError("a frame body that is no performative")
+        state = self.machine.state
+        if state == ConnectionState.DISCARDING and code != _spec.CLOSE:
+            return
+        if code == _spec.OPEN:
+            self._receive_open(Open.decode(reader), channel, events)
+        elif code == _spec.CLOSE:
+            self._receive_close(Close.decode(reader), events)
+        elif self.open is None or state in _NOTHING_IN:
+            raise ConnectionStateError("a frame before open or after close")
+        elif code == _spec.BEGIN:
+            self._receive_begin(Begin.decode(reader), channel, events)
+        else:
+            self._receive_session_frame(code, channel, reader, events)
+        if code != _spec.TRANSFER and reader.remaining() and state != ConnectionState.CLOSE_SENT:
+            raise FrameDecodeError("octets behind a performative")
+
+    def _receive_open(self, performative: Open, channel: int, events: list[Event]) -> None:
+        if not self.machine.receive(ConnectionInput.RECV_OPEN):
+            raise ConnectionStateError("an open out of turn")
+        if channel != 0:
+            raise FramingError("an open that is not on channel 0")
+        self.open = performative
+        size = performative.max_frame_size
+        if size is None:
+            size = 0xFFFFFFFF
+        self.peer_max_frame_size = max(size, _spec.MIN_MAX_FRAME_SIZE)
+        idle = performative.idle_time_out
+        if idle is not None and 0 < idle < REMOTE_IDLE_MIN_MS:
+            raise ConnectionFieldError(f"an idle-time-out of {idle} ms cannot be kept")
+        self._note_opened()
+        events.append(OpenReceived(performative))
+
+    def _note_opened(self) -> None:
+        performative = self.open
+        if self.machine.state == ConnectionState.OPENED and performative is not None:
+            self._timers.opened(performative.idle_time_out or 0)
+
+    def _receive_close(self, close: Close, events: list[Event]) -> None:
+        if not self.machine.receive(ConnectionInput.RECV_CLOSE):
+            raise ConnectionStateError("a close out of turn")
+        events.append(CloseReceived(close.error))
+        self._lose_sessions()
+
+    def _receive_begin(self, begin: Begin, channel: int, events: list[Event]) -> None:
+        if self.machine.state == ConnectionState.CLOSE_SENT:
+            return
+        if channel in self._incoming:
+            raise ConnectionStateError(f"channel {channel} has a session")
+        if begin.remote_channel is None:
+            session = Session(self)
+        else:
+            ours = self._outgoing.get(begin.remote_channel)
+            if ours is None or ours.channel_in != NO_CHANNEL:
+                raise ConnectionFieldError(f"no session of ours awaits {begin.remote_channel}")
+            session = ours
+        session.machine.receive(states.SessionInput.RECV_BEGIN)
+        session.channel_in = channel
+        self._incoming[channel] = session
+        session.receive_begin(begin)
+        events.append(BeginReceived(session, begin))
+
+    def _receive_session_frame(
+        self, code: int, channel: int, reader: Reader, events: list[Event]
+    ) -> None:
+        session = self._incoming.get(channel)
+        if session is None:
+            if self.machine.state == ConnectionState.CLOSE_SENT:
+                return
+            raise ConnectionStateError(f"channel {channel} has no session")
+        if code == _spec.END:
+            end = End.decode(reader)
+            del self._incoming[channel]
+            session.receive_end()
+            events.append(EndReceived(session, end.error))
+            return
+        if session.dropping:
+            reader.pos = reader.end
+            return
+        try:
+            if code == _spec.TRANSFER:
+                self._transfer.load(reader)
+                session.receive_transfer(self._transfer, reader, events)
+            else:
+                session.receive(code, reader, events)
+        except SessionScopeError as error:
+            session.fail(error)
+            events.append(SessionViolation(session, error))
+
+    # What sessions do.
+
+    def take_channel(self, session: Session) -> int:
+        """A free outgoing channel."""
+        channel = self._channels.take()
+        performative = self.open
+        highest = 0
+        if performative is not None:
+            given = performative.channel_max
+            highest = 0xFFFF if given is None else given
+        if channel > highest:
+            self._channels.give(channel)
+            raise LocalProtocolError("the peer takes no more sessions")
+        self._outgoing[channel] = session
+        return channel
+
+    def give_channel(self, session: Session) -> None:
+        """The session has ended on our side."""
+        if self._outgoing.pop(session.channel_out, None) is not None:
+            self._channels.give(session.channel_out)
+
+    def write(self, channel: int, performative: Performative) -> None:
+        """Write a frame for a session."""
+        if self.can_send:
+            self._write(channel, performative)
+
+    def _write(self, channel: int, performative: Performative) -> None:
+        frames.write_frame(self.writer, channel, performative, self.peer_max_frame_size)
+
+    def touch(self, session: Session) -> None:
+        """The session owes frames at the end of the turn."""
+        self._dirty.append(session)
+
+    def _flush(self) -> None:
+        if self._dirty:
+            dirty = self._dirty
+            self._dirty = []
+            for session in dirty:
+                session.flush()
+
+    # The end.
+
+    def _lose_sessions(self) -> None:
+        sessions = list(self._outgoing.values()) + list(self._incoming.values())
+        self._outgoing = {}
+        for session in sessions:
+            session.lose()
+
+    def _fail(self, error: ConnectionScopeError, events: list[Event]) -> None:
+        """Say what went wrong, as far as the handshake allows, and stop."""
+        state = self.machine.state
+        if state in (ConnectionState.HDR_EXCH, ConnectionState.OPEN_RCVD):
+            self.send_open()
+        if self.can_send:
+            self._flush()
+            self._write(0, Close(error=Error(condition=error.condition, description=str(error))))
+            self._timers.closing(self._now_ms)
+        self.machine.receive(ConnectionInput.FAIL)
+        if self.machine.state != ConnectionState.DISCARDING:
+            self.machine.receive(ConnectionInput.LOST)
+        self._lose_sessions()
+        events.append(Violation(error))
+
+
+_NOTHING_IN: Final = (
+    ConnectionState.CLOSE_RCVD,
+    ConnectionState.BOTH_RCVD,
+    ConnectionState.END,
+)

@@ -1,0 +1,60 @@
+"""Dispositions that wait for the end of the turn, coalesced into ranges (2.7.6).
+
+The common one - we received, accepted and settle - is a set of ranges; any other extends the last
+entry when it says the same of the next delivery. What is said of one delivery twice is written in
+the order of the first saying; the peer drops what comes for a delivery that it has settled.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.amqp_1_0 import frames
+from gateway.amqp_1_0._spec import Accepted, DeliveryState, Disposition
+from gateway.wire import serial
+from gateway.wire.buffers import Writer
+from gateway.wire.serial import RangeSet
+
+
+@final
+class Dispositions:
+    """Those of one session."""
+
+    __slots__ = ("accepted", "entries")
+
+    def __init__(self) -> None:
+        self.accepted = RangeSet()
+        self.entries: list[Disposition] = []
+
+    def add(self, role: bool, delivery_id: int, settled: bool, state: DeliveryState | None) -> None:
+        """Say `state` of one delivery."""
+        if role and settled and isinstance(state, Accepted):
+            self.accepted.add(delivery_id)
+            return
+        entries = self.entries
+        if entries:
+            last = entries[-1]
+            end = last.first if last.last is None else last.last
+            if (
+                last.role == role
+                and last.settled == settled
+                and serial.add(end, 1) == delivery_id
+                and last.state == state
+            ):
+                last.last = delivery_id
+                return
+        entries.append(Disposition(role=role, first=delivery_id, settled=settled, state=state))
+
+    def write(self, writer: Writer, channel: int, maximum: int) -> None:
+        """Write everything that waits, and forget it."""
+        if self.accepted:
+            for first, last in self.accepted.take():
+                end = None if last == first else last
+                accepted = Disposition(
+                    role=True, first=first, last=end, settled=True, state=Accepted()
+                )
+                frames.write_frame(writer, channel, accepted, maximum)
+        if self.entries:
+            for entry in self.entries:
+                frames.write_frame(writer, channel, entry, maximum)
+            self.entries = []

@@ -1,0 +1,272 @@
+"""What a connection tells its driver: what the peer did that is not the protocol's own business.
+
+Named after the performatives. Sessions and links are the endpoints themselves, on which the driver
+answers. Events come in the order of the octets; the endpoints may already be further than the
+event, so an answer to an endpoint that has ended meanwhile is dropped in silence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Union, final
+
+from mypy_extensions import mypyc_attr
+
+from gateway.amqp_1_0._spec import Attach, Begin, DeliveryState, Detach, Error, Open
+from gateway.errors import RemoteProtocolError
+from gateway.wire.sasl import Credentials
+
+if TYPE_CHECKING:
+    from gateway.amqp_1_0.link import Link
+    from gateway.amqp_1_0.outgoing import Outgoing
+    from gateway.amqp_1_0.session import Session
+
+
+@final
+class AuthenticationRequested:
+    """Server: verify these, then `Connection.send_verdict`."""
+
+    __slots__ = ("credentials",)
+
+    def __init__(self, credentials: Credentials) -> None:
+        self.credentials = credentials
+
+
+@final
+class Authenticated:
+    """Client: the server is content; our open is on its way."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+
+@final
+class OpenReceived:
+    """Answer with `Connection.send_open` (server), then perhaps `send_close`."""
+
+    __slots__ = ("open",)
+
+    def __init__(self, open: Open) -> None:
+        self.open = open
+
+
+@final
+class BeginReceived:
+    """A new session of the peer's: answer with `Session.send_begin`; or the answer to ours."""
+
+    __slots__ = ("begin", "session")
+
+    def __init__(self, session: Session, begin: Begin) -> None:
+        self.session = session
+        self.begin = begin
+
+
+@final
+class AttachReceived:
+    """A new link of the peer's: answer with `Link.send_attach` or `Link.refuse`; or the answer to ours."""
+
+    __slots__ = ("attach", "link")
+
+    def __init__(self, link: Link, attach: Attach) -> None:
+        self.link = link
+        self.attach = attach
+
+
+@final
+class FlowReceived:
+    """Credit or drain of a link has changed: `Link.credit`, `Link.drain`, `Link.available`."""
+
+    __slots__ = ("link",)
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+
+
+@final
+class WindowOpened:
+    """The session window had blocked transfers of ours and does no longer; none are waiting."""
+
+    __slots__ = ("session",)
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+
+@final
+@mypyc_attr(acyclic=True)
+@dataclass(init=False, slots=True)
+class DeliveryReceived:
+    """One whole delivery.
+
+    Attributes:
+        delivery_id: to settle it by, when not `settled`.
+        state: the state that the sender gave it (a transactional-state, for example).
+        rcv_second: the receiver must wait for the sender's settlement.
+    """
+
+    link: Link
+    delivery_id: int
+    tag: bytes
+    settled: bool
+    message_format: int
+    payload: bytes
+    state: DeliveryState | None
+    rcv_second: bool
+
+    def __init__(
+        self,
+        link: Link,
+        delivery_id: int,
+        tag: bytes,
+        settled: bool,
+        message_format: int,
+        payload: bytes,
+        state: DeliveryState | None,
+        rcv_second: bool,
+    ) -> None:
+        self.link = link
+        self.delivery_id = delivery_id
+        self.tag = tag
+        self.settled = settled
+        self.message_format = message_format
+        self.payload = payload
+        self.state = state
+        self.rcv_second = rcv_second
+
+
+@final
+class DispositionReceived:
+    """The receiver spoke of deliveries that we sent, in order of their ids.
+
+    When `settled` they have been forgotten here; else `Session.settle_outgoing` ends them.
+    """
+
+    __slots__ = ("deliveries", "session", "settled", "state")
+
+    def __init__(
+        self,
+        session: Session,
+        deliveries: list[Outgoing],
+        settled: bool,
+        state: DeliveryState | None,
+    ) -> None:
+        self.session = session
+        self.deliveries = deliveries
+        self.settled = settled
+        self.state = state
+
+
+@final
+class SenderDispositionReceived:
+    """The sender spoke of deliveries that we received; when `settled` they have been forgotten."""
+
+    __slots__ = ("delivery_ids", "session", "settled", "state")
+
+    def __init__(
+        self,
+        session: Session,
+        delivery_ids: list[int],
+        settled: bool,
+        state: DeliveryState | None,
+    ) -> None:
+        self.session = session
+        self.delivery_ids = delivery_ids
+        self.settled = settled
+        self.state = state
+
+
+@final
+class DetachReceived:
+    """Answer with `Link.send_detach`, unless we had detached first."""
+
+    __slots__ = ("detach", "link")
+
+    def __init__(self, link: Link, detach: Detach) -> None:
+        self.link = link
+        self.detach = detach
+
+
+@final
+class LinkViolation:
+    """The peer broke a link's rules; the link is being detached with the error."""
+
+    __slots__ = ("error", "link")
+
+    def __init__(self, link: Link, error: RemoteProtocolError) -> None:
+        self.link = link
+        self.error = error
+
+
+@final
+class EndReceived:
+    """Answer with `Session.send_end`, unless we had ended first."""
+
+    __slots__ = ("error", "session")
+
+    def __init__(self, session: Session, error: Error | None) -> None:
+        self.session = session
+        self.error = error
+
+
+@final
+class SessionViolation:
+    """The peer broke a session's rules; the session is being ended with the error."""
+
+    __slots__ = ("error", "session")
+
+    def __init__(self, session: Session, error: RemoteProtocolError) -> None:
+        self.session = session
+        self.error = error
+
+
+@final
+class CloseReceived:
+    """Answer with `Connection.send_close`, unless we had closed first."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Error | None) -> None:
+        self.error = error
+
+
+@final
+class ConnectionLost:
+    """The transport ended, or a time-out did; no other event follows."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+
+@final
+class Violation:
+    """The peer broke the connection's rules; the close is written. No other event follows."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: RemoteProtocolError) -> None:
+        self.error = error
+
+
+Event = Union[  # noqa: UP007
+    AuthenticationRequested,
+    Authenticated,
+    OpenReceived,
+    BeginReceived,
+    AttachReceived,
+    FlowReceived,
+    WindowOpened,
+    DeliveryReceived,
+    DispositionReceived,
+    SenderDispositionReceived,
+    DetachReceived,
+    LinkViolation,
+    EndReceived,
+    SessionViolation,
+    CloseReceived,
+    ConnectionLost,
+    Violation,
+]

@@ -1,0 +1,370 @@
+"""One link endpoint: attach and detach, credit, and putting deliveries together (2.6, 2.7.3 -
+2.7.7).
+
+Its session maps the handles and owns delivery-ids and windows. What a terminus means is the
+driver's business; it keeps its own object in `context`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.amqp_1_0 import _spec, states
+from gateway.amqp_1_0._spec import (
+    AnyTarget,
+    Attach,
+    DeliveryState,
+    Detach,
+    Error,
+    Flow,
+    Source,
+    Transfer,
+)
+from gateway.amqp_1_0.errors import (
+    LinkFieldError,
+    LinkScopeError,
+    MessageSizeExceededError,
+    TransferLimitExceededError,
+)
+from gateway.amqp_1_0.events import DeliveryReceived
+from gateway.amqp_1_0.fields import Fields
+from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.states import LinkInput, LinkState
+from gateway.errors import LocalProtocolError
+from gateway.wire import serial
+from gateway.wire.machine import Machine
+
+if TYPE_CHECKING:
+    from gateway.amqp_1_0.session import Session
+
+NO_HANDLE: Final = -1
+
+
+@final
+class Link:
+    """A sender or receiver of ours.
+
+    Attributes:
+        role: ours: `_spec.SENDER` or `_spec.RECEIVER`.
+        attach: the peer's attach, once it has come.
+        credit: link-credit: what we may still send, or what the peer may still send.
+        drain: the receiver wants the credit used up or given back.
+        available: what the sender says it could send.
+        context: the driver's own.
+    """
+
+    def __init__(self, session: Session, name: str, role: bool) -> None:
+        self.session = session
+        self.name = name
+        self.role = role
+        self.machine = Machine(states.LINK, LinkState.DETACHED)
+        self.attach: Attach | None = None
+        self.handle_out = NO_HANDLE
+        self.handle_in = NO_HANDLE
+        self.failure: LinkScopeError | None = None
+        self.dead = False  # what comes is dropped: we have detached, or are about to
+        self.failed = False
+        self.initial_delivery_count = 0
+        self.delivery_count = 0
+        self.credit = 0
+        self.drain = False
+        self.echo = False
+        self.available = 0
+        self.queued = 0
+        self.flow_due = False
+        self.max_message_size = session.limits.message_size_max
+        self.snd_settle_mode = _spec.SND_MIXED
+        self.rcv_settle_mode = _spec.RCV_FIRST
+        self.context: object = None
+        self._allowed = 0  # like `credit`, but what is on its way when we lower it stays allowed
+        self._partial: Partial | None = None
+
+    @property
+    def state(self) -> int:
+        """The `LinkState`."""
+        return self.machine.state
+
+    @property
+    def attached(self) -> bool:
+        """Both halves are attached, and no error is about to detach them."""
+        return self.machine.state == LinkState.ATTACHED and not self.dead
+
+    # What the driver does.
+
+    def send_attach(
+        self,
+        *,
+        source: Source | None,
+        target: AnyTarget | None,
+        snd_settle_mode: int = _spec.SND_MIXED,
+        rcv_settle_mode: int = _spec.RCV_FIRST,
+        offered_capabilities: list[str] | None = None,
+        desired_capabilities: list[str] | None = None,
+        properties: Fields | None = None,
+    ) -> None:
+        """Attach our half: to open a link, or to answer the peer's attach."""
+        session = self.session
+        if not session.can_send or not self.machine.allows(LinkInput.SEND_ATTACH):
+            return
+        handle = session.take_handle()
+        if handle == NO_HANDLE:
+            return
+        self.machine.send(LinkInput.SEND_ATTACH)
+        self.handle_out = handle
+        self.snd_settle_mode = snd_settle_mode
+        self.rcv_settle_mode = rcv_settle_mode
+        session.write(
+            Attach(
+                name=self.name,
+                handle=self.handle_out,
+                role=self.role,
+                snd_settle_mode=snd_settle_mode,
+                rcv_settle_mode=rcv_settle_mode,
+                source=source,
+                target=target,
+                initial_delivery_count=None if self.role else self.initial_delivery_count,
+                max_message_size=self.max_message_size if self.role else None,
+                offered_capabilities=offered_capabilities,
+                desired_capabilities=desired_capabilities,
+                properties=properties,
+            )
+        )
+        failure = self.failure
+        if failure is not None:
+            self.failure = None
+            self.send_detach(error=Error(condition=failure.condition, description=str(failure)))
+
+    def refuse(self, error: Error) -> None:
+        """Answer an attach with "no" (2.6.3): our terminus null, then detach closed with the error."""
+        attach = self.attach
+        assert attach is not None
+        if self.role:
+            self.send_attach(source=attach.source, target=None)
+        else:
+            self.send_attach(source=None, target=attach.target)
+        self.send_detach(error=error)
+
+    def send_detach(self, *, closed: bool = True, error: Error | None = None) -> None:
+        """Detach our half; its deliveries are forgotten here, those half sent are aborted."""
+        if not self.session.can_send or not self.machine.allows(LinkInput.SEND_DETACH):
+            return
+        self.session.forget(self)
+        self.session.write_dispositions()
+        self.session.write(Detach(handle=self.handle_out, closed=closed, error=error))
+        self.machine.send(LinkInput.SEND_DETACH)
+        self.session.give_handle(self.handle_out)
+        self.dead = True
+
+    def send_flow(self, *, credit: int, drain: bool = False, echo: bool = False) -> None:
+        """Receiver: set the link-credit and drain mode, written at the end of the turn."""
+        if not self.role:
+            raise LocalProtocolError("credit is given by the receiver")
+        self.credit = credit
+        self.drain = drain
+        if echo:
+            self.echo = True
+        if credit > self._allowed:
+            self._allowed = credit
+        self.owe_flow()
+
+    def send_drained(self) -> None:
+        """Sender: give the rest of the credit back (2.6.7), after what has been sent."""
+        self.delivery_count = serial.add(self.delivery_count, self.credit)
+        self.credit = 0
+        self.owe_flow()
+
+    def send_delivery(
+        self,
+        tag: bytes,
+        head: bytes,
+        rest: bytes,
+        *,
+        settled: bool,
+        message_format: int = 0,
+        state: DeliveryState | None = None,
+        context: object = None,
+    ) -> Outgoing:
+        """Sender: send one message, `head` + `rest`; there must be credit.
+
+        What the session window does not let through waits; see `Session.blocked`.
+        """
+        if self.role or self.credit <= 0 or not self.attached:
+            raise LocalProtocolError("a delivery without a link that has credit")
+        self.credit -= 1
+        self.delivery_count = (self.delivery_count + 1) & serial.MASK
+        session = self.session
+        delivery = Outgoing(
+            self, session.next_delivery_id, tag, settled, message_format, head, rest, state, context
+        )
+        session.send_delivery(delivery)
+        return delivery
+
+    def owe_flow(self) -> None:
+        """Have our flow state written at the end of the turn."""
+        if not self.flow_due:
+            self.flow_due = True
+            self.session.owe_link_flow(self)
+
+    # What the session passes on.
+
+    def receive_attach(self, attach: Attach) -> None:
+        """The peer's half is attached."""
+        self.attach = attach
+        self.handle_in = attach.handle
+        if self.role:
+            if attach.initial_delivery_count is None:
+                raise LinkFieldError("an attach of a sender without initial-delivery-count")
+            self.delivery_count = attach.initial_delivery_count
+
+    def receive_flow(self, flow: Flow) -> None:
+        """The peer's flow state (2.6.7)."""
+        if self.role:
+            self._receive_sender_flow(flow)
+        elif flow.link_credit is not None:
+            count = flow.delivery_count
+            if count is None:
+                count = self.initial_delivery_count
+            self.credit = max(0, flow.link_credit - serial.distance(count, self.delivery_count))
+            self.drain = flow.drain is True
+        if flow.echo is True:
+            self.owe_flow()
+
+    def _receive_sender_flow(self, flow: Flow) -> None:
+        if flow.available is not None:
+            self.available = flow.available
+        if flow.delivery_count is None:
+            return
+        used = serial.distance(self.delivery_count, flow.delivery_count)
+        if used < 0:
+            raise LinkFieldError("a delivery-count that goes back")
+        self.delivery_count = flow.delivery_count
+        self.credit = max(0, self.credit - used)
+        self._allowed = max(0, self._allowed - used)
+
+    def receive_transfer(self, transfer: Transfer, payload: bytes) -> DeliveryReceived | None:
+        """Take one transfer; the delivery, once it is whole."""
+        partial = self._partial
+        if partial is None:
+            if self._allowed <= 0:
+                raise TransferLimitExceededError("a transfer without credit")
+            if transfer.delivery_id is None or transfer.delivery_tag is None:
+                raise LinkFieldError("a delivery without delivery-id or delivery-tag")
+            if len(payload) > self.max_message_size:
+                raise MessageSizeExceededError(f"more than {self.max_message_size} octets")
+            if transfer.more is not True or transfer.aborted is True:
+                return self._whole(transfer, payload)
+            self._partial = Partial(transfer, payload, self._rcv_second(transfer.rcv_settle_mode))
+            return None
+        partial.add(transfer, payload)
+        if partial.size > self.max_message_size:
+            raise MessageSizeExceededError(f"more than {self.max_message_size} octets")
+        if transfer.more is True and transfer.aborted is not True:
+            return None
+        self._partial = None
+        self._count()
+        if transfer.aborted is True or partial.resume:
+            return None
+        return DeliveryReceived(
+            self,
+            partial.delivery_id,
+            partial.tag,
+            partial.settled,
+            partial.message_format,
+            b"".join(partial.parts),
+            partial.state,
+            partial.rcv_second,
+        )
+
+    def _whole(self, transfer: Transfer, payload: bytes) -> DeliveryReceived | None:
+        self._count()
+        # No terminus survives here, so a resumed delivery is unknown and must be ignored (2.6.13).
+        if transfer.aborted is True or transfer.resume is True:
+            return None
+        delivery_id = transfer.delivery_id
+        tag = transfer.delivery_tag
+        assert delivery_id is not None
+        assert tag is not None
+        message_format = transfer.message_format
+        return DeliveryReceived(
+            self,
+            delivery_id,
+            tag,
+            transfer.settled is True,
+            0 if message_format is None else message_format,
+            payload,
+            transfer.state,
+            self._rcv_second(transfer.rcv_settle_mode),
+        )
+
+    def _rcv_second(self, mode: int | None) -> bool:
+        if mode is None:
+            return self.rcv_settle_mode == _spec.RCV_SECOND
+        if mode == _spec.RCV_SECOND and self.rcv_settle_mode == _spec.RCV_FIRST:
+            raise LinkFieldError("rcv-settle-mode second on a link of mode first")
+        return mode == _spec.RCV_SECOND
+
+    def _count(self) -> None:
+        self.delivery_count = (self.delivery_count + 1) & serial.MASK
+        self._allowed -= 1
+        if self.credit > 0:
+            self.credit -= 1
+        if self.available > 0:
+            self.available -= 1
+
+    def fail(self, error: LinkScopeError) -> None:
+        """Detach for an error of the peer's; as soon as we are attached, if we are not yet."""
+        self.dead = True
+        self.failed = True
+        self._partial = None
+        self.session.forget(self)
+        if self.machine.allows(LinkInput.SEND_DETACH):
+            self.send_detach(error=Error(condition=error.condition, description=str(error)))
+        else:
+            self.failure = error
+
+
+@final
+class Partial:
+    """A delivery of which not all transfers have come."""
+
+    __slots__ = (
+        "delivery_id",
+        "message_format",
+        "parts",
+        "rcv_second",
+        "resume",
+        "settled",
+        "size",
+        "state",
+        "tag",
+    )
+
+    def __init__(self, transfer: Transfer, payload: bytes, rcv_second: bool) -> None:
+        delivery_id = transfer.delivery_id
+        tag = transfer.delivery_tag
+        assert delivery_id is not None
+        assert tag is not None
+        self.delivery_id = delivery_id
+        self.tag = tag
+        self.message_format = transfer.message_format or 0
+        self.settled = transfer.settled is True
+        self.state: DeliveryState | None = transfer.state
+        self.resume = transfer.resume is True
+        self.rcv_second = rcv_second
+        self.parts = [payload]
+        self.size = len(payload)
+
+    def add(self, transfer: Transfer, payload: bytes) -> None:
+        """Take a continuation, which may repeat what the first transfer said but not change it."""
+        if transfer.delivery_id is not None and transfer.delivery_id != self.delivery_id:
+            raise LinkFieldError("deliveries of one link are interleaved")
+        if transfer.delivery_tag is not None and transfer.delivery_tag != self.tag:
+            raise LinkFieldError("a delivery that changes its delivery-tag")
+        if transfer.message_format is not None and transfer.message_format != self.message_format:
+            raise LinkFieldError("a delivery that changes its message-format")
+        if transfer.settled is True:
+            self.settled = True
+        if transfer.state is not None:
+            self.state = transfer.state
+        self.parts.append(payload)
+        self.size += len(payload)

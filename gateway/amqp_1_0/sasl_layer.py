@@ -1,0 +1,187 @@
+"""The SASL layer of one connection (5.3): frames around the mechanisms of `wire.sasl`, both roles."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, final
+
+from gateway.amqp_1_0 import _spec, frames
+from gateway.amqp_1_0._spec import (
+    SaslChallenge,
+    SaslFrame,
+    SaslInit,
+    SaslMechanisms,
+    SaslOutcome,
+    SaslResponse,
+)
+from gateway.amqp_1_0.errors import SaslError
+from gateway.errors import LocalProtocolError
+from gateway.wire import sasl
+from gateway.wire.buffers import Writer
+from gateway.wire.machine import Machine, Table
+from gateway.wire.sasl import ClientMechanism, Credentials, ServerMechanism, Step, StepKind
+
+ROUNDS_MAX: Final = 8
+
+
+class SaslState(IntEnum):
+    """Server: init, (challenge, response)*, verify, outcome. Client: mechanisms, then the same."""
+
+    WAIT_INIT = 0
+    WAIT_RESPONSE = 1
+    WAIT_VERDICT = 2
+    WAIT_MECHANISMS = 3
+    WAIT_OUTCOME = 4
+    GRANTED = 5
+    DENIED = 6
+
+
+class SaslInput(IntEnum):
+    """What moves the exchange."""
+
+    CHALLENGE = 0
+    VERIFY = 1
+    GRANT = 2
+    DENY = 3
+    MECHANISMS = 4
+
+
+_T = SaslState
+_N = SaslInput
+
+SASL: Final[Table] = {
+    **{
+        (state, what): after
+        for state in (_T.WAIT_INIT, _T.WAIT_RESPONSE)
+        for what, after in ((_N.CHALLENGE, _T.WAIT_RESPONSE), (_N.VERIFY, _T.WAIT_VERDICT))
+    },
+    (_T.WAIT_VERDICT, _N.CHALLENGE): _T.WAIT_RESPONSE,
+    (_T.WAIT_MECHANISMS, _N.MECHANISMS): _T.WAIT_OUTCOME,
+    **{
+        (state, what): after
+        for state in (_T.WAIT_INIT, _T.WAIT_RESPONSE, _T.WAIT_VERDICT, _T.WAIT_OUTCOME)
+        for what, after in ((_N.GRANT, _T.GRANTED), (_N.DENY, _T.DENIED))
+    },
+    (_T.WAIT_MECHANISMS, _N.DENY): _T.DENIED,
+}
+
+
+@final
+class SaslServer:
+    """The server's side."""
+
+    def __init__(self, writer: Writer, mechanisms: list[str]) -> None:
+        self.writer = writer
+        self.mechanisms = mechanisms
+        self.machine = Machine(SASL, SaslState.WAIT_INIT)
+        self.hostname: str | None = None
+        self._mechanism: ServerMechanism | None = None
+        self._rounds = 0
+
+    def start(self) -> None:
+        """Announce the mechanisms."""
+        frames.write_sasl_frame(
+            self.writer, SaslMechanisms(sasl_server_mechanisms=self.mechanisms or [sasl.ANONYMOUS])
+        )
+
+    def receive(self, frame: SaslFrame) -> Credentials | None:
+        """Take an init or a response; credentials when they are complete.
+
+        Raises:
+            SaslError: the exchange has failed; the outcome is written.
+        """
+        state = self.machine.state
+        if isinstance(frame, SaslInit) and state == SaslState.WAIT_INIT:
+            self.hostname = frame.hostname
+            if frame.mechanism in self.mechanisms:
+                self._mechanism = sasl.server_mechanism(frame.mechanism)
+            return self._respond(frame.initial_response)
+        if isinstance(frame, SaslResponse) and state == SaslState.WAIT_RESPONSE:
+            return self._respond(frame.response)
+        raise SaslError("a SASL frame out of turn")
+
+    def _respond(self, response: bytes | None) -> Credentials | None:
+        mechanism = self._mechanism
+        self._rounds += 1
+        if mechanism is None or self._rounds > ROUNDS_MAX:
+            self._take(sasl.DENIED_STEP)
+            raise SaslError("no such mechanism here" if mechanism is None else "too many rounds")
+        return self._take(mechanism.respond(response))
+
+    def _take(self, step: Step) -> Credentials | None:
+        if step.kind == StepKind.VERIFY:
+            self.machine.send(SaslInput.VERIFY)
+            return step.credentials
+        if step.kind == StepKind.CHALLENGE:
+            self.machine.send(SaslInput.CHALLENGE)
+            frames.write_sasl_frame(self.writer, SaslChallenge(challenge=step.octets))
+            return None
+        granted = step.kind == StepKind.GRANTED
+        self.machine.send(SaslInput.GRANT if granted else SaslInput.DENY)
+        code = _spec.SASL_OK if granted else _spec.SASL_AUTH
+        data = step.octets or None
+        frames.write_sasl_frame(self.writer, SaslOutcome(code=code, additional_data=data))
+        if not granted:
+            raise SaslError("authentication failed")
+        return None
+
+    def resolve(self, granted: bool) -> bool:
+        """Take the verdict on the credentials; whether the exchange has ended well."""
+        mechanism = self._mechanism
+        if mechanism is None or self.machine.state != SaslState.WAIT_VERDICT:
+            raise LocalProtocolError("a verdict that nobody waits for")
+        try:
+            self._take(mechanism.resolve(granted))
+        except SaslError:
+            return False
+        return self.machine.state == SaslState.GRANTED
+
+
+@final
+class SaslClient:
+    """The client's side."""
+
+    def __init__(self, writer: Writer, able: list[ClientMechanism], hostname: str | None) -> None:
+        self.writer = writer
+        self.able = able
+        self.hostname = hostname
+        self.machine = Machine(SASL, SaslState.WAIT_MECHANISMS)
+        self._mechanism: ClientMechanism | None = None
+
+    def receive(self, frame: SaslFrame) -> None:
+        """Take mechanisms, a challenge or the outcome.
+
+        Raises:
+            SaslError: no common mechanism, or the server said no.
+        """
+        state = self.machine.state
+        if isinstance(frame, SaslMechanisms) and state == SaslState.WAIT_MECHANISMS:
+            self._choose(frame.sasl_server_mechanisms)
+        elif isinstance(frame, SaslChallenge) and state == SaslState.WAIT_OUTCOME:
+            mechanism = self._mechanism
+            response = None if mechanism is None else mechanism.respond(frame.challenge)
+            if response is None:
+                raise SaslError("the mechanism gives up")
+            frames.write_sasl_frame(self.writer, SaslResponse(response=response))
+        elif isinstance(frame, SaslOutcome) and state == SaslState.WAIT_OUTCOME:
+            granted = frame.code == _spec.SASL_OK
+            self.machine.send(SaslInput.GRANT if granted else SaslInput.DENY)
+            if not granted:
+                raise SaslError(f"the server refused us, sasl-code {frame.code}")
+        else:
+            raise SaslError("a SASL frame out of turn")
+
+    def _choose(self, offered: list[str]) -> None:
+        mechanism = sasl.choose(offered, self.able)
+        if mechanism is None:
+            raise SaslError(f"no mechanism of ours among {', '.join(offered)}")
+        self._mechanism = mechanism
+        self.machine.send(SaslInput.MECHANISMS)
+        frames.write_sasl_frame(
+            self.writer,
+            SaslInit(
+                mechanism=mechanism.name(),
+                initial_response=mechanism.initial(),
+                hostname=self.hostname,
+            ),
+        )
