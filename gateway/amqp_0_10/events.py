@@ -80,7 +80,7 @@ class AttachReceived(Event):
 
 @final
 @dataclass(init=False, slots=True)
-class SessionAttached(Event):
+class Attached(Event):
     """The peer attached the session that we asked for; commands may be sent."""
 
     session: Session

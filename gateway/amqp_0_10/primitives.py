@@ -81,10 +81,7 @@ def put_uuid(writer: Writer, value: bytes) -> None:
 
 
 def get_sequence_set(reader: Reader) -> Ranges:
-    """Ranges of serial numbers, each ``(first, last)``, inclusive; an inverted one is refused.
-
-    The order of the ranges is not checked: every receiver of a set treats it as one.
-    """
+    """Ranges of serial numbers, each ``(first, last)``, inclusive, ascending."""
     size = reader.u16()
     if size % 8:
         raise DecodeError(f"a sequence-set of {size} octets")
@@ -94,6 +91,8 @@ def get_sequence_set(reader: Reader) -> Ranges:
         last = reader.u32()
         if (last - first) & MASK >= HALF:
             raise DecodeError(f"inverted range {first}..{last}")
+        if ranges and (first - ranges[-1][1] - 1) & MASK >= HALF:
+            raise DecodeError(f"range {first}..{last} out of order")
         ranges.append((first, last))
     return ranges
 

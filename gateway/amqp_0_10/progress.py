@@ -1,7 +1,8 @@
 """Which of the commands that went one way on a session are completed.
 
 Ids are serial numbers, given in sequence; completions come in any order, but mostly in sequence
-and as ranges.
+and as ranges. A peer chooses its ranges, so nothing here costs more than a binary search and a
+`list` insertion for each of them.
 """
 
 from __future__ import annotations
@@ -9,20 +10,43 @@ from __future__ import annotations
 from typing import final
 
 from gateway.amqp_0_10.primitives import Ranges
-from gateway.wire.serial import MASK, RangeSet, add, distance
+from gateway.wire.serial import MASK, add, distance
+
+
+def subtract(have: Ranges, gone: Ranges) -> Ranges:
+    """`have` without `gone`; both ascending and without overlaps."""
+    left: Ranges = []
+    at = 0
+    for low, high in have:
+        while at < len(gone) and distance(gone[at][1], low) > 0:
+            at += 1
+        k = at
+        while k < len(gone) and distance(gone[k][0], high) >= 0 and distance(low, high) >= 0:
+            if distance(low, gone[k][0]) > 0:
+                left.append((low, add(gone[k][0], -1)))
+            low = add(gone[k][1], 1)
+            k += 1
+        if distance(low, high) >= 0:
+            left.append((low, high))
+    return left
 
 
 @final
 class Progress:
-    """Commands `first` .. `next` - 1: all before `low` are completed, those in `_ahead` too."""
+    """Commands `first` .. `next` - 1: all before `low` are completed, those in `ahead` too.
 
-    __slots__ = ("_ahead", "first", "low", "next")
+    Attributes:
+        ahead: completed ranges behind the first gap, ascending, not touching.
+    """
+
+    __slots__ = ("_ahead_count", "ahead", "first", "low", "next")
 
     def __init__(self, first: int = 0) -> None:
         self.first = first
         self.low = first
         self.next = first
-        self._ahead = RangeSet()
+        self.ahead: Ranges = []
+        self._ahead_count = 0
 
     def advance(self) -> int:
         """One more command; its id."""
@@ -32,11 +56,14 @@ class Progress:
 
     def incomplete(self) -> int:
         """How many commands are not completed."""
-        return distance(self.low, self.next) - self._ahead.count()
+        return distance(self.low, self.next) - self._ahead_count
 
     def is_complete(self, command_id: int) -> bool:
         """Whether a command is completed."""
-        return distance(command_id, self.low) > 0 or command_id in self._ahead
+        if distance(command_id, self.low) > 0:
+            return True
+        at = self._place(command_id)
+        return at < len(self.ahead) and distance(self.ahead[at][0], command_id) >= 0
 
     def complete(self, first: int, last: int) -> Ranges:
         """Complete a range; those of it that were not yet, and exist, as ranges."""
@@ -46,22 +73,40 @@ class Progress:
             last = add(self.next, -1)
         if distance(first, last) < 0:
             return []
-        if not self._ahead:
-            if first == self.low:
-                self.low = add(last, 1)
-            else:
-                self._ahead.add_range(first, last)
+        if not self.ahead and first == self.low:
+            self.low = add(last, 1)
             return [(first, last)]
-        return self._complete_among(first, last)
+        return self._complete_ahead(first, last)
 
-    def _complete_among(self, first: int, last: int) -> Ranges:
-        new = RangeSet()
-        new.add_range(first, last)
-        for low, high in self._ahead.ranges:
-            new.remove_range(low, high)
-        self._ahead.add_range(first, last)
-        ranges = self._ahead.ranges
-        if ranges[0][0] == self.low:
-            self.low = add(ranges[0][1], 1)
-            del ranges[0]
-        return new.ranges
+    def _place(self, command_id: int) -> int:
+        """Index of the first range in `ahead` that ends at or behind `command_id`."""
+        low = 0
+        high = len(self.ahead)
+        while low < high:
+            middle = (low + high) // 2
+            if distance(self.ahead[middle][1], command_id) > 0:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _complete_ahead(self, first: int, last: int) -> Ranges:
+        ahead = self.ahead
+        at = self._place(add(first, -1))
+        stop = at
+        while stop < len(ahead) and distance(ahead[stop][0], last) >= -1:
+            stop += 1
+        new = subtract([(first, last)], ahead[at:stop])
+        if stop > at:
+            if distance(ahead[at][0], first) > 0:
+                first = ahead[at][0]
+            if distance(last, ahead[stop - 1][1]) > 0:
+                last = ahead[stop - 1][1]
+        ahead[at:stop] = [(first, last)]
+        for low, high in new:
+            self._ahead_count += distance(low, high) + 1
+        if first == self.low:
+            self.low = add(last, 1)
+            self._ahead_count -= distance(first, last) + 1
+            del ahead[0]
+        return new

@@ -1,0 +1,150 @@
+"""A session's incoming commands, put together from their frames.
+
+Also the place of the limits on what one command may be: command and header segments, which become
+objects, and body segments, which become one piece of memory.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.amqp_0_10._spec_commands import COMMANDS, CONTENT_COMMANDS
+from gateway.amqp_0_10.errors import (
+    CommandInvalidError,
+    FramingError,
+    NotAllowedError,
+    ResourceLimitExceededError,
+)
+from gateway.amqp_0_10.frames import (
+    BODY,
+    COMMAND,
+    FIRST_SEGMENT,
+    HEADER,
+    LAST_SEGMENT,
+    WHOLE_SEGMENT,
+    SegmentBuffer,
+    read_command_head,
+)
+from gateway.amqp_0_10.types import Command
+from gateway.errors import DecodeError
+from gateway.wire.buffers import Reader
+from gateway.wire.limits import Limits
+
+IDLE: Final = 0
+
+
+@final
+class Assembler:
+    """One command at a time.
+
+    Attributes:
+        code, command, sync: of the command whose last segment `add` has just seen.
+        payload, body_at: its header and body segments' content, one behind the other.
+    """
+
+    __slots__ = (
+        "_handled",
+        "_header",
+        "_limits",
+        "_segment",
+        "_type",
+        "body_at",
+        "code",
+        "command",
+        "payload",
+        "sync",
+    )
+
+    def __init__(self, limits: Limits, handled: frozenset[int]) -> None:
+        self._limits = limits
+        self._handled = handled
+        self._segment = SegmentBuffer()
+        self._type = IDLE
+        self._header = b""
+        self.code = 0
+        self.command: Command | None = None
+        self.sync = False
+        self.payload = b""
+        self.body_at = 0
+
+    def idle(self) -> bool:
+        """No command is under way."""
+        return self._type == IDLE
+
+    def reset(self) -> None:
+        """Forget the command that is under way."""
+        self._segment.take()
+        self._type = IDLE
+        self._header = b""
+        self.command = None
+
+    def add(self, flags: int, kind: int, buf: bytes, start: int, end: int) -> bool:
+        """Add a frame; whether a command is now whole.
+
+        `FramingError` when the frame cannot follow the one before it, `ExecutionError` when the
+        command cannot be decoded, is not for our role, or is too large.
+        """
+        segment = self._segment
+        if not segment.open:
+            self._begin(flags, kind)
+        elif kind != self._type:
+            raise FramingError("a segment within another")
+        if flags & WHOLE_SEGMENT == WHOLE_SEGMENT and not segment.open:
+            if kind == COMMAND:
+                self._decode(Reader(buf, start, end))
+            else:
+                self._limit(kind, end - start)
+                self._content(kind, buf[start:end])
+        else:
+            self._limit(kind, segment.size + end - start)
+            if not segment.add(flags, buf[start:end]):
+                return False
+            octets = segment.take()
+            if kind == COMMAND:
+                self._decode(Reader(octets))
+            else:
+                self._content(kind, octets)
+        if not flags & LAST_SEGMENT:
+            return False
+        self._type = IDLE
+        return True
+
+    def _begin(self, flags: int, kind: int) -> None:
+        if flags & FIRST_SEGMENT:
+            if self._type != IDLE or kind != COMMAND:
+                raise FramingError("a command begins within another, or with its content")
+            self.payload = b""
+            self.body_at = 0
+            self.command = None
+        elif self._type == IDLE or kind <= self._type:
+            raise FramingError(f"segment type {kind} is out of order")
+        self._type = kind
+
+    def _limit(self, kind: int, size: int) -> None:
+        limits = self._limits
+        if size > (limits.message_size_max if kind == BODY else limits.table_size_max):
+            raise ResourceLimitExceededError(f"segment type {kind} of more than the allowed octets")
+
+    def _decode(self, reader: Reader) -> None:
+        self.code = 0
+        try:
+            self.code, self.sync = read_command_head(reader)
+            decode = COMMANDS.get(self.code)
+            if decode is None:
+                raise CommandInvalidError(f"no command has code 0x{self.code:04x}")
+            if self.code not in self._handled:
+                raise NotAllowedError(f"command 0x{self.code:04x} is not for this side")
+            self.command = decode(reader, self._limits.depth_max)
+        except DecodeError as error:
+            raise CommandInvalidError(str(error)) from error
+
+    def _content(self, kind: int, octets: bytes) -> None:
+        if self.code not in CONTENT_COMMANDS:
+            raise CommandInvalidError(f"command 0x{self.code:04x} has no content")
+        if kind == HEADER:
+            self.payload = octets
+            self.body_at = len(octets)
+        elif self.payload:
+            self.payload += octets
+        else:
+            self.payload = octets

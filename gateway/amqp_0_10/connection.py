@@ -1,0 +1,435 @@
+"""A 0-10 connection without I/O, in either role (class connection).
+
+The six-call surface: `receive_data`, `receive_eof`, `send_*`, `data_to_send`, `next_deadline` with
+`handle_deadline`, `closed`. The protocol header, tuning, heartbeats, the closing handshake and the
+way of frames to sessions are done here; who may connect, and to what, is asked through events.
+
+A peer that breaks the protocol gets connection.close with the code that the specification names,
+has `CLOSE_TIMEOUT_MS` for its close-ok, and nothing else that it sends meanwhile is looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.errors import CloseError, FramingError, TransportError
+from gateway.amqp_0_10.events import (
+    AttachReceived,
+    ConnectionClosed,
+    ControlReceived,
+    Event,
+    HeaderReceived,
+    Violation,
+)
+from gateway.amqp_0_10.frames import (
+    CONTROL,
+    FIRST_FRAME,
+    FIRST_SEGMENT,
+    PROTOCOL_HEADER,
+    WHOLE_SEGMENT,
+    FrameParser,
+    FrameWriter,
+)
+from gateway.amqp_0_10.heartbeat import Heartbeat
+from gateway.amqp_0_10.session import Session
+from gateway.amqp_0_10.states import (
+    CLIENT_TABLE,
+    SERVER_TABLE,
+    ConnectionInput,
+    ConnectionState,
+    Role,
+)
+from gateway.amqp_0_10.tuning import Tuning
+from gateway.amqp_0_10.types import Control, FieldTable
+from gateway.errors import DecodeError, LocalProtocolError
+from gateway.wire.buffers import Reader
+from gateway.wire.limits import Limits
+from gateway.wire.machine import Machine
+
+CLOSE_TIMEOUT_MS: Final = 2_000
+REPLY_TEXT_MAX: Final = 255
+
+# Input and whether it is for the face, by the code of a received control.
+_RECEIVED: Final = {
+    spec.ConnectionStart.CODE: ConnectionInput.RECV_START,
+    spec.ConnectionStartOk.CODE: ConnectionInput.RECV_START_OK,
+    spec.ConnectionSecure.CODE: ConnectionInput.RECV_SECURE,
+    spec.ConnectionSecureOk.CODE: ConnectionInput.RECV_SECURE_OK,
+    spec.ConnectionTune.CODE: ConnectionInput.RECV_TUNE,
+    spec.ConnectionTuneOk.CODE: ConnectionInput.RECV_TUNE_OK,
+    spec.ConnectionOpen.CODE: ConnectionInput.RECV_OPEN,
+    spec.ConnectionOpenOk.CODE: ConnectionInput.RECV_OPEN_OK,
+    spec.ConnectionRedirect.CODE: ConnectionInput.RECV_REDIRECT,
+    spec.ConnectionClose.CODE: ConnectionInput.RECV_CLOSE,
+    spec.ConnectionCloseOk.CODE: ConnectionInput.RECV_CLOSE_OK,
+}
+
+
+@final
+class Connection:
+    """One connection.
+
+    Attributes:
+        sessions: those whose channel is not free, by channel.
+        tuning: what was negotiated.
+    """
+
+    __slots__ = (
+        "_close_text",
+        "_code",
+        "_controls",
+        "_controls_size",
+        "_deadline_ms",
+        "_frames",
+        "_header",
+        "_heartbeat",
+        "_limits",
+        "_lost",
+        "_machine",
+        "_parser",
+        "_role",
+        "sessions",
+        "tuning",
+    )
+
+    def __init__(self, role: Role, limits: Limits, now_ms: int) -> None:
+        self._role = role
+        self._limits = limits
+        table = SERVER_TABLE if role == Role.SERVER else CLIENT_TABLE
+        self._machine = Machine(table, ConnectionState.NEW)
+        self._parser = FrameParser()
+        self._frames = FrameWriter()
+        self._header = b""
+        self._heartbeat = Heartbeat(now_ms)
+        # Handshake until the connection is open, then close-ok; 0 is none.
+        self._deadline_ms = now_ms + limits.handshake_timeout_ms
+        # Controls of several frames, by channel.
+        self._controls: dict[int, bytes] = {}
+        self._controls_size = 0
+        self._lost = False
+        self._code = 0
+        self._close_text = ""
+        self.sessions: dict[int, Session] = {}
+        self.tuning = Tuning(role, limits)
+        if role == Role.CLIENT:
+            self._machine.send(ConnectionInput.SEND_HEADER)
+            self._frames.out.raw(PROTOCOL_HEADER)
+
+    @property
+    def closed(self) -> bool:
+        """The transport can be closed when what `data_to_send` gives has been written."""
+        return self._machine.state == ConnectionState.CLOSED
+
+    @property
+    def open(self) -> bool:
+        """Negotiated, and not closing."""
+        return self._machine.state == ConnectionState.OPEN
+
+    # The driver.
+
+    def receive_data(self, data: bytes, now_ms: int) -> list[Event]:
+        """Octets from the peer, the protocol header included; what they mean, in order.
+
+        Does not raise: a `Violation` is the last event.
+        """
+        events: list[Event] = []
+        if self.closed:
+            return events
+        self._heartbeat.received(now_ms)
+        try:
+            if self._machine.state <= ConnectionState.HEADER_SENT:
+                data = self._receive_header(data, events)
+            if not self._lost:
+                self._parser.feed(data)
+                self._receive_frames(events)
+        except CloseError as error:
+            if self._machine.state < ConnectionState.CLOSE_SENT:
+                events.append(Violation(error))
+                self._start_closing(error.code, str(error), now_ms)
+            # The octets are out of step: a close-ok could not be found among them.
+            self._lost = True
+        except TransportError as error:
+            events.append(Violation(error))
+            self._drop(0, str(error), True, events)
+        if self._machine.state == ConnectionState.CLOSE_SENT and not self._deadline_ms:
+            self._deadline_ms = now_ms + CLOSE_TIMEOUT_MS
+        return events
+
+    def receive_eof(self) -> list[Event]:
+        """The peer's octets have ended, or the transport is lost."""
+        events: list[Event] = []
+        self._drop(0, "the transport ended", True, events)
+        return events
+
+    def data_to_send(self) -> bytes:
+        """Octets for the peer, which are then forgotten."""
+        for session in self.sessions.values():
+            session.flush()
+        octets = self._frames.take()
+        if octets:
+            self._heartbeat.sent()
+        return octets
+
+    def next_deadline(self) -> int | None:
+        """When `handle_deadline` wants to be called."""
+        if self.closed:
+            return None
+        beat_ms = self._heartbeat.next_ms()
+        if self._deadline_ms and (not beat_ms or self._deadline_ms < beat_ms):
+            return self._deadline_ms
+        return beat_ms or None
+
+    def handle_deadline(self, now_ms: int) -> list[Event]:
+        """The time has come, or has not: then nothing happens."""
+        events: list[Event] = []
+        if self.closed:
+            return events
+        if self._deadline_ms and now_ms >= self._deadline_ms:
+            closing = self._machine.state == ConnectionState.CLOSE_SENT
+            text = self._close_text if closing else "the handshake took too long"
+            self._drop(self._code, text, False, events)
+        elif self._heartbeat.silent(now_ms):
+            self._drop(0, "no heartbeat", False, events)
+        elif self._heartbeat.due(now_ms):
+            self._frames.control(0, spec.ConnectionHeartbeat())
+        return events
+
+    # What a server's face calls.
+
+    def send_start(
+        self, server_properties: FieldTable, mechanisms: list[str], locales: list[str]
+    ) -> None:
+        """Answer `HeaderReceived`."""
+        self._machine.send(ConnectionInput.SEND_START)
+        start = spec.ConnectionStart(
+            server_properties=server_properties, mechanisms=mechanisms, locales=locales
+        )
+        self._frames.control(0, start)
+
+    def send_secure(self, challenge: bytes) -> None:
+        """Ask for more: secure-ok comes back."""
+        self._machine.send(ConnectionInput.SEND_SECURE)
+        self._frames.control(0, spec.ConnectionSecure(challenge=challenge))
+
+    def send_tune(self) -> None:
+        """The peer is authenticated: offer our limits; `Tuned` comes back."""
+        self._machine.send(ConnectionInput.SEND_TUNE)
+        self._frames.control(0, self.tuning.offer())
+
+    def send_open_ok(self, known_hosts: list[str]) -> None:
+        """The connection is open."""
+        self._machine.send(ConnectionInput.SEND_OPEN_OK)
+        self._frames.control(0, spec.ConnectionOpenOk(known_hosts=known_hosts))
+        self._deadline_ms = 0
+
+    def send_redirect(self, host: str, known_hosts: list[str]) -> None:
+        """The peer is to connect elsewhere, and to close this connection."""
+        self._machine.send(ConnectionInput.SEND_REDIRECT)
+        self._frames.control(0, spec.ConnectionRedirect(host=host, known_hosts=known_hosts))
+
+    # What a client's face calls.
+
+    def send_start_ok(
+        self, client_properties: FieldTable, mechanism: str, response: bytes, locale: str
+    ) -> None:
+        """Answer start: choose a mechanism."""
+        self._machine.send(ConnectionInput.SEND_START_OK)
+        start_ok = spec.ConnectionStartOk(
+            client_properties=client_properties,
+            mechanism=mechanism,
+            response=response,
+            locale=locale,
+        )
+        self._frames.control(0, start_ok)
+
+    def send_secure_ok(self, response: bytes) -> None:
+        """Answer secure."""
+        self._machine.send(ConnectionInput.SEND_SECURE_OK)
+        self._frames.control(0, spec.ConnectionSecureOk(response=response))
+
+    def send_open(self, virtual_host: str, insist: bool = True) -> None:
+        """Answer `Tuned`."""
+        self._machine.send(ConnectionInput.SEND_OPEN)
+        self._frames.control(0, spec.ConnectionOpen(virtual_host=virtual_host, insist=insist))
+
+    def attach(self, name: bytes, channel: int, force: bool = False) -> Session:
+        """Ask for a session on a free channel; `Attached` or `SessionEnded` answers."""
+        if not self.open or channel in self.sessions:
+            raise LocalProtocolError(f"channel {channel} cannot be attached")
+        session = self._new_session(name, channel)
+        session.attach(force)
+        return session
+
+    # What both call.
+
+    def send_close(self, code: int, text: str, now_ms: int) -> None:
+        """Close in good order; `ConnectionClosed` follows."""
+        if self._machine.state < ConnectionState.CLOSE_SENT:
+            self._start_closing(code, text, now_ms)
+
+    def drop(self) -> None:
+        """Close the transport without a word."""
+        self._machine.send(ConnectionInput.DROP)
+
+    # The rest.
+
+    def _new_session(self, name: bytes, channel: int) -> Session:
+        session = Session(name, channel, self._frames, self._limits, self._role)
+        self.sessions[channel] = session
+        return session
+
+    def _receive_header(self, data: bytes, events: list[Event]) -> bytes:
+        """Take the protocol header; what is behind it."""
+        missing = len(PROTOCOL_HEADER) - len(self._header)
+        self._header += data[:missing]
+        if len(self._header) < len(PROTOCOL_HEADER):
+            return b""
+        if self._header != PROTOCOL_HEADER:
+            if self._role == Role.SERVER:
+                self._frames.out.raw(PROTOCOL_HEADER)
+            raise TransportError(f"protocol header {self._header.hex()}")
+        self._machine.receive(ConnectionInput.RECV_HEADER)
+        if self._role == Role.SERVER:
+            self._frames.out.raw(PROTOCOL_HEADER)
+            events.append(HeaderReceived())
+        return data[missing:]
+
+    def _receive_frames(self, events: list[Event]) -> None:
+        parser = self._parser
+        machine = self._machine
+        while machine.state != ConnectionState.CLOSED:
+            if not parser.next(self.tuning.max_frame_size):
+                return
+            if parser.type == CONTROL:
+                self._receive_control_frame(parser, events)
+            elif machine.state == ConnectionState.OPEN:
+                self._receive_command_frame(parser, events)
+            elif machine.state < ConnectionState.OPEN:
+                raise FramingError("a command before the connection is open")
+
+    def _receive_command_frame(self, parser: FrameParser, events: list[Event]) -> None:
+        session = self.sessions.get(parser.channel)
+        if session is not None:
+            session.receive_frame(
+                parser.flags, parser.type, parser.buf, parser.start, parser.end, events
+            )
+            if session.detached:
+                del self.sessions[parser.channel]
+        elif parser.flags & FIRST_SEGMENT and parser.flags & FIRST_FRAME:
+            self._not_attached(parser.channel, b"")
+
+    def _not_attached(self, channel: int, name: bytes) -> None:
+        code = spec.DetachCode.NOT_ATTACHED
+        self._frames.control(channel, spec.SessionDetached(name=name, code=code))
+
+    def _receive_control_frame(self, parser: FrameParser, events: list[Event]) -> None:
+        channel = parser.channel
+        if parser.flags & WHOLE_SEGMENT == WHOLE_SEGMENT and channel not in self._controls:
+            reader = Reader(parser.buf, parser.start, parser.end)
+        else:
+            octets = self._collect_control(parser)
+            if octets is None:
+                return
+            reader = Reader(octets)
+        try:
+            code = reader.u16()
+            decode = spec.CONTROLS.get(code)
+            if decode is None:
+                raise FramingError(f"no control has code 0x{code:04x}")
+            control = decode(reader, self._limits.depth_max)
+        except DecodeError as error:
+            raise FramingError(f"a control cannot be decoded: {error}") from error
+        if code >> 8 == 1:
+            self._receive_connection_control(code, control, events)
+        elif self._machine.state == ConnectionState.OPEN:
+            self._receive_session_control(channel, control, events)
+        elif self._machine.state < ConnectionState.OPEN:
+            raise FramingError("a session control before the connection is open")
+
+    def _collect_control(self, parser: FrameParser) -> bytes | None:
+        """Put a control of several frames together; `None` while it is not whole."""
+        channel = parser.channel
+        octets = parser.buf[parser.start : parser.end]
+        begun = self._controls.pop(channel, None)
+        if (begun is None) != bool(parser.flags & FIRST_FRAME):
+            raise FramingError("a control's frames are out of order")
+        self._controls_size += len(octets) + 1
+        if self._controls_size > self._limits.table_size_max:
+            raise FramingError("unfinished controls of more than the allowed octets")
+        if begun is not None:
+            octets = begun + octets
+        if not parser.flags & WHOLE_SEGMENT & ~FIRST_FRAME:
+            self._controls[channel] = octets
+            return None
+        if not self._controls:
+            self._controls_size = 0
+        return octets
+
+    def _receive_session_control(self, channel: int, control: Control, events: list[Event]) -> None:
+        session = self.sessions.get(channel)
+        if session is not None:
+            session.receive_control(control, events)
+            if session.detached:
+                del self.sessions[channel]
+        elif isinstance(control, spec.SessionAttach):
+            if channel > self.tuning.channel_max:
+                raise FramingError(f"channel {channel}, {self.tuning.channel_max} are allowed")
+            session = self._new_session(control.name or b"", channel)
+            session.receive_attach()
+            events.append(AttachReceived(session, control.force))
+        elif isinstance(control, spec.SessionDetach):
+            self._not_attached(channel, control.name or b"")
+        elif not isinstance(control, spec.SessionDetached | spec.SessionAttached):
+            self._not_attached(channel, b"")
+
+    def _receive_connection_control(self, code: int, control: Control, events: list[Event]) -> None:
+        received = _RECEIVED.get(code)
+        if received is None:
+            return  # a heartbeat: its octets were what it is for
+        state = self._machine.state
+        if not self._machine.receive(received):
+            if state >= ConnectionState.CLOSE_SENT:
+                return
+            raise FramingError(f"control 0x{code:04x} is not expected in state {state}")
+        if isinstance(control, spec.ConnectionTune):
+            self._machine.send(ConnectionInput.SEND_TUNE_OK)
+            tune_ok, tuned = self.tuning.answer(control)
+            self._frames.control(0, tune_ok)
+            self._tuned()
+            events.append(tuned)
+        elif isinstance(control, spec.ConnectionTuneOk):
+            events.append(self.tuning.settle(control))
+            self._tuned()
+        elif isinstance(control, spec.ConnectionClose):
+            self._receive_close(control, events)
+        elif isinstance(control, spec.ConnectionCloseOk):
+            events.append(ConnectionClosed(self._code, self._close_text, False))
+        else:
+            if received == ConnectionInput.RECV_OPEN_OK:
+                self._deadline_ms = 0
+            events.append(ControlReceived(control))
+
+    def _tuned(self) -> None:
+        self._frames.max_frame_size = self.tuning.max_frame_size
+        self._heartbeat.start(self.tuning.heartbeat_s)
+
+    def _receive_close(self, close: spec.ConnectionClose, events: list[Event]) -> None:
+        self._machine.send(ConnectionInput.SEND_CLOSE_OK)
+        self._frames.control(0, spec.ConnectionCloseOk())
+        if self.closed:
+            events.append(ConnectionClosed(close.reply_code or 0, close.reply_text or "", True))
+
+    def _start_closing(self, code: int, text: str, now_ms: int) -> None:
+        for session in self.sessions.values():
+            session.flush()
+        self._machine.send(ConnectionInput.SEND_CLOSE)
+        self._code = code
+        self._close_text = text
+        reply_text = text.encode("utf-8")[:REPLY_TEXT_MAX].decode("utf-8", "ignore")
+        self._frames.control(0, spec.ConnectionClose(reply_code=code, reply_text=reply_text))
+        self._deadline_ms = now_ms + CLOSE_TIMEOUT_MS
+
+    def _drop(self, code: int, text: str, by_peer: bool, events: list[Event]) -> None:
+        if self._machine.receive(ConnectionInput.DROP):
+            events.append(ConnectionClosed(code, text, by_peer))

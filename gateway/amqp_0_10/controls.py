@@ -1,0 +1,67 @@
+"""Controls, put together from their frames and decoded.
+
+Most controls are one frame. Those that are not are kept by channel, under one limit for them all.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.amqp_0_10._spec_controls import CLIENT_CONTROLS, CONTROLS, SERVER_CONTROLS
+from gateway.amqp_0_10.errors import FramingError
+from gateway.amqp_0_10.frames import WHOLE_SEGMENT, FrameParser, SegmentBuffer
+from gateway.amqp_0_10.states import Role
+from gateway.amqp_0_10.types import Control
+from gateway.errors import DecodeError
+from gateway.wire.buffers import Reader
+from gateway.wire.limits import Limits
+
+
+@final
+class ControlReader:
+    """The controls of one connection."""
+
+    __slots__ = ("_depth_max", "_handled", "_room", "_room_max", "_segments")
+
+    def __init__(self, role: Role, limits: Limits) -> None:
+        self._handled = SERVER_CONTROLS if role == Role.SERVER else CLIENT_CONTROLS
+        self._depth_max = limits.depth_max
+        self._room_max = limits.table_size_max
+        self._room = self._room_max
+        self._segments: dict[int, SegmentBuffer] = {}
+
+    def read(self, parser: FrameParser) -> Control | None:
+        """The control that the parser's frame is, or completes; `None` while it is not whole.
+
+        `FramingError` when it cannot be decoded, or is not for our role.
+        """
+        if parser.flags & WHOLE_SEGMENT == WHOLE_SEGMENT and not self._segments:
+            return self._decode(Reader(parser.buf, parser.start, parser.end))
+        octets = self._collect(parser)
+        return None if octets is None else self._decode(Reader(octets))
+
+    def _collect(self, parser: FrameParser) -> bytes | None:
+        segment = self._segments.get(parser.channel)
+        if segment is None:
+            segment = SegmentBuffer()
+            self._segments[parser.channel] = segment
+        # The room is not given back before all is whole: who interleaves forever runs out of it.
+        self._room -= parser.end - parser.start
+        if self._room < 0:
+            raise FramingError("unfinished controls of more than the allowed octets")
+        if not segment.add(parser.flags, parser.buf[parser.start : parser.end]):
+            return None
+        del self._segments[parser.channel]
+        if not self._segments:
+            self._room = self._room_max
+        return segment.take()
+
+    def _decode(self, reader: Reader) -> Control:
+        try:
+            code = reader.u16()
+            decode = CONTROLS.get(code)
+            if decode is None or code not in self._handled:
+                raise FramingError(f"control 0x{code:04x} is unknown, or not for this side")
+            return decode(reader, self._depth_max)
+        except DecodeError as error:
+            raise FramingError(f"a control cannot be decoded: {error}") from error

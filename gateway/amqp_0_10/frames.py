@@ -1,0 +1,246 @@
+"""Frames: octets are cut into them, segments put together from them, commands cut into them.
+
+A frame is a 12-octet header - flags, segment type, size, a reserved octet, track, channel, four
+reserved - and a payload. Frames make segments, segments make a command: the command segment, then a
+header segment, then a body segment. Nothing here makes an object per frame: `FrameParser` shows the
+current frame in its own attributes.
+The track is written as the segment type demands and not read: the segment type says the same.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from gateway.amqp_0_10._spec_constants import MIN_MAX_FRAME_SIZE, SegmentType
+from gateway.amqp_0_10.errors import FramingError
+from gateway.amqp_0_10.types import Command, Control
+from gateway.errors import DecodeError
+from gateway.wire.buffers import Reader, Writer
+
+PROTOCOL_HEADER: Final = b"AMQP\x01\x01\x00\x0a"
+FRAME_HEADER_SIZE: Final = 12
+
+FIRST_SEGMENT: Final = 0x08
+LAST_SEGMENT: Final = 0x04
+FIRST_FRAME: Final = 0x02
+LAST_FRAME: Final = 0x01
+WHOLE_SEGMENT: Final = FIRST_FRAME | LAST_FRAME
+WHOLE_COMMAND: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
+
+CONTROL: Final = int(SegmentType.CONTROL)
+COMMAND: Final = int(SegmentType.COMMAND)
+HEADER: Final = int(SegmentType.HEADER)
+BODY: Final = int(SegmentType.BODY)
+
+
+@final
+class FrameParser:
+    """Cuts octets into frames.
+
+    Attributes:
+        flags, type, channel: of the current frame.
+        buf, start, end: its payload is ``buf[start:end]``.
+    """
+
+    __slots__ = (
+        "_pending",
+        "_pending_size",
+        "_pos",
+        "_wanted",
+        "buf",
+        "channel",
+        "end",
+        "flags",
+        "start",
+        "type",
+    )
+
+    def __init__(self) -> None:
+        self.buf = b""
+        self.flags = 0
+        self.type = 0
+        self.channel = 0
+        self.start = 0
+        self.end = 0
+        self._pos = 0
+        # Octets of an unfinished frame wait as they came, so that small reads stay cheap.
+        self._pending: list[bytes] = []
+        self._pending_size = 0
+        self._wanted = 0
+
+    def feed(self, data: bytes) -> None:
+        """More octets; `next` has said before that there was no whole frame left."""
+        if self._pending_size:
+            self._pending.append(data)
+            self._pending_size += len(data)
+            if self._pending_size < self._wanted:
+                return
+            data = b"".join(self._pending)
+            self._pending = []
+            self._pending_size = 0
+        self.buf = data
+        self._pos = 0
+
+    def next(self, max_frame_size: int) -> bool:
+        """Go to the next frame, if there is a whole one; `FramingError` if it cannot be one."""
+        buf = self.buf
+        pos = self._pos
+        left = len(buf) - pos
+        if left < FRAME_HEADER_SIZE:
+            return self._keep(FRAME_HEADER_SIZE)
+        size = buf[pos + 2] << 8 | buf[pos + 3]
+        flags = buf[pos]
+        kind = buf[pos + 1]
+        if flags & 0xC0 or kind > BODY:
+            raise FramingError(f"flags 0x{flags:02x}, segment type {kind} begin no frame")
+        if size < FRAME_HEADER_SIZE or size > max_frame_size:
+            raise FramingError(f"a frame of {size} octets, {max_frame_size} are allowed")
+        if left < size:
+            return self._keep(size)
+        self.flags = flags
+        self.type = kind
+        self.channel = buf[pos + 6] << 8 | buf[pos + 7]
+        self.start = pos + FRAME_HEADER_SIZE
+        self.end = pos + size
+        self._pos = pos + size
+        return True
+
+    def _keep(self, wanted: int) -> bool:
+        rest = self.buf[self._pos :]
+        if rest:
+            self._pending = [rest]
+            self._pending_size = len(rest)
+            self._wanted = wanted
+            self.buf = b""
+            self._pos = 0
+        return False
+
+
+@final
+class FrameWriter:
+    """Cuts controls and commands into frames of at most `max_frame_size` octets."""
+
+    __slots__ = ("max_frame_size", "out")
+
+    def __init__(self) -> None:
+        self.out = Writer()
+        self.max_frame_size: int = MIN_MAX_FRAME_SIZE
+
+    def take(self) -> bytes:
+        """All octets written, which are then forgotten."""
+        if self.out.size() == 0:
+            return b""
+        octets = self.out.getvalue()
+        self.out = Writer()
+        return octets
+
+    def control(self, channel: int, control: Control) -> None:
+        """Write a control."""
+        out = self.out
+        at = out.size()
+        self._frame_header(WHOLE_COMMAND, CONTROL, channel, 0)
+        out.u16(control.CODE)
+        control.encode_fields(out)
+        self._finish(at, FIRST_SEGMENT | LAST_SEGMENT, CONTROL, channel)
+
+    def command(
+        self, channel: int, command: Command, sync: bool, header: bytes | None, body: bytes
+    ) -> None:
+        """Write a command; with `header` it has content: a header segment and a body, unless empty.
+
+        A body alone is not possible: deployed clients wait for the header segment.
+        """
+        out = self.out
+        at = out.size()
+        flags = FIRST_SEGMENT if header is not None else FIRST_SEGMENT | LAST_SEGMENT
+        self._frame_header(flags | WHOLE_SEGMENT, COMMAND, channel, 0)
+        out.u16(command.CODE)
+        out.u16(0x0101 if sync else 0x0100)
+        command.encode_fields(out)
+        self._finish(at, flags, COMMAND, channel)
+        if header is not None:
+            self._segment(0 if body else LAST_SEGMENT, HEADER, channel, header)
+            if body:
+                self._segment(LAST_SEGMENT, BODY, channel, body)
+
+    def _frame_header(self, flags: int, kind: int, channel: int, size: int) -> None:
+        out = self.out
+        out.u8(flags)
+        out.u8(kind)
+        out.u16(size)
+        out.u16(0 if kind == CONTROL else 1)
+        out.u16(channel)
+        out.u32(0)
+
+    def _finish(self, at: i64, flags: int, kind: int, channel: int) -> None:
+        """Fill in the size of the frame begun at `at`, or cut it when it has become too large."""
+        out = self.out
+        size: int = out.size() - at
+        if size <= self.max_frame_size:
+            out.patch_u16(at + 2, size)
+            return
+        octets = out.getvalue()[at + FRAME_HEADER_SIZE :]
+        out.truncate(at)
+        self._segment(flags, kind, channel, octets)
+
+    def _segment(self, flags: int, kind: int, channel: int, octets: bytes) -> None:
+        room = self.max_frame_size - FRAME_HEADER_SIZE
+        size = len(octets)
+        if size <= room:
+            self._frame_header(flags | WHOLE_SEGMENT, kind, channel, size + FRAME_HEADER_SIZE)
+            self.out.raw(octets)
+            return
+        flags |= FIRST_FRAME
+        for at in range(0, size, room):
+            piece = octets[at : at + room]
+            if at + room >= size:
+                flags |= LAST_FRAME
+            self._frame_header(flags, kind, channel, len(piece) + FRAME_HEADER_SIZE)
+            self.out.raw(piece)
+            flags &= ~FIRST_FRAME
+
+
+@final
+class SegmentBuffer:
+    """Puts one segment together from its frames.
+
+    Attributes:
+        open: a segment has begun and is not finished.
+        size: octets so far.
+    """
+
+    __slots__ = ("_octets", "open", "size")
+
+    def __init__(self) -> None:
+        self._octets = Writer()
+        self.open = False
+        self.size = 0
+
+    def add(self, flags: int, piece: bytes) -> bool:
+        """Add a frame's payload; whether the segment is now whole. `FramingError` out of order."""
+        if bool(flags & FIRST_FRAME) == self.open:
+            raise FramingError("a segment's frames are out of order")
+        self._octets.raw(piece)
+        self.size += len(piece)
+        self.open = not flags & LAST_FRAME
+        return not self.open
+
+    def take(self) -> bytes:
+        """The segment's octets, which are then forgotten; also those of an unfinished one."""
+        octets = self._octets.getvalue()
+        self._octets = Writer()
+        self.size = 0
+        self.open = False
+        return octets
+
+
+def read_command_head(reader: Reader) -> tuple[int, bool]:
+    """Code and sync flag of a command segment; the session header may be of any size."""
+    code = reader.u16()
+    size = reader.u8()
+    if size > reader.remaining():
+        raise DecodeError("a session header larger than its segment")
+    header = reader.take(size)
+    return code, bool(size and header[0] & 1)
