@@ -1,0 +1,104 @@
+"""Addresses: a 1.0 address names one node, a queue or an exchange, or an exchange and a key.
+
+`EXCHANGE/KEY` where the part before the first "/" is an exchange and the whole is no queue. A queue
+wins a name that both have, unless capability `topic` asks for the exchange. 0-10 names the same
+nodes as pairs of exchange and routing key, where exchange "" and the queue's name mean a queue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, final
+
+from gateway.translate.context import Nodes
+from gateway.translate.rows import number
+
+QUEUE: Final = number("addresses.queue")
+EXCHANGE: Final = number("addresses.exchange")
+EXCHANGE_KEY: Final = number("addresses.exchange-key")
+TOPIC_NAME: Final = number("addresses.topic-name")
+
+TOPIC_EXCHANGE: Final = "amq.topic"
+
+
+class Capability(IntEnum):
+    """What a terminus asks its node to be."""
+
+    ANY = 0
+    QUEUE = 1
+    TOPIC = 2
+
+
+@final
+@dataclass(init=False, slots=True)
+class Node:
+    """What an address names.
+
+    Attributes:
+        queue: the queue's name; "" when it is an exchange.
+        exchange: the exchange's name; "" when it is a queue.
+        key: the key in the address; `None` when it has none.
+        row: the mapping row that decided.
+    """
+
+    queue: str
+    exchange: str
+    key: str | None
+    row: int
+
+    def __init__(self, *, queue: str = "", exchange: str = "", key: str | None, row: int) -> None:
+        self.queue = queue
+        self.exchange = exchange
+        self.key = key
+        self.row = row
+
+
+def resolve(address: str, capability: Capability, nodes: Nodes) -> Node | None:
+    """The node that an address names; `None` if there is none."""
+    if not address:
+        return None
+    if capability != Capability.TOPIC and nodes.is_queue(address):
+        return Node(queue=address, key=None, row=QUEUE)
+    if capability != Capability.QUEUE:
+        if nodes.is_exchange(address):
+            return Node(exchange=address, key=None, row=EXCHANGE)
+        name, slash, key = address.partition("/")
+        if slash and name and nodes.is_exchange(name):
+            return Node(exchange=name, key=key, row=EXCHANGE_KEY)
+        if capability == Capability.TOPIC and nodes.is_exchange(TOPIC_EXCHANGE):
+            return Node(exchange=TOPIC_EXCHANGE, key=address, row=TOPIC_NAME)
+    return None
+
+
+def capability_of(symbols: list[str]) -> Capability:
+    """What a terminus' capabilities ask for; both is as good as neither."""
+    queue = "queue" in symbols or "temporary-queue" in symbols
+    topic = "topic" in symbols or "temporary-topic" in symbols
+    if queue == topic:
+        return Capability.ANY
+    return Capability.QUEUE if queue else Capability.TOPIC
+
+
+def address_of(exchange: str, key: str) -> str | None:
+    """The address of the node that a message was published to; `None` for no node at all."""
+    return exchange or key or None
+
+
+def reply_to_address(exchange: str, key: str) -> str | None:
+    """A 0-10 reply-to as an address: {"", q} is q, {x, k} is x/k, {x, -} is "x/"."""
+    if exchange:
+        return f"{exchange}/{key}"
+    return key or None
+
+
+def reply_to_node(address: str, nodes: Nodes) -> tuple[str, str, bool]:
+    """An address as a 0-10 reply-to: exchange, key, and whether it names a node here."""
+    if nodes.is_queue(address):
+        return "", address, True
+    if nodes.is_exchange(address):
+        return address, "", True
+    name, slash, key = address.partition("/")
+    if slash and name and nodes.is_exchange(name):
+        return name, key, True
+    return "", address, False
