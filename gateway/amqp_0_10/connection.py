@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.controls import ControlReader
 from gateway.amqp_0_10.errors import CloseError, FramingError, TransportError
 from gateway.amqp_0_10.events import (
     AttachReceived,
@@ -27,7 +28,6 @@ from gateway.amqp_0_10.frames import (
     FIRST_FRAME,
     FIRST_SEGMENT,
     PROTOCOL_HEADER,
-    WHOLE_SEGMENT,
     FrameParser,
     FrameWriter,
 )
@@ -42,15 +42,14 @@ from gateway.amqp_0_10.states import (
 )
 from gateway.amqp_0_10.tuning import Tuning
 from gateway.amqp_0_10.types import Control, FieldTable
-from gateway.errors import DecodeError, LocalProtocolError
-from gateway.wire.buffers import Reader
+from gateway.errors import LocalProtocolError
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
 
 CLOSE_TIMEOUT_MS: Final = 2_000
 REPLY_TEXT_MAX: Final = 255
 
-# Input and whether it is for the face, by the code of a received control.
+# Life-cycle input, by the code of a received control.
 _RECEIVED: Final = {
     spec.ConnectionStart.CODE: ConnectionInput.RECV_START,
     spec.ConnectionStartOk.CODE: ConnectionInput.RECV_START_OK,
@@ -79,16 +78,16 @@ class Connection:
         "_close_text",
         "_code",
         "_controls",
-        "_controls_size",
         "_deadline_ms",
+        "_deaf",
         "_frames",
         "_header",
         "_heartbeat",
         "_limits",
-        "_lost",
         "_machine",
         "_parser",
         "_role",
+        "_violated",
         "sessions",
         "tuning",
     )
@@ -104,10 +103,10 @@ class Connection:
         self._heartbeat = Heartbeat(now_ms)
         # Handshake until the connection is open, then close-ok; 0 is none.
         self._deadline_ms = now_ms + limits.handshake_timeout_ms
-        # Controls of several frames, by channel.
-        self._controls: dict[int, bytes] = {}
-        self._controls_size = 0
-        self._lost = False
+        self._controls = ControlReader(role, limits)
+        # The peer's octets are out of step: nothing more can be found among them.
+        self._deaf = False
+        self._violated = False
         self._code = 0
         self._close_text = ""
         self.sessions: dict[int, Session] = {}
@@ -131,29 +130,22 @@ class Connection:
     def receive_data(self, data: bytes, now_ms: int) -> list[Event]:
         """Octets from the peer, the protocol header included; what they mean, in order.
 
-        Does not raise: a `Violation` is the last event.
+        Does not raise: a `Violation` is the last event, of these octets and of all.
         """
         events: list[Event] = []
-        if self.closed:
+        if self.closed or self._deaf:
             return events
         self._heartbeat.received(now_ms)
         try:
             if self._machine.state <= ConnectionState.HEADER_SENT:
                 data = self._receive_header(data, events)
-            if not self._lost:
-                self._parser.feed(data)
-                self._receive_frames(events)
-        except CloseError as error:
-            if self._machine.state < ConnectionState.CLOSE_SENT:
-                events.append(Violation(error))
-                self._start_closing(error.code, str(error), now_ms)
-            # The octets are out of step: a close-ok could not be found among them.
-            self._lost = True
+            self._parser.feed(data)
+            while not self._receive_frames(events, now_ms):
+                pass
         except TransportError as error:
+            self._violated = True
             events.append(Violation(error))
-            self._drop(0, str(error), True, events)
-        if self._machine.state == ConnectionState.CLOSE_SENT and not self._deadline_ms:
-            self._deadline_ms = now_ms + CLOSE_TIMEOUT_MS
+            self.drop()
         return events
 
     def receive_eof(self) -> list[Event]:
@@ -255,7 +247,7 @@ class Connection:
 
     def attach(self, name: bytes, channel: int, force: bool = False) -> Session:
         """Ask for a session on a free channel; `Attached` or `SessionEnded` answers."""
-        if not self.open or channel in self.sessions:
+        if not self.open or self._session(channel) is not None:
             raise LocalProtocolError(f"channel {channel} cannot be attached")
         session = self._new_session(name, channel)
         session.attach(force)
@@ -270,13 +262,21 @@ class Connection:
 
     def drop(self) -> None:
         """Close the transport without a word."""
-        self._machine.send(ConnectionInput.DROP)
+        self._machine.receive(ConnectionInput.DROP)
 
     # The rest.
 
     def _new_session(self, name: bytes, channel: int) -> Session:
         session = Session(name, channel, self._frames, self._limits, self._role)
         self.sessions[channel] = session
+        return session
+
+    def _session(self, channel: int) -> Session | None:
+        """The session of a channel that is not free."""
+        session = self.sessions.get(channel)
+        if session is not None and session.detached:
+            del self.sessions[channel]
+            return None
         return session
 
     def _receive_header(self, data: bytes, events: list[Event]) -> bytes:
@@ -295,27 +295,35 @@ class Connection:
             events.append(HeaderReceived())
         return data[missing:]
 
-    def _receive_frames(self, events: list[Event]) -> None:
+    def _receive_frames(self, events: list[Event], now_ms: int) -> bool:
+        """Take all frames; `False` when a violation stopped that in the middle."""
         parser = self._parser
         machine = self._machine
-        while machine.state != ConnectionState.CLOSED:
-            if not parser.next(self.tuning.max_frame_size):
-                return
-            if parser.type == CONTROL:
-                self._receive_control_frame(parser, events)
-            elif machine.state == ConnectionState.OPEN:
-                self._receive_command_frame(parser, events)
-            elif machine.state < ConnectionState.OPEN:
-                raise FramingError("a command before the connection is open")
+        try:
+            while machine.state != ConnectionState.CLOSED:
+                if not parser.next(self.tuning.max_frame_size):
+                    break
+                if parser.type == CONTROL:
+                    self._receive_control_frame(parser, events)
+                elif machine.state == ConnectionState.OPEN:
+                    self._receive_command_frame(parser, events)
+                elif machine.state < ConnectionState.OPEN:
+                    raise FramingError("a command before the connection is open")
+        except CloseError as error:
+            if machine.state < ConnectionState.CLOSE_SENT:
+                self._violated = True
+                events.append(Violation(error))
+                self._start_closing(error.code, str(error), now_ms)
+            self._deaf = parser.broken
+            return parser.broken
+        return True
 
     def _receive_command_frame(self, parser: FrameParser, events: list[Event]) -> None:
-        session = self.sessions.get(parser.channel)
+        session = self._session(parser.channel)
         if session is not None:
             session.receive_frame(
                 parser.flags, parser.type, parser.buf, parser.start, parser.end, events
             )
-            if session.detached:
-                del self.sessions[parser.channel]
         elif parser.flags & FIRST_SEGMENT and parser.flags & FIRST_FRAME:
             self._not_attached(parser.channel, b"")
 
@@ -324,54 +332,20 @@ class Connection:
         self._frames.control(channel, spec.SessionDetached(name=name, code=code))
 
     def _receive_control_frame(self, parser: FrameParser, events: list[Event]) -> None:
-        channel = parser.channel
-        if parser.flags & WHOLE_SEGMENT == WHOLE_SEGMENT and channel not in self._controls:
-            reader = Reader(parser.buf, parser.start, parser.end)
-        else:
-            octets = self._collect_control(parser)
-            if octets is None:
-                return
-            reader = Reader(octets)
-        try:
-            code = reader.u16()
-            decode = spec.CONTROLS.get(code)
-            if decode is None:
-                raise FramingError(f"no control has code 0x{code:04x}")
-            control = decode(reader, self._limits.depth_max)
-        except DecodeError as error:
-            raise FramingError(f"a control cannot be decoded: {error}") from error
-        if code >> 8 == 1:
-            self._receive_connection_control(code, control, events)
+        control = self._controls.read(parser)
+        if control is None:
+            return
+        if control.CODE >> 8 == 1:
+            self._receive_connection_control(control, events)
         elif self._machine.state == ConnectionState.OPEN:
-            self._receive_session_control(channel, control, events)
+            self._receive_session_control(parser.channel, control, events)
         elif self._machine.state < ConnectionState.OPEN:
             raise FramingError("a session control before the connection is open")
 
-    def _collect_control(self, parser: FrameParser) -> bytes | None:
-        """Put a control of several frames together; `None` while it is not whole."""
-        channel = parser.channel
-        octets = parser.buf[parser.start : parser.end]
-        begun = self._controls.pop(channel, None)
-        if (begun is None) != bool(parser.flags & FIRST_FRAME):
-            raise FramingError("a control's frames are out of order")
-        self._controls_size += len(octets) + 1
-        if self._controls_size > self._limits.table_size_max:
-            raise FramingError("unfinished controls of more than the allowed octets")
-        if begun is not None:
-            octets = begun + octets
-        if not parser.flags & WHOLE_SEGMENT & ~FIRST_FRAME:
-            self._controls[channel] = octets
-            return None
-        if not self._controls:
-            self._controls_size = 0
-        return octets
-
     def _receive_session_control(self, channel: int, control: Control, events: list[Event]) -> None:
-        session = self.sessions.get(channel)
+        session = self._session(channel)
         if session is not None:
             session.receive_control(control, events)
-            if session.detached:
-                del self.sessions[channel]
         elif isinstance(control, spec.SessionAttach):
             if channel > self.tuning.channel_max:
                 raise FramingError(f"channel {channel}, {self.tuning.channel_max} are allowed")
@@ -383,15 +357,15 @@ class Connection:
         elif not isinstance(control, spec.SessionDetached | spec.SessionAttached):
             self._not_attached(channel, b"")
 
-    def _receive_connection_control(self, code: int, control: Control, events: list[Event]) -> None:
-        received = _RECEIVED.get(code)
+    def _receive_connection_control(self, control: Control, events: list[Event]) -> None:
+        received = _RECEIVED.get(control.CODE)
         if received is None:
             return  # a heartbeat: its octets were what it is for
         state = self._machine.state
         if not self._machine.receive(received):
             if state >= ConnectionState.CLOSE_SENT:
                 return
-            raise FramingError(f"control 0x{code:04x} is not expected in state {state}")
+            raise FramingError(f"control 0x{control.CODE:04x} is not expected in state {state}")
         if isinstance(control, spec.ConnectionTune):
             self._machine.send(ConnectionInput.SEND_TUNE_OK)
             tune_ok, tuned = self.tuning.answer(control)
@@ -404,7 +378,8 @@ class Connection:
         elif isinstance(control, spec.ConnectionClose):
             self._receive_close(control, events)
         elif isinstance(control, spec.ConnectionCloseOk):
-            events.append(ConnectionClosed(self._code, self._close_text, False))
+            if not self._violated:
+                events.append(ConnectionClosed(self._code, self._close_text, False))
         else:
             if received == ConnectionInput.RECV_OPEN_OK:
                 self._deadline_ms = 0
@@ -418,6 +393,7 @@ class Connection:
         self._machine.send(ConnectionInput.SEND_CLOSE_OK)
         self._frames.control(0, spec.ConnectionCloseOk())
         if self.closed:
+            # Not when it crosses our own close, which still waits for its answer.
             events.append(ConnectionClosed(close.reply_code or 0, close.reply_text or "", True))
 
     def _start_closing(self, code: int, text: str, now_ms: int) -> None:
@@ -431,5 +407,5 @@ class Connection:
         self._deadline_ms = now_ms + CLOSE_TIMEOUT_MS
 
     def _drop(self, code: int, text: str, by_peer: bool, events: list[Event]) -> None:
-        if self._machine.receive(ConnectionInput.DROP):
+        if self._machine.receive(ConnectionInput.DROP) and not self._violated:
             events.append(ConnectionClosed(code, text, by_peer))

@@ -219,7 +219,7 @@ class SessionEnded(Event):
 @final
 @dataclass(init=False, slots=True)
 class ConnectionClosed(Event):
-    """The connection is over, and all its sessions with it; always the last event.
+    """The connection is over, and all its sessions: the last event, unless `Violation` is.
 
     Attributes:
         code: the close code of either side; 0 when the transport ended or fell silent.
@@ -240,9 +240,10 @@ class ConnectionClosed(Event):
 @final
 @dataclass(init=False, slots=True)
 class Violation(Event):
-    """The peer broke the protocol; the connection has queued what the specification wants said.
+    """The peer broke the protocol: the last event, all sessions are over with it.
 
-    The last event of its octets; when the close is through, or late, `ConnectionClosed` follows.
+    The connection has queued what the specification wants said, and is `closed` when that has been
+    answered or it is too late.
     """
 
     error: RemoteProtocolError

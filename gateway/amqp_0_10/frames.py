@@ -42,6 +42,7 @@ class FrameParser:
     Attributes:
         flags, type, channel: of the current frame.
         buf, start, end: its payload is ``buf[start:end]``.
+        broken: there was something that cannot be a frame, so no later one can be found.
     """
 
     __slots__ = (
@@ -49,6 +50,7 @@ class FrameParser:
         "_pending_size",
         "_pos",
         "_wanted",
+        "broken",
         "buf",
         "channel",
         "end",
@@ -64,6 +66,7 @@ class FrameParser:
         self.channel = 0
         self.start = 0
         self.end = 0
+        self.broken = False
         self._pos = 0
         # Octets of an unfinished frame wait as they came, so that small reads stay cheap.
         self._pending: list[bytes] = []
@@ -94,8 +97,10 @@ class FrameParser:
         flags = buf[pos]
         kind = buf[pos + 1]
         if flags & 0xC0 or kind > BODY:
+            self.broken = True
             raise FramingError(f"flags 0x{flags:02x}, segment type {kind} begin no frame")
         if size < FRAME_HEADER_SIZE or size > max_frame_size:
+            self.broken = True
             raise FramingError(f"a frame of {size} octets, {max_frame_size} are allowed")
         if left < size:
             return self._keep(size)
