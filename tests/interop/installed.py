@@ -1,0 +1,109 @@
+"""Where the foreign peers are, and what is missing: read by the installer and by the tests.
+
+Standard library only: the installer runs it with whichever Python there is.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CACHE = Path(
+    os.environ.get("GATEWAY_INTEROP_CACHE")
+    or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "amqp-gateway-interop"
+)
+JARS = CACHE / "jars"
+RHEA = CACHE / "rhea"
+PYTHON27 = CACHE / "python27"
+PYTHON27_CLIENT = PYTHON27 / "opt/qpid-python"
+BROKER_J = CACHE / "qpid-broker/9.2.0"
+
+# sha256 of what Maven brings
+JAR_DIGESTS = {
+    "qpid-client-6.4.0.jar": "733dca5ba3b9d2355487bab20189e852cc6c38fdbfe1c9d2fe4297071d5593b5",
+    "geronimo-jms_1.1_spec-1.1.1.jar": (
+        "18d9ff7b9066aa99cf89843f5055d2fe58b1abe4346ee9df0daf4ac18ca232d7"
+    ),
+    "slf4j-api-1.7.30.jar": "cdba07964d1bb40a0761485c6b1e8c2f8fd9eb1d19c53928ac0d7f9510105c57",
+    "slf4j-nop-1.7.30.jar": "2d550dcefaea23d223b72027dbc7cbdb7327676ccefdd9cfe49cf9ea8e9ac8e0",
+    "json-20240303.jar": "3cf6cd6892e32e2b4c1c39e0f52f5248a2f5b37646fdfbb79a66b46b618414ed",
+}
+
+
+def missing(peer: str) -> str | None:
+    """What the peer lacks, in words; None when it can be used."""
+    return _CHECKS[peer]()
+
+
+def sha256(path: Path) -> str:
+    """The digest of a file, in hexadecimal."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def proton_missing(python: str | None = None) -> str | None:
+    """Proton as seen by ``python``; it builds without TLS and SASL and does not say so."""
+    program = "import proton as p; print(p.SSL.present() and p.SASL.extended())"
+    if python is None:
+        try:
+            import proton
+        except ImportError:
+            return "python-qpid-proton is not installed in this environment"
+        whole = proton.SSL.present() and proton.SASL.extended()
+    else:
+        run = subprocess.run([python, "-c", program], capture_output=True, text=True, check=False)
+        if run.returncode:
+            return f"python-qpid-proton is not installed in the environment of {python}"
+        whole = run.stdout.strip() == "True"
+    return None if whole else "python-qpid-proton was built without TLS or without SASL"
+
+
+def _commands_missing(*commands: str) -> str | None:
+    lacking = [command for command in commands if shutil.which(command) is None]
+    return f"no {', '.join(lacking)} on this machine" if lacking else None
+
+
+def _jms_missing() -> str | None:
+    lacking = [jar for jar in JAR_DIGESTS if not (JARS / jar).is_file()]
+    if lacking:
+        return f"{', '.join(lacking)} not in {JARS}"
+    return _commands_missing("java", "javac")
+
+
+def _rhea_missing() -> str | None:
+    if not (RHEA / "node_modules/rhea/package.json").is_file():
+        return f"rhea not in {RHEA}"
+    return _commands_missing("node")
+
+
+def _tshark_missing() -> str | None:
+    return _commands_missing("tshark", "text2pcap")
+
+
+def _qpid_python_missing() -> str | None:
+    if os.geteuid():
+        return "qpid-python runs in a chroot, which needs root"
+    if not (PYTHON27 / "usr/bin/python2.7").is_file():
+        return f"no Python 2.7 in {PYTHON27}"
+    if not (PYTHON27_CLIENT / "qpid/messaging/driver.py").is_file():
+        return f"qpid-python not in {PYTHON27_CLIENT}"
+    return None
+
+
+def _broker_j_missing() -> str | None:
+    if not (BROKER_J / "lib").is_dir():
+        return f"Broker-J not in {BROKER_J}"
+    return _commands_missing("java")
+
+
+_CHECKS: dict[str, Callable[[], str | None]] = {
+    "proton": proton_missing,
+    "jms": _jms_missing,
+    "rhea": _rhea_missing,
+    "tshark": _tshark_missing,
+    "qpid-python": _qpid_python_missing,
+    "broker-j": _broker_j_missing,
+}
+PEERS = tuple(_CHECKS)

@@ -1,0 +1,249 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Enumeration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import javax.jms.Connection;
+import javax.jms.Destination;
+import javax.jms.JMSException;
+import javax.jms.Message;
+import javax.jms.MessageConsumer;
+import javax.jms.MessageProducer;
+import javax.jms.Queue;
+import javax.jms.QueueBrowser;
+import javax.jms.Session;
+import javax.jms.Topic;
+import org.apache.qpid.client.AMQAnyDestination;
+import org.apache.qpid.client.AMQConnection;
+import org.json.JSONObject;
+
+/**
+ * A JMS client of AMQP 0-10 that a test drives: options on the command line, messages as JSON lines on
+ * standard input, everything it did and saw as JSON lines on standard output.
+ *
+ * <p>Verbs: publish, consume, browse, request, respond. A destination is an address string ("ADDR:...")
+ * or a binding URL ("BURL:..."). JmsMessages says what a message looks like in JSON.
+ */
+public final class JmsPeer {
+  private final Map<String, String> options;
+  private final Connection connection;
+  private final Session session;
+  private final boolean transacted;
+
+  private JmsPeer(Map<String, String> options) throws Exception {
+    this.options = options;
+    this.connection = new AMQConnection(connectionUrl());
+    this.connection.setExceptionListener(e -> say(new JSONObject().put("event", "connection-error")
+        .put("text", String.valueOf(e.getMessage()))));
+    String ack = option("ack", "auto");
+    this.transacted = ack.equals("transacted");
+    this.session = connection.createSession(transacted, switch (ack) {
+      case "transacted" -> Session.SESSION_TRANSACTED;
+      case "client" -> Session.CLIENT_ACKNOWLEDGE;
+      case "dups-ok" -> Session.DUPS_OK_ACKNOWLEDGE;
+      default -> Session.AUTO_ACKNOWLEDGE;
+    });
+  }
+
+  public static void main(String[] arguments) {
+    int exitCode = 0;
+    JmsPeer peer = null;
+    try {
+      peer = new JmsPeer(parse(arguments));
+      peer.run(arguments[0]);
+    } catch (Throwable e) {
+      exitCode = 1;
+      say(failure(e));
+    }
+    exitCode |= close(peer);
+    System.out.flush();
+    System.exit(exitCode);
+  }
+
+  private static int close(JmsPeer peer) {
+    try {
+      if (peer != null) {
+        peer.connection.close();
+        say(new JSONObject().put("event", "closed"));
+      }
+      return 0;
+    } catch (Throwable e) {
+      say(failure(e));
+      return 1;
+    }
+  }
+
+  private void run(String verb) throws Exception {
+    Destination destination = new AMQAnyDestination(required("destination"));
+    switch (verb) {
+      case "publish" -> publish(destination);
+      case "consume" -> consume(destination);
+      case "browse" -> browse(destination);
+      case "request" -> request(destination);
+      case "respond" -> respond(destination);
+      default -> throw new IllegalArgumentException("unknown verb " + verb);
+    }
+  }
+
+  private void publish(Destination destination) throws Exception {
+    MessageProducer producer = session.createProducer(destination);
+    connection.start();
+    for (JSONObject wanted : messagesFromStandardInput()) {
+      Message message = JmsMessages.create(session, wanted);
+      send(producer, message, wanted);
+      say(new JSONObject().put("event", "sent").put("message-id", message.getJMSMessageID())
+          .put("timestamp-ms", message.getJMSTimestamp()));
+    }
+    endTransaction();
+    producer.close();
+  }
+
+  private static void send(MessageProducer producer, Message message, JSONObject wanted) throws JMSException {
+    int mode = wanted.optBoolean("durable", false) ? javax.jms.DeliveryMode.PERSISTENT
+        : javax.jms.DeliveryMode.NON_PERSISTENT;
+    producer.send(message, mode, wanted.optInt("priority", 4), wanted.optLong("ttl-ms", 0));
+  }
+
+  private void consume(Destination destination) throws Exception {
+    MessageConsumer consumer = consumer(destination);
+    connection.start();
+    say(new JSONObject().put("event", "ready"));
+    Message message = null;
+    for (int count = integer("count", 1); count > 0; count--) {
+      message = consumer.receive(integer("timeout-ms", 10_000));
+      if (message == null) {
+        say(new JSONObject().put("event", "timeout"));
+        break;
+      }
+      say(JmsMessages.describe(message).put("event", "received"));
+    }
+    if (message != null && option("ack", "auto").equals("client")) {
+      message.acknowledge();
+    }
+    endTransaction();
+    consumer.close();
+  }
+
+  private MessageConsumer consumer(Destination destination) throws JMSException {
+    String selector = options.get("selector");
+    String subscription = options.get("durable-subscription");
+    if (subscription != null) {
+      return session.createDurableSubscriber((Topic) destination, subscription, selector, false);
+    }
+    return session.createConsumer(destination, selector);
+  }
+
+  private void browse(Destination destination) throws Exception {
+    QueueBrowser browser = session.createBrowser((Queue) destination, options.get("selector"));
+    connection.start();
+    for (Enumeration<?> found = browser.getEnumeration(); found.hasMoreElements(); ) {
+      say(JmsMessages.describe((Message) found.nextElement()).put("event", "received"));
+    }
+    browser.close();
+  }
+
+  private void request(Destination destination) throws Exception {
+    Destination replies = session.createTemporaryQueue();
+    MessageConsumer consumer = session.createConsumer(replies);
+    MessageProducer producer = session.createProducer(destination);
+    connection.start();
+    for (JSONObject wanted : messagesFromStandardInput()) {
+      Message message = JmsMessages.create(session, wanted);
+      message.setJMSReplyTo(replies);
+      send(producer, message, wanted);
+      say(new JSONObject().put("event", "sent").put("message-id", message.getJMSMessageID()));
+      Message reply = consumer.receive(integer("timeout-ms", 10_000));
+      say(reply == null ? new JSONObject().put("event", "timeout")
+          : JmsMessages.describe(reply).put("event", "received"));
+    }
+  }
+
+  private void respond(Destination destination) throws Exception {
+    MessageConsumer consumer = session.createConsumer(destination);
+    MessageProducer producer = session.createProducer(null);
+    connection.start();
+    say(new JSONObject().put("event", "ready"));
+    for (int count = integer("count", 1); count > 0; count--) {
+      Message message = consumer.receive(integer("timeout-ms", 10_000));
+      if (message == null) {
+        say(new JSONObject().put("event", "timeout"));
+        return;
+      }
+      say(JmsMessages.describe(message).put("event", "received"));
+      String correlation = message.getJMSCorrelationID();
+      message.setJMSCorrelationID(correlation != null ? correlation : message.getJMSMessageID());
+      producer.send(message.getJMSReplyTo(), message);
+      say(new JSONObject().put("event", "sent").put("message-id", message.getJMSMessageID()));
+    }
+  }
+
+  private void endTransaction() throws JMSException {
+    if (transacted && option("end", "commit").equals("commit")) {
+      session.commit();
+      say(new JSONObject().put("event", "committed"));
+    } else if (transacted) {
+      session.rollback();
+      say(new JSONObject().put("event", "rolled-back"));
+    }
+  }
+
+  private String connectionUrl() {
+    boolean anonymous = !options.containsKey("user");
+    String mechanism = anonymous ? "ANONYMOUS" : "PLAIN";
+    String identity = anonymous ? ":" : required("user") + ":" + required("password");
+    return "amqp://" + identity + "@" + option("client-id", "") + "/" + option("virtual-host", "")
+        + "?brokerlist='tcp://127.0.0.1:" + required("port") + "?sasl_mechs='" + mechanism + "'&retries='0'"
+        + "&connectdelay='0'&heartbeat='" + option("heartbeat-s", "0") + "''&failover='nofailover'";
+  }
+
+  private static Map<String, String> parse(String[] arguments) {
+    Map<String, String> options = new HashMap<>();
+    for (int i = 1; i + 1 < arguments.length; i += 2) {
+      options.put(arguments[i].substring(2), arguments[i + 1]);
+    }
+    return options;
+  }
+
+  private String option(String name, String otherwise) {
+    return options.getOrDefault(name, otherwise);
+  }
+
+  private int integer(String name, int otherwise) {
+    return Integer.parseInt(option(name, Integer.toString(otherwise)));
+  }
+
+  private String required(String name) {
+    String value = options.get(name);
+    if (value == null) {
+      throw new IllegalArgumentException("--" + name + " is required");
+    }
+    return value;
+  }
+
+  private static List<JSONObject> messagesFromStandardInput() throws Exception {
+    List<JSONObject> messages = new ArrayList<>();
+    var lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+      messages.add(new JSONObject(line));
+    }
+    return messages;
+  }
+
+  private static JSONObject failure(Throwable e) {
+    JSONObject said = new JSONObject().put("event", "error").put("class", e.getClass().getName())
+        .put("text", String.valueOf(e.getMessage()));
+    if (e instanceof JMSException jms && jms.getErrorCode() != null) {
+      said.put("code", jms.getErrorCode());
+    }
+    return e.getCause() == null ? said : said.put("cause", String.valueOf(e.getCause().getMessage()));
+  }
+
+  private static synchronized void say(JSONObject line) {
+    var octets = (line + "\n").getBytes(StandardCharsets.UTF_8);
+    System.out.write(octets, 0, octets.length);
+    System.out.flush();
+  }
+}
