@@ -42,13 +42,14 @@ Outlets (bridge)
     `sent` and its `settled` or `requeued` carry COPY and never REMOVED; when such a delivery is
     acquired later, write `settled(RELEASED, COPY)` and a new `sent` without COPY.
     A settlement of a delivery that had ended before is `settled(SETTLED_TOO_LATE)` for a remote
-    node where the delivery is still counted as unsettled, and no record otherwise. SENT's `body_digest` is of the body octets
-    as they leave (0: not computed); TRANSLATED says that they may differ from those received.
+    node where the delivery is still counted as unsettled, and no record otherwise. SENT's
+    `body_digest` is of the body octets as they leave (0: not computed); TRANSLATED says that they
+    may differ from those received.
 
 Restart
     First `incarnation_started`, always the first record, then one `recovered` per entry that the
-    store handed over (digest computed anew from what it handed over), then `queue_checkpoint` of each queue. Depth starts at
-    0 in each incarnation: `recovered` re-opens it. Copies without DURABLE that were in a queue when
+    store handed over (digest computed anew from what it handed over), then `queue_checkpoint` of
+    each queue. Depth starts at 0 in each incarnation: `recovered` re-opens it. Copies without DURABLE that were in a queue when
     an incarnation ended, in order or not, went with the process: accounting derives them, nobody
     writes records for them. The same holds for deliveries that were unsettled and route copies that
     were pending at that time. A durable copy that is not recovered is LOST.

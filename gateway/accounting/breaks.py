@@ -1,0 +1,65 @@
+"""The classes of breaks, and the one form in which every step reports them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (as everybody who writes Spark knows it)
+
+
+class BreakClass(StrEnum):
+    """What can be wrong; the first eight are found by `reconcile`, the others by later jobs."""
+
+    LOG_GAP = "LOG_GAP"
+    CLOCK_SKEW = "CLOCK_SKEW"
+    LOST = "LOST"
+    DUPLICATE = "DUPLICATE"
+    MUTATED = "MUTATED"
+    ORPHAN_SETTLEMENT = "ORPHAN_SETTLEMENT"
+    STUCK = "STUCK"
+    UNDECLARED_LOSS = "UNDECLARED_LOSS"
+    OUT_OF_ORDER = "OUT_OF_ORDER"
+    LATE = "LATE"
+
+
+MEANINGS: Final = {
+    BreakClass.LOG_GAP: "the log is not what was written: cut, edited, truncated or reordered",
+    BreakClass.CLOCK_SKEW: "the clock went back, or drifted from the wall clock",
+    BreakClass.LOST: "a copy is gone and no record says how",
+    BreakClass.DUPLICATE: "a copy left, or entered, more often than it may",
+    BreakClass.MUTATED: "a body is not the one that was received, without translation",
+    BreakClass.ORPHAN_SETTLEMENT: "a step of a copy that was not in the place for it",
+    BreakClass.STUCK: "a delivery that never ended",
+}
+LATER: Final = (BreakClass.UNDECLARED_LOSS, BreakClass.OUT_OF_ORDER, BreakClass.LATE)
+
+COLUMNS: Final = {
+    "class": "string",
+    "node": "string",
+    "message": "bigint",
+    "position": "bigint",
+    "link": "bigint",
+    "incarnation": "bigint",
+    "sequence": "bigint",
+    "count": "bigint",
+    "certain": "boolean",
+    "detail": "string",
+    "segment": "string",
+    "block": "bigint",
+    "offset": "bigint",
+}
+
+
+def as_breaks(frame: DataFrame, break_class: BreakClass | Column, detail: Column) -> DataFrame:
+    """`frame`'s columns of the names in `COLUMNS`, the others empty; a row is one, and certain."""
+    named = break_class if isinstance(break_class, Column) else F.lit(str(break_class))
+    given: dict[str, Column] = {"class": named, "detail": detail}
+    defaults = {"count": F.lit(1), "certain": F.lit(True)}
+    for name in COLUMNS:
+        if name in frame.columns:
+            given.setdefault(name, F.col(name))
+        else:
+            given.setdefault(name, defaults.get(name, F.lit(None)))
+    return frame.select(*(given[name].cast(type_).alias(name) for name, type_ in COLUMNS.items()))

@@ -1,0 +1,112 @@
+"""Is the log whole? Steps on the `segments` view: gaps, the chain of hashes, the clock."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from gateway.accounting.breaks import BreakClass, as_breaks
+from gateway.audit.schema import Kind
+
+DRIFT_LIMIT_MS: Final = 1_000
+
+
+def with_previous(segments: DataFrame) -> DataFrame:
+    """Each segment beside the one before it, by file name."""
+    order = Window.orderBy("ordinal")
+    before = ("segment", "number", "sha256", "last_sequence", "last_time_ms", "damaged")
+    return segments.select(
+        "*", *(F.lag(name).over(order).alias(f"before_{name}") for name in before)
+    )
+
+
+def gaps_inside(segments: DataFrame) -> DataFrame:
+    """Damaged blocks and sequence gaps, with their places."""
+    found = segments.select("segment", "incarnation", F.inline("findings")).where("problem <> ''")
+    detail = F.concat(
+        F.col("problem"),
+        F.when(
+            F.col("expected").isNotNull(),
+            F.format_string(" (expected sequence %d, found %d)", "expected", "found"),
+        ).otherwise(""),
+    )
+    return as_breaks(found.withColumn("sequence", F.col("expected")), BreakClass.LOG_GAP, detail)
+
+
+def gaps_between(paired: DataFrame) -> DataFrame:
+    """Segments missing, changed or out of place; `paired` by `with_previous`."""
+    missing = F.coalesce(F.col("before_number"), F.lit(0)) + 1 != F.col("number")
+    changed = F.col("before_sha256") != F.col("previous_sha256")
+    jump = F.col("before_last_sequence") + 1 != F.col("first_sequence")
+    detail = (
+        F.when(
+            missing,
+            F.format_string(
+                "segment number %d where %d belongs: a segment is missing or was moved",
+                "number",
+                F.coalesce(F.col("before_number"), F.lit(0)) + 1,
+            ),
+        )
+        .when(F.col("before_damaged"), None)  # its damage is reported where it is
+        .when(
+            jump,
+            F.format_string(
+                "%s ends with sequence %d, this one begins with %d",
+                "before_segment",
+                "before_last_sequence",
+                "first_sequence",
+            ),
+        )
+        .when(
+            changed, F.format_string("%s is not what it was when it was closed", "before_segment")
+        )
+    )
+    found = paired.withColumn("detail", detail).where("detail is not null")
+    placed = found.withColumn("block", F.lit(0)).withColumn("offset", F.lit(0))
+    return as_breaks(
+        placed.withColumn("sequence", F.col("before_last_sequence") + 1),
+        BreakClass.LOG_GAP,
+        F.col("detail"),
+    )
+
+
+def clock_going_back(paired: DataFrame) -> DataFrame:
+    """The gateway clock never goes back, by design."""
+    inside = (
+        paired.select("segment", "incarnation", F.inline("findings"))
+        .where("time_back_ms > 0")
+        .select("segment", "incarnation", "block", "offset", "time_back_ms")
+    )
+    between = paired.where("first_time_ms < before_last_time_ms").select(
+        "segment",
+        "incarnation",
+        F.lit(0).alias("block"),
+        F.lit(0).alias("offset"),
+        (F.col("before_last_time_ms") - F.col("first_time_ms")).alias("time_back_ms"),
+    )
+    return as_breaks(
+        inside.unionByName(between),
+        BreakClass.CLOCK_SKEW,
+        F.format_string("the clock goes back by %d ms", "time_back_ms"),
+    )
+
+
+def clock_drifting(checkpoints: DataFrame) -> DataFrame:
+    """Drift beyond the limit, from the `clock` records: the worst of each incarnation."""
+    worst = (
+        checkpoints.where(F.col("kind") == int(Kind.CLOCK))
+        .where(F.abs("position") > DRIFT_LIMIT_MS)
+        .groupBy("incarnation")
+        .agg(
+            F.max_by("position", F.abs("position")).alias("drift_ms"),
+            F.max_by("sequence", F.abs("position")).alias("sequence"),
+            F.count("*").alias("count"),
+        )
+    )
+    return as_breaks(
+        worst,
+        BreakClass.CLOCK_SKEW,
+        F.format_string("the clock is %d ms away from the wall clock", "drift_ms"),
+    )

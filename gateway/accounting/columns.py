@@ -1,0 +1,234 @@
+"""From a segment's octets to columns: what a Spark task does with its one segment.
+
+`record_batches` gives every record of the good part of a segment as Arrow batches of about
+`BATCH_RECORDS`; `segment_row` gives what is to be known of the segment as a whole: its place in the
+chain, its sequence numbers, and everything that is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from gateway.audit.reader import Block, Segment, names_in, sequence_break
+from gateway.audit.schema import FIELDS, RECORD_OCTETS, BlockKind, Kind
+
+BATCH_RECORDS: Final = 65_536
+NAME_COLUMNS: Final = ("node", "exchange", "peer")
+CHECKPOINTS: Final = (Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT)
+WINDOW_SHIFT: Final = 32
+
+_DTYPE: Final = np.dtype(
+    {
+        "names": [field.name for field in FIELDS],
+        "formats": [f"<i{int(field.type[1:]) // 8}" for field in FIELDS],
+        "offsets": [field.offset for field in FIELDS],
+        "itemsize": RECORD_OCTETS,
+    }
+)
+_ARROW: Final = {"i64": pa.int64(), "i32": pa.int32(), "i16": pa.int16(), "i8": pa.int8()}
+
+RECORDS_SCHEMA: Final = pa.schema(
+    [
+        (field.name, pa.string() if field.name in NAME_COLUMNS else _ARROW[field.type])
+        for field in FIELDS
+    ]
+    + [
+        ("incarnation", pa.int64()),
+        ("window", pa.int64()),  # grows with each run of checkpoints: they close the one before
+        ("mix", pa.int64()),  # the copy's share of its queue's checksum
+    ]
+)
+FINDING: Final = pa.struct(
+    [
+        ("block", pa.int64()),
+        ("offset", pa.int64()),
+        ("problem", pa.string()),
+        ("expected", pa.int64()),
+        ("found", pa.int64()),
+        ("time_back_ms", pa.int64()),
+    ]
+)
+SEGMENTS_SCHEMA: Final = pa.schema(
+    [
+        ("segment", pa.string()),
+        ("ordinal", pa.int64()),  # by file name, from 0
+        ("number", pa.int64()),  # by its header
+        ("incarnation", pa.int64()),
+        ("previous_sha256", pa.string()),
+        ("sha256", pa.string()),
+        ("octets", pa.int64()),
+        ("records", pa.int64()),
+        ("first_sequence", pa.int64()),
+        ("last_sequence", pa.int64()),
+        ("first_time_ms", pa.int64()),
+        ("last_time_ms", pa.int64()),
+        ("damaged", pa.bool_()),
+        ("findings", pa.list_(FINDING)),
+    ]
+)
+
+_LOW: Final = 0x7FFF_FFFF
+
+Columns = Any  # numpy arrays; whether its annotations are there depends on what is installed
+
+
+def entry_mix(message: Columns, position: Columns) -> Columns:
+    """`audit.records.entry_mix` on columns of 64-bit integers."""
+    mixed = ((message & _LOW) * 0x5851_F42D) ^ ((((message >> 31) ^ position) & _LOW) * 0x4C95_7F2D)
+    mixed = mixed ^ (mixed >> 31)
+    return ((mixed & _LOW) * 0x6A09_E667) ^ (mixed >> 16)
+
+
+def record_batches(
+    name: str, octets: bytes, kinds: frozenset[int] = frozenset()
+) -> Iterator[pa.RecordBatch]:
+    """The segment's records, all or of some kinds only."""
+    segment = Segment(name, octets)
+    texts: dict[int, str] = {}
+    parts: list[bytes] = []
+    size, runs, wanted = 0, _Runs(), np.array(sorted(kinds), dtype=np.int8)
+    for block in segment.blocks():
+        if block.kind == BlockKind.NAMES:
+            texts.update(names_in(octets, block))
+            continue
+        parts.append(octets[block.start : block.end])
+        size += block.end - block.start
+        if size >= BATCH_RECORDS * RECORD_OCTETS:
+            yield _batch(segment, parts, texts, runs, wanted)
+            parts, size = [], 0
+    if parts:
+        yield _batch(segment, parts, texts, runs, wanted)
+
+
+class _Runs:
+    """Counts runs of checkpoint records across the batches of one segment."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.in_run = False
+
+    def windows(self, kinds: Columns) -> Columns:
+        """For each record, how many runs began before or with it."""
+        checkpoint = np.isin(kinds, CHECKPOINTS)
+        before = np.concatenate(([self.in_run], checkpoint[:-1]))
+        counts = self.count + np.cumsum(checkpoint & ~before)
+        self.count = int(counts[-1])
+        self.in_run = bool(checkpoint[-1])
+        return counts
+
+
+def _batch(
+    segment: Segment, parts: list[bytes], texts: dict[int, str], runs: _Runs, wanted: Columns
+) -> pa.RecordBatch:
+    rows = np.frombuffer(b"".join(parts), dtype=_DTYPE)
+    header = segment.header
+    assert header is not None, "a segment without header has no blocks"
+    windows = (header.number << WINDOW_SHIFT) + runs.windows(rows["kind"])
+    if len(wanted):
+        keep = np.isin(rows["kind"], wanted)
+        rows, windows = rows[keep], windows[keep]
+    columns = [_column(rows, field.name, texts) for field in FIELDS]
+    columns.append(pa.array(np.full(len(rows), header.incarnation, dtype=np.int64)))
+    columns.append(pa.array(windows.astype(np.int64)))
+    columns.append(pa.array(entry_mix(rows["message"], rows["position"])))
+    return pa.RecordBatch.from_arrays(columns, schema=RECORDS_SCHEMA)
+
+
+def _column(rows: Columns, name: str, texts: dict[int, str]) -> pa.Array:
+    values = np.ascontiguousarray(rows[name])
+    if name not in NAME_COLUMNS:
+        return pa.array(values)
+    numbers, places = np.unique(values, return_inverse=True)
+    shown = pa.array([_text(int(number), texts) for number in numbers], pa.string())
+    return shown.take(pa.array(places.reshape(-1)))
+
+
+def _text(number: int, texts: dict[int, str]) -> str | None:
+    return texts.get(number, f"#{number}") if number else None
+
+
+def segment_row(name: str, ordinal: int, octets: bytes) -> pa.RecordBatch:
+    """One row about a segment, with everything that is wrong inside it."""
+    segment = Segment(name, octets)
+    survey = _Survey()
+    for block in segment.blocks():
+        if block.kind == BlockKind.RECORDS:
+            survey.look_at(octets, block)
+    if segment.damage:
+        damage = segment.damage
+        survey.findings.append(_finding(damage.block, damage.offset, damage.problem))
+    header = segment.header
+    row = {
+        "segment": name,
+        "ordinal": ordinal,
+        "number": header.number if header else None,
+        "incarnation": header.incarnation if header else None,
+        "previous_sha256": header.previous_sha256 if header else None,
+        "sha256": sha256(octets).hexdigest(),
+        "octets": len(octets),
+        "records": survey.records,
+        "first_sequence": survey.first_sequence,
+        "last_sequence": survey.last_sequence,
+        "first_time_ms": survey.first_time_ms,
+        "last_time_ms": survey.last_time_ms,
+        "damaged": segment.damage is not None,
+        "findings": survey.findings,
+    }
+    return pa.RecordBatch.from_pylist([row], schema=SEGMENTS_SCHEMA)
+
+
+class _Survey:
+    """What the good blocks of a segment say about it."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.first_sequence: int | None = None
+        self.last_sequence: int | None = None
+        self.first_time_ms: int | None = None
+        self.last_time_ms: int | None = None
+        self.findings: list[dict[str, Any]] = []  # Any: as pyarrow takes them
+
+    def look_at(self, octets: bytes, block: Block) -> None:
+        """Take in one block of records."""
+        expected = 0 if self.last_sequence is None else self.last_sequence + 1
+        broken = sequence_break(octets, block, expected)
+        if broken:
+            self.findings.append(_finding(block.ordinal, broken[0], "sequence gap", *broken[1:]))
+        count = (block.end - block.start) // RECORD_OCTETS
+        rows = np.frombuffer(octets, dtype=_DTYPE, count=count, offset=block.start)
+        back = _time_back_ms(rows["time_ms"], self.last_time_ms)
+        if back:
+            self.findings.append(_finding(block.ordinal, block.offset, "", back_ms=back))
+        if self.first_sequence is None:
+            self.first_sequence = int(rows["sequence"][0])
+            self.first_time_ms = int(rows["time_ms"][0])
+        self.last_sequence = int(rows["sequence"][-1])
+        self.last_time_ms = int(rows["time_ms"][-1])
+        self.records += count
+
+
+def _finding(
+    block: int, offset: int, problem: str, expected: int = 0, found: int = 0, back_ms: int = 0
+) -> dict[str, Any]:
+    """A value of `FINDING`. Any: as pyarrow takes it."""
+    return {
+        "block": block,
+        "offset": offset,
+        "problem": problem,
+        "expected": expected or None,
+        "found": found or None,
+        "time_back_ms": back_ms or None,
+    }
+
+
+def _time_back_ms(times: Columns, before: int | None) -> int:
+    """By how much the clock goes back within these records, or since the one before them."""
+    back = 0 if before is None else before - int(times[0])
+    if len(times) > 1:
+        back = max(back, -int(np.diff(times).min()))
+    return max(back, 0)

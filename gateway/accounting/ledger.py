@@ -1,0 +1,106 @@
+"""The ledger: all records summed up in one pass, and what kinds of records are which term.
+
+Everything about identities works on this small table and on the checkpoints (`identities`).
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from gateway.audit.schema import Flag, Kind, Outcome
+
+_TOLD_APART: Final = (
+    Flag.COPY | Flag.SETTLED | Flag.REMOVED | Flag.UNQUEUED | Flag.REDELIVERED | Flag.DURABLE
+)
+
+
+def kind_is(*kinds: Kind) -> Column:
+    """The record is of one of these kinds."""
+    return F.col("kind").isin([int(kind) for kind in kinds])
+
+
+def outcome_is(*outcomes: Outcome) -> Column:
+    """The record has one of these outcomes."""
+    return F.col("outcome").isin([int(outcome) for outcome in outcomes])
+
+
+def flag(which: Flag) -> Column:
+    """The record has the flag."""
+    return F.col("flags").bitwiseAND(int(which)) != 0
+
+
+def routes_copies() -> Column:
+    """The record begins copies of a route, as many as it says."""
+    return kind_is(Kind.RECEIVED, Kind.ROUTED)
+
+
+def ends_route() -> Column:
+    """The record ends one copy's route."""
+    return (
+        kind_is(Kind.ENTERED, Kind.UNROUTABLE, Kind.REFUSED, Kind.ROLLED_BACK)
+        | sends_upstream_first()
+    )
+
+
+def sends_upstream_first() -> Column:
+    """The record is the first sending of a copy that no queue of ours has."""
+    return kind_is(Kind.SENT) & flag(Flag.UNQUEUED) & ~flag(Flag.REDELIVERED)
+
+
+def settles_for_good() -> Column:
+    """The record is a settlement by which the copy leaves."""
+    return kind_is(Kind.SETTLED) & (flag(Flag.REMOVED) | outcome_is(Outcome.ACCEPTED))
+
+
+def sent_settled() -> Column:
+    """The record is a delivery and its accepting settlement in one."""
+    return kind_is(Kind.SENT) & flag(Flag.SETTLED)
+
+
+def ledger(records: DataFrame) -> DataFrame:
+    """All records by incarnation, window, names, link and what happened, with their number."""
+    keys = ("incarnation", "window", "node", "exchange", "link")
+    return (
+        records.withColumn("flags", F.col("flags").bitwiseAND(int(_TOLD_APART)))
+        .groupBy(*keys, "kind", "outcome", "flags", "reason")
+        .agg(
+            F.count("*").alias("records"),
+            F.sum(F.when(routes_copies(), F.col("copies").cast("long")).otherwise(1)).alias(
+                "count"
+            ),
+            F.sum("size").alias("octets"),
+            F.bit_xor("mix").alias("mix"),
+            F.min("sequence").alias("first_sequence"),
+            F.max("sequence").alias("last_sequence"),
+        )
+    )
+
+
+def incarnations(summed: DataFrame) -> DataFrame:
+    """Each incarnation: whether it got past its recovery (`opened`), and ended in order."""
+    past_recovery = ~kind_is(Kind.INCARNATION_STARTED, Kind.RECOVERED)
+    return summed.groupBy("incarnation").agg(
+        F.min("first_sequence").alias("first_sequence"),
+        F.max("last_sequence").alias("last_sequence"),
+        F.sum("records").alias("records"),
+        F.bool_or(past_recovery).alias("opened"),
+        F.bool_or(kind_is(Kind.INCARNATION_STOPPED)).alias("stopped"),
+    )
+
+
+def losses(summed: DataFrame) -> DataFrame:
+    """Values lost in translation, by mapping row: declared, so no breaks."""
+    return (
+        summed.where(kind_is(Kind.TRANSLATED_WITH_LOSS))
+        .groupBy(F.col("exchange").alias("row"), "reason")
+        .agg(F.sum("count").alias("count"))
+    )
+
+
+def any_of(columns: list[Column]) -> Column:
+    """True where one of them is."""
+    return reduce(Column.__or__, columns)

@@ -1,0 +1,202 @@
+"""The first job: does the audit log prove that every message is accounted for?
+
+`reconcile` reads a log, puts the steps of `chain`, `ledger` and `copies` together, writes their
+results as Parquet and gives back what the report shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from gateway.accounting import chain, copies, identities, ledger
+from gateway.accounting.identities import OUTLET, QUEUE, ROUTE, Identity
+from gateway.accounting.source import FORMAT
+from gateway.audit.schema import Kind
+
+CHECKPOINT_KINDS: Final = (
+    *(Kind.CLOCK, Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT),
+)
+IDENTITIES: Final = (QUEUE, OUTLET, ROUTE)
+SHOWN: Final = 500  # rows of a table that the report shows; the Parquet files have them all
+
+Row = dict[str, Any]  # Any: a cell of a result, for showing
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a reconciliation found; the tables are cut at `SHOWN` rows.
+
+    Attributes:
+        classes: breaks by class, counted in copies.
+        log_facts: how much log there is, from when to when.
+    """
+
+    log: str
+    breaks: list[Row]
+    classes: dict[str, int]
+    queues: list[Row]
+    outlets: list[Row]
+    routes: list[Row]
+    losses: list[Row]
+    log_facts: Row
+    incarnations: list[Row]
+
+    @property
+    def balanced(self) -> bool:
+        """No break of any class."""
+        return not self.classes
+
+    @property
+    def final(self) -> bool:
+        """The last incarnation ended in order: nothing can change any more."""
+        return bool(self.incarnations and self.incarnations[-1]["stopped"])
+
+
+def read(spark: SparkSession, log: Path, **options: str) -> DataFrame:
+    """A view of the log."""
+    return spark.read.format(FORMAT).options(**options).load(str(log))
+
+
+def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
+    """Read, account, write, and say what was found."""
+    segments = read(spark, log, view="segments").cache()
+    stated = _of_kinds(spark, log, CHECKPOINT_KINDS).cache()
+    summed = _written(ledger.ledger(read(spark, log)), out / "ledger")
+    runs = ledger.incarnations(summed).cache()
+    balances = {identity.name: Balance(summed, stated, runs, identity) for identity in IDENTITIES}
+    with _by_message(spark, log) as records:
+        steps = copies.copy_steps(records)
+        open_copies = copies.still_there(copies.copy_states(steps))
+        gone = copies.ended_with_process(open_copies, runs)
+        messages = copies.message_states(records)
+        found = [
+            *log_breaks(segments, stated),
+            copies.step_breaks(copies.with_previous(steps)),
+            copies.lost_at_restart(gone),
+            copies.mutated(messages),
+            copies.routed_twice(messages),
+            copies.queue_breaks(balances["queues"].failures, open_copies),
+            copies.route_breaks(balances["routes"].failures, messages),
+            identities.outlet_breaks(balances["outlets"].failures),
+            identities.detached_breaks(balances["outlets"].totals, summed),
+        ]
+        breaks = _written(reduce(DataFrame.unionByName, found), out / "breaks")
+        queues = _written(queue_results(balances["queues"], gone), out / "queues")
+    outlets = _written(balances["outlets"].results(), out / "outlets")
+    routes = _written(balances["routes"].results(), out / "routes")
+    _written(segments.drop("findings"), out / "segments")
+    counted = breaks.groupBy("class").agg(F.sum("count").alias("count"))
+    return Result(
+        log=str(log),
+        breaks=_rows(breaks.orderBy("class", "incarnation", "sequence", "message")),
+        classes={row["class"]: row["count"] for row in counted.collect()},
+        queues=_rows(queues.orderBy("incarnation", "node")),
+        outlets=_rows(outlets.orderBy("incarnation", "link")),
+        routes=_rows(routes.orderBy("incarnation", "route")),
+        losses=_rows(ledger.losses(summed).orderBy("row")),
+        log_facts=_rows(log_facts(segments))[0],
+        incarnations=_rows(runs.orderBy("incarnation")),
+    )
+
+
+class Balance:
+    """One identity, worked out over a log."""
+
+    def __init__(
+        self, summed: DataFrame, stated: DataFrame, runs: DataFrame, identity: Identity
+    ) -> None:
+        windows = identities.sums(summed, identity).cache()
+        said = identities.statements(stated, identity)
+        if identity is ROUTE:
+            said = identities.with_implied(said, windows, runs)
+        self.identity = identity
+        self.totals = identities.totals(windows, identity)
+        self.compared = identities.compared(windows, said, identity).cache()
+        self.failures = identities.first_failures(self.compared, identity)
+
+    def results(self) -> DataFrame:
+        """The totals beside the last statement, and whether all statements agreed."""
+        keys = ["incarnation", self.identity.key]
+        last = self.compared.groupBy(*keys).agg(
+            F.max_by("stated", "sequence").alias("last_stated"),
+            F.count("*").alias("checkpoints"),
+        )
+        failed = self.failures.select(*keys, F.lit(False).alias("balanced"))
+        return (
+            self.totals.join(last, keys, "left")
+            .join(failed, keys, "left")
+            .withColumn("balanced", F.coalesce("balanced", F.lit(True)))
+            .withColumn("checkpoints", F.coalesce("checkpoints", F.lit(0)))
+        )
+
+
+def queue_results(balance: Balance, gone: DataFrame) -> DataFrame:
+    """The queues' results, with the transient copies that went with their process."""
+    lapsed = (
+        gone.where("not durable")
+        .groupBy("incarnation", "node")
+        .agg(F.count("*").alias("gone_with_process"))
+    )
+    return (
+        balance.results()
+        .join(lapsed, ["incarnation", "node"], "left")
+        .na.fill(0, ["gone_with_process"])
+    )
+
+
+def log_breaks(segments: DataFrame, stated: DataFrame) -> list[DataFrame]:
+    """What is wrong with the log itself."""
+    paired = chain.with_previous(segments)
+    return [
+        chain.gaps_inside(segments),
+        chain.gaps_between(paired),
+        chain.clock_going_back(paired),
+        chain.clock_drifting(stated),
+    ]
+
+
+def log_facts(segments: DataFrame) -> DataFrame:
+    """One row: how much log there is, from when to when."""
+    return segments.agg(
+        F.count("*").alias("segments"),
+        F.sum("records").alias("records"),
+        F.sum("octets").alias("octets"),
+        F.min("first_sequence").alias("first_sequence"),
+        F.max("last_sequence").alias("last_sequence"),
+        F.min("first_time_ms").alias("first_time_ms"),
+        F.max("last_time_ms").alias("last_time_ms"),
+    )
+
+
+def _of_kinds(spark: SparkSession, log: Path, kinds: tuple[Kind, ...]) -> DataFrame:
+    return read(spark, log, kinds=",".join(str(int(kind)) for kind in kinds))
+
+
+@contextmanager
+def _by_message(spark: SparkSession, log: Path) -> Iterator[DataFrame]:
+    """The records of copies, brought together by message once for all steps that need it so."""
+    records = _of_kinds(spark, log, copies.KINDS).select(*copies.COLUMNS)
+    together = records.repartition("message").persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield together
+    finally:
+        together.unpersist()
+
+
+def _written(frame: DataFrame, path: Path) -> DataFrame:
+    """Write a result, and go on from what was written."""
+    frame.write.mode("overwrite").parquet(str(path))
+    return frame.sparkSession.read.parquet(str(path))
+
+
+def _rows(frame: DataFrame) -> list[Row]:
+    return [row.asDict() for row in frame.limit(SHOWN).collect()]

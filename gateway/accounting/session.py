@@ -1,0 +1,59 @@
+"""One quiet Spark session: small by default, nothing on the terminal but what the job prints."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from gateway.accounting.source import AuditDataSource
+
+_QUIET: Final = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %p %c{1}: %m%n%ex
+logger.heartbeat.name = org.apache.spark.executor.Executor
+logger.heartbeat.level = fatal
+"""
+_JAVA_OPTIONS: Final = "-Dlog4j2.configurationFile=file:{} -Djava.net.preferIPv4Stack=true"
+
+
+def local_settings(scratch: Path) -> dict[str, str]:
+    """Settings of a session on this machine: loopback only, no pages, few partitions."""
+    log_settings = scratch / "log4j2.properties"
+    log_settings.write_text(_QUIET)
+    return {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false",
+        "spark.driver.extraJavaOptions": _JAVA_OPTIONS.format(log_settings),
+        "spark.local.dir": str(scratch / "spark"),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.shuffle.partitions": str(max(2, min(16, 2 * (os.cpu_count() or 1)))),
+    }
+
+
+@contextmanager
+def spark_session(name: str, master: str, scratch: Path) -> Iterator[SparkSession]:
+    """A session with the audit data source registered; stopped at the end."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name).master(master)
+    if master.startswith("local"):
+        for key, value in local_settings(scratch).items():
+            builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.dataSource.register(AuditDataSource)
+    try:
+        yield spark
+    finally:
+        spark.stop()

@@ -1,0 +1,81 @@
+"""The audit log as a Spark data source: `spark.read.format("amqp_gateway_audit").load(directory)`.
+
+One partition a segment. Options: `view` is `records` (default) or `segments` (one row a segment,
+with what is wrong inside it); `kinds` keeps only records of these kinds, as numbers with commas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from gateway.accounting.columns import (
+    RECORDS_SCHEMA,
+    SEGMENTS_SCHEMA,
+    record_batches,
+    segment_row,
+)
+from gateway.audit.reader import segment_paths
+
+FORMAT: Final = "amqp_gateway_audit"
+
+
+class SegmentPartition(InputPartition):
+    """One segment: its path, and its ordinal by file name."""
+
+    def __init__(self, path: str, ordinal: int) -> None:
+        super().__init__((path, ordinal))
+        self.path = path
+        self.ordinal = ordinal
+
+
+class AuditDataSource(DataSource):
+    """See the module."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The short name for `format`."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """Of the chosen view."""
+        segments = self.options.get("view") == "segments"
+        return from_arrow_schema(SEGMENTS_SCHEMA if segments else RECORDS_SCHEMA)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A batch reader."""
+        kinds = self.options.get("kinds", "")
+        return AuditReader(
+            self.options["path"],
+            self.options.get("view") == "segments",
+            frozenset(int(kind) for kind in kinds.split(",") if kind),
+        )
+
+
+class AuditReader(DataSourceReader):
+    """Reads whole segments; what is damaged ends where the damage begins."""
+
+    def __init__(self, directory: str, segments: bool, kinds: frozenset[int]) -> None:
+        self.directory = directory
+        self.segments = segments
+        self.kinds = kinds
+
+    def partitions(self) -> list[InputPartition]:
+        """One for each segment there is now."""
+        paths = segment_paths(Path(self.directory))
+        return [SegmentPartition(str(path), ordinal) for ordinal, path in enumerate(paths)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The batches of one segment."""
+        assert isinstance(partition, SegmentPartition)
+        path = Path(partition.path)
+        if self.segments:
+            yield segment_row(path.name, partition.ordinal, path.read_bytes())
+        else:
+            yield from record_batches(path.name, path.read_bytes(), self.kinds)
