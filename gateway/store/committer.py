@@ -244,12 +244,14 @@ class Committer:
     def _tidy(self, *, idle: bool) -> None:
         """Give back what is not needed, in batches unless there is nothing else to do."""
         dead = len(self._occupancy.dead)
+        # A small dead row may keep many large ones; whether it does shows in the log's size.
+        urgent = idle or self._occupancy.overgrown(self._slack_octets)
         try:
             if (
                 self._doomed
                 or dead >= DEAD_ROWS
                 or self._occupancy.dead_octets >= DEAD_OCTETS
-                or (idle and dead)
+                or (urgent and dead)
             ):
                 self.delete_dead()
             elif self._loose and (idle or self._loose_octets >= LOOSE_OCTETS):

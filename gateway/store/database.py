@@ -57,12 +57,12 @@ def _as_store_errors(doing: str) -> Iterator[None]:
 
 
 @contextmanager
-def _reading() -> Iterator[None]:
+def _reading(doing: str = "cannot read the store") -> Iterator[None]:
     """Octets that were changed on disk may also come out as values of another type."""
     try:
         yield
     except (sqlite3.Error, TypeError, ValueError) as error:
-        raise StoreError(f"cannot read the store: {error}") from error
+        raise StoreError(f"{doing}: {error}") from error
 
 
 def _checksum(kind: int, key: str, value: bytes) -> int:
@@ -75,7 +75,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         """Open or create the file; `StoreError` if it is no store, a newer one, or broken."""
-        with _as_store_errors(f"cannot open {path}"), _reading():
+        with _reading(f"cannot open {path}"):
             self._db = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, cached_statements=16
             )

@@ -121,7 +121,7 @@ class World:
             self.entries[(queue_id, self.positions)] = (sent.delivery_count, sent)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.data(), st.sampled_from([1, 3, 1000]), st.sampled_from([0, 10_000]))
 def test_whatever_the_turns_the_store_holds_what_the_model_holds(
     data: st.DataObject, dead_rows: int, loose_octets: int
@@ -165,7 +165,7 @@ def fill(directory: Path, turns: int) -> list[dict[tuple[int, int], Facts]]:
     return contents
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.data())
 def test_a_row_with_any_octet_changed_is_left_out_and_reported(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as path:
@@ -192,7 +192,7 @@ def test_a_row_with_any_octet_changed_is_left_out_and_reported(data: st.DataObje
         assert (content(again), again.damage) == (found, [])
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.data())
 def test_a_file_with_any_octet_changed_is_refused_or_yields_only_true_entries(
     data: st.DataObject,

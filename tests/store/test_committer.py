@@ -1,0 +1,183 @@
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from support.stores import Running, Segments, content, message, one_message, reopened
+
+from gateway.errors import StoreError
+from gateway.store import committer
+from gateway.store.writes import TurnWriter
+
+
+def refuse_commits(running: Running, times: int) -> None:
+    """The next commits fail as on a full disk."""
+    commit = running.store._database.commit
+    left = [times]
+
+    def refusing(*arguments: object) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise StoreError("cannot write to the store: database or disk is full")
+        commit(*arguments)  # type: ignore[arg-type]  # passed through
+
+    running.store._database.commit = refusing  # type: ignore[method-assign]  # a full disk
+
+
+def test_a_full_disk_is_told_of_and_the_turn_committed_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "RETRY_S", 0.001)
+    running = Running(tmp_path)
+    refuse_commits(running, 3)
+    running.submit(one_message(1), b"a;")
+    running.submit(one_message(2), b"b;")
+    running.reactor.run_until(lambda: len(running.reactor.failures) == 3)
+    assert running.reactor.committed == []
+    assert running.segments.blocks == []
+    running.wait()
+    assert running.reactor.failures == ["cannot write to the store: database or disk is full"] * 3
+    assert running.store.counts.failures == 3
+    running.close()
+    assert running.segments.blocks == [b"a", b"b"]
+    assert len(reopened(tmp_path).entries) == 2
+
+
+def test_a_really_full_database_holds_turns_back_and_loses_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "RETRY_S", 0.001)
+    running = Running(tmp_path)
+    running.commit(one_message(1))
+    database = running.store._database._db
+    database.execute("PRAGMA max_page_count = 20").fetchall()
+    position = 1
+    while not running.reactor.failures:
+        position += 1
+        writer = TurnWriter()
+        writer.message(message(position, b"x" * 20_000))
+        writer.enqueue(1, position, position)
+        running.submit(writer)
+        running.reactor.calls.get(timeout=30)()
+    assert "full" in running.reactor.failures[0]
+    assert running.reactor.committed[-1] == running.turn - 1
+    database.execute("PRAGMA max_page_count = 100000").fetchall()
+    running.wait()
+    running.close()
+    assert len(content(reopened(tmp_path))) == position
+
+
+def test_audit_that_cannot_be_written_withholds_the_report_but_is_not_written_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "RETRY_S", 0.001)
+    running = Running(tmp_path)
+    running.segments.refusals = 2
+    running.commit(one_message(1), b"a;")
+    assert running.reactor.failures == ["no space for audit"] * 2
+    assert running.store.counts.commits == 1
+    running.close()
+    assert running.segments.blocks == [b"a"]
+    assert len(reopened(tmp_path).entries) == 1
+
+
+def test_closing_on_a_full_disk_gives_up_and_says_so(tmp_path: Path) -> None:
+    running = Running(tmp_path)
+    running.commit(one_message(1))
+    refuse_commits(running, 10**9)
+    running.submit(one_message(2))
+    with pytest.raises(StoreError, match="full"):
+        running.close()
+    recovered = reopened(tmp_path)
+    assert (len(recovered.entries), recovered.clean) == (1, False)
+
+
+def test_a_turn_that_could_not_be_read_back_stops_the_store_unwritten(tmp_path: Path) -> None:
+    running = Running(tmp_path)
+    running.commit(one_message(1))
+    writer = TurnWriter()
+    writer.enqueue(1, 2, 2)
+    running.submit(writer)
+    running.reactor.run_until(lambda: bool(running.reactor.failures))
+    assert "not in its turn" in running.reactor.failures[0]
+    with pytest.raises(StoreError, match="the store stopped"):
+        running.close()
+    assert len(reopened(tmp_path).entries) == 1
+
+
+def test_audit_that_was_not_copied_before_a_crash_comes_first_after_it(tmp_path: Path) -> None:
+    running = Running(tmp_path / "store")
+    running.commit(one_message(1), b"a;")
+    running.commit(audit=b"b;")  # loose: not durable by itself
+    running.commit(one_message(2), b"c;")
+    shutil.copytree(tmp_path / "store", tmp_path / "crashed")
+    running.close()
+    survivors = Segments()
+    again = Running(tmp_path / "crashed", survivors)
+    assert survivors.blocks == [b"a", b"b", b"c"]
+    assert survivors.synced == 3
+    again.commit(audit=b"d;")
+    again.close()
+    assert survivors.blocks == [b"a", b"b", b"c", b"d"]
+    assert survivors.closed
+
+
+def test_the_final_audit_is_the_last_block(tmp_path: Path) -> None:
+    running = Running(tmp_path)
+    running.submit(one_message(1), b"a;")
+    running.store.close(b"z;")
+    assert running.segments.blocks == [b"a", b"z"]
+    assert running.segments.closed
+
+
+def test_the_files_stay_small_however_many_messages_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "WAL_OCTETS", 512 * 1024)
+    monkeypatch.setattr(committer, "DEAD_OCTETS", 256 * 1024)
+    running = Running(tmp_path, slack_octets=512 * 1024)
+    straggler = TurnWriter()
+    straggler.message(message(1, b"straggler"))
+    straggler.enqueue(1, 1, 1)
+    straggler.message(message(2, b"x" * 1000))
+    straggler.enqueue(1, 2, 2)
+    running.commit(straggler)
+    for position in range(3, 20_003, 10):
+        writer = TurnWriter()
+        for fresh in range(position, position + 10):
+            writer.message(message(fresh, b"x" * 1000))
+            writer.enqueue(1, fresh, fresh)
+            writer.dequeue(1, fresh - 1)
+        running.submit(writer, b"%d;" % position)
+        if position % 500 == 3:
+            running.wait()
+            size = sum(file.stat().st_size for file in tmp_path.iterdir())
+            assert size < 4 * 1024 * 1024, f"{size} octets after {position} messages"
+    running.wait()
+    assert running.store.counts.octets > 20_000_000
+    running.close()
+    recovered = reopened(tmp_path)
+    assert [entry.position for entry in recovered.entries] == [1, 20_002]
+    assert recovered.entries[0].message.payload == b"straggler"
+
+
+def test_an_idle_store_gives_back_what_it_does_not_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "IDLE_S", 0.001)
+    running = Running(tmp_path)
+    delete = running.store._database.delete
+    deleted = threading.Event()
+
+    def telling(numbers: list[int]) -> None:
+        delete(numbers)
+        deleted.set()
+
+    running.store._database.delete = telling  # type: ignore[method-assign]  # to know when
+    running.commit(one_message(1), b"a;")
+    gone = TurnWriter()
+    gone.dequeue(1, 1)
+    running.commit(gone, b"b;")
+    assert deleted.wait(30)
+    assert running.segments.synced == 2
+    running.close()
