@@ -7,16 +7,27 @@ rest. It is driven: time, turns, commits and recovery all come as calls.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.audit.records import AuditLog
+from gateway.bridge.copies import Copies
+from gateway.bridge.deadlines import Deadlines
+from gateway.bridge.dispatch import Dispatcher
 from gateway.bridge.host import VirtualHost
-from gateway.bridge.ledger import Counts
+from gateway.bridge.ledger import Counts, Ledger
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.numbers import Numbers
+from gateway.bridge.pressure import Pressure
+from gateway.bridge.queues import Queue
+from gateway.bridge.recovery import Recovery
 from gateway.bridge.seams import CommitWaiter
+from gateway.bridge.topology import Topology
+from gateway.bridge.turns import TurnBook
 from gateway.errors import StoreError
 from gateway.message import MessageReader
 from gateway.store.interface import Recovered, Store
+
+EXPIRY_SLICE: Final = 64
 
 
 @final
@@ -24,21 +35,39 @@ class Bridge:
     """Messages, queues and settlement of the whole gateway.
 
     Args:
-        audit: packs the records of every step.
+        audit: packs the records of every step; its incarnation makes ids unique.
         store: takes each turn's durable writes; opened already (see `recover`).
         limits: what all peers together may make it hold.
         readers: by `Encoding`, for messages that come back from the store.
         hosts: names of the virtual hosts.
         default_host: one of them.
-        incarnation: how often this data directory was opened; makes ids unique in its life.
         now_ms: gateway clock.
+
+    Attributes:
+        counts: what it has counted so far.
+        pressure: what all queues hold now.
+        turns: the turn under way.
+        store_error: why the disk refuses at the moment; `None` when it does not.
+        problems: what recovery could not use, one line each.
     """
 
-    audit: AuditLog
-    counts: Counts
-    hosts: dict[str, VirtualHost]
-    default_host: VirtualHost
-    now_ms: int
+    __slots__ = (
+        "_deadlines",
+        "_dispatcher",
+        "_limits",
+        "_numbers",
+        "_readers",
+        "audit",
+        "copies",
+        "counts",
+        "default_host",
+        "hosts",
+        "ledger",
+        "pressure",
+        "problems",
+        "store_error",
+        "turns",
+    )
 
     def __init__(
         self,
@@ -49,18 +78,49 @@ class Bridge:
         readers: dict[int, MessageReader],
         hosts: list[str],
         default_host: str,
-        incarnation: int,
         now_ms: int,
     ) -> None:
-        raise NotImplementedError
+        self.audit = audit
+        self.ledger = Ledger(audit, now_ms)
+        self.counts: Counts = self.ledger.counts
+        self.pressure = Pressure(limits)
+        self.turns = TurnBook(store)
+        self.store_error: StoreError | None = None
+        self.problems: list[str] = []
+        self._limits = limits
+        self._readers = readers
+        self._numbers = Numbers(audit.incarnation)
+        self._deadlines = Deadlines()
+        self.copies = Copies(self.ledger, self.turns, self.pressure, self._deadlines)
+        self._dispatcher = Dispatcher(self.copies)
+        self.hosts: dict[str, VirtualHost] = {}
+        for name in hosts:
+            prefix = "" if name == default_host else f"{name}/"
+            topology = Topology(name, prefix, self.ledger, self.turns, limits)
+            host = VirtualHost(name, topology, self._dispatcher, self._numbers, limits)
+            self.hosts[name] = host
+        self.default_host: VirtualHost = self.hosts[default_host]
+
+    @property
+    def now_ms(self) -> int:
+        """The time of everything that is done now."""
+        return self.ledger.now_ms
+
+    @now_ms.setter
+    def now_ms(self, now_ms: int) -> None:
+        self.ledger.now_ms = now_ms
 
     def next_message_id(self) -> int:
         """A number for a message: never given before in the life of the data directory."""
-        raise NotImplementedError
+        return self._numbers.next_message()
 
     def next_owner_id(self) -> int:
         """A number for an `Owner`."""
-        raise NotImplementedError
+        return self._numbers.next_owner()
+
+    def next_link_number(self) -> int:
+        """A number for a publisher, as in `publish(link=)`; subscriptions have theirs."""
+        return self._numbers.next_link()
 
     def wait(self, waiter: CommitWaiter) -> int:
         """`waiter.on_committed(turn)` once the current turn, whose number is returned, is safe.
@@ -68,7 +128,7 @@ class Bridge:
         Told once a turn, however often it asks; at the end of the turn when nothing durable is
         outstanding. A waiter whose connection has ended may still be told: it ignores that.
         """
-        raise NotImplementedError
+        return self.turns.wait(waiter)
 
     def end_turn(self, now_ms: int) -> bool:
         """Dispatch, hand the turn's writes and audit block to the store, count the turn up.
@@ -76,32 +136,117 @@ class Bridge:
         Whether there is more to dispatch at once (the turn's budget was used up): the turn loop
         then schedules another turn, after it has flushed and read.
         """
-        raise NotImplementedError
+        self.ledger.now_ms = now_ms
+        self._dispatcher.run(self._limits.turn_deliveries)
+        self.turns.end(self.audit.take_block(now_ms))
+        self._on_safe()
+        return self._dispatcher.has_work
 
     def next_deadline(self) -> int | None:
-        """When `handle_deadline` wants to be called (expiry, delayed auto-delete), in gateway ms."""
-        raise NotImplementedError
+        """When `handle_deadline` wants to be called (expiry, auto-delete), in gateway ms."""
+        return self._deadlines.next_ms()
 
     def handle_deadline(self, now_ms: int) -> None:
-        """Expire messages and delete queues whose time has come; `end_turn` must follow."""
-        raise NotImplementedError
+        """Expire messages and delete queues whose time has come; `end_turn` must follow.
+
+        No more than a turn's worth: what is left over is due at once.
+        """
+        self.ledger.now_ms = now_ms
+        budget = self._limits.turn_deliveries
+        while budget > 0:
+            queue = self._deadlines.take_due(now_ms)
+            if queue is None:
+                return
+            budget -= 1 + self._expire(queue, now_ms, min(budget, EXPIRY_SLICE))
+            self._host_of(queue).on_deadline(queue, now_ms)
+
+    def _expire(self, queue: Queue, now_ms: int, budget: int) -> int:
+        count = 0
+        while count < budget:
+            entry = queue.next_expired(now_ms)
+            if entry is None:
+                break
+            self.copies.expire(queue, entry)
+            count += 1
+        when_ms = queue.next_expiry_ms()
+        if when_ms is not None:
+            self._deadlines.arm(queue, when_ms)
+        return count
+
+    def _host_of(self, queue: Queue) -> VirtualHost:
+        return self.hosts[queue.host]
 
     def on_committed(self, turn: int) -> None:
         """The store says that everything up to `turn` is on disk."""
-        raise NotImplementedError
+        self.store_error = None
+        self.turns.committed(turn)
+        self._on_safe()
+
+    def _on_safe(self) -> None:
+        self._dispatcher.on_safe()
+        self.pressure.release(self.turns.safe)
 
     def on_store_failed(self, error: StoreError) -> None:
-        """The disk refuses: durable publishes are refused until a commit succeeds again."""
-        raise NotImplementedError
+        """The disk refuses: nothing durable is confirmed until a commit succeeds again.
+
+        What publishers go on sending counts against the limits of memory.
+        """
+        self.store_error = error
 
     def recover(self, recovered: Recovered) -> None:
         """Rebuild exchanges, queues, bindings and messages; call once, before anything else."""
-        raise NotImplementedError
+        recovery = Recovery(self.hosts, self.copies, self._numbers, self._readers)
+        recovery.run(recovered)
+        self.problems.extend(recovery.problems)
+        self._checkpoint_queues()
 
     def drain(self) -> None:
         """Graceful stop: dispatch nothing from now on; settlements and publishes are served."""
-        raise NotImplementedError
+        self._dispatcher.stopped = True
+
+    def idle(self) -> bool:
+        """Whether nothing waits for a commit or for room."""
+        return self.turns.idle() and self.pressure.waiting == 0
 
     def checkpoint(self, now_ms: int) -> None:
         """Write the audit's checkpoint records: depth, counts and checksum of every queue."""
-        raise NotImplementedError
+        self.ledger.now_ms = now_ms
+        self._checkpoint_queues()
+        for subscription in self._dispatcher.links.values():
+            self.audit.outlet_checkpoint(
+                now_ms,
+                subscription.number,
+                node=subscription.queue.node,
+                sent=subscription.sent,
+                unsettled=subscription.unsettled,
+            )
+        for host in self.hosts.values():
+            topology = host.topology
+            for exchange in [topology.unknown, *topology.exchanges.values()]:
+                if exchange.routed:
+                    self.audit.route_checkpoint(
+                        now_ms, exchange.node, routed=exchange.routed, pending=0
+                    )
+
+    def _checkpoint_queues(self) -> None:
+        for queue in self._living_queues():
+            self.audit.queue_checkpoint(
+                self.ledger.now_ms,
+                queue.node,
+                depth=queue.depth,
+                unsettled=queue.unsettled,
+                octets=queue.octets,
+                entered=queue.entered,
+                checksum=queue.checksum,
+            )
+
+    def _living_queues(self) -> list[Queue]:
+        """Every queue, deleted ones too as long as a copy of them is unsettled."""
+        queues: dict[int, Queue] = {}
+        for host in self.hosts.values():
+            for queue in host.topology.queues.values():
+                queues[queue.number] = queue
+        for subscription in self._dispatcher.links.values():
+            if subscription.queue.depth:
+                queues[subscription.queue.number] = subscription.queue
+        return list(queues.values())

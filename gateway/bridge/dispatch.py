@@ -187,7 +187,11 @@ class Line:
         """An acquired copy is available again: lookers that have passed it look back."""
         if self._choosers or self._choosy or self.queue.choosy:
             for subscription in self.subscriptions.values():
-                if subscription.acquire and entry.position < subscription.cursor:
+                if (
+                    subscription.acquire
+                    and self._looks(subscription)
+                    and entry.position < subscription.cursor
+                ):
                     self._look_back(subscription, entry.position)
         self.on_entered()
 

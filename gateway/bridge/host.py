@@ -1,13 +1,18 @@
 """One virtual host: the verbs that faces call, each answered by a value.
 
-It owns nothing but names: exchanges and queues of one host. What happens to a message lives below
-it - `routing` finds queues, `queues` hold, `dispatch` sends, `ledger` counts and audits.
+The rules of names are in `topology`, what happens to a copy that a subscriber is done with in
+`settlement`; here the verbs put them together with routing, dispatch and ownership.
 """
 
 from __future__ import annotations
 
 from typing import final
 
+from gateway.audit.schema import Reason
+from gateway.bridge.dispatch import Dispatcher, Line
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.numbers import Numbers
+from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues import Queue
 from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import (
@@ -19,16 +24,59 @@ from gateway.bridge.seams import (
     Publisher,
     QueueSettings,
 )
+from gateway.bridge.settlement import Settlement
 from gateway.bridge.subscription import Subscription
-from gateway.message import Delivery, Message, Outcome, Refusal
+from gateway.bridge.topology import Topology, locked, not_found, too_many
+from gateway.message import NEVER, Condition, Delivery, Message, Outcome, Refusal
 from gateway.wire.tagged import Tagged
+
+
+@final
+class Owned:
+    """What hangs on one owner: subscriptions by number, exclusive queues by number."""
+
+    __slots__ = ("queues", "subscriptions")
+
+    def __init__(self) -> None:
+        self.subscriptions: dict[int, Subscription] = {}
+        self.queues: dict[int, Queue] = {}
 
 
 @final
 class VirtualHost:
     """The four verbs and the topology of one virtual host."""
 
-    def publish(self, message: Message, publisher: Publisher | None, token: int) -> Published:
+    __slots__ = (
+        "_dispatcher",
+        "_limits",
+        "_numbers",
+        "_owned",
+        "_publishing",
+        "_settlement",
+        "name",
+        "topology",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        topology: Topology,
+        dispatcher: Dispatcher,
+        numbers: Numbers,
+        limits: BridgeLimits,
+    ) -> None:
+        self.name = name
+        self.topology = topology
+        self._dispatcher = dispatcher
+        self._numbers = numbers
+        self._limits = limits
+        self._publishing = Publishing(topology, dispatcher.copies)
+        self._settlement = Settlement(topology, dispatcher, self._publishing)
+        self._owned: dict[int, Owned] = {}
+
+    def publish(
+        self, message: Message, publisher: Publisher | None, token: int, link: int = 0
+    ) -> Published:
         """Route `message` by its `exchange` and `routing_key` and put a copy in each queue.
 
         One copy a queue, however many bindings match. `DONE`: every copy is in its queue, nothing
@@ -37,9 +85,10 @@ class VirtualHost:
         (without a publisher the answer is as if there were room). `UNROUTABLE`: no queue took it,
         nor the exchange's alternate, which is tried once unless the message has
         `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was enqueued;
-        not-found (no such exchange) or resource-limit-exceeded (a queue is full).
+        not-found (no such exchange) or resource-limit-exceeded (a queue is full). `link` is the
+        publisher's number in the audit log (`Bridge.next_link_number`).
         """
-        raise NotImplementedError
+        return self._publishing.publish(message, publisher, token, link)
 
     def subscribe(
         self,
@@ -58,28 +107,79 @@ class VirtualHost:
         subscription of it is exclusive, or `exclusive` was asked and there are others);
         resource-limit-exceeded.
         """
-        raise NotImplementedError
+        found = self.topology.queues.get(queue)
+        if found is None:
+            return not_found("queue", queue)
+        refusal = self._check_subscription(found, owner, exclusive)
+        if refusal is not None:
+            return refusal
+        line = self.topology.lines[found.number]
+        subscription = Subscription(
+            self._numbers.next_link(),
+            found,
+            outlet,
+            owner,
+            line,
+            acquire=acquire,
+            exclusive=exclusive,
+            settled=settled,
+            filter=filter,
+        )
+        self.topology.mark_dispatched(found)
+        found.delete_at_ms = NEVER
+        line.join(subscription)
+        self._owned_by(owner).subscriptions[subscription.number] = subscription
+        return subscription
 
-    def settle(self, delivery: Delivery, outcome: Outcome) -> bool:
+    def _check_subscription(self, queue: Queue, owner: Owner, exclusive: bool) -> Refusal | None:
+        refusal = locked(queue, owner)
+        if refusal is not None:
+            return refusal
+        others = self.topology.lines[queue.number].subscriptions
+        if len(others) >= self._limits.subscriptions_max:
+            return too_many("subscriptions")
+        if exclusive and others:
+            return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} has subscriptions")
+        for other in others.values():
+            if other.exclusive:
+                return Refusal(
+                    Condition.RESOURCE_LOCKED, f"queue {queue.name!r} has an exclusive subscription"
+                )
+            break  # An exclusive one is alone.
+        return None
+
+    def settle(self, delivery: Delivery, outcome: Outcome, reason: Reason = Reason.NONE) -> bool:
         """End `delivery`; `False` when it had ended before (audited as settled too late).
 
         Of an acquired delivery: `ACCEPTED` removes the copy; `RELEASED` gives it back to its place;
         `MODIFIED` too, counted as failed with `delivery_failed`, kept from this subscription with
         `undeliverable_here`; `REJECTED` sends it to the queue's alternate exchange, else drops it.
         A browsed one just ends. What was durable is safe with the current turn (`Bridge.wait`).
+        `reason` (session ended, connection lost, link detached ...) with `RELEASED` or `MODIFIED`:
+        it was not the peer's doing, and is audited as requeued.
         """
-        raise NotImplementedError
+        return self._settlement.settle(delivery, outcome, reason)
 
     def acquire(self, delivery: Delivery) -> bool:
         """Make a browsed, unsettled delivery an acquired one; `False` if the copy is not free."""
-        raise NotImplementedError
+        return self._settlement.acquire(delivery)
 
     def release_owner(self, owner: Owner) -> None:
         """A session or connection ended: its subscriptions, exclusive queues, auto-deletes.
 
         The face settles what is unsettled first (`MODIFIED_FAILED`).
         """
-        raise NotImplementedError
+        owned = self._owned.get(owner.owner_id())
+        if owned is None:
+            return
+        for subscription in list(owned.subscriptions.values()):
+            subscription.cancel()
+        for queue in list(owned.queues.values()):
+            queue.owner = None
+            owned.queues.pop(queue.number, None)
+            if queue.settings.auto_delete and not queue.deleted:
+                self._delete_unused(queue)
+        self._owned.pop(owner.owner_id(), None)
 
     def declare_exchange(
         self,
@@ -98,7 +198,21 @@ class VirtualHost:
         be the same, else not-allowed; all else is ignored. Refused too: not-found (passive and not
         there; unknown type or alternate), not-allowed (reserved name), invalid-argument (no name).
         """
-        raise NotImplementedError
+        topology = self.topology
+        exchange = topology.check_exchange(name, type, alternate_exchange, passive)
+        if exchange is not None:
+            return exchange
+        exchange = topology.add_exchange(
+            name,
+            type,
+            durable=durable,
+            auto_delete=auto_delete,
+            alternate_exchange=alternate_exchange,
+            arguments=arguments,
+        )
+        topology.count_alternate(alternate_exchange, 1)
+        topology.store_exchange(exchange)
+        return exchange
 
     def delete_exchange(self, name: str, if_unused: bool = False) -> Refusal | None:
         """Delete it and its bindings.
@@ -106,7 +220,11 @@ class VirtualHost:
         Refused: not-found, not-allowed (predeclared, or an alternate of something),
         precondition-failed (`if_unused` and it has bindings), invalid-argument (no name).
         """
-        raise NotImplementedError
+        exchange = self.topology.check_exchange_deletion(name, if_unused)
+        if isinstance(exchange, Refusal):
+            return exchange
+        self.topology.remove_exchange(exchange)
+        return None
 
     def declare_queue(
         self, name: str, settings: QueueSettings, owner: Owner, *, passive: bool = False
@@ -117,7 +235,44 @@ class VirtualHost:
         exclusive asked while others use it), not-allowed (another alternate), not-found (passive
         and not there; unknown alternate), invalid-argument (no name).
         """
-        raise NotImplementedError
+        queue = self.topology.queues.get(name)
+        if queue is not None:
+            return self._redeclare(queue, settings, owner, passive)
+        if passive:
+            return not_found("queue", name)
+        refusal = self.topology.check_new_queue(name, settings)
+        if refusal is not None:
+            return refusal
+        queue = self.topology.add_queue(
+            self._numbers.next_queue(), name, settings, self._numbers.first_position
+        )
+        self.add_line(queue)
+        if settings.exclusive:
+            self._give(queue, owner)
+        self.topology.store_queue(queue)
+        return queue
+
+    def _redeclare(
+        self, queue: Queue, settings: QueueSettings, owner: Owner, passive: bool
+    ) -> Queue | Refusal:
+        refusal = locked(queue, owner)
+        if refusal is not None:
+            return refusal
+        if passive:
+            return queue
+        alternate = settings.alternate_exchange
+        if alternate and alternate != queue.settings.alternate_exchange:
+            return Refusal(Condition.NOT_ALLOWED, f"queue {queue.name!r} has another alternate")
+        if settings.exclusive and queue.owner is None:
+            if queue.subscriptions or not queue.settings.exclusive:
+                return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is shared")
+            self._give(queue, owner)
+        return queue
+
+    def _give(self, queue: Queue, owner: Owner) -> None:
+        queue.owner = owner
+        queue.delete_at_ms = NEVER
+        self._owned_by(owner).queues[queue.number] = queue
 
     def delete_queue(
         self,
@@ -132,11 +287,30 @@ class VirtualHost:
         Subscribers are told (`on_cancelled`, resource-deleted); their unsettled deliveries can
         still be settled. Refused: not-found, resource-locked, precondition-failed.
         """
-        raise NotImplementedError
+        queue = self.topology.queues.get(name)
+        if not name:
+            return Refusal(Condition.INVALID_ARGUMENT, "a queue needs a name")
+        if queue is None:
+            return not_found("queue", name)
+        refusal = locked(queue, owner)
+        if refusal is not None:
+            return refusal
+        if if_unused and queue.subscriptions:
+            return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has subscriptions")
+        if if_empty and queue.depth:
+            return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has messages")
+        self._delete(queue)
+        return None
 
     def purge_queue(self, name: str, owner: Owner | None = None) -> int | Refusal:
         """Drop all messages that nobody has acquired; their number. not-found, resource-locked."""
-        raise NotImplementedError
+        queue = self.topology.queues.get(name)
+        if queue is None:
+            return not_found("queue", name)
+        refusal = locked(queue, owner)
+        if refusal is not None:
+            return refusal
+        return self._settlement.purge(queue)
 
     def bind(
         self,
@@ -153,21 +327,32 @@ class VirtualHost:
         came. Refused: not-found, resource-locked, invalid-argument (default exchange, empty queue
         name, unknown x-match), resource-limit-exceeded.
         """
-        raise NotImplementedError
+        refusal = self.topology.check_binding(queue, exchange, owner)
+        if refusal is not None:
+            return refusal
+        return self.topology.add_binding(queue, exchange, key, arguments, encoded)
 
     def unbind(
         self, queue: str, exchange: str, key: str, owner: Owner | None = None
     ) -> Refusal | None:
         """Unbind. Refused: not-found (queue, exchange or binding), invalid-argument."""
-        raise NotImplementedError
+        refusal = self.topology.check_binding(queue, exchange, owner)
+        if refusal is not None:
+            return refusal
+        found = self.topology.exchanges[exchange]
+        binding = found.bindings.get((queue, key))
+        if binding is None:
+            return not_found("binding", key)
+        self.topology.remove_binding(found, binding)
+        return None
 
     def queue(self, name: str) -> Queue | None:
         """The queue of that name."""
-        raise NotImplementedError
+        return self.topology.queues.get(name)
 
     def exchange(self, name: str) -> Exchange | None:
         """The exchange of that name; "" is the default exchange."""
-        raise NotImplementedError
+        return self.topology.exchanges.get(name)
 
     def bound(
         self,
@@ -177,4 +362,73 @@ class VirtualHost:
         arguments: dict[str, Tagged] | None = None,
     ) -> Bound:
         """Whether there is a binding with the parts that are given (`None` is "any")."""
-        raise NotImplementedError
+        return self.topology.bound(exchange, queue, key, arguments)
+
+    def add_line(self, queue: Queue) -> None:
+        """A new queue can be subscribed to: for `declare_queue` and recovery."""
+        self.topology.lines[queue.number] = Line(queue, self._dispatcher, self)
+
+    def on_subscription_left(self, subscription: Subscription) -> None:
+        """As `dispatch.Left`."""
+        owner_id = subscription.owner.owner_id()
+        owned = self._owned.get(owner_id)
+        if owned is not None:
+            owned.subscriptions.pop(subscription.number, None)
+            if not owned.subscriptions and not owned.queues:
+                del self._owned[owner_id]
+        queue = subscription.queue
+        # An exclusive queue is deleted when its owner ends (0-10 queue.declare, auto-delete).
+        if queue.settings.auto_delete and queue.owner is None:
+            self._delete_unused(queue)
+
+    def on_link_gone(self, subscription: Subscription) -> None:
+        """As `dispatch.Left`."""
+        self._settlement.forget_link(subscription)
+
+    def on_recovered(self, queue: Queue) -> None:
+        """A queue is back, its owner is not: who was exclusive for its life is deleted."""
+        if queue.settings.exclusive and queue.settings.auto_delete:
+            self._delete_unused(queue)
+
+    def on_deadline(self, queue: Queue, now_ms: int) -> None:
+        """The time that `Deadlines` had for `queue` has come."""
+        if queue.deleted:
+            return
+        if queue.delete_at_ms != NEVER and queue.delete_at_ms <= now_ms:
+            self._delete(queue)
+        elif queue.delete_at_ms != NEVER:
+            self._dispatcher.copies.deadlines.arm(queue, queue.delete_at_ms)
+
+    def _delete_unused(self, queue: Queue) -> None:
+        """An auto-delete queue has lost its last user, perhaps."""
+        if queue.deleted or queue.subscriptions:
+            return
+        timeout_ms = queue.settings.auto_delete_timeout_ms
+        if timeout_ms == 0:
+            self._delete(queue)
+            return
+        copies = self._dispatcher.copies
+        queue.delete_at_ms = copies.ledger.now_ms + timeout_ms
+        copies.deadlines.arm(queue, queue.delete_at_ms)
+
+    def _delete(self, queue: Queue) -> None:
+        line = self.topology.lines[queue.number]
+        unused = queue.links == 0
+        if queue.owner is not None:
+            owned = self._owned.get(queue.owner.owner_id())
+            if owned is not None:
+                owned.queues.pop(queue.number, None)
+            queue.owner = None
+        self.topology.remove_queue(queue)
+        self._settlement.abandon(queue)
+        line.cancel_all(Condition.RESOURCE_DELETED, f"queue {queue.name!r} was deleted")
+        if unused:
+            self.topology.forget_queue(queue)
+
+    def _owned_by(self, owner: Owner) -> Owned:
+        owner_id = owner.owner_id()
+        owned = self._owned.get(owner_id)
+        if owned is None:
+            owned = Owned()
+            self._owned[owner_id] = owned
+        return owned

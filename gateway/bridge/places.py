@@ -157,7 +157,7 @@ class Places:
             after.before = page.before
 
     def _page_after(self, number: int) -> Page | None:
-        """The first page behind a number that has none: by number or by links, whichever is less."""
+        """The first page behind a number that has none, by number or by links."""
         tail = self._tail
         if tail is None or tail.number < number:
             return None

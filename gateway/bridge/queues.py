@@ -25,7 +25,7 @@ class Queue:
 
     Attributes:
         number: unique in the life of the data directory; `Delivery.queue`.
-        name, settings: as declared.
+        host, name, settings: as declared.
         owner: whoever has it exclusively, or `None`.
         subscriptions: how many there are now; `consumers` of them acquire.
         octets: payload octets of all copies, acquired ones included.
@@ -44,8 +44,10 @@ class Queue:
         "entered",
         "expiring",
         "head",
+        "host",
         "key",
         "links",
+        "marked",
         "max_count",
         "max_size",
         "name",
@@ -65,9 +67,16 @@ class Queue:
     )
 
     def __init__(
-        self, number: int, name: str, key: str, settings: QueueSettings, first_position: int
+        self,
+        number: int,
+        host: str,
+        name: str,
+        key: str,
+        settings: QueueSettings,
+        first_position: int,
     ) -> None:
         self.number = number
+        self.host = host
         self.name = name
         self.key = key  # of its row in the store
         self.settings = settings
@@ -96,6 +105,7 @@ class Queue:
         self.checksum = 0
         # The turn whose commit allows the first dispatch of a durable queue; -1 is "no need".
         self.safe_after = -1
+        self.marked = False  # the store knows that it was dispatched from
 
     @property
     def depth(self) -> int:

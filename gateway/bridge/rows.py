@@ -1,8 +1,8 @@
 """What the store keeps of the topology: one row for each durable exchange, queue and binding.
 
-The bridge alone knows the inside of a row. All text is a 32-bit length and UTF-8; a row begins with
-its version. `DISPATCHED` marks a queue that has had a subscription since the last start after a stop
-in order: after a crash, what is in the others was certainly not seen by anybody.
+The bridge alone knows the inside of a row. All text is a 32-bit length and UTF-8; a row begins
+with its version. `DISPATCHED` marks a queue that has had a subscription since the last start after
+a stop in order: after a crash, what is in the others was certainly not seen by anybody.
 """
 
 from __future__ import annotations

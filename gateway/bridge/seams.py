@@ -104,7 +104,7 @@ class QueueSettings:
     """How a queue was declared.
 
     Attributes:
-        alternate_exchange: where rejected messages, and those of a deleted queue, go; "" is nowhere.
+        alternate_exchange: where rejected messages and those of a deleted queue go; "": nowhere.
         max_count, max_size: messages and octets that it may hold; 0 is "no limit of its own".
         arguments: kept as they came, for queries: an encoded map.
         auto_delete_timeout_ms: how long an auto-delete queue stays after its last subscription.

@@ -1,0 +1,54 @@
+"""Numbers that are never given twice in the life of a data directory.
+
+Each run of the gateway has an incarnation, and numbers from a range of its own: so those that only
+memory ever knew - of transient messages, of positions long consumed - do not come again either.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+MESSAGE_BITS: Final = 40
+QUEUE_BITS: Final = 32
+
+
+@final
+class Numbers:
+    """Counters of one incarnation; all fit in 63 bits.
+
+    Attributes:
+        first_position: of the queues; positions ascend across incarnations.
+    """
+
+    __slots__ = ("_link", "_message", "_owner", "_queue", "first_position")
+
+    def __init__(self, incarnation: int) -> None:
+        self.first_position = incarnation << MESSAGE_BITS
+        self._message = incarnation << MESSAGE_BITS
+        self._queue = incarnation << QUEUE_BITS
+        self._link = 0
+        self._owner = 0
+
+    def above(self, message_id: int) -> None:
+        """`message_id` was given before: go on above it."""
+        self._message = max(self._message, message_id)
+
+    def next_message(self) -> int:
+        """For `Message.id`."""
+        self._message += 1
+        return self._message
+
+    def next_queue(self) -> int:
+        """For `Queue.number`."""
+        self._queue += 1
+        return self._queue
+
+    def next_link(self) -> int:
+        """For subscriptions and publishers; unique in this run only."""
+        self._link += 1
+        return self._link
+
+    def next_owner(self) -> int:
+        """For owners; unique in this run only."""
+        self._owner += 1
+        return self._owner

@@ -1,0 +1,160 @@
+"""From a published message to the queues that hold it: checks, route, alternate, answer.
+
+A publish is all or nothing: every check is made before the first copy goes in. A message that is
+moved to an alternate exchange later has been accepted already, so there each queue is asked alone.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.audit.schema import Reason
+from gateway.bridge.copies import Copies
+from gateway.bridge.queues import Queue
+from gateway.bridge.routing import Exchange
+from gateway.bridge.seams import (
+    DONE,
+    IMMEDIATE_UNTAKEN,
+    IN_TURN,
+    PENDING,
+    UNROUTABLE,
+    Published,
+    Publisher,
+    PublishStatus,
+)
+from gateway.bridge.topology import Topology, not_found
+from gateway.message import Condition, Flag, Message, Refusal
+
+
+@final
+class Publishing:
+    """The verb publish of one virtual host, and the way to alternate exchanges."""
+
+    __slots__ = ("_copies", "_topology")
+
+    def __init__(self, topology: Topology, copies: Copies) -> None:
+        self._topology = topology
+        self._copies = copies
+
+    def publish(
+        self, message: Message, publisher: Publisher | None, token: int, link: int
+    ) -> Published:
+        """As `VirtualHost.publish`."""
+        topology = self._topology
+        exchange = topology.exchanges.get(message.exchange)
+        if exchange is None:
+            self._refuse(message, topology.unknown, Reason.NOT_FOUND, 0, link)
+            return Published(PublishStatus.REFUSED, not_found("exchange", message.exchange))
+        if self._copies.pressure.full():
+            self._refuse(message, exchange, Reason.QUEUE_FULL, 0, link)
+            return _refused("the gateway holds as much as it may")
+        queues = exchange.router.route(message)
+        if not queues:
+            return self._unrouted(message, exchange, publisher, token, link)
+        if message.flags & Flag.IMMEDIATE:
+            queues = self._ready(queues)
+            if not queues:
+                self._copies.ledger.received(message, exchange, 1, link)
+                self._copies.ledger.unroutable(message, exchange, Reason.IMMEDIATE)
+                return IMMEDIATE_UNTAKEN
+        full = _first_full(queues, message)
+        if full is not None:
+            self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
+            return _refused(f"queue {full.name!r} is full")
+        self._copies.ledger.received(message, exchange, len(queues), link)
+        durable = self._enter(queues, message, exchange, False)
+        return self._answer(durable, message, publisher, token)
+
+    def reroute(self, message: Message, exchange: Exchange, reason: Reason) -> None:
+        """Send a message on through an alternate exchange; a full queue does not get it."""
+        ledger = self._copies.ledger
+        queues = exchange.router.route(message)
+        ledger.routed(message, exchange, len(queues), reason)
+        if not queues:
+            ledger.unroutable(message, exchange, Reason.NO_BINDING)
+        for queue in queues:
+            if queue.full_for(len(message.payload)):
+                ledger.refused(message, exchange, Reason.QUEUE_FULL, queue.node)
+            else:
+                self._enter(queue.only, message, exchange, True)
+
+    def _unrouted(
+        self,
+        message: Message,
+        exchange: Exchange,
+        publisher: Publisher | None,
+        token: int,
+        link: int,
+    ) -> Published:
+        """No binding matched: once to the alternate exchange, unless the publisher wants else."""
+        ledger = self._copies.ledger
+        alternate = self._topology.exchanges.get(exchange.alternate_exchange)
+        if (
+            alternate is None
+            or not exchange.alternate_exchange
+            or message.flags & (Flag.TELL_UNROUTABLE | Flag.DISCARD_UNROUTABLE)
+        ):
+            discard = message.flags & Flag.DISCARD_UNROUTABLE
+            ledger.received(message, exchange, 1, link)
+            ledger.unroutable(
+                message, exchange, Reason.DISCARD_UNROUTABLE if discard else Reason.NO_BINDING
+            )
+            return UNROUTABLE
+        queues = alternate.router.route(message)
+        full = _first_full(queues, message)
+        if full is not None:
+            self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
+            return _refused(f"queue {full.name!r} is full")
+        ledger.received(message, exchange, 1, link)
+        ledger.unroutable(message, exchange, Reason.ALTERNATE_EXCHANGE)
+        ledger.routed(message, alternate, len(queues), Reason.ALTERNATE_EXCHANGE)
+        if not queues:
+            ledger.unroutable(message, alternate, Reason.NO_BINDING)
+            return UNROUTABLE
+        durable = self._enter(queues, message, alternate, True)
+        return self._answer(durable, message, publisher, token)
+
+    def _enter(
+        self, queues: list[Queue], message: Message, exchange: Exchange, rerouted: bool
+    ) -> bool:
+        """A copy into each queue; whether any is durable."""
+        lines = self._topology.lines
+        durable = False
+        for queue in queues:
+            if self._copies.enter(queue, message, exchange, rerouted):
+                durable = True
+            lines[queue.number].on_entered()
+        return durable
+
+    def _answer(
+        self, durable: bool, message: Message, publisher: Publisher | None, token: int
+    ) -> Published:
+        if message.durable and not durable:
+            message.flags |= Flag.TRANSIENT_COPY
+        if publisher is not None and self._copies.pressure.high:
+            self._copies.ledger.counts.pending += 1
+            self._copies.pressure.hold_back(self._copies.turns.number, publisher, token)
+            return PENDING
+        return IN_TURN if durable else DONE
+
+    def _ready(self, queues: list[Queue]) -> list[Queue]:
+        lines = self._topology.lines
+        return [queue for queue in queues if lines[queue.number].has_ready_consumer()]
+
+    def _refuse(
+        self, message: Message, exchange: Exchange, reason: Reason, node: int, link: int
+    ) -> None:
+        self._copies.ledger.received(message, exchange, 1, link)
+        self._copies.ledger.refused(message, exchange, reason, node)
+
+
+def _refused(why: str) -> Published:
+    return Published(PublishStatus.REFUSED, Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, why))
+
+
+def _first_full(queues: list[Queue], message: Message) -> Queue | None:
+    size = len(message.payload)
+    for queue in queues:
+        if queue.full_for(size):
+            return queue
+    return None

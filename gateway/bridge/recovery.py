@@ -1,0 +1,185 @@
+"""From what the store held at start to hosts, exchanges, queues, bindings and messages.
+
+After a stop in order nothing was with a subscriber. After any other, every copy of a queue that had
+been subscribed to may have been seen: its delivery count goes up. Rows that cannot be read and
+copies whose queue is gone are left out, counted and reported.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.audit.records import digest
+from gateway.bridge.copies import Copies
+from gateway.bridge.host import VirtualHost
+from gateway.bridge.numbers import Numbers
+from gateway.bridge.places import Entry
+from gateway.bridge.queues import Queue
+from gateway.bridge.routing import Binding
+from gateway.bridge.rows import (
+    RowKind,
+    binding_row,
+    exchange_row,
+    queue_row,
+)
+from gateway.errors import DecodeError
+from gateway.message import MessageReader
+from gateway.store.interface import Entry as StoredEntry
+from gateway.store.interface import Recovered, TopologyRow
+
+BLOCK_OCTETS: Final = 1 << 20
+
+
+@final
+class Recovery:
+    """Rebuilds one bridge; used once.
+
+    Attributes:
+        problems: one line for each row that could not be used.
+    """
+
+    __slots__ = (
+        "_copies",
+        "_host_of",
+        "_hosts",
+        "_numbers",
+        "_queues",
+        "_readers",
+        "problems",
+    )
+
+    def __init__(
+        self,
+        hosts: dict[str, VirtualHost],
+        copies: Copies,
+        numbers: Numbers,
+        readers: dict[int, MessageReader],
+    ) -> None:
+        self._hosts = hosts
+        self._copies = copies
+        self._numbers = numbers
+        self._readers = readers
+        self._queues: dict[int, Queue] = {}
+        self._host_of: dict[int, VirtualHost] = {}
+        self.problems: list[str] = []
+
+    def run(self, recovered: Recovered) -> None:
+        """Rebuild everything and write the audit's `recovered` records."""
+        self._numbers.above(recovered.highest_message_id)
+        marked: list[str] = []
+        for row in recovered.topology:
+            try:
+                self._topology_row(row, marked)
+            except DecodeError as error:
+                self.problems.append(f"topology row {row.key!r} is unreadable: {error}")
+        self._count_alternates()
+        self._marks(marked, recovered.clean)
+        seen: dict[int, int] = {}
+        for entry in recovered.entries:
+            self._entry(entry, recovered.clean, seen)
+        for number, queue in self._queues.items():
+            self._host_of[number].on_recovered(queue)
+
+    def _topology_row(self, row: TopologyRow, marked: list[str]) -> None:
+        if row.kind == RowKind.EXCHANGE:
+            self._exchange(row.value)
+        elif row.kind == RowKind.QUEUE:
+            self._queue(row.value)
+        elif row.kind == RowKind.BINDING:
+            self._binding(row.value)
+        elif row.kind == RowKind.DISPATCHED:
+            marked.append(row.key)
+
+    def _host(self, name: str) -> VirtualHost | None:
+        host = self._hosts.get(name)
+        if host is None:
+            self.problems.append(f"virtual host {name!r} is not configured; what it holds is kept")
+        return host
+
+    def _exchange(self, value: bytes) -> None:
+        row = exchange_row(value)
+        host = self._host(row.host)
+        if host is not None and row.name not in host.topology.exchanges:
+            host.topology.add_exchange(
+                row.name,
+                row.type,
+                durable=True,
+                auto_delete=row.auto_delete,
+                alternate_exchange=row.alternate_exchange,
+                arguments=row.arguments,
+            )
+
+    def _queue(self, value: bytes) -> None:
+        row = queue_row(value)
+        host = self._host(row.host)
+        if host is None:
+            return
+        queue = host.topology.add_queue(
+            row.number, row.name, row.settings, self._numbers.first_position
+        )
+        host.add_line(queue)
+        self._queues[row.number] = queue
+        self._host_of[row.number] = host
+
+    def _binding(self, value: bytes) -> None:
+        row = binding_row(value)
+        host = self._host(row.host)
+        if host is None:
+            return
+        queue = host.topology.queues.get(row.queue)
+        exchange = host.topology.exchanges.get(row.exchange)
+        if queue is None or exchange is None:
+            self.problems.append(f"binding {row.queue!r} to {row.exchange!r} lacks an end")
+            return
+        host.topology.put_binding(
+            exchange, Binding(queue, row.key, row.arguments, row.encoded_arguments)
+        )
+
+    def _count_alternates(self) -> None:
+        """Queues counted themselves; an exchange may have come before its alternate."""
+        for host in self._hosts.values():
+            for exchange in host.topology.exchanges.values():
+                host.topology.count_alternate(exchange.alternate_exchange, 1)
+
+    def _marks(self, marked: list[str], clean: bool) -> None:
+        """After a stop in order nobody holds anything: the queues count as not dispatched."""
+        writes = self._copies.turns.writes
+        keys = set(marked)
+        for queue in self._queues.values():
+            if queue.key in keys:
+                if clean:
+                    writes.topology_removed(RowKind.DISPATCHED, queue.key)
+                else:
+                    queue.marked = True
+
+    def _entry(self, stored: StoredEntry, clean: bool, seen: dict[int, int]) -> None:
+        message = stored.message
+        queue = self._queues.get(stored.queue_id)
+        ledger = self._copies.ledger
+        if queue is None:
+            ledger.counts.orphaned += 1
+            return
+        message.reader = self._readers.get(message.encoding)
+        count = stored.delivery_count
+        if not clean and queue.marked:
+            count += 1
+            ledger.counts.recovered_redelivered += 1
+        entry = Entry(stored.position, message, count, True)
+        self._copies.recover(queue, entry)
+        body_digest = seen.get(message.id)
+        if body_digest is None:
+            body_digest = digest(message.body())
+            seen[message.id] = body_digest
+        ledger.counts.recovered += 1
+        ledger.audit.recovered(
+            ledger.now_ms,
+            message.id,
+            stored.position,
+            node=queue.node,
+            id_digest=message.id_digest,
+            body_digest=body_digest,
+            size=len(message.payload),
+            delivery_count=count,
+        )
+        if ledger.audit.pending() > BLOCK_OCTETS:
+            self._copies.turns.end(ledger.audit.take_block(ledger.now_ms))

@@ -1,0 +1,158 @@
+"""What becomes of a copy when its subscriber is done with it, or its queue is.
+
+Settling an acquired delivery ends it and either removes the copy or gives it back to its place.
+A deleted queue lives on, nameless, until its acquired copies are settled: accepted ones count as
+accepted, others go the way that the available ones went.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.audit.schema import Outcome as AuditOutcome
+from gateway.audit.schema import Reason
+from gateway.bridge.copies import Copies
+from gateway.bridge.dispatch import Dispatcher
+from gateway.bridge.ledger import COPY
+from gateway.bridge.places import AVAILABLE, Entry
+from gateway.bridge.publishing import Publishing
+from gateway.bridge.queues import Queue
+from gateway.bridge.subscription import Subscription
+from gateway.bridge.topology import Topology
+from gateway.message import Delivery, Outcome, OutcomeKind
+
+
+@final
+class Settlement:
+    """The verbs settle, acquire, purge, and the end of queues and links."""
+
+    __slots__ = ("_copies", "_dispatcher", "_publishing", "_topology")
+
+    def __init__(self, topology: Topology, dispatcher: Dispatcher, publishing: Publishing) -> None:
+        self._topology = topology
+        self._dispatcher = dispatcher
+        self._copies: Copies = dispatcher.copies
+        self._publishing = publishing
+
+    def settle(self, delivery: Delivery, outcome: Outcome, reason: Reason) -> bool:
+        """As `VirtualHost.settle`."""
+        ledger = self._copies.ledger
+        if delivery.settled:
+            ledger.counts.settled_too_late += 1
+            return False
+        delivery.settled = True
+        subscription = self._dispatcher.links[delivery.subscription]
+        queue = subscription.queue
+        if queue.deleted:
+            ledger.counts.settled_of_deleted += 1
+        entry = queue.places.get(delivery.position) if delivery.acquired else None
+        if entry is None:
+            ledger.settled(delivery, queue.node, outcome.kind, False, reason)
+        elif outcome.kind == OutcomeKind.ACCEPTED:
+            ledger.settled(delivery, queue.node, outcome.kind, True, Reason.NONE)
+            self._copies.leave(queue, entry)
+        elif outcome.kind == OutcomeKind.REJECTED:
+            self._reject(delivery, queue, entry)
+        else:
+            ledger.settled(delivery, queue.node, outcome.kind, False, reason)
+            self._return(queue, entry, outcome, subscription)
+        subscription.unsettled -= 1
+        if subscription.cancelled and subscription.unsettled == 0:
+            self.forget_link(subscription)
+        return True
+
+    def acquire(self, delivery: Delivery) -> bool:
+        """As `VirtualHost.acquire`."""
+        if delivery.settled or delivery.acquired:
+            return False
+        subscription = self._dispatcher.links[delivery.subscription]
+        queue = subscription.queue
+        entry = queue.places.get(delivery.position)
+        if entry is None or entry.holder != AVAILABLE or queue.deleted:
+            return False
+        ledger = self._copies.ledger
+        ledger.audit.settled(
+            ledger.now_ms,
+            delivery.message.id,
+            delivery.position,
+            node=queue.node,
+            link=delivery.subscription,
+            outcome=int(AuditOutcome.RELEASED),
+            flags=COPY,
+        )
+        ledger.sent(queue, entry, delivery.subscription, True, False)
+        subscription.sent += 1
+        delivery.acquired = True
+        queue.hold(entry, delivery.subscription)
+        return True
+
+    def purge(self, queue: Queue) -> int:
+        """Drop every available copy; how many."""
+        count = 0
+        entry = queue.places.next_at(0)
+        while entry is not None:
+            if entry.holder == AVAILABLE:
+                self._copies.ledger.purged(queue, entry, Reason.PURGE)
+                self._copies.leave(queue, entry)
+                count += 1
+            entry = queue.places.next_at(entry.position + 1)
+        return count
+
+    def abandon(self, queue: Queue) -> None:
+        """A queue is deleted: its available copies go, the store forgets the acquired ones too."""
+        entry = queue.places.next_at(0)
+        while entry is not None:
+            position = entry.position
+            if entry.holder == AVAILABLE:
+                self._orphan(queue, entry)
+            elif entry.durable:
+                entry.durable = False
+                self._copies.turns.writes.dequeue(queue.number, position)
+            entry = queue.places.next_at(position + 1)
+
+    def forget_link(self, subscription: Subscription) -> None:
+        """Nothing of a cancelled subscription is unsettled any more."""
+        del self._dispatcher.links[subscription.number]
+        queue = subscription.queue
+        queue.links -= 1
+        if queue.deleted and queue.links == 0:
+            self._topology.forget_queue(queue)
+
+    def _reject(self, delivery: Delivery, queue: Queue, entry: Entry) -> None:
+        ledger = self._copies.ledger
+        if self._topology.alternate_of(queue) is None:
+            ledger.settled(delivery, queue.node, OutcomeKind.REJECTED, True, Reason.NONE)
+            ledger.counts.dropped += 1
+            self._copies.leave(queue, entry)
+            return
+        ledger.settled(delivery, queue.node, OutcomeKind.REJECTED, False, Reason.NONE)
+        self._dead_letter(queue, entry, Reason.REJECTED)
+
+    def _return(
+        self, queue: Queue, entry: Entry, outcome: Outcome, subscription: Subscription
+    ) -> None:
+        if outcome.delivery_failed:
+            self._copies.failed(queue, entry)
+        if queue.deleted:
+            self._orphan(queue, entry)
+            return
+        line = self._topology.lines[queue.number]
+        if outcome.undeliverable_here and not subscription.cancelled:
+            line.exclude(entry, subscription.number)
+        self._copies.give_back(queue, entry)
+        line.on_returned(entry)
+
+    def _orphan(self, queue: Queue, entry: Entry) -> None:
+        """A copy of a deleted queue (0-10 queue.delete): to the alternate exchange, or dropped."""
+        if self._topology.alternate_of(queue) is None:
+            self._copies.ledger.purged(queue, entry, Reason.QUEUE_DELETED)
+            self._copies.leave(queue, entry)
+        else:
+            self._dead_letter(queue, entry, Reason.QUEUE_DELETED)
+
+    def _dead_letter(self, queue: Queue, entry: Entry, reason: Reason) -> None:
+        self._copies.ledger.dead_lettered(queue, entry, reason)
+        self._copies.leave(queue, entry)
+        alternate = self._topology.alternate_of(queue)
+        assert alternate is not None
+        self._publishing.reroute(entry.message, alternate, reason)

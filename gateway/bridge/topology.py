@@ -1,0 +1,445 @@
+"""The names of one virtual host: its exchanges, queues and bindings, and what may be done to them.
+
+Every rule of declare, delete, bind and unbind is here (0-10 classes exchange and queue; MAPPING has
+what 1.0 faces make of them), with the rows that the store keeps of what is durable. Messages are
+not touched: what becomes of those of a deleted queue is the host's affair.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.audit.schema import Flag, Reason
+from gateway.bridge.dispatch import Line
+from gateway.bridge.headers import match_of
+from gateway.bridge.ledger import Ledger
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.queues import Queue
+from gateway.bridge.routing import (
+    DIRECT,
+    FANOUT,
+    HEADERS,
+    TOPIC,
+    Binding,
+    Exchange,
+    make_router,
+)
+from gateway.bridge.rows import BindingRow, ExchangeRow, QueueRow, RowKind, row_key
+from gateway.bridge.seams import Bound, Owner, QueueSettings
+from gateway.bridge.turns import TurnBook
+from gateway.message import Condition, Message, Refusal
+from gateway.wire.tagged import Tagged
+
+PREDECLARED: Final = (
+    ("amq.direct", DIRECT),
+    ("amq.topic", TOPIC),
+    ("amq.fanout", FANOUT),
+    ("amq.match", HEADERS),
+    ("amq.headers", HEADERS),
+)
+RESERVED: Final = ("amq.", "qpid.")
+UNKNOWN_EXCHANGE: Final = "(unknown exchange)"
+DEFAULT_EXCHANGE: Final = "(default exchange)"
+COUNT_MAX: Final = (1 << 63) - 1
+
+
+@final
+class DefaultRouter:
+    """The default exchange: every queue is bound to it by its name, and nothing else is."""
+
+    __slots__ = ("_nowhere", "_queues")
+
+    def __init__(self, queues: dict[str, Queue]) -> None:
+        self._queues = queues
+        self._nowhere: list[Queue] = []
+
+    def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
+        """Never called: the topology refuses it."""
+
+    def unbind(self, queue: Queue, key: str) -> None:
+        """Never called."""
+
+    def route(self, message: Message) -> list[Queue]:
+        """As `routing.Router`."""
+        queue = self._queues.get(message.routing_key)
+        return self._nowhere if queue is None else queue.only
+
+
+@final
+class Topology:
+    """Exchanges and queues by name, lines by queue number.
+
+    Attributes:
+        unknown: stands for exchanges that do not exist, in the audit log.
+    """
+
+    __slots__ = (
+        "_bindings",
+        "_host",
+        "_ledger",
+        "_limits",
+        "_names",
+        "_prefix",
+        "_turns",
+        "exchanges",
+        "lines",
+        "queues",
+        "unknown",
+    )
+
+    def __init__(
+        self, host: str, prefix: str, ledger: Ledger, turns: TurnBook, limits: BridgeLimits
+    ) -> None:
+        self._host = host
+        self._prefix = prefix
+        self._ledger = ledger
+        self._turns = turns
+        self._limits = limits
+        self._bindings = 0
+        self._names: dict[str, int] = {}
+        self.queues: dict[str, Queue] = {}
+        self.lines: dict[int, Line] = {}
+        self.exchanges: dict[str, Exchange] = {}
+        self.unknown = self._predeclare(UNKNOWN_EXCHANGE, DIRECT)
+        default = Exchange(
+            "",
+            DIRECT,
+            DefaultRouter(self.queues),
+            durable=True,
+            auto_delete=False,
+            alternate_exchange="",
+            arguments=b"",
+            predeclared=True,
+        )
+        default.node = self._name(DEFAULT_EXCHANGE)
+        self.exchanges[""] = default
+        for name, type in PREDECLARED:
+            self.exchanges[name] = self._predeclare(name, type)
+
+    def check_exchange(
+        self, name: str, type: str, alternate_exchange: str, passive: bool
+    ) -> Exchange | Refusal | None:
+        """An existing exchange that fits, a refusal, or `None`: it can be made."""
+        exchange = self.exchanges.get(name)
+        if not name:
+            return Refusal(Condition.INVALID_ARGUMENT, "an exchange needs a name")
+        if exchange is None:
+            if passive:
+                return not_found("exchange", name)
+            return self._check_new_exchange(name, type, alternate_exchange)
+        if type and type != exchange.type:
+            return Refusal(Condition.NOT_ALLOWED, f"exchange {name!r} is of type {exchange.type}")
+        if alternate_exchange and alternate_exchange != exchange.alternate_exchange:
+            return Refusal(
+                Condition.NOT_ALLOWED,
+                f"exchange {name!r} has the alternate {exchange.alternate_exchange!r}",
+            )
+        return exchange
+
+    def _check_new_exchange(self, name: str, type: str, alternate_exchange: str) -> Refusal | None:
+        if name.startswith(RESERVED):
+            return Refusal(Condition.NOT_ALLOWED, f"exchange name {name!r} is reserved")
+        if type not in (DIRECT, TOPIC, FANOUT, HEADERS):
+            return not_found("exchange type", type)
+        if alternate_exchange and alternate_exchange not in self.exchanges:
+            return not_found("alternate exchange", alternate_exchange)
+        if len(name.encode()) > self._limits.name_max:
+            return Refusal(Condition.INVALID_ARGUMENT, "the exchange name is too long")
+        if len(self.exchanges) >= self._limits.exchanges_max:
+            return too_many("exchanges")
+        return None
+
+    def add_exchange(
+        self,
+        name: str,
+        type: str,
+        *,
+        durable: bool,
+        auto_delete: bool,
+        alternate_exchange: str,
+        arguments: bytes,
+    ) -> Exchange:
+        """Make an exchange that was checked; its row is the caller's to write."""
+        router = make_router(type, self._limits.route_cache_max)
+        assert router is not None
+        exchange = Exchange(
+            name,
+            type,
+            router,
+            durable=durable,
+            auto_delete=auto_delete,
+            alternate_exchange=alternate_exchange,
+            arguments=arguments,
+            predeclared=False,
+        )
+        exchange.node = self._name(name)
+        self.exchanges[name] = exchange
+        self._record(Reason.EXCHANGE_DECLARED, 0, exchange.node, durable)
+        return exchange
+
+    def store_exchange(self, exchange: Exchange) -> None:
+        """Write its row, if it is durable."""
+        if exchange.durable:
+            row = ExchangeRow(
+                self._host,
+                exchange.name,
+                exchange.type,
+                exchange.auto_delete,
+                exchange.alternate_exchange,
+                exchange.arguments,
+            )
+            self._turns.writes.topology(RowKind.EXCHANGE, row.key(), row.encoded())
+
+    def check_exchange_deletion(self, name: str, if_unused: bool) -> Exchange | Refusal:
+        """The exchange, if it may be deleted."""
+        exchange = self.exchanges.get(name)
+        if not name:
+            return Refusal(Condition.INVALID_ARGUMENT, "the default exchange cannot be deleted")
+        if exchange is None:
+            return not_found("exchange", name)
+        if exchange.predeclared:
+            return Refusal(Condition.NOT_ALLOWED, f"exchange {name!r} is predeclared")
+        if exchange.alternate_of:
+            return Refusal(Condition.NOT_ALLOWED, f"exchange {name!r} is an alternate exchange")
+        if if_unused and exchange.bindings:
+            return Refusal(Condition.PRECONDITION_FAILED, f"exchange {name!r} has bindings")
+        return exchange
+
+    def remove_exchange(self, exchange: Exchange) -> None:
+        """Delete it with its bindings."""
+        exchange.auto_delete = False
+        for binding in list(exchange.bindings.values()):
+            self.remove_binding(exchange, binding)
+        del self.exchanges[exchange.name]
+        self.count_alternate(exchange.alternate_exchange, -1)
+        if exchange.durable:
+            key = row_key(self._host, exchange.name)
+            self._turns.writes.topology_removed(RowKind.EXCHANGE, key)
+        self._record(Reason.EXCHANGE_DELETED, 0, exchange.node, exchange.durable)
+        self._forget(exchange.name, exchange.node)
+
+    def alternate_of(self, queue: Queue) -> Exchange | None:
+        """Where a queue's rejected and orphaned messages go."""
+        name = queue.settings.alternate_exchange
+        return self.exchanges.get(name) if name else None
+
+    def count_alternate(self, name: str, change: int) -> None:
+        """Something names `name` as its alternate exchange, or no longer does."""
+        exchange = self.exchanges.get(name) if name else None
+        if exchange is not None:
+            exchange.alternate_of += change
+
+    def check_new_queue(self, name: str, settings: QueueSettings) -> Refusal | None:
+        """Why the queue cannot be made."""
+        if not name:
+            return Refusal(Condition.INVALID_ARGUMENT, "a queue needs a name")
+        if len(name.encode()) > self._limits.name_max:
+            return Refusal(Condition.INVALID_ARGUMENT, "the queue name is too long")
+        if min(settings.max_count, settings.max_size, settings.auto_delete_timeout_ms) < 0:
+            return Refusal(Condition.INVALID_ARGUMENT, "a queue's limits cannot be negative")
+        alternate = settings.alternate_exchange
+        if alternate and alternate not in self.exchanges:
+            return not_found("alternate exchange", alternate)
+        if len(self.queues) >= self._limits.queues_max:
+            return too_many("queues")
+        return None
+
+    def add_queue(
+        self, number: int, name: str, settings: QueueSettings, first_position: int
+    ) -> Queue:
+        """Make a queue that was checked; line and row are the caller's to add."""
+        settings.max_count = min(settings.max_count, COUNT_MAX)
+        settings.max_size = min(settings.max_size, COUNT_MAX)
+        queue = Queue(number, self._host, name, row_key(self._host, name), settings, first_position)
+        if settings.max_size == 0:
+            queue.max_size = self._limits.queue_size_default
+        queue.node = self._name(name)
+        self.queues[name] = queue
+        self.count_alternate(settings.alternate_exchange, 1)
+        self._record(Reason.QUEUE_DECLARED, queue.node, 0, settings.durable)
+        return queue
+
+    def store_queue(self, queue: Queue) -> None:
+        """Write its row, if it is durable."""
+        if queue.settings.durable:
+            row = QueueRow(self._host, queue.name, queue.number, queue.settings)
+            self._turns.writes.topology(RowKind.QUEUE, queue.key, row.encoded())
+
+    def mark_dispatched(self, queue: Queue) -> None:
+        """A durable queue is about to be read: the store knows before anything is sent."""
+        if queue.settings.durable and not queue.marked:
+            queue.marked = True
+            queue.safe_after = self._turns.number
+            self._turns.writes.topology(RowKind.DISPATCHED, queue.key, b"")
+
+    def remove_queue(self, queue: Queue) -> None:
+        """Delete its name, bindings and rows."""
+        queue.deleted = True
+        for exchange_name, key in list(queue.bindings):
+            exchange = self.exchanges[exchange_name]
+            self.remove_binding(exchange, exchange.bindings[(queue.name, key)])
+        del self.queues[queue.name]
+        del self.lines[queue.number]
+        self.count_alternate(queue.settings.alternate_exchange, -1)
+        if queue.settings.durable:
+            self._turns.writes.topology_removed(RowKind.QUEUE, queue.key)
+            self._turns.writes.topology_removed(RowKind.DISPATCHED, queue.key)
+        self._record(Reason.QUEUE_DELETED, queue.node, 0, queue.settings.durable)
+
+    def forget_queue(self, queue: Queue) -> None:
+        """A deleted queue has nothing outstanding any more: the audit log can forget its name."""
+        self._forget(queue.name, queue.node)
+
+    def check_binding(
+        self, queue_name: str, exchange_name: str, owner: Owner | None
+    ) -> Refusal | None:
+        """Why nothing can be bound or unbound between the two."""
+        if not exchange_name:
+            return Refusal(Condition.INVALID_ARGUMENT, "the default exchange's bindings are fixed")
+        if not queue_name:
+            return Refusal(Condition.INVALID_ARGUMENT, "a binding needs a queue name")
+        queue = self.queues.get(queue_name)
+        if queue is None:
+            return not_found("queue", queue_name)
+        if exchange_name not in self.exchanges:
+            return not_found("exchange", exchange_name)
+        return locked(queue, owner)
+
+    def add_binding(
+        self,
+        queue_name: str,
+        exchange_name: str,
+        key: str,
+        arguments: dict[str, Tagged],
+        encoded: bytes,
+    ) -> Refusal | None:
+        """Bind what `check_binding` has passed; the row is written too."""
+        queue = self.queues[queue_name]
+        exchange = self.exchanges[exchange_name]
+        if (queue_name, key) in exchange.bindings:
+            return None
+        if exchange.type == HEADERS and not match_of(arguments):
+            return Refusal(Condition.INVALID_ARGUMENT, "x-match is neither all nor any")
+        if len(key.encode()) > self._limits.key_max:
+            return Refusal(Condition.INVALID_ARGUMENT, "the binding key is too long")
+        if self._bindings >= self._limits.bindings_max:
+            return too_many("bindings")
+        self.put_binding(exchange, Binding(queue, key, arguments, encoded))
+        if queue.settings.durable and exchange.durable:
+            row = BindingRow(self._host, exchange_name, queue_name, key, arguments, encoded)
+            self._turns.writes.topology(RowKind.BINDING, row.row_key(), row.encoded())
+        return None
+
+    def put_binding(self, exchange: Exchange, binding: Binding) -> None:
+        """Add a binding that is not there yet."""
+        exchange.add(binding)
+        self._bindings += 1
+        self._record(Reason.BOUND, binding.queue.node, exchange.node, False)
+
+    def remove_binding(self, exchange: Exchange, binding: Binding) -> None:
+        """Remove a binding that is there; the last one takes an auto-delete exchange with it."""
+        queue = binding.queue
+        exchange.remove(binding)
+        self._bindings -= 1
+        self._record(Reason.UNBOUND, queue.node, exchange.node, False)
+        if queue.settings.durable and exchange.durable:
+            key = row_key(self._host, exchange.name, queue.name, binding.key)
+            self._turns.writes.topology_removed(RowKind.BINDING, key)
+        if exchange.auto_delete and not exchange.bindings and not exchange.alternate_of:
+            self.remove_exchange(exchange)
+
+    def bound(
+        self,
+        exchange_name: str,
+        queue_name: str | None,
+        key: str | None,
+        arguments: dict[str, Tagged] | None,
+    ) -> Bound:
+        """The five facts of exchange.bound: each given part is tested against the rest."""
+        exchange = self.exchanges.get(exchange_name)
+        no_queue = queue_name is not None and queue_name not in self.queues
+        if exchange is None or no_queue:
+            return Bound(exchange_not_found=exchange is None, queue_not_found=no_queue)
+        if not exchange_name:
+            return self._bound_by_default(queue_name, key)
+        if queue_name is None:
+            found = list(exchange.bindings.values())
+        else:
+            found = [
+                exchange.bindings[(queue_name, bound_key)]
+                for bound_exchange, bound_key in self.queues[queue_name].bindings
+                if bound_exchange == exchange_name
+            ]
+            if not found:
+                return Bound(queue_not_matched=True)
+        if key is not None:
+            found = [binding for binding in found if binding.key == key]
+            if not found:
+                return Bound(key_not_matched=True)
+        if arguments is not None:
+            found = [binding for binding in found if binding.arguments == arguments]
+            if not found:
+                return Bound(args_not_matched=True)
+        return Bound(queue_not_matched=not found)
+
+    def _bound_by_default(self, queue_name: str | None, key: str | None) -> Bound:
+        if key is None:
+            return Bound(queue_not_matched=not self.queues)
+        if queue_name is None:
+            return Bound(key_not_matched=key not in self.queues)
+        return Bound(key_not_matched=key != queue_name)
+
+    def _predeclare(self, name: str, type: str) -> Exchange:
+        router = make_router(type, self._limits.route_cache_max)
+        assert router is not None
+        exchange = Exchange(
+            name,
+            type,
+            router,
+            durable=True,
+            auto_delete=False,
+            alternate_exchange="",
+            arguments=b"",
+            predeclared=True,
+        )
+        exchange.node = self._name(name)
+        return exchange
+
+    def _name(self, name: str) -> int:
+        self._names[name] = self._names.get(name, 0) + 1
+        return self._ledger.audit.name(self._prefix + name)
+
+    def _forget(self, name: str, number: int) -> None:
+        """An exchange, a queue and a deleted queue of one name share its number."""
+        uses = self._names[name] - 1
+        if uses:
+            self._names[name] = uses
+            return
+        del self._names[name]
+        self._ledger.audit.forget(number)
+
+    def _record(self, reason: Reason, node: int, exchange: int, durable: bool) -> None:
+        self._ledger.audit.topology(
+            self._ledger.now_ms,
+            reason=reason,
+            node=node,
+            exchange=exchange,
+            flags=int(Flag.DURABLE) if durable else 0,
+        )
+
+
+def not_found(what: str, name: str) -> Refusal:
+    """There is no such thing."""
+    return Refusal(Condition.NOT_FOUND, f"there is no {what} {name!r}")
+
+
+def too_many(what: str) -> Refusal:
+    """A limit of the gateway."""
+    return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, f"there are too many {what}")
+
+
+def locked(queue: Queue, owner: Owner | None) -> Refusal | None:
+    """Whether the queue is exclusive to another owner than `owner`."""
+    if queue.owner is None or (owner is not None and queue.owner.owner_id() == owner.owner_id()):
+        return None
+    return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is exclusive to another")
