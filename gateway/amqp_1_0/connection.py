@@ -119,6 +119,7 @@ class Connection:
         self.link_count = 0
         self._now_ms = now_ms
         self._phase = Phase.HEADER
+        self._pos = 0
         self._inbox = Inbox()
         self._timers = Timers(now_ms, limits.handshake_timeout_ms, limits.idle_timeout_ms)
         self._sasl_server = SaslServer(self.writer, mechanisms or [])
@@ -230,51 +231,53 @@ class Connection:
         self._now_ms = now_ms
         events: list[Event] = []
         octets = self._inbox.take(data)
-        if not octets or self.closed:
+        if not octets:
             return events
         reader = Reader(octets)
-        size = len(octets)
-        pos = 0
-        needed = frames.HEADER_SIZE
-        try:
-            while self._phase != Phase.VERDICT and not self.closed:
-                needed = frames.HEADER_SIZE
-                if size - pos < needed:
-                    break
-                if self._phase == Phase.HEADER or self._phase == Phase.INNER_HEADER:
-                    self._receive_header(octets[pos : pos + needed])
-                    pos += needed
-                    continue
-                needed = frames.frame_size(octets, pos, self._frame_limit())
-                if size - pos < needed:
-                    break
-                reader.pos = pos + 4
-                reader.end = pos + needed
-                pos += needed
-                self._receive_frame(reader, events)
-                self._timers.received(now_ms)
-        except ConnectionScopeError as error:
-            self._fail(error, events)
-        except DecodeError as error:
-            self._fail(FrameDecodeError(str(error)), events)
+        self._pos = 0
+        needed = 0
+        while needed == 0 and not self.closed:
+            try:
+                needed = self._read(octets, reader, events)
+            except ConnectionScopeError as error:
+                self._fail(error, events)
+            except DecodeError as error:
+                self._fail(FrameDecodeError(str(error)), events)
         if not self.closed:
-            self._keep(octets, pos, needed, events)
+            self._inbox.keep(octets, self._pos, needed)
+            if self._inbox.held() > self.limits.max_frame_size + frames.HEADER_SIZE:
+                self._fail(SaslError("more than a frame before the outcome"), events)
         return events
 
-    def _keep(self, octets: bytes, pos: int, needed: int, events: list[Event]) -> None:
-        if self._phase == Phase.VERDICT:
-            needed = 1
-        self._inbox.keep(octets, pos, needed)
-        if self._inbox.held() > self.limits.max_frame_size + frames.HEADER_SIZE:
-            self._fail(SaslError("more than a frame before the outcome"), events)
+    def _read(self, octets: bytes, reader: Reader, events: list[Event]) -> int:
+        """Read what is whole; how many octets the next piece needs (1: any number)."""
+        size = len(octets)
+        while self._phase != Phase.VERDICT and not self.closed:
+            pos = self._pos
+            if size - pos < frames.HEADER_SIZE:
+                return frames.HEADER_SIZE
+            if self._phase == Phase.HEADER or self._phase == Phase.INNER_HEADER:
+                self._pos = pos + frames.HEADER_SIZE
+                self._receive_header(octets[pos : self._pos])
+                continue
+            needed = frames.frame_size(octets, pos, self._frame_limit())
+            if size - pos < needed:
+                return needed
+            reader.pos = pos + 4
+            reader.end = pos + needed
+            self._pos = pos + needed
+            self._receive_frame(reader, events)
+            self._timers.received(self._now_ms)
+        return 1
 
     def receive_eof(self) -> list[Event]:
         """The peer sends no more, or the transport is gone."""
         if self.closed:
             return []
+        told = self.machine.state == ConnectionState.DISCARDING
         self.machine.receive(ConnectionInput.LOST)
         self._lose_sessions()
-        return [ConnectionLost()]
+        return [] if told else [ConnectionLost()]
 
     def data_to_send(self) -> bytes:
         """Octets to write, forgotten here."""
@@ -378,7 +381,9 @@ class Connection:
         if code < _spec.OPEN or code > _spec.CLOSE:
             raise FrameDecodeError("a frame body that is no performative")
         state = self.machine.state
-        if state == ConnectionState.DISCARDING and code != _spec.CLOSE:
+        if state == ConnectionState.DISCARDING:
+            if code == _spec.CLOSE:
+                self.machine.receive(ConnectionInput.RECV_CLOSE)
             return
         if code == _spec.OPEN:
             self._receive_open(Open.decode(reader), channel, events)
@@ -516,6 +521,9 @@ class Connection:
     def _fail(self, error: ConnectionScopeError, events: list[Event]) -> None:
         """Say what went wrong, as far as the handshake allows, and stop."""
         state = self.machine.state
+        if state == ConnectionState.DISCARDING:
+            self.machine.receive(ConnectionInput.LOST)
+            return
         if state in (ConnectionState.HDR_EXCH, ConnectionState.OPEN_RCVD):
             self.send_open()
         if self.can_send:

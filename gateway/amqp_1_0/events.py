@@ -65,7 +65,7 @@ class BeginReceived:
 
 @final
 class AttachReceived:
-    """A new link of the peer's: answer with `Link.send_attach` or `Link.refuse`; or the answer to ours."""
+    """A new link: answer with `Link.send_attach` or `Link.refuse`; or the answer to ours."""
 
     __slots__ = ("attach", "link")
 

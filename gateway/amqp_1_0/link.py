@@ -135,7 +135,7 @@ class Link:
             self.send_detach(error=Error(condition=failure.condition, description=str(failure)))
 
     def refuse(self, error: Error) -> None:
-        """Answer an attach with "no" (2.6.3): our terminus null, then detach closed with the error."""
+        """Answer an attach with "no" (2.6.3): our terminus null, then detach with the error."""
         attach = self.attach
         assert attach is not None
         if self.role:

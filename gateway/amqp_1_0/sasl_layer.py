@@ -1,4 +1,4 @@
-"""The SASL layer of one connection (5.3): frames around the mechanisms of `wire.sasl`, both roles."""
+"""The SASL layer of one connection (5.3), both roles: frames around `wire.sasl`."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from gateway.wire.tagged import Tagged
 ABSENT: Final = -1
 
 Annotations = types.Map
-"""Delivery-annotations, message-annotations or footer: symbol or ulong keys, any values (3.2.10)."""
+"""Annotations of either kind, or a footer: symbol or ulong keys, any values (3.2.10)."""
 
 
 @final

@@ -138,7 +138,7 @@ SESSION: Final[Table] = {
 
 
 class LinkState(IntEnum):
-    """Which halves are attached; `BOTH_RCVD`, `BOTH_SENT`: one half came and went before the other."""
+    """Which halves are attached; `BOTH_RCVD`, `BOTH_SENT`: one came and went before the other."""
 
     DETACHED = 0
     ATTACH_SENT = 1

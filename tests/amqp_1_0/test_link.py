@@ -1,0 +1,551 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.frames_1_0 import octets_of, read_frames, read_payloads
+from support.pair_1_0 import T0, Pair
+
+from gateway.amqp_1_0 import _spec, events
+from gateway.errors import LocalProtocolError
+from gateway.wire.limits import Limits
+
+ACCEPTED = _spec.Accepted()
+
+
+def sending(**arguments):
+    """A pair whose client sends on a link with credit 10: pair, sender, receiver."""
+    pair = Pair(**arguments).open()
+    session, _ = pair.begin()
+    sender, receiver = pair.attach(session, _spec.SENDER)
+    receiver.send_flow(credit=10)
+    pair.step()
+    pair.take("client", events.FlowReceived)
+    assert sender.credit == 10
+    return pair, sender, receiver
+
+
+def test_a_link_is_attached_and_detached():
+    pair = Pair().open()
+    session, _ = pair.begin()
+    link, theirs = pair.attach(session, _spec.SENDER)
+    assert link.attached
+    assert theirs.attached
+    assert theirs.role == _spec.RECEIVER
+    assert theirs.attach.target.address == "b"
+    link.send_detach()
+    pair.step()
+    detach = pair.take("server", events.DetachReceived)
+    assert detach.detach.closed
+    theirs.send_detach()
+    pair.step()
+    pair.take("client", events.DetachReceived)
+    assert pair.server.link_count == pair.client.link_count == 0
+
+
+def test_a_refused_link_has_a_null_terminus_and_is_detached_with_the_error():
+    pair = Pair().open()
+    session, _ = pair.begin()
+    link = session.attach("l", _spec.RECEIVER)
+    link.send_attach(source=_spec.Source(address="nowhere"), target=_spec.Target())
+    pair.step()
+    theirs = pair.take("server", events.AttachReceived).link
+    theirs.refuse(_spec.Error(condition="amqp:not-found", description="no such node"))
+    pair.step()
+    attach = pair.take("client", events.AttachReceived).attach
+    assert attach.source is None
+    detach = pair.take("client", events.DetachReceived).detach
+    assert detach.closed
+    assert detach.error.condition == "amqp:not-found"
+    link.send_detach()
+    pair.step()
+    assert pair.server.link_count == 0
+
+
+@pytest.mark.parametrize("size", [0, 1, 440, 448, 449, 1000, 5000, 70_000])
+@pytest.mark.parametrize("head", [b"", b"h" * 100])
+def test_a_message_of_any_size_arrives_whole(size, head):
+    pair, sender, receiver = sending(server_limits=Limits(max_frame_size=512))
+    body = bytes(i % 251 for i in range(size))
+    out = sender.send_delivery(b"tag", head, body, settled=False, message_format=7, context="c")
+    pair.step()
+    got = pair.take("server", events.DeliveryReceived)
+    assert got.payload == head + body
+    assert (got.tag, got.settled, got.message_format) == (b"tag", False, 7)
+    assert got.delivery_id == out.delivery_id
+    assert receiver.credit == sender.credit == 9
+
+
+def test_frames_never_exceed_what_the_peer_takes():
+    pair, sender, _ = sending(server_limits=Limits(max_frame_size=512))
+    sender.send_delivery(b"t" * 32, b"", b"x" * 3000, settled=False, message_format=2**32 - 1)
+    octets = pair.client.data_to_send()
+    sizes = []
+    pos = 0
+    while pos < len(octets):
+        sizes.append(int.from_bytes(octets[pos : pos + 4]))
+        pos += sizes[-1]
+    assert max(sizes) <= 512
+    assert len(sizes) == 7
+    transfers = [p for _, p in read_frames(octets)]
+    assert transfers[0].more
+    assert transfers[0].delivery_tag == b"t" * 32
+    assert transfers[1] == _spec.Transfer(handle=0, more=True)
+    assert transfers[-1] == _spec.Transfer(handle=0)
+
+
+def test_a_state_goes_with_the_first_transfer():
+    pair, sender, _ = sending(server_limits=Limits(max_frame_size=512))
+    state = _spec.TransactionalState(txn_id=b"t" * 32)
+    sender.send_delivery(b"1", b"", b"x" * 2000, settled=False, state=state)
+    sender.send_delivery(b"2", b"", b"y", settled=False, state=state)
+    pair.step()
+    first, second = pair.at_server
+    assert first.state == second.state == state
+    assert (first.payload, second.payload) == (b"x" * 2000, b"y")
+
+
+def test_a_session_window_holds_transfers_back_and_lets_them_go():
+    pair, sender, _receiver = sending(server_limits=Limits(max_frame_size=512, session_window=4))
+    for n in range(5):
+        sender.send_delivery(bytes([n]), b"", bytes([n]) * 1500, settled=True)
+    assert sender.session.blocked
+    assert len(read_frames(pair.client.data_to_send())) == 4
+    assert sender.credit == 5
+
+
+def test_blocked_transfers_arrive_in_order_once_the_window_opens():
+    pair, sender, _receiver = sending(server_limits=Limits(max_frame_size=512, session_window=4))
+    for n in range(5):
+        sender.send_delivery(bytes([n]), b"", bytes([n]) * 1500, settled=True)
+    pair.step()
+    got = [e for e in pair.at_server if isinstance(e, events.DeliveryReceived)]
+    assert [e.payload for e in got] == [bytes([n]) * 1500 for n in range(5)]
+    assert [e.delivery_id for e in got] == list(range(5))
+    assert "WindowOpened" in pair.kinds("client")
+    assert not sender.session.blocked
+
+
+def test_dispositions_of_one_turn_are_one_range():
+    pair, sender, receiver = sending()
+    sent = [sender.send_delivery(bytes([n]), b"", b"m", settled=False, context=n) for n in range(6)]
+    pair.step()
+    for event in pair.at_server:
+        receiver.session.settle_incoming(event.delivery_id, ACCEPTED)
+    octets = pair.to_client()
+    dispositions = [p for _, p in read_frames(octets) if isinstance(p, _spec.Disposition)]
+    assert dispositions == [
+        _spec.Disposition(role=True, first=0, last=5, settled=True, state=ACCEPTED)
+    ]
+    event = pair.take("client", events.DispositionReceived)
+    assert event.deliveries == sent
+    assert [d.context for d in event.deliveries] == list(range(6))
+    assert event.settled
+    assert event.state == ACCEPTED
+    assert sender.session.unsettled_out == receiver.session.unsettled_in == {}
+
+
+def test_different_outcomes_are_told_apart():
+    pair, sender, receiver = sending()
+    for n in range(6):
+        sender.send_delivery(bytes([n]), b"", b"m", settled=False, context=n)
+    pair.step()
+    rejected = _spec.Rejected(error=_spec.Error(condition="amqp:not-found"))
+    states = [ACCEPTED, rejected, rejected, _spec.Released(), ACCEPTED, ACCEPTED]
+    for number, state in enumerate(states):
+        receiver.session.settle_incoming(number, state)
+    pair.step()
+    told = {}
+    for event in pair.at_client:
+        assert isinstance(event, events.DispositionReceived)
+        for delivery in event.deliveries:
+            told[delivery.context] = event.state
+    assert [told[n] for n in range(6)] == states
+    assert len(pair.at_client) == 4
+
+
+def test_the_second_settle_mode_takes_three_steps():
+    pair = Pair().open()
+    session, _ = pair.begin()
+    sender, receiver = pair.attach(session, _spec.SENDER, rcv_settle_mode=_spec.RCV_SECOND)
+    receiver.send_flow(credit=1)
+    pair.step()
+    out = sender.send_delivery(b"t", b"", b"m", settled=False)
+    pair.step()
+    got = pair.take("server", events.DeliveryReceived)
+    assert got.rcv_second
+    receiver.session.settle_incoming(got.delivery_id, ACCEPTED, settled=False)
+    pair.step()
+    event = pair.take("client", events.DispositionReceived)
+    assert (event.settled, event.deliveries) == (False, [out])
+    sender.session.settle_outgoing(out, ACCEPTED)
+    pair.step()
+    event = pair.take("server", events.SenderDispositionReceived)
+    assert (event.settled, event.delivery_ids) == (True, [got.delivery_id])
+    assert sender.session.unsettled_out == receiver.session.unsettled_in == {}
+
+
+def test_settling_twice_says_it_once():
+    pair, sender, receiver = sending()
+    sender.send_delivery(b"t", b"", b"m", settled=False)
+    pair.step()
+    receiver.session.settle_incoming(0, ACCEPTED)
+    receiver.session.settle_incoming(0, _spec.Released())
+    pair.step()
+    assert pair.take("client", events.DispositionReceived).state == ACCEPTED
+
+
+def test_drain_gives_the_credit_back():
+    pair, sender, receiver = sending()
+    receiver.send_flow(credit=10, drain=True)
+    pair.step()
+    assert pair.take("client", events.FlowReceived).link.drain
+    sender.send_delivery(b"t", b"", b"m", settled=True)
+    sender.send_drained()
+    pair.step()
+    assert sender.credit == 0
+    assert receiver.credit == 0
+    assert pair.kinds("server") == ["DeliveryReceived", "FlowReceived"]
+    receiver.send_flow(credit=3)
+    pair.step()
+    assert sender.credit == 3
+    assert not sender.drain
+
+
+def test_a_drained_flow_waits_for_the_transfers_before_it():
+    pair, sender, receiver = sending(server_limits=Limits(max_frame_size=512, session_window=2))
+    receiver.send_flow(credit=10, drain=True)
+    pair.step()
+    sender.send_delivery(b"t", b"", b"m" * 3000, settled=True)
+    sender.send_drained()
+    pair.step()
+    assert pair.kinds("server") == ["DeliveryReceived", "FlowReceived"]
+    assert receiver.credit == 0
+
+
+def test_echo_is_answered_with_the_link_state():
+    pair, sender, receiver = sending()
+    receiver.send_flow(credit=0, echo=True)
+    pair.step()
+    assert "FlowReceived" in pair.kinds("server")
+    assert sender.credit == 0
+
+
+def test_credit_counts_from_the_receivers_delivery_count():
+    pair, sender, receiver = sending()
+    sender.send_delivery(b"1", b"", b"m", settled=True)
+    receiver.send_flow(credit=10)  # written before the transfer has been seen
+    octets = pair.server.data_to_send()
+    pair.to_server()
+    pair.client.receive_data(octets, T0)
+    assert sender.credit == 9
+
+
+def test_unlimited_credit_is_taken_as_it_is():
+    pair, sender, _ = sending()
+    session = sender.session
+    flow = _spec.Flow(
+        next_incoming_id=0, incoming_window=2**32 - 1, next_outgoing_id=0,
+        outgoing_window=2**32 - 1, handle=0, delivery_count=0, link_credit=2**32 - 1,
+    )  # fmt: skip
+    pair.client.receive_data(octets_of(flow), T0)
+    assert sender.credit == 2**32 - 1
+    assert not session.blocked
+
+
+def test_credit_that_is_taken_back_does_not_condemn_what_is_on_its_way():
+    pair, sender, receiver = sending()
+    sender.send_delivery(b"1", b"", b"m", settled=True)
+    receiver.send_flow(credit=0)
+    pair.server.data_to_send()
+    pair.to_server()
+    assert pair.kinds("server") == ["DeliveryReceived"]
+
+
+def test_sending_without_credit_is_our_own_error():
+    _pair, sender, _receiver = sending()
+    for n in range(10):
+        sender.send_delivery(bytes([n]), b"", b"m", settled=True)
+    with pytest.raises(LocalProtocolError):
+        sender.send_delivery(b"x", b"", b"m", settled=True)
+
+
+# What a broken peer does, at a server of ours.
+
+
+def transfer(payload=b"x", channel=0, **fields):
+    given_fields = {"handle": 0, "delivery_id": 0, "delivery_tag": b"t", **fields}
+    return octets_of(_spec.Transfer(**given_fields), channel=channel, payload=payload)
+
+
+def feed(pair, octets):
+    return pair.server.receive_data(octets, T0)
+
+
+def failed_link(pair, found, condition):
+    assert [type(e).__name__ for e in found] == ["LinkViolation"]
+    assert found[0].error.condition == condition
+    detach = [p for _, p in read_frames(pair.server.data_to_send()) if isinstance(p, _spec.Detach)]
+    assert len(detach) == 1
+    assert detach[0].closed
+    assert detach[0].error.condition == condition
+
+
+def failed_session(pair, found, condition):
+    assert [type(e).__name__ for e in found] == ["SessionViolation"]
+    assert found[0].error.condition == condition
+    end = read_frames(pair.server.data_to_send())[-1][1]
+    assert isinstance(end, _spec.End)
+    assert end.error.condition == condition
+
+
+def test_a_transfer_without_credit_detaches_the_link():
+    pair = Pair().open()
+    session, _ = pair.begin()
+    pair.attach(session, _spec.SENDER)
+    failed_link(pair, feed(pair, transfer()), "amqp:link:transfer-limit-exceeded")
+    assert feed(pair, transfer()) == []  # in flight: dropped
+    found = feed(pair, octets_of(_spec.Detach(handle=0, closed=True)))
+    assert [type(e).__name__ for e in found] == ["DetachReceived"]
+
+
+def test_strictly_what_comes_for_a_failed_link_ends_the_session():
+    pair = Pair(strict=True).open()
+    session, _ = pair.begin()
+    pair.attach(session, _spec.SENDER)
+    feed(pair, transfer())
+    pair.server.data_to_send()
+    failed_session(pair, feed(pair, transfer()), "amqp:session:errant-link")
+
+
+def test_a_message_larger_than_the_limit_detaches_the_link():
+    pair, _, _ = sending(server_limits=Limits(message_size_max=100))
+    failed_link(pair, feed(pair, transfer(b"x" * 101)), "amqp:link:message-size-exceeded")
+
+
+def test_a_message_that_grows_beyond_the_limit_detaches_the_link():
+    pair, _, _ = sending(server_limits=Limits(message_size_max=100))
+    assert feed(pair, transfer(b"x" * 60, more=True)) == []
+    failed_link(pair, feed(pair, transfer(b"x" * 60)), "amqp:link:message-size-exceeded")
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"delivery_id": 1},
+        {"delivery_tag": b"u"},
+        {"message_format": 5},
+    ],
+)
+def test_a_continuation_must_not_contradict_the_first_transfer(second):
+    pair, _, _ = sending()
+    assert feed(pair, transfer(more=True)) == []
+    failed_link(pair, feed(pair, transfer(**second)), "amqp:invalid-field")
+
+
+@pytest.mark.parametrize("absent", ["delivery_id", "delivery_tag"])
+def test_a_first_transfer_must_name_the_delivery(absent):
+    pair, _, _ = sending()
+    failed_link(pair, feed(pair, transfer(**{absent: None})), "amqp:invalid-field")
+
+
+def test_second_mode_on_a_first_mode_link_is_refused():
+    pair, _, _ = sending()
+    failed_link(pair, feed(pair, transfer(rcv_settle_mode=1)), "amqp:invalid-field")
+
+
+def test_an_aborted_delivery_never_was():
+    pair, _, receiver = sending()
+    assert feed(pair, transfer(more=True)) == []
+    assert feed(pair, transfer(aborted=True)) == []
+    assert feed(pair, transfer(delivery_id=1, aborted=True)) == []
+    found = feed(pair, transfer(delivery_id=2, payload=b"y"))
+    assert [e.payload for e in found] == [b"y"]
+    assert receiver.credit == 7
+
+
+def test_settled_on_any_transfer_settles_the_delivery():
+    pair, _, receiver = sending()
+    feed(pair, transfer(more=True, settled=True))
+    found = feed(pair, transfer())
+    assert found[0].settled
+    assert receiver.session.unsettled_in == {}
+
+
+def test_a_resumed_delivery_that_we_do_not_know_is_ignored():
+    pair, _, _ = sending()
+    assert feed(pair, transfer(resume=True)) == []
+
+
+def test_a_transfer_beyond_the_window_ends_the_session():
+    pair, _, _ = sending(server_limits=Limits(session_window=2))
+    feed(pair, transfer(delivery_id=0) + transfer(delivery_id=1))
+    found = feed(pair, transfer(delivery_id=2))
+    failed_session(pair, found, "amqp:session:window-violation")
+    assert feed(pair, transfer(delivery_id=3)) == []
+    found = feed(pair, octets_of(_spec.End()))
+    assert [type(e).__name__ for e in found] == ["EndReceived"]
+
+
+FLOW = {"next_incoming_id": 0, "incoming_window": 9, "next_outgoing_id": 0, "outgoing_window": 9}
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        transfer(handle=5),
+        octets_of(_spec.Detach(handle=5)),
+        octets_of(_spec.Flow(handle=5, **FLOW)),
+    ],
+    ids=["transfer", "detach", "flow"],
+)
+def test_an_unattached_handle_ends_the_session(octets):
+    pair, _, _ = sending()
+    failed_session(pair, feed(pair, octets), "amqp:session:unattached-handle")
+
+
+def test_a_handle_in_use_ends_the_session():
+    pair, _, _ = sending()
+    attach = _spec.Attach(name="other", handle=0, role=False, initial_delivery_count=0)
+    failed_session(pair, feed(pair, octets_of(attach)), "amqp:session:handle-in-use")
+
+
+def test_a_handle_beyond_the_limit_closes_the_connection():
+    pair, _, _ = sending(server_limits=Limits(links_max=4))
+    attach = _spec.Attach(name="other", handle=4, role=False, initial_delivery_count=0)
+    found = feed(pair, octets_of(attach))
+    assert found[-1].error.condition == "amqp:connection:framing-error"
+
+
+def test_an_inverted_range_ends_the_session():
+    pair, _, _ = sending()
+    disposition = _spec.Disposition(role=True, first=5, last=4, settled=True)
+    failed_session(pair, feed(pair, octets_of(disposition)), "amqp:invalid-field")
+
+
+def test_a_delivery_id_in_use_ends_the_session():
+    pair, _, _ = sending()
+    feed(pair, transfer())
+    failed_session(pair, feed(pair, transfer(delivery_tag=b"u")), "amqp:invalid-field")
+
+
+def test_too_many_unsettled_deliveries_end_the_session():
+    pair, _, _ = sending(server_limits=Limits(unsettled_max=2))
+    feed(pair, transfer(delivery_id=0) + transfer(delivery_id=1))
+    found = feed(pair, transfer(delivery_id=2))
+    failed_session(pair, found, "amqp:resource-limit-exceeded")
+
+
+def test_a_flow_that_has_seen_the_future_ends_the_session():
+    pair, _, _ = sending()
+    flow = _spec.Flow(**{**FLOW, "next_incoming_id": 7})
+    failed_session(pair, feed(pair, octets_of(flow)), "amqp:invalid-field")
+
+
+def test_a_sender_without_initial_delivery_count_is_detached_after_the_attach():
+    pair = Pair().open()
+    _session, _ = pair.begin()
+    found = feed(pair, octets_of(_spec.Attach(name="l", handle=0, role=False)))
+    assert [type(e).__name__ for e in found] == ["AttachReceived", "LinkViolation"]
+    found[0].link.send_attach(source=None, target=_spec.Target(address="a"))
+    sent = [type(p).__name__ for _, p in read_frames(pair.server.data_to_send())]
+    assert sent == ["Attach", "Detach"]
+    found[0].link.send_detach()
+    assert pair.server.data_to_send() == b""
+
+
+def test_a_link_that_is_attached_again_is_stolen_from_the_first():
+    pair, _, receiver = sending()
+    attach = _spec.Attach(name="link", handle=1, role=False, initial_delivery_count=0)
+    found = feed(pair, octets_of(attach))
+    assert [type(e).__name__ for e in found] == ["LinkViolation", "AttachReceived"]
+    assert found[0].link is receiver
+    assert found[0].error.condition == "amqp:link:stolen"
+
+
+def test_a_pipelined_detach_and_attach_of_one_name_are_two_links():
+    pair, _, receiver = sending()
+    found = feed(
+        pair,
+        octets_of(
+            _spec.Detach(handle=0, closed=True),
+            _spec.Attach(name="link", handle=0, role=False, initial_delivery_count=0),
+        ),
+    )
+    assert [type(e).__name__ for e in found] == ["DetachReceived", "AttachReceived"]
+    assert found[1].link is not receiver
+
+
+def test_an_attach_detach_pair_that_comes_at_once_is_answered_in_order():
+    pair = Pair().open()
+    pair.begin()
+    found = feed(
+        pair,
+        octets_of(_spec.Attach(name="l", handle=0, role=True), _spec.Detach(handle=0, closed=True)),
+    )
+    link = found[0].link
+    link.send_attach(source=_spec.Source(address="a"), target=None)
+    link.send_detach()
+    sent = [type(p).__name__ for _, p in read_frames(pair.server.data_to_send())]
+    assert sent == ["Attach", "Detach"]
+
+
+def test_a_session_failed_before_our_begin_is_begun_and_ended():
+    pair = Pair().open()
+    begin = _spec.Begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9)
+    found = feed(pair, octets_of(begin, _spec.Detach(handle=3)))
+    assert [type(e).__name__ for e in found] == ["BeginReceived", "SessionViolation"]
+    found[0].session.send_begin()
+    sent = [type(p).__name__ for _, p in read_frames(pair.server.data_to_send())]
+    assert sent == ["Begin", "End"]
+
+
+def test_a_half_sent_delivery_is_aborted_when_its_link_is_detached():
+    pair, sender, _ = sending(server_limits=Limits(max_frame_size=512, session_window=4))
+    sender.send_delivery(b"t", b"", b"x" * 3000, settled=False)
+    pair.client.data_to_send()
+    flow = _spec.Flow(next_incoming_id=0, incoming_window=5, next_outgoing_id=0, outgoing_window=9)
+    pair.client.receive_data(octets_of(flow), T0)
+    pair.client.data_to_send()
+    sender.session.remote_incoming_window = 1
+    sender.send_detach()
+    sent = read_payloads(pair.client.data_to_send())
+    assert [type(p).__name__ for _, p, _ in sent] == ["Transfer", "Detach"]
+    assert sent[0][1].aborted
+
+
+@given(st.data())
+def test_credit_windows_and_settlement_stay_in_step_whatever_the_order(data):
+    limits = Limits(max_frame_size=512, session_window=data.draw(st.integers(1, 6)))
+    pair, sender, receiver = sending(server_limits=limits, chunk=data.draw(st.integers(0, 3)) * 50)
+    sent, arrived, settled = [], [], []
+    for number in range(data.draw(st.integers(1, 25))):
+        action = data.draw(st.sampled_from(["send", "grant", "carry", "settle", "drain"]))
+        if action == "send" and sender.credit:
+            size = data.draw(st.integers(0, 2000))
+            sender.send_delivery(bytes([number]), b"", bytes(size), settled=False, context=number)
+            sent.append(number)
+        elif action == "grant":
+            receiver.send_flow(credit=data.draw(st.integers(0, 8)))
+        elif action == "drain":
+            receiver.send_flow(credit=receiver.credit, drain=True)
+        elif action == "settle" and receiver.session.unsettled_in:
+            receiver.session.settle_incoming(min(receiver.session.unsettled_in), ACCEPTED)
+        else:
+            pair.to_server()
+            pair.to_client()
+        if sender.drain and sender.credit:
+            sender.send_drained()
+    pair.step()
+    for event in pair.at_server:
+        assert not isinstance(event, events.LinkViolation | events.SessionViolation)
+        if isinstance(event, events.DeliveryReceived):
+            arrived.append(event.tag[0])
+            receiver.session.settle_incoming(event.delivery_id, ACCEPTED)
+    pair.step()
+    for event in pair.at_client:
+        if isinstance(event, events.DispositionReceived):
+            settled += [d.context for d in event.deliveries]
+    assert arrived == sent
+    assert sorted(settled) == sent
+    assert sender.credit == receiver.credit
+    assert sender.delivery_count == receiver.delivery_count
+    assert sender.session.unsettled_out == receiver.session.unsettled_in == {}
