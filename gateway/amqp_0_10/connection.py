@@ -156,8 +156,9 @@ class Connection:
 
     def data_to_send(self) -> bytes:
         """Octets for the peer, which are then forgotten."""
-        for session in self.sessions.values():
-            session.flush()
+        if self.open:
+            for session in self.sessions.values():
+                session.flush()
         octets = self._frames.take()
         if octets:
             self._heartbeat.sent()
