@@ -1,5 +1,6 @@
-"""What foreign clients and a foreign broker said to each other, read by our codec and connection."""
+"""What foreign clients and a foreign broker said to each other, read by our codec."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def test_everything_is_read_and_written_again_with_the_same_meaning(path: Path, 
 @pytest.mark.parametrize("mark", "><")
 def test_header_segments_open_and_close(path: Path, mark: str) -> None:
     found = drive.sent(direction(path, mark))
-    for before, one in zip(found, found[1:], strict=False):
+    for before, one in pairwise(found):
         if isinstance(before.value, spec.MessageTransfer):
             header = read_header(one.value, len(one.value))
             octets = write_header(header[0], header[2], header[1])
