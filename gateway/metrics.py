@@ -1,0 +1,168 @@
+"""Every metric: its name, type, help text and labels; and the collector that reads them at scrape.
+
+Counting costs nothing here: the numbers are plain ints where the thing happens, and a reader,
+given by whoever owns them, turns them into samples when Prometheus asks. `Collector.take` runs the
+readers on the reactor's thread; the text is made in another one, from what was taken.
+
+Labels are from closed sets, with an `other` bucket where a set has a cap. Names of queues are in
+`OBJECT_METRICS` only, which has an endpoint of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, final
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+
+Buckets = list[tuple[str, float]]
+Sample = tuple[tuple[str, ...], float]
+HistogramSample = tuple[tuple[str, ...], Buckets, float]
+Reader = Callable[[], Iterable[Sample | HistogramSample]]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """One metric, as it is documented."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+def _counter(name: str, help: str, *labels: str) -> MetricRow:
+    return MetricRow(name, "counter", help, labels)
+
+
+def _gauge(name: str, help: str, *labels: str) -> MetricRow:
+    return MetricRow(name, "gauge", help, labels)
+
+
+METRICS: Final = (
+    _gauge("gateway_build_info", "Always 1; says what runs.", "version", "form"),
+    _gauge("gateway_start_time_seconds", "When the gateway started, in seconds since 1970."),
+    _gauge("gateway_ready", "1 while clients are welcome, 0 while starting or draining."),
+    _gauge("gateway_connections", "Connections that are open.", "protocol"),
+    _counter("gateway_connections_opened_total", "Connections that were opened.", "protocol"),
+    _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),
+    _counter("gateway_connections_refused_total", "TCP connections beyond a limit.", "reason"),
+    _counter(
+        "gateway_handshake_failures_total",
+        "Connections that ended before they named a protocol that is spoken here.",
+        "reason",
+    ),
+    _counter(
+        "gateway_authentications_total",
+        "Answers to clients that authenticated.",
+        "mechanism",
+        "outcome",
+    ),
+    _counter(
+        "gateway_protocol_errors_total",
+        "Connections closed because the client broke its protocol.",
+        "protocol",
+    ),
+    _gauge("gateway_sessions", "Sessions that are attached.", "protocol"),
+    _counter("gateway_sessions_opened_total", "Sessions that were attached.", "protocol"),
+    _gauge("gateway_links", "Links (1.0) and subscriptions (0-10).", "protocol"),
+    _counter("gateway_links_opened_total", "Links and subscriptions so far.", "protocol"),
+    _counter("gateway_network_bytes_total", "Octets on AMQP connections, inside TLS.", "direction"),
+    _counter(
+        "gateway_messages_total",
+        "Steps of messages: each copy that took one, by how it ended.",
+        "stage",
+        "outcome",
+    ),
+    _counter(
+        "gateway_arguments_ignored_total",
+        "Arguments of declare, bind and subscribe that have no effect here.",
+    ),
+    _counter("gateway_translation_losses_total", "Values that did not cross.", "row"),
+    _counter("gateway_translation_escrowed_total", "Values put into escrow.", "row"),
+    _counter("gateway_translation_restored_total", "Values that came back from escrow.", "row"),
+    _gauge("gateway_queues", "Queues."),
+    _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
+    _gauge("gateway_queue_depth_bytes", "Octets in all queues."),
+    _gauge("gateway_unsettled_messages", "Deliveries sent and not settled yet."),
+    MetricRow(
+        "gateway_event_loop_lag_seconds", "histogram", "How late a timer fired that was due."
+    ),
+    _counter("gateway_turns_total", "Passes of the event loop that had work."),
+    _counter("gateway_defects_total", "Exceptions where none may come from; each is in the log."),
+    _counter("gateway_store_commits_total", "Transactions of the durable store."),
+    _counter("gateway_store_commit_seconds_total", "Time spent in them."),
+    _counter("gateway_store_bytes_total", "Octets that they wrote."),
+    _counter("gateway_store_failures_total", "Attempts to commit that the disk refused."),
+    _gauge("gateway_store_waiting_turns", "Turns submitted and not committed yet."),
+    _gauge("gateway_store_waiting_bytes", "Octets of those."),
+    _gauge("gateway_store_rows", "Rows in the store's log."),
+    _gauge("gateway_store_rows_damaged", "Rows found unreadable at start."),
+    _counter("gateway_audit_records_total", "Audit records so far."),
+    _gauge("gateway_clock_drift_seconds", "How far wall time has left the gateway's clock."),
+)
+
+OBJECT_METRICS: Final = (
+    _gauge("gateway_object_queue_messages", "Messages in a queue.", "virtual_host", "queue"),
+    _gauge("gateway_object_queue_bytes", "Octets in a queue.", "virtual_host", "queue"),
+    _gauge(
+        "gateway_object_queue_subscriptions", "Subscriptions of a queue.", "virtual_host", "queue"
+    ),
+)
+
+
+@final
+class Collector:
+    """A prometheus_client collector over one table; a reader for each of its rows, no more.
+
+    Raises:
+        ValueError: a row without a reader, or a reader without a row.
+    """
+
+    def __init__(self, rows: Sequence[MetricRow], readers: dict[str, Reader]) -> None:
+        wrong = {row.name for row in rows} ^ set(readers)
+        if wrong:
+            raise ValueError(f"rows and readers differ: {', '.join(sorted(wrong))}")
+        self._rows = rows
+        self._readers = readers
+        self._taken: list[Metric] = []
+
+    def take(self) -> None:
+        """Read every number; on the thread that counts them."""
+        self._taken = [_family(row, self._readers[row.name]()) for row in self._rows]
+
+    def collect(self) -> list[Metric]:
+        """What was taken last."""
+        return self._taken
+
+    def describe(self) -> list[Metric]:
+        """The families without samples: registering needs no reading."""
+        return [_family(row, ()) for row in self._rows]
+
+    def registry(self) -> CollectorRegistry:
+        """A registry with this collector alone."""
+        made = CollectorRegistry()
+        made.register(self)
+        return made
+
+
+def _family(row: MetricRow, samples: Iterable[Sample | HistogramSample]) -> Metric:
+    if row.kind == "histogram":
+        histogram = HistogramMetricFamily(row.name, row.help, labels=row.labels)
+        for sample in samples:
+            assert len(sample) == 3
+            histogram.add_metric(sample[0], sample[1], sample[2])
+        return histogram
+    kind = CounterMetricFamily if row.kind == "counter" else GaugeMetricFamily
+    family = kind(row.name, row.help, labels=row.labels)
+    for sample in samples:
+        assert len(sample) == 2
+        family.add_metric(sample[0], sample[1])
+    return family

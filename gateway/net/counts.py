@@ -1,0 +1,75 @@
+"""What the net layer counts, as plain numbers that `metrics` reads at scrape."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Final, final
+
+LAG_BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+
+REFUSALS: Final = ("limit", "address_limit")
+HANDSHAKE_FAILURES: Final = ("timeout", "header", "tls", "closed")
+
+
+@final
+class Histogram:
+    """Observations in buckets with fixed upper bounds, and their sum."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        """Count one value."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+    def cumulative(self) -> list[tuple[str, float]]:
+        """``(upper bound, how many were at most that)``, the last bound being ``+Inf``."""
+        below = 0
+        rows: list[tuple[str, float]] = []
+        for bound, count in zip((*map(repr, self.bounds), "+Inf"), self.counts, strict=True):
+            below += count
+            rows.append((bound, below))
+        return rows
+
+
+@final
+class NetCounts:
+    """Connections, octets, handshakes, turns and the event loop's lag.
+
+    Attributes:
+        accepted, lost: connections that came, and those that are gone.
+        refused: connections closed at once, by the limit that they passed.
+        handshake_failures: connections that ended before a face took them over, by reason.
+        octets_received, octets_sent: on all AMQP connections, inside TLS.
+        turns: ends of turns.
+        defects: exceptions caught where none may come from; each is a log entry.
+        lag_s: how late a timer fired that was due every second.
+    """
+
+    __slots__ = (
+        "accepted",
+        "defects",
+        "handshake_failures",
+        "lag_s",
+        "lost",
+        "octets_received",
+        "octets_sent",
+        "refused",
+        "turns",
+    )
+
+    def __init__(self) -> None:
+        self.accepted = 0
+        self.lost = 0
+        self.refused = dict.fromkeys(REFUSALS, 0)
+        self.handshake_failures = dict.fromkeys(HANDSHAKE_FAILURES, 0)
+        self.octets_received = 0
+        self.octets_sent = 0
+        self.turns = 0
+        self.defects = 0
+        self.lag_s = Histogram(LAG_BOUNDS_S)

@@ -1,0 +1,262 @@
+"""One connection's transport, driven by its face: octets in, one write a turn, back-pressure.
+
+The pump knows no protocol. Whatever goes wrong in a face ends this connection only.
+
+Back-pressure: the transport's buffer passing its high-water mark (64 KiB, Twisted's) is
+`write_blocked`; `reading_paused` stops reading. Closing: what was written is flushed, our side is
+shut down, and the peer has a moment to read it; closing at once with its octets unread would reset
+the connection and could take our last words with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol, final
+
+from twisted.internet.interfaces import IHandshakeListener, IOpenSSLContextFactory, IPushProducer
+from twisted.internet.protocol import Protocol as TwistedProtocol
+from twisted.internet.protocol import connectionDone
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from gateway.faces.face import Face
+from gateway.net.alarm import Alarm, Later
+from gateway.net.counts import NetCounts
+from gateway.net.turns import TurnLoop
+
+LINGER_MS: Final = 2000  # how long a peer has to read our last octets and close
+FLUSH_MS: Final = 10_000  # how long it has to take what is still unwritten
+
+
+class Transport(Protocol):
+    """What is used of a TCP transport of Twisted, which describes it in six interfaces."""
+
+    protocol: TwistedProtocol
+
+    def write(self, data: bytes) -> None:
+        """ITransport."""
+
+    def loseConnection(self) -> None:
+        """ITransport: close when all is written."""
+
+    def abortConnection(self) -> None:
+        """ITCPTransport: close now."""
+
+    def loseWriteConnection(self) -> None:
+        """ITCPTransport: shut our side down when all is written."""
+
+    def setTcpNoDelay(self, enabled: bool) -> None:
+        """ITCPTransport."""
+
+    def registerProducer(self, producer: object, streaming: bool) -> None:
+        """IConsumer."""
+
+    def unregisterProducer(self) -> None:
+        """IConsumer."""
+
+    def pauseProducing(self) -> None:
+        """IPushProducer: read no more."""
+
+    def resumeProducing(self) -> None:
+        """IPushProducer."""
+
+    def startTLS(self, context: IOpenSSLContextFactory) -> None:
+        """ITLSTransport."""
+
+
+class Surroundings(Protocol):
+    """What every pump of a listener shares; `listen.Listener` has it."""
+
+    turns: TurnLoop
+    later: Later
+    counts: NetCounts
+    now_ms: Callable[[], int]
+
+    def first_face(self, pump: Pump) -> Face:
+        """The face that a new connection begins with."""
+
+    def gone(self, pump: Pump) -> None:
+        """The connection is over."""
+
+
+@final
+@implementer(IPushProducer, IHandshakeListener)
+class Pump(TwistedProtocol):
+    """Between one transport and one face; the face can be replaced (header read, TLS done)."""
+
+    log = Logger()
+    transport: Transport  # type: ignore[assignment]  # Twisted's own type says ITransport only
+
+    def __init__(self, around: Surroundings, connection_id: int, address: str) -> None:
+        self.around = around
+        self.connection_id = connection_id
+        self.address = address
+        self.secure = False
+        self.handshaken = False  # TLS is up
+        self.certificate_name = ""
+        self.tls_context: IOpenSSLContextFactory | None = None
+        self._closing = False
+        self._lost = False
+        self._reading_paused = False
+        self._alarm = Alarm(around.later, around.now_ms, self._deadline)
+        self.face: Face = around.first_face(self)
+
+    # What Twisted calls.
+
+    def connectionMade(self) -> None:
+        """Begin; TLS first if this port says so."""
+        self.around.turns.attach(self.face, self)
+        self.transport.setTcpNoDelay(True)
+        self.transport.registerProducer(self, True)
+        if self.tls_context is not None:
+            self.start_tls(self.tls_context, b"")
+        self.flush(self.around.now_ms())
+
+    def dataReceived(self, data: bytes) -> None:
+        """Octets from the peer, after TLS."""
+        self.around.counts.octets_received += len(data)
+        if not self._closing:
+            self._read(data)
+
+    def _read(self, data: bytes) -> None:
+        face = self.face
+        try:
+            face.receive_data(data, self.around.now_ms())
+        except Exception:
+            self._broken()
+        self.around.turns.touch(self.face)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """The transport is gone, whoever ended it."""
+        if self._lost:
+            return
+        self._lost = True
+        self._alarm.stop()
+        try:
+            self.face.receive_eof(self.around.now_ms())
+        except Exception:
+            self._broken()
+        self.around.turns.detach(self.face)
+        self.around.gone(self)
+
+    def handshakeCompleted(self) -> None:
+        """TLS is up: the peer's certificate, if it showed one, was verified."""
+        self.handshaken = True
+        self.certificate_name = certificate_name(self.transport)
+
+    def pauseProducing(self) -> None:
+        """The transport's buffer is above its high-water mark."""
+        self._write_blocked(True)
+
+    def resumeProducing(self) -> None:
+        """The transport's buffer has drained."""
+        self._write_blocked(False)
+        self.around.turns.touch(self.face)
+
+    def stopProducing(self) -> None:
+        """The transport takes nothing more; `connectionLost` follows."""
+
+    # What the gateway calls.
+
+    def flush(self, now_ms: int) -> None:
+        """Write what the face has; then obey its wishes."""
+        if self._lost or self._closing:
+            return
+        face = self.face
+        try:
+            data = face.data_to_send()
+            closed, paused, deadline_ms = face.closed, face.reading_paused, face.next_deadline()
+        except Exception:
+            self._broken()
+            return
+        if data:
+            self.around.counts.octets_sent += len(data)
+            self.transport.write(data)
+        if closed:
+            self.close()
+            return
+        if paused != self._reading_paused:
+            self._reading_paused = paused
+            if paused:
+                self.transport.pauseProducing()
+            else:
+                self.transport.resumeProducing()
+        self._alarm.set(deadline_ms)
+
+    def become(self, face: Face, data: bytes) -> None:
+        """Replace the face; `data` is what it is to read first."""
+        self.around.turns.detach(self.face)
+        self.face = face
+        self.around.turns.attach(face, self)
+        self._read(data)
+
+    def start_tls(self, context: IOpenSSLContextFactory, rest: bytes) -> None:
+        """Everything from here on is TLS, beginning with `rest`, which was read already."""
+        self.secure = True
+        self.transport.startTLS(context)
+        if rest:
+            # startTLS put its own protocol in place; what we read too far belongs to it.
+            self.transport.protocol.dataReceived(rest)
+
+    def close(self) -> None:
+        """Flush, then close; a peer that does neither read nor close is cut off."""
+        if self._closing or self._lost:
+            return
+        self._closing = True
+        self._resume_reading()
+        self.transport.unregisterProducer()
+        if self.secure:
+            self.transport.loseConnection()
+            self._alarm.set(self.around.now_ms() + FLUSH_MS)
+        else:
+            self.transport.loseWriteConnection()
+            self._alarm.set(self.around.now_ms() + LINGER_MS)
+
+    def abort(self) -> None:
+        """Cut the connection off."""
+        if not self._lost:
+            self._closing = True
+            self.transport.abortConnection()
+
+    def _resume_reading(self) -> None:
+        if self._reading_paused:
+            self._reading_paused = False
+            self.transport.resumeProducing()
+
+    def _deadline(self, now_ms: int) -> None:
+        if self._closing:
+            self.abort()
+            return
+        try:
+            self.face.handle_deadline(now_ms)
+        except Exception:
+            self._broken()
+        self.around.turns.touch(self.face)
+
+    def _write_blocked(self, blocked: bool) -> None:
+        if self._closing or self._lost:
+            return
+        try:
+            self.face.write_blocked(blocked)
+        except Exception:
+            self._broken()
+
+    def _broken(self) -> None:
+        """A defect: this connection cannot go on, all others can."""
+        self.around.counts.defects += 1
+        self.log.failure(
+            "connection {connection} from {address} broke",
+            connection=self.connection_id,
+            address=self.address,
+        )
+        self.abort()
+
+
+def certificate_name(transport: object) -> str:
+    """The name in the peer's verified certificate: its common name, else the whole subject."""
+    certificate = getattr(transport, "getPeerCertificate", lambda: None)()
+    if certificate is None:
+        return ""
+    common_name = certificate.get_subject().commonName
+    return str(common_name or certificate.to_cryptography().subject.rfc4514_string())

@@ -1,0 +1,145 @@
+"""The turn: one pass over everything that the reactor had to read, ended once for all connections.
+
+The first `touch` of a turn schedules its end behind all reads of the same reactor pass. The end
+drives the bridge (dispatch, store, audit) and then flushes each touched face: one write each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, final
+
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+
+from gateway.errors import StoreError
+from gateway.faces.face import Face
+from gateway.net.alarm import Alarm, Later
+from gateway.net.counts import NetCounts
+
+
+class DrivenBridge(Protocol):
+    """What the turn loop needs of the bridge."""
+
+    now_ms: int
+
+    def end_turn(self, now_ms: int) -> bool:
+        """Dispatch and submit; whether there is more to dispatch at once."""
+
+    def next_deadline(self) -> int | None:
+        """When `handle_deadline` wants to be called."""
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """Its time has come."""
+
+    def on_committed(self, turn: int) -> None:
+        """The store has `turn` on disk."""
+
+    def on_store_failed(self, error: StoreError) -> None:
+        """The disk refuses."""
+
+
+class Flushed(Protocol):
+    """Who writes out what a face has to send."""
+
+    def flush(self, now_ms: int) -> None:
+        """One write, if there is anything; then obey the face's deadline and pause."""
+
+
+@final
+class TurnLoop:
+    """`faces.face.Turns` for the whole gateway."""
+
+    log = Logger()
+
+    def __init__(
+        self, later: Later, now_ms: Callable[[], int], bridge: DrivenBridge, counts: NetCounts
+    ) -> None:
+        self._later = later
+        self._now_ms = now_ms
+        self._bridge = bridge
+        self._counts = counts
+        self._pumps: dict[int, Flushed] = {}
+        self._touched: dict[int, Flushed] = {}
+        self._scheduled: IDelayedCall | None = None
+        self._dispatching = False
+        self._alarm = Alarm(later, now_ms, self._bridge_deadline)
+        self.on_turn_ended: Callable[[int], None] | None = None
+
+    def attach(self, face: Face, pump: Flushed) -> None:
+        """From now on a touched `face` is flushed by `pump`."""
+        self._pumps[id(face)] = pump
+
+    def detach(self, face: Face) -> None:
+        """The face is gone; what it set in motion is still brought to the turn's end."""
+        self._pumps.pop(id(face), None)
+        self._touched.pop(id(face), None)
+        self.schedule()
+
+    def touch(self, face: Face) -> None:
+        """Flush `face` at the end of this turn."""
+        pump = self._pumps.get(id(face))
+        if pump is not None:
+            self._touched[id(face)] = pump
+        self.schedule()
+
+    def schedule(self) -> None:
+        """See that this turn ends, even if no face was touched."""
+        # What the bridge touches while it dispatches is flushed at this very turn's end.
+        if self._scheduled is None and not self._dispatching:
+            self._scheduled = self._later.callLater(0, self._end)
+
+    def on_committed(self, turn: int) -> None:
+        """The store's answer, on the reactor's thread."""
+        self._bridge.now_ms = self._now_ms()
+        self._guarded(lambda: self._bridge.on_committed(turn))
+        self.schedule()
+
+    def on_store_failed(self, error: StoreError) -> None:
+        """The store's other answer."""
+        self.log.error("the store refuses: {error}", error=error)
+        self._guarded(lambda: self._bridge.on_store_failed(error))
+        self.schedule()
+
+    def end_now(self) -> None:
+        """End the turn without waiting for the reactor: for the last turns of a stop."""
+        if self._scheduled is not None:
+            self._scheduled.cancel()
+        self._end()
+
+    def stop(self) -> None:
+        """No more turns."""
+        self._alarm.stop()
+        if self._scheduled is not None:
+            self._scheduled.cancel()
+            self._scheduled = None
+
+    def _end(self) -> None:
+        self._scheduled = None
+        now_ms = self._now_ms()
+        self._counts.turns += 1
+        self._dispatching = True
+        more = self._guarded(lambda: self._bridge.end_turn(now_ms))
+        self._dispatching = False
+        touched, self._touched = self._touched, {}
+        for pump in touched.values():
+            pump.flush(now_ms)
+        if more:
+            self.schedule()
+        self._alarm.set(self._bridge.next_deadline())
+        if self.on_turn_ended is not None:
+            self.on_turn_ended(now_ms)
+
+    def _bridge_deadline(self, now_ms: int) -> None:
+        self._bridge.now_ms = now_ms
+        self._guarded(lambda: self._bridge.handle_deadline(now_ms))
+        self.schedule()
+
+    def _guarded(self, call: Callable[[], bool | None]) -> bool:
+        """A defect in one turn must not end the reactor's timers, or all other connections."""
+        try:
+            return bool(call())
+        except Exception:
+            self._counts.defects += 1
+            self.log.failure("a turn broke off")
+            return False

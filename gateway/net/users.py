@@ -1,0 +1,178 @@
+"""Users: a file of SCRAM verifiers (RFC 5802, RFC 7677), from which no password can be read.
+
+The file is YAML: user name -> mechanism -> ``iterations:salt:StoredKey:ServerKey``, the last three
+in base64. A verifier checks a PLAIN password as well as a SCRAM exchange, so that clients can move
+to SCRAM without new passwords.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import os
+import pathlib
+import secrets
+import tempfile
+from dataclasses import dataclass
+from typing import Final
+
+import yaml
+
+from gateway.errors import ConfigurationError, GatewayError
+from gateway.net.saslprep import saslprep
+
+DIGESTS: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+# Of the order that OWASP's password storage cheat sheet gives for PBKDF2 with each hash.
+ITERATIONS: Final = {"SCRAM-SHA-256": 600_000, "SCRAM-SHA-512": 210_000}
+SALT_OCTETS: Final = 16
+MAX_ITERATIONS: Final = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """What is kept of one password for one mechanism (RFC 5802, 3)."""
+
+    mechanism: str
+    iterations: int
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+
+    def check(self, password: str) -> bool:
+        """Whether this is the password; takes the same time whatever the answer."""
+        try:
+            made = derive(saslprep(password), self.mechanism, self.salt, self.iterations)
+        except ValueError:
+            made = derive("", self.mechanism, self.salt, self.iterations)
+            return False
+        return hmac.compare_digest(made.stored_key, self.stored_key)
+
+    def __str__(self) -> str:
+        parts = (self.salt, self.stored_key, self.server_key)
+        return ":".join([str(self.iterations), *(base64.b64encode(p).decode() for p in parts)])
+
+
+User = dict[str, Verifier]
+
+
+def derive(password: str, mechanism: str, salt: bytes, iterations: int) -> Verifier:
+    """SaltedPassword, StoredKey and ServerKey of an already prepared password (RFC 5802, 3)."""
+    digest = DIGESTS[mechanism]
+    salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations)
+    client_key = hmac.digest(salted, b"Client Key", digest)
+    stored_key = hashlib.new(digest, client_key).digest()
+    return Verifier(
+        mechanism, iterations, salt, stored_key, hmac.digest(salted, b"Server Key", digest)
+    )
+
+
+def make_user(password: str, iterations: int | None = None) -> User:
+    """Verifiers of a new password for every mechanism, each with its own salt.
+
+    Raises:
+        ValueError: the password is empty, or has characters that are not allowed.
+    """
+    prepared = saslprep(password)
+    if not prepared:
+        raise ValueError("the password is empty")
+    return {
+        mechanism: derive(
+            prepared,
+            mechanism,
+            secrets.token_bytes(SALT_OCTETS),
+            iterations or ITERATIONS[mechanism],
+        )
+        for mechanism in DIGESTS
+    }
+
+
+def prepare_name(name: str) -> str:
+    """A user name as the file has it. Raises ValueError when it cannot be one."""
+    prepared = saslprep(name)
+    if not prepared:
+        raise ValueError("the name is empty")
+    return prepared
+
+
+def parse_verifier(mechanism: str, text: str) -> Verifier:
+    """The inverse of ``str(verifier)``. Raises ValueError."""
+    if mechanism not in DIGESTS:
+        raise ValueError(f"{mechanism} is not one of {', '.join(DIGESTS)}")
+    iterations, *rest = text.split(":")
+    salt, stored_key, server_key = (base64.b64decode(part, validate=True) for part in rest)
+    size = hashlib.new(DIGESTS[mechanism]).digest_size
+    if len(stored_key) != size or len(server_key) != size or not salt:
+        raise ValueError("a key is too short")
+    if not 1 <= int(iterations) <= MAX_ITERATIONS:
+        raise ValueError("the number of iterations is out of range")
+    return Verifier(mechanism, int(iterations), salt, stored_key, server_key)
+
+
+def read_users(path: pathlib.Path) -> dict[str, User]:
+    """All users of a file.
+
+    Raises:
+        ConfigurationError: with every entry that cannot be used.
+    """
+    try:
+        raw = yaml.safe_load(path.read_bytes()) or {}
+    except OSError as error:
+        raise ConfigurationError([(str(path), error.strerror or str(error))]) from None
+    except yaml.YAMLError as error:
+        raise ConfigurationError([(str(path), " ".join(str(error).split()))]) from None
+    if not isinstance(raw, dict):
+        raise ConfigurationError([(str(path), "must be a mapping of user names")])
+    users: dict[str, User] = {}
+    problems: list[tuple[str, str]] = []
+    for name, verifiers in raw.items():
+        try:
+            users[prepare_name(str(name))] = {
+                mechanism: parse_verifier(mechanism, text) for mechanism, text in verifiers.items()
+            }
+            if not verifiers:
+                raise ValueError("has no verifier")
+        except (ValueError, AttributeError) as error:
+            problems.append((f"{path}: {name}", f"no verifier that can be used ({error})"))
+    if problems:
+        raise ConfigurationError(problems)
+    return users
+
+
+def write_users(path: pathlib.Path, users: dict[str, User]) -> None:
+    """Replace the file in one step; only its owner can read it.
+
+    Raises:
+        GatewayError: the directory cannot be written.
+    """
+    raw = {
+        name: {mechanism: str(verifier) for mechanism, verifier in user.items()}
+        for name, user in sorted(users.items())
+    }
+    text = "# Made by amqp-gateway user: SCRAM verifiers. No password can be read from them.\n"
+    text += yaml.safe_dump(raw, allow_unicode=True, width=1000) if raw else ""
+    try:
+        # mkstemp makes it readable by its owner only
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
+    except OSError as error:
+        raise GatewayError(f"cannot write {path}: {error.strerror}") from None
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise GatewayError(f"cannot write {path}: {error.strerror}") from None
+    _sync_directory(path.absolute().parent)
+
+
+def _sync_directory(path: pathlib.Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

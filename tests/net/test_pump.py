@@ -1,0 +1,134 @@
+"""Octets in, one write a turn, back-pressure both ways, and an orderly end."""
+
+from support.net import FakeFace, Net, Wire
+
+from gateway.net.headers import HEADER_0_10
+from gateway.net.pump import FLUSH_MS, LINGER_MS, Pump
+
+
+def connected(net: Net) -> tuple[Pump, Wire, FakeFace]:
+    pump, wire = net.connect()
+    pump.dataReceived(HEADER_0_10)
+    net.turn()
+    wire.clear()
+    wire.writes = 0
+    return pump, wire, net.faces[-1]
+
+
+def test_everything_that_was_read_in_a_turn_is_answered_with_one_write() -> None:
+    net = Net()
+    pump, wire, _face = connected(net)
+    for part in (b"one", b"two", b"three"):
+        pump.dataReceived(part)
+    assert wire.value() == b""
+    net.turn()
+    assert (wire.value(), wire.writes) == (b"onetwothree", 1)
+    assert net.counts.octets_received == net.counts.octets_sent == 8 + 11
+
+
+def test_nothing_to_say_is_no_write() -> None:
+    net = Net()
+    pump, wire, face = connected(net)
+    face.echo = False
+    pump.dataReceived(b"quiet")
+    net.turn()
+    assert wire.writes == 0
+    assert wire.no_delay
+
+
+def test_the_face_hears_of_a_full_and_of_a_drained_transport() -> None:
+    net = Net()
+    _pump, wire, face = connected(net)
+    wire.producer.pauseProducing()
+    wire.producer.resumeProducing()
+    assert face.log == ["blocked True", "blocked False"]
+    assert wire.streaming
+
+
+def test_a_face_that_wants_no_more_octets_stops_the_reading_and_starts_it_again() -> None:
+    net = Net()
+    pump, wire, face = connected(net)
+    face.reading_paused = True
+    pump.dataReceived(b"x")
+    net.turn()
+    assert wire.producerState == "paused"
+    face.reading_paused = False
+    net.turns.touch(face)
+    net.turn()
+    assert wire.producerState == "producing"
+
+
+def test_the_face_hears_of_its_deadline() -> None:
+    net = Net()
+    pump, wire, face = connected(net)
+    face.deadline_ms = 3000
+    pump.dataReceived(b"x")
+    net.turn()
+    net.clock.advance(2.9)
+    assert face.log == []
+    face.to_send = b"heartbeat"
+    net.clock.advance(0.2)
+    net.turn()
+    assert face.log == ["deadline 3100"]
+    assert wire.value().endswith(b"heartbeat")
+
+
+def test_a_closed_face_is_flushed_and_the_peer_has_a_moment_to_read_it() -> None:
+    net = Net()
+    pump, wire, face = connected(net)
+    face.closed = True
+    face.reading_paused = True
+    pump.dataReceived(b"bye")
+    net.turn()
+    assert wire.value() == b"bye"
+    assert wire.half_closed
+    assert wire.producer is None
+    pump.dataReceived(b"too late")
+    assert face.received == HEADER_0_10 + b"bye"
+    net.clock.advance(LINGER_MS / 1000)
+    assert not wire.aborted
+    net.clock.advance(0.1)
+    assert wire.aborted
+
+
+def test_inside_tls_a_close_is_announced_and_a_peer_that_does_not_read_is_cut_off() -> None:
+    net = Net()
+    pump, wire, face = connected(net)
+    pump.secure = True
+    face.closed = True
+    net.turns.touch(face)
+    net.turn()
+    assert wire.disconnecting
+    net.clock.advance(FLUSH_MS / 1000 + 0.1)
+    assert wire.aborted
+
+
+def test_a_lost_connection_is_told_to_the_face_once_and_leaves_no_timer() -> None:
+    net = Net()
+    pump, _wire, face = connected(net)
+    face.deadline_ms = 60_000
+    pump.dataReceived(b"x")
+    net.turn()
+    pump.connectionLost()
+    pump.connectionLost()
+    net.turn()
+    pump.flush(net.now_ms())
+    pump.abort()
+    assert face.log == ["eof"]
+    assert net.clock.getDelayedCalls() == []
+    assert net.counts.lost == net.counts.accepted == 1
+
+
+def test_a_defect_in_one_face_ends_that_connection_only() -> None:
+    net = Net()
+    pump, wire, face = connected(net)
+    other, other_wire, _ = connected(net)
+    face.fails = ZeroDivisionError()
+    pump.dataReceived(b"x")
+    other.dataReceived(b"x")
+    net.turn()
+    assert wire.aborted
+    assert not other_wire.aborted
+    assert other_wire.value() == b"x"
+    pump.connectionLost()
+    assert net.counts.defects == 2  # the eof broke, too

@@ -1,0 +1,116 @@
+"""One end of turn for everything that one pass of the reactor read."""
+
+from support.net import FakeBridge, FakeFace, Net
+
+from gateway.errors import StoreError
+from gateway.faces.face import Peer
+
+
+class Recorder:
+    def __init__(self, log: list[str], name: str) -> None:
+        self.log, self.name = log, name
+
+    def flush(self, now_ms: int) -> None:
+        self.log.append(f"flush {self.name}")
+
+
+def faces(net: Net, *names: str) -> list[FakeFace]:
+    made = []
+    for name in names:
+        face = FakeFace(Peer(1, name), net.authentication.for_peer(Peer(1, name)))
+        net.turns.attach(face, Recorder(net.bridge.log, name))
+        made.append(face)
+    return made
+
+
+def test_a_turn_drives_the_bridge_once_and_then_flushes_each_touched_face_once() -> None:
+    net = Net()
+    one, two, _idle = faces(net, "one", "two", "idle")
+    for face in (one, two, one):
+        net.turns.touch(face)
+    assert net.bridge.log == []
+    net.turn()
+    assert net.bridge.log == ["end_turn", "flush one", "flush two"]
+    net.turn()
+    assert len(net.bridge.log) == 3
+    assert net.counts.turns == 1
+
+
+def test_a_face_that_the_bridge_touches_while_dispatching_is_flushed_in_the_same_turn() -> None:
+    net = Net()
+    one, two = faces(net, "one", "two")
+
+    class Dispatching(FakeBridge):
+        def end_turn(self, now_ms: int) -> bool:
+            net.turns.touch(two)
+            return super().end_turn(now_ms)
+
+    bridge = Dispatching()
+    bridge.log = net.bridge.log
+    net.turns._bridge = bridge
+    net.turns.touch(one)
+    net.turn()
+    assert bridge.log == ["end_turn", "flush one", "flush two"]
+
+
+def test_a_bridge_with_more_to_dispatch_gets_another_turn() -> None:
+    net = Net()
+    net.bridge.more = [True, True, False]
+    net.turns.schedule()
+    for _ in range(5):
+        net.turn()
+    assert net.bridge.log == ["end_turn"] * 3
+
+
+def test_a_commit_is_told_to_the_bridge_and_ends_a_turn() -> None:
+    net = Net()
+    net.turns.on_committed(7)
+    net.turns.on_store_failed(StoreError("disk full"))
+    net.turn()
+    assert net.bridge.log == ["committed 7", "failed disk full", "end_turn"]
+
+
+def test_the_bridge_hears_of_its_deadline_and_the_turn_is_ended() -> None:
+    net = Net()
+    net.bridge.deadline_ms = 5_000
+    net.turns.schedule()
+    net.turn()
+    net.clock.advance(4)
+    assert net.bridge.log == ["end_turn"]
+    net.clock.advance(1.01)
+    net.turn()
+    assert net.bridge.log == ["end_turn", "deadline 5010", "end_turn"]
+
+
+def test_a_face_that_is_gone_is_not_flushed_but_its_turn_still_ends() -> None:
+    net = Net()
+    (one,) = faces(net, "one")
+    net.turns.touch(one)
+    net.turns.detach(one)
+    net.turns.touch(one)
+    net.turn()
+    assert net.bridge.log == ["end_turn"]
+
+
+def test_a_turn_that_breaks_off_still_flushes_and_the_next_one_comes() -> None:
+    net = Net()
+    (one,) = faces(net, "one")
+    net.bridge.fails = ZeroDivisionError()
+    net.turns.touch(one)
+    net.turn()
+    assert net.bridge.log == ["end_turn", "flush one"]
+    assert net.counts.defects == 1
+    net.bridge.fails = None
+    net.turns.touch(one)
+    net.turn()
+    assert net.bridge.log[2:] == ["end_turn", "flush one"]
+
+
+def test_stopping_leaves_no_timer_behind() -> None:
+    net = Net()
+    net.bridge.deadline_ms = 5_000
+    net.turns.schedule()
+    net.turns.end_now()
+    net.turns.schedule()
+    net.turns.stop()
+    assert net.clock.getDelayedCalls() == []

@@ -1,0 +1,184 @@
+"""A bridge, faces and transports that only write down what happens to them."""
+
+from twisted.internet.address import IPv4Address
+from twisted.internet.interfaces import IOpenSSLContextFactory
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+
+from gateway.errors import StoreError
+from gateway.faces.face import Authenticator, Face, Peer
+from gateway.net.authenticate import Authentication
+from gateway.net.counts import NetCounts
+from gateway.net.headers import Ask
+from gateway.net.listen import Door, Listener
+from gateway.net.pump import Pump
+from gateway.net.turns import TurnLoop
+
+
+class FakeBridge:
+    """Counts turns; `more` is what the next ends answer."""
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+        self.log: list[str] = []
+        self.more: list[bool] = []
+        self.deadline_ms: int | None = None
+        self.fails: Exception | None = None
+
+    def end_turn(self, now_ms: int) -> bool:
+        self.now_ms = now_ms
+        self.log.append("end_turn")
+        if self.fails is not None:
+            raise self.fails
+        return self.more.pop(0) if self.more else False
+
+    def next_deadline(self) -> int | None:
+        return self.deadline_ms
+
+    def handle_deadline(self, now_ms: int) -> None:
+        self.deadline_ms = None
+        self.log.append(f"deadline {now_ms}")
+
+    def on_committed(self, turn: int) -> None:
+        self.log.append(f"committed {turn}")
+
+    def on_store_failed(self, error: StoreError) -> None:
+        self.log.append(f"failed {error}")
+
+
+class FakeFace:
+    """Writes down every call; echoes octets when `echo` is set."""
+
+    def __init__(self, peer: Peer, authenticator: Authenticator, echo: bool = True) -> None:
+        self.peer = peer
+        self.authenticator = authenticator
+        self.echo = echo
+        self.closed = False
+        self.reading_paused = False
+        self.received = b""
+        self.to_send = b""
+        self.log: list[str] = []
+        self.deadline_ms: int | None = None
+        self.fails: Exception | None = None
+        self.is_drained = True
+
+    def receive_data(self, data: bytes, now_ms: int) -> None:
+        if self.fails is not None:
+            raise self.fails
+        self.received += data
+        if self.echo:
+            self.to_send += data
+
+    def receive_eof(self, now_ms: int) -> None:
+        self.log.append("eof")
+        if self.fails is not None:
+            raise self.fails
+
+    def data_to_send(self) -> bytes:
+        data, self.to_send = self.to_send, b""
+        return data
+
+    def next_deadline(self) -> int | None:
+        return self.deadline_ms
+
+    def handle_deadline(self, now_ms: int) -> None:
+        self.log.append(f"deadline {now_ms}")
+        self.deadline_ms = None
+
+    def write_blocked(self, blocked: bool) -> None:
+        self.log.append(f"blocked {blocked}")
+
+    def drain(self, now_ms: int) -> None:
+        self.log.append("drain")
+
+    def drained(self) -> bool:
+        return self.is_drained
+
+    def force_close(self, now_ms: int) -> None:
+        self.log.append("force_close")
+        self.to_send += b"forced"
+        self.closed = True
+
+
+class Wire(StringTransport):
+    """A TCP transport: half close, TLS and cutting off are only noted; writes are counted."""
+
+    def __init__(self) -> None:
+        super().__init__(lenient=True)
+        self.writes = 0
+        self.half_closed = False
+        self.aborted = False
+        self.tls: list[object] = []
+        self.no_delay = False
+        self.protocol: object = None
+
+    def write(self, data: bytes) -> None:
+        self.writes += 1
+        super().write(data)
+
+    def loseWriteConnection(self) -> None:
+        self.half_closed = True
+
+    def abortConnection(self) -> None:
+        self.aborted = True
+
+    def setTcpNoDelay(self, enabled: bool) -> None:
+        self.no_delay = enabled
+
+    def startTLS(self, context: IOpenSSLContextFactory) -> None:
+        self.tls.append(context)
+
+
+class Net:
+    """A whole front of house on a `Clock`, with fake faces behind it."""
+
+    def __init__(
+        self,
+        *,
+        anonymous: bool = True,
+        connections_max: int = 10,
+        connections_per_address_max: int = 10,
+        tls_context: object = None,
+    ) -> None:
+        self.clock = Clock()
+        self.bridge = FakeBridge()
+        self.counts = NetCounts()
+        self.turns = TurnLoop(self.clock, self.now_ms, self.bridge, self.counts)
+        self.authentication = Authentication(self.clock, self.now_ms, anonymous_allowed=anonymous)
+        self.faces: list[FakeFace] = []
+        self.made: list[Ask] = []
+        self.door = Door(
+            self.clock,
+            self.now_ms,
+            self.turns,
+            self.authentication,
+            self.counts,
+            {Ask.SERVE_0_10: self.maker(Ask.SERVE_0_10), Ask.SERVE_1_0: self.maker(Ask.SERVE_1_0)},
+            connections_max=connections_max,
+            connections_per_address_max=connections_per_address_max,
+            handshake_timeout_ms=10_000,
+            tls_context=tls_context,  # type: ignore[arg-type]  # any object will do
+        )
+
+    def now_ms(self) -> int:
+        return int(self.clock.seconds() * 1000)
+
+    def maker(self, ask: Ask):  # type: ignore[no-untyped-def]  # a FaceMaker
+        def make(authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
+            face = FakeFace(peer, authenticator)
+            self.faces.append(face)
+            self.made.append(ask)
+            return face
+
+        return make
+
+    def connect(self, host: str = "192.0.2.1", *, tls_first: bool = False) -> tuple[Pump, Wire]:
+        pump = Listener(self.door, tls_first=tls_first).buildProtocol(IPv4Address("TCP", host, 1))
+        assert pump is not None
+        wire = Wire()
+        wire.protocol = pump
+        pump.makeConnection(wire)
+        return pump, wire
+
+    def turn(self) -> None:
+        self.clock.advance(0)
