@@ -61,19 +61,20 @@ class Dispatcher:
         ready = self._ready
         while ready and self.budget > 0:
             line = ready.popleft()
-            line.scheduled = False
             if line.queue.safe_after > self.copies.turns.safe:
-                self._held.append(line)
-            elif line.run():
+                self._held.append(line)  # and remains scheduled
+                continue
+            line.scheduled = False
+            if line.run():
                 self.schedule(line)
 
     def on_safe(self) -> None:
-        """A turn became safe: lines that waited for the mark of their queue may go on."""
-        if self._held:
-            held = self._held
-            self._held = []
-            for line in held:
-                self.schedule(line)
+        """Lines that waited for the mark of their queue to be safe may go on."""
+        if not self._held:
+            return
+        safe = self.copies.turns.safe
+        self._ready.extend(line for line in self._held if line.queue.safe_after <= safe)
+        self._held = [line for line in self._held if line.queue.safe_after > safe]
 
 
 class Left(Protocol):

@@ -2,9 +2,9 @@
 
 Arguments of a binding are compared by kind and value in the translated view; a void value only
 asks for presence; ``x-match`` says whether all or any must match. ``x-match``, ``x-scope`` and
-names that begin with ``qpid.`` are not part of the match. A binding is filed under one of its arguments
-("all") or under each of them ("any"), so that a message's own headers lead to the few bindings that
-can match.
+names that begin with ``qpid.`` are not part of the match. A binding is filed under one of its
+arguments ("all") or under each of them ("any"), so that a message's own headers lead to the few
+bindings that can match.
 """
 
 from __future__ import annotations

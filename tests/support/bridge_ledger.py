@@ -1,0 +1,223 @@
+"""Proves the identities of the accounting from the audit records, without the accounting.
+
+It reads the packed records of every incarnation in order and keeps, from them alone, what each
+queue holds, which deliveries are open and which copies of a route have not ended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from gateway.audit.records import entry_mix
+from gateway.audit.schema import (
+    BLOCK_HEADER,
+    FIELD_NAMES,
+    NAME_ENTRY,
+    RECORD,
+    RECORD_OCTETS,
+    REMOVALS,
+    BlockKind,
+    Flag,
+    Kind,
+)
+
+
+class Record(NamedTuple):
+    """One audit record, with its names resolved."""
+
+    kind: Kind
+    message: int
+    position: int
+    link: int
+    node: str
+    exchange: str
+    copies: int
+    reason: int
+    flags: int
+    outcome: int
+    size: int
+    id_digest: int
+    delivery_count: int
+
+
+class BlockLog:
+    """`AuditSegments` in memory."""
+
+    def __init__(self) -> None:
+        self.octets = bytearray()
+
+    def append(self, blocks: bytes) -> None:
+        self.octets += blocks
+
+    def sync(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def raw(self) -> list[dict[str, int | str]]:
+        """Every record, as fields."""
+        found: list[dict[str, int | str]] = []
+        names: dict[int, str] = {0: ""}
+        at = 0
+        octets = bytes(self.octets)
+        while at < len(octets):
+            _, length, kind, _, _ = BLOCK_HEADER.unpack_from(octets, at)
+            content = octets[at + BLOCK_HEADER.size : at + BLOCK_HEADER.size + length]
+            at += BLOCK_HEADER.size + length
+            if kind == BlockKind.NAMES:
+                _read_names(content, names)
+                continue
+            for start in range(0, length, RECORD_OCTETS):
+                values = dict(zip(FIELD_NAMES, RECORD.unpack_from(content, start), strict=True))
+                values["node"] = names[values["node"]]
+                values["exchange"] = names[values["exchange"]]
+                found.append(values)
+        return found
+
+    def next_sequence(self) -> int:
+        raw = self.raw()
+        return int(raw[-1]["sequence"]) + 1 if raw else 1
+
+    def records(self) -> list[Record]:
+        return [
+            Record(Kind(int(values["kind"])), *(values[name] for name in Record._fields[1:]))  # type: ignore[arg-type]  # typed by name
+            for values in self.raw()
+        ]
+
+
+def _read_names(content: bytes, names: dict[int, str]) -> None:
+    at = 0
+    while at < len(content):
+        number, length = NAME_ENTRY.unpack_from(content, at)
+        at += NAME_ENTRY.size
+        names[number] = content[at : at + length].decode()
+        at += length
+
+
+class LedgerCheck:
+    """What the records say is where; every rule that they break is a line in `problems`."""
+
+    def __init__(self, records: list[Record]) -> None:
+        self.problems: list[str] = []
+        self.kinds: Counter[Kind] = Counter()
+        self.held: dict[tuple[str, int], tuple[int, bool]] = {}
+        self.open: dict[tuple[str, int, int], bool] = {}
+        self.routes: dict[tuple[str, int], int] = {}
+        self.routed: Counter[str] = Counter()
+        self.received: Counter[int] = Counter()
+        self.ended: Counter[int] = Counter()
+        self.durable: dict[tuple[str, int], int] = {}
+        for record in records:
+            self.kinds[record.kind] += 1
+            self._step(record)
+
+    def assert_balanced(self) -> None:
+        open_routes = {route: left for route, left in self.routes.items() if left}
+        if open_routes:
+            self.problems.append(f"route copies without an end: {open_routes}")
+        assert not self.problems, "\n".join(self.problems)
+
+    def _step(self, record: Record) -> None:
+        kind = record.kind
+        copy = (record.node, record.position)
+        if kind == Kind.INCARNATION_STARTED:
+            self._start()
+        elif kind in (Kind.RECEIVED, Kind.ROUTED):
+            self._need(record, record.copies > 0, "no copies")
+            self._open_route(record, record.copies)
+            self.routed[record.exchange] += record.copies
+            if kind == Kind.RECEIVED:
+                self.received[record.message] += 1
+                self._need(record, self.received[record.message] == 1, "received twice")
+        elif kind in (Kind.UNROUTABLE, Kind.REFUSED):
+            self._open_route(record, -1)
+        elif kind == Kind.ENTERED:
+            self._open_route(record, -1)
+            self._need(record, copy not in self.held, "entered twice")
+            durable = bool(record.flags & Flag.DURABLE)
+            self.held[copy] = (record.message, durable)
+            if durable:
+                self.durable[copy] = record.message
+        elif kind == Kind.RECOVERED:
+            self._need(record, self.durable.get(copy) == record.message, "recovered from nowhere")
+            self.held[copy] = (record.message, True)
+        elif kind in REMOVALS:
+            self._remove(record)
+        elif kind == Kind.SENT:
+            self._sent(record)
+        elif kind in (Kind.SETTLED, Kind.REQUEUED):
+            self._settled(record)
+        elif kind == Kind.QUEUE_CHECKPOINT:
+            self._checkpoint(record)
+        elif kind == Kind.OUTLET_CHECKPOINT:
+            unsettled = sum(1 for _, _, link in self.open if link == record.link)
+            self._need(record, unsettled == record.copies, f"{unsettled} unsettled")
+        elif kind == Kind.ROUTE_CHECKPOINT:
+            routed = self.routed[record.exchange]
+            self._need(record, routed == record.message, f"{routed} routed")
+
+    def _start(self) -> None:
+        lost = set(self.durable) - {copy for copy, (_, durable) in self.held.items() if durable}
+        if lost:
+            self.problems.append(f"durable copies that no record ended: {lost}")
+        self.held.clear()
+        self.open.clear()
+        self.routed.clear()
+
+    def _need(self, record: Record, condition: bool, what: str) -> None:
+        if not condition:
+            self.problems.append(f"{what}: {record}")
+
+    def _open_route(self, record: Record, copies: int) -> None:
+        route = (record.exchange, record.message)
+        left = self.routes.get(route, 0) + copies
+        self._need(record, left >= 0, "ends a copy that no route made")
+        self.routes[route] = left
+
+    def _remove(self, record: Record) -> None:
+        copy = (record.node, record.position)
+        held = self.held.pop(copy, None)
+        self.durable.pop(copy, None)
+        self.ended[record.message] += 1
+        self._need(record, held is not None and held[0] == record.message, "not in the queue")
+
+    def _sent(self, record: Record) -> None:
+        copy = (record.node, record.position)
+        browsed = bool(record.flags & Flag.COPY)
+        self._need(record, copy in self.held, "sent, but not in the queue")
+        if not browsed:
+            taken = any(
+                node == record.node and position == record.position and not browsing
+                for (node, position, _), browsing in self.open.items()
+            )
+            self._need(record, not taken, "sent to two at once")
+        if record.flags & Flag.SETTLED:
+            if not browsed:
+                self._remove(record)
+            return
+        delivery = (record.node, record.position, record.link)
+        self._need(record, delivery not in self.open, "sent twice to one outlet")
+        self.open[delivery] = browsed
+
+    def _settled(self, record: Record) -> None:
+        browsed = self.open.pop((record.node, record.position, record.link), None)
+        self._need(record, browsed is not None, "settled, but not sent")
+        self._need(record, browsed == bool(record.flags & Flag.COPY), "COPY does not agree")
+        if record.flags & Flag.REMOVED:
+            self._need(record, not browsed, "a browsed copy was removed")
+            self._remove(record)
+
+    def _checkpoint(self, record: Record) -> None:
+        checksum = depth = unsettled = 0
+        for (node, position), (message, _) in self.held.items():
+            if node == record.node:
+                depth += 1
+                checksum ^= entry_mix(message, position)
+        for (node, _, _), browsed in self.open.items():
+            if node == record.node and not browsed:
+                unsettled += 1
+        self._need(record, depth == record.position, f"depth is {depth}")
+        self._need(record, checksum == record.id_digest, f"checksum is {checksum}")
+        self._need(record, unsettled == record.copies, f"{unsettled} unsettled")
