@@ -9,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given
 
+from gateway.bridge.limits import BridgeLimits
 from gateway.config import Address, Settings, keys, load, resolved, schema
 from gateway.config.units import (
     format_duration,
@@ -98,7 +99,7 @@ def test_every_problem_is_told_at_once_with_its_key_path() -> None:
         "tls.key=/nowhere",
         "colour=blue",
         "virtual_hosts=[{name: ''}]",
-        "queues.low_water=1GiB",
+        "queues.size_low=900MiB",
         "anonymous=perhaps",
         "admin=localhost",
         "translation=5",
@@ -111,7 +112,7 @@ def test_every_problem_is_told_at_once_with_its_key_path() -> None:
         "tls.certificate",
         "colour",
         "virtual_hosts.0.name",
-        "queues.low_water",
+        "queues.size_low",
         "anonymous",
         "admin",
         "translation",
@@ -136,6 +137,7 @@ def test_a_broken_key_does_not_raise_the_problems_of_rules_that_read_it() -> Non
         (["virtual_hosts=[{name: a, hostnames: [x]}, {name: b, hostnames: [x]}]"], "virtual_hosts"),
         (["users_file=/nowhere/users"], "users_file"),
         (["tls.certificate=/nowhere/c", "tls.key=/dev/null"], "tls.certificate"),
+        (["queues.messages_max=5"], "queues.messages_high"),
         (["nonsense"], "nonsense"),
         (["limits.links=[1"], "limits.links"),
     ],
@@ -182,7 +184,7 @@ def test_an_empty_file_means_the_defaults(tmp_path: pathlib.Path) -> None:
 
 
 def test_what_check_prints_is_a_configuration_that_means_the_same() -> None:
-    settings = load(None, ["limits.links=7", "drain_timeout=90s", "queues.high_water=1GiB"])
+    settings = load(None, ["limits.links=7", "drain_timeout=90s", "queues.size_high=1GiB"])
     again = Settings.model_validate(yaml.safe_load(yaml.safe_dump(resolved(settings))))
     assert resolved(again) == resolved(settings)
 
@@ -215,5 +217,5 @@ def test_every_key_has_a_help_text_and_a_default_that_the_loader_would_take() ->
 
 
 def test_every_limit_of_the_protocol_packages_has_a_key_with_the_same_default() -> None:
-    from_keys, plain = Settings().limits.as_limits(), Limits()
-    assert from_keys == plain
+    assert Settings().limits.as_limits() == Limits()
+    assert Settings().queues.as_limits() == BridgeLimits()

@@ -68,7 +68,9 @@ def _default(section: type[Section], name: str, field: FieldInfo) -> str:
     if field.default_factory is not None:
         return COMPUTED.get(name, "none")
     value = _defaults(section)[name]
-    return {None: "none", True: "true", False: "false"}.get(value, str(value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "none" if value is None else str(value)
 
 
 def _defaults(section: type[Section]) -> dict[str, Any]:

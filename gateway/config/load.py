@@ -127,9 +127,13 @@ def rules(settings: Settings) -> Iterator[tuple[list[str], str]]:
     yield from _listening(settings)
     yield from _identities(settings)
     yield from _files(settings)
-    queues = settings.queues
-    if queues.low_water > queues.high_water:
-        yield ["queues.low_water", "queues.high_water"], "must not be above queues.high_water"
+    for unit in ("size", "messages"):
+        low, high, most = (f"queues.{unit}_{mark}" for mark in ("low", "high", "max"))
+        values = [getattr(settings.queues, path.partition(".")[2]) for path in (low, high, most)]
+        if values[0] > values[1]:
+            yield [low, high], f"must not be above {high}"
+        if values[1] > values[2]:
+            yield [high, most], f"must not be above {most}"
     names = [host.name for host in settings.virtual_hosts]
     if len(set(names)) < len(names):
         yield ["virtual_hosts"], "two virtual hosts have the same name"

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gateway.bridge.limits import BridgeLimits
 from gateway.config.units import Address, address, duration, size
 from gateway.wire.limits import Limits
 
@@ -117,12 +118,62 @@ class LimitSettings(Section):
 
 
 class QueueSettings(Section):
-    """When a queue holds its publishers back, and when it lets them go on."""
+    """What all queues together may hold, and how many there may be.
 
-    high_water: Annotated[int, *size("64KiB", "1TiB")] = 64 * 1024 * 1024
-    """Octets in one queue above which completions to its publishers are withheld."""
-    low_water: Annotated[int, *size(0, "1TiB")] = 48 * 1024 * 1024
-    """Octets below which they are told again."""
+    Above a high mark publishers wait for their confirmation until the low mark is reached; above
+    the maximum, which only those reach who do not wait, publishing is refused.
+    """
+
+    size_high: Annotated[int, *size("64KiB", "1TiB")] = 512 * 1024 * 1024
+    """Octets in all queues above which publishers wait ..."""
+    size_low: Annotated[int, *size(0, "1TiB")] = 384 * 1024 * 1024
+    """... until no more than this is left."""
+    size_max: Annotated[int, *size("64KiB", "2TiB")] = 1024 * 1024 * 1024
+    """Octets above which publishing is refused."""
+    messages_high: Count = 2_000_000
+    """Messages in all queues above which publishers wait ..."""
+    messages_low: Annotated[int, Field(ge=0, le=2**31 - 1)] = 1_500_000
+    """... until no more than this is left."""
+    messages_max: Count = 4_000_000
+    """Messages above which publishing is refused."""
+    queue_size: Annotated[int, *size(0, "1TiB")] = 0
+    """Size limit of a queue that was declared without one; 0 is none."""
+    queues: Count = 100_000
+    """Queues of one virtual host."""
+    exchanges: Count = 10_000
+    """Exchanges of one virtual host."""
+    bindings: Count = 1_000_000
+    """Bindings of one virtual host."""
+    subscriptions: Count = 100_000
+    """Subscriptions of one virtual host."""
+    name_length: Annotated[int, Field(ge=16, le=255)] = 255
+    """Octets of a queue's or exchange's name."""
+    key_length: Annotated[int, Field(ge=16, le=65535)] = 4096
+    """Octets of a binding key."""
+    route_cache: Annotated[int, Field(ge=0, le=10_000_000)] = 10_000
+    """Routing keys of a topic exchange whose queues are remembered."""
+    turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
+    """Messages sent in one turn of the event loop before it reads again."""
+
+    def as_limits(self) -> BridgeLimits:
+        """The same, as the plain values that the bridge is given."""
+        return BridgeLimits(
+            octets_high=self.size_high,
+            octets_low=self.size_low,
+            octets_max=self.size_max,
+            messages_high=self.messages_high,
+            messages_low=self.messages_low,
+            messages_max=self.messages_max,
+            queue_size_default=self.queue_size,
+            queues_max=self.queues,
+            exchanges_max=self.exchanges,
+            bindings_max=self.bindings,
+            subscriptions_max=self.subscriptions,
+            name_max=self.name_length,
+            key_max=self.key_length,
+            route_cache_max=self.route_cache,
+            turn_deliveries=self.turn_deliveries,
+        )
 
 
 class AuditSettings(Section):
@@ -144,8 +195,6 @@ class TranslationSettings(Section):
     and counted."""
     text_body: Literal["data", "value"] = "data"
     """A 0-10 text body as a 1.0 data section, or as an amqp-value string."""
-    timestamp: bool = False
-    """Write the time of arrival into messages that have none."""
 
 
 class LoggingSettings(Section):
