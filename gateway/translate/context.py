@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, final
 
-from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
 from gateway.message import Loss, Refusal
 from gateway.translate.replies import ReplyTable
 from gateway.translate.rows import NUMBER_MAX
@@ -97,12 +96,14 @@ class Translated10:
     Attributes:
         head: message-annotations, properties and application-properties, encoded.
         body: the body sections and the footer, encoded.
+        priority: of the header section that `hop_1_0` writes.
         losses: every value that did not cross, in no order.
         refusal: why the message cannot be sent at all; then the rest is empty.
     """
 
     head: bytes
     body: bytes
+    priority: int
     losses: list[Loss]
     refusal: Refusal | None
 
@@ -110,11 +111,13 @@ class Translated10:
         self,
         head: bytes,
         body: bytes,
+        priority: int,
         losses: list[Loss],
         refusal: Refusal | None = None,
     ) -> None:
         self.head = head
         self.body = body
+        self.priority = priority
         self.losses = losses
         self.refusal = refusal
 
@@ -122,32 +125,28 @@ class Translated10:
 @final
 @dataclass(init=False, slots=True)
 class Translated010:
-    """A 1.0 message ready for 0-10.
+    """A message ready for 0-10, whatever it came by.
 
     Attributes:
-        delivery: dp; `hop_0_10` fills in ttl and redelivered when the message is sent.
-        properties: mp, content-length included.
+        header: the header segment's content.
         body: the body segment's content.
         losses: every value that did not cross, in no order.
         refusal: why the message cannot be sent at all; then the rest is empty.
     """
 
-    delivery: DeliveryProperties
-    properties: MessageProperties
+    header: bytes
     body: bytes
     losses: list[Loss]
     refusal: Refusal | None
 
     def __init__(
         self,
-        delivery: DeliveryProperties,
-        properties: MessageProperties,
+        header: bytes,
         body: bytes,
         losses: list[Loss],
         refusal: Refusal | None = None,
     ) -> None:
-        self.delivery = delivery
-        self.properties = properties
+        self.header = header
         self.body = body
         self.losses = losses
         self.refusal = refusal

@@ -1,8 +1,9 @@
 """The Java client's typed octets: the bodies of its map and stream messages.
 
-A value is a type octet and the value, big-endian; text ends with a zero octet. A stream message is a
-row of values; a map message a 32-bit count and then, for each entry, the name as bare text and the
-value. As 1.0 values: byte, short, int, long, float, double, boolean, char, string, binary and null.
+A value is a type octet and the value, big-endian; text ends with a zero octet. A stream message is
+a row of values; a map message a 32-bit count and then, for each entry, the name as bare text and
+the value. As 1.0 values: boolean, byte, short, int, long, float, double, char, string, binary and
+null.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ FLOAT: Final = 8
 DOUBLE: Final = 9
 TEXT: Final = 10
 NULL_TEXT: Final = 11
-NULL_OCTETS: Final = -1
 
 CODES: Final = {
     types.BOOLEAN: BOOLEAN,

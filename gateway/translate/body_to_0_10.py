@@ -1,0 +1,273 @@
+"""A 1.0 body as a 0-10 body with its content type and encoding."""
+
+from __future__ import annotations
+
+from typing import Final, cast, final
+
+from gateway.amqp_0_10._spec_structs import MessageProperties
+from gateway.amqp_0_10.encoding import write_list, write_map
+from gateway.amqp_0_10.types import FieldTable
+from gateway.amqp_1_0 import sections, types
+from gateway.amqp_1_0._spec import AMQP_SEQUENCE, AMQP_VALUE, DATA, Properties
+from gateway.errors import DecodeError
+from gateway.translate import content, typed_bytes
+from gateway.translate.crossing import Crossing
+from gateway.translate.escrow import digest_text, digest_value
+from gateway.translate.names import JMS_MSG_TYPE, JMS_NULL
+from gateway.translate.values import Conversion
+from gateway.wire.buffers import Writer
+from gateway.wire.tagged import Tagged
+
+STR8_MAX: Final = 255
+
+
+@final
+class Body010:
+    """A body made for 0-10.
+
+    Attributes:
+        octets: the body.
+        shape: of the 1.0 body, see `content`.
+        recipe: how to make the 1.0 body of it again, where the content type does not say; or empty.
+        exact: the recipe, or the content type, makes the same of it again.
+        opaque: the 1.0 sections as they were.
+    """
+
+    __slots__ = ("exact", "octets", "opaque", "recipe", "shape")
+
+    def __init__(self, octets: bytes, shape: int, recipe: list[Tagged]) -> None:
+        self.octets = octets
+        self.shape = shape
+        self.recipe = recipe
+        self.exact = True
+        self.opaque = False
+
+
+def body_to_0_10(
+    x: Crossing,
+    found: sections.Sections,
+    properties: Properties,
+    mp: MessageProperties,
+    fields: dict[str, Tagged],
+    annotations: dict[str, Tagged],
+) -> bytes:
+    """The body; sets the content properties of `mp`."""
+    payload = x.message.payload
+    value: Tagged | None = None
+    try:
+        if found.body_kind == AMQP_VALUE:
+            value = sections.body_values(payload, found, x.context.depth_max)[0]
+        made = _made(x, found, value)
+    except DecodeError:
+        made = _opaque(payload, found)
+    _content(x, properties, made, value, mp)
+    back = _plain_back(x, made, mp, fields)
+    _keep_recipe(x, found, made, back, mp.content_type)
+    _keep_jms_type(x, made, back, mp.content_type, annotations)
+    mp.content_length = len(made.octets)
+    return made.octets
+
+
+def _symbol(text: str) -> Tagged:
+    return Tagged(types.SYMBOL, text)
+
+
+def _made(x: Crossing, found: sections.Sections, value: Tagged | None) -> Body010:
+    payload = x.message.payload
+    if found.body_kind == DATA:
+        parts = sections.data(payload, found)
+        recipe = [_symbol("data")] + [Tagged(types.ULONG, len(part)) for part in parts]
+        return Body010(parts[0] if len(parts) == 1 else b"".join(parts), DATA << 8, recipe)
+    if found.body_kind == AMQP_SEQUENCE:
+        return _sequence(x, found)
+    if value is None:
+        return Body010(b"", content.NO_SHAPE, [_symbol("none")])
+    shape = content.shape_of(AMQP_VALUE, value)
+    if value.code == types.STRING:
+        return Body010(cast(str, value.value).encode("utf-8"), shape, [_symbol("text")])
+    if value.code == types.BINARY:
+        return Body010(cast(bytes, value.value), shape, [_symbol("binary")])
+    if value.code == types.NULL:
+        return Body010(b"", shape, [_symbol("null")])
+    return _compound(x, found, value, shape)
+
+
+def _compound(x: Crossing, found: sections.Sections, value: Tagged, shape: int) -> Body010:
+    conversion = Conversion(x.context.java)
+    writer = Writer()
+    recipe: list[Tagged] = []
+    if value.code == types.MAP:
+        table = conversion.map_to_0_10(cast(types.Map, value.value))
+        if conversion.possible:
+            write_map(writer, cast(FieldTable, table.value))
+    else:
+        if value.code == types.LIST:
+            items = conversion.list_to_0_10(cast("list[Tagged]", value.value))
+        else:
+            items = conversion.list_to_0_10([value])
+            recipe = [_symbol("other")]
+        if conversion.possible:
+            write_list(writer, cast("list[Tagged]", items.value))
+    if not conversion.possible:
+        return _opaque(x.message.payload, found)
+    made = Body010(writer.getvalue(), shape, recipe)
+    made.exact = conversion.exact
+    return made
+
+
+def _sequence(x: Crossing, found: sections.Sections) -> Body010:
+    conversion = Conversion(x.context.java)
+    recipe = [_symbol("sequence")]
+    all_items: list[Tagged] = []
+    for section in sections.body_values(x.message.payload, found, x.context.depth_max):
+        items = cast("list[Tagged]", section.value)
+        recipe.append(Tagged(types.ULONG, len(items)))
+        all_items.extend(items)
+    converted = conversion.list_to_0_10(all_items)
+    if not conversion.possible:
+        return _opaque(x.message.payload, found)
+    writer = Writer()
+    write_list(writer, cast("list[Tagged]", converted.value))
+    made = Body010(writer.getvalue(), AMQP_SEQUENCE << 8, recipe)
+    made.exact = conversion.exact
+    return made
+
+
+def _opaque(payload: bytes, found: sections.Sections) -> Body010:
+    octets = payload[found.body_at : found.body_end]
+    made = Body010(octets, found.body_kind << 8, [_symbol("opaque")])
+    made.opaque = True
+    return made
+
+
+def _content(
+    x: Crossing, properties: Properties, made: Body010, value: Tagged | None, mp: MessageProperties
+) -> None:
+    content_type = properties.content_type
+    encoding = properties.content_encoding
+    if made.opaque:
+        mp.content_type = content.OPAQUE
+    else:
+        mp.content_type, mp.content_encoding = content.content_to_0_10(
+            made.shape, content_type, encoding, made.octets, x.context.java
+        )
+        _restore_content(x, properties, made, value, mp)
+    back: tuple[str | None, str | None] = (None, None)
+    if made.shape >> 8 == DATA and not made.opaque:
+        back = content.content_to_1_0(mp.content_type, mp.content_encoding)
+    row = content.ROW_CONTENT_TYPE
+    if back[0] != content_type:
+        path = "properties.content-type"
+        _keep_symbol(x, path, digest_text(mp.content_type), content_type, row)
+    row = content.ROW_CONTENT_ENCODING
+    if back[1] != encoding:
+        path = "properties.content-encoding"
+        _keep_symbol(x, path, digest_text(mp.content_encoding), encoding, row)
+
+
+def _keep_symbol(x: Crossing, path: str, visible: int, original: str | None, row: int) -> None:
+    if original is None:
+        x.keep_quietly(path, visible, None, row)
+    else:
+        x.keep(path, visible, Tagged(types.SYMBOL, original), row)
+
+
+def _restore_content(
+    x: Crossing, properties: Properties, made: Body010, value: Tagged | None, mp: MessageProperties
+) -> None:
+    """Restore what a 0-10 publisher said of this body, where the 1.0 body is still the one made."""
+    seen = digest_text(f"{properties.content_type}|{made.shape}")
+    row = content.ROW_CONTENT_TYPE
+    entry = x.take_typed("mp.content-type", seen, row, types.STRING)
+    if entry is not None:
+        text = cast(str, entry.value.value) if entry.present else None
+        if text is None or len(text.encode("utf-8")) <= STR8_MAX:
+            _restore_form(made, value, text, mp)
+    seen = digest_text(f"{properties.content_encoding}|{made.shape}")
+    row = content.ROW_CONTENT_ENCODING
+    entry = x.take_typed("mp.content-encoding", seen, row, types.STRING)
+    if entry is not None:
+        text = cast(str, entry.value.value) if entry.present else None
+        if text is None or len(text.encode("utf-8")) <= STR8_MAX:
+            mp.content_encoding = text
+    if value is not None:
+        entry = x.take_typed(
+            "mp.body", digest_value(value), content.row_of(made.shape), types.BINARY
+        )
+        if entry is not None and entry.present:
+            made.octets = cast(bytes, entry.value.value)
+            made.exact = True
+
+
+def _restore_form(
+    made: Body010, value: Tagged | None, content_type: str | None, mp: MessageProperties
+) -> None:
+    """Restore the content type, and the Java client's own form of a map or list."""
+    octets: bytes | None = made.octets
+    if value is not None and content_type == content.JMS_MAP and value.code == types.MAP:
+        octets = typed_bytes.encode_map(cast(types.Map, value.value))
+    elif value is not None and content_type == content.JMS_STREAM and value.code == types.LIST:
+        octets = typed_bytes.encode_stream(cast("list[Tagged]", value.value))
+    if octets is not None:
+        made.octets = octets
+        mp.content_type = content_type
+
+
+def _plain_back(
+    x: Crossing, made: Body010, mp: MessageProperties, fields: dict[str, Tagged]
+) -> Tagged | None:
+    """What the 0-10 body would become in 1.0 without its recipe."""
+    conversion = Conversion()
+    depth = x.context.depth_max + 1
+    value = content.value_in(mp.content_type, made.octets, JMS_NULL in fields, conversion, depth)
+    if value is None and x.context.text_body_value:
+        return content.text_in(mp.content_type, mp.content_encoding, made.octets)
+    return value
+
+
+def _keep_recipe(
+    x: Crossing,
+    found: sections.Sections,
+    made: Body010,
+    back: Tagged | None,
+    content_type: str | None,
+) -> None:
+    visible = content.digest_content(content_type, made.octets)
+    if made.opaque:
+        x.lose(content.ROW_OPAQUE)
+        x.keep_quietly("body", visible, Tagged(types.LIST, made.recipe), content.ROW_OPAQUE)
+        return
+    row = content.row_of(made.shape)
+    if not made.exact:
+        octets = Tagged(types.BINARY, x.message.payload[found.body_at : found.body_end])
+        x.keep("body", visible, Tagged(types.LIST, [_symbol("octets"), octets]), row)
+        made.recipe = [_symbol("octets")]
+        return
+    back_shape = content.shape_of(DATA if back is None else AMQP_VALUE, back)
+    if back_shape == made.shape and (made.shape >> 8 != DATA or found.body_count == 1):
+        made.recipe = []
+    else:
+        x.keep("body", visible, Tagged(types.LIST, made.recipe), row)
+
+
+def _keep_jms_type(
+    x: Crossing,
+    made: Body010,
+    back: Tagged | None,
+    content_type: str | None,
+    annotations: dict[str, Tagged],
+) -> None:
+    original = annotations.pop(JMS_MSG_TYPE, None)
+    if not made.recipe:
+        expected = content.jms_type_of(back, content_type)
+    elif made.shape >> 8 == DATA and not made.opaque:
+        expected = content.jms_type_of(None, content_type)
+    else:
+        expected = content.NO_JMS_TYPE
+    visible = content.digest_content(content_type, made.octets)
+    row = content.ROW_JMS_MSG_TYPE
+    if original is None:
+        if expected != content.NO_JMS_TYPE:
+            x.keep_quietly("jms-msg-type", visible, None, row)
+    elif original.code != types.BYTE or original.value != expected:
+        x.keep("jms-msg-type", visible, original, row)

@@ -1,0 +1,197 @@
+"""A 0-10 body as 1.0 body sections, with the content properties and annotation that go with it."""
+
+from __future__ import annotations
+
+from typing import cast, final
+
+from gateway.amqp_0_10._spec_structs import MessageProperties
+from gateway.amqp_1_0 import sections, types
+from gateway.amqp_1_0._spec import AMQP_SEQUENCE, AMQP_VALUE, DATA, Properties
+from gateway.errors import DecodeError
+from gateway.translate import content
+from gateway.translate.crossing import ESCROW_STALE, Crossing
+from gateway.translate.escrow import digest_text, digest_value
+from gateway.translate.names import JMS_MSG_TYPE, JMS_NULL
+from gateway.translate.values import Conversion
+from gateway.wire.buffers import Writer
+from gateway.wire.tagged import Tagged
+
+
+@final
+class Body10:
+    """A body made for 1.0.
+
+    Attributes:
+        octets: the encoded sections.
+        shape: see `content`.
+        jms_type: what `x-opt-jms-msg-type` says of it, or `NO_JMS_TYPE`.
+    """
+
+    __slots__ = ("jms_type", "octets", "shape")
+
+    def __init__(self, octets: bytes, shape: int, jms_type: int = content.NO_JMS_TYPE) -> None:
+        self.octets = octets
+        self.shape = shape
+        self.jms_type = jms_type
+
+
+def prepare(
+    x: Crossing, mp: MessageProperties, headers: dict[str, Tagged], annotations: dict[str, Tagged]
+) -> Body10:
+    """The body, and the annotation that JMS wants beside some."""
+    octets = x.message.body()
+    made = _restored(x, mp.content_type, octets)
+    if made is None:
+        made = _plain(x, mp, headers, octets)
+    visible = content.digest_content(mp.content_type, octets)
+    entry = x.take("jms-msg-type", visible, content.ROW_JMS_MSG_TYPE)
+    if entry is not None:
+        if entry.present:
+            annotations[JMS_MSG_TYPE] = entry.value
+    elif made.jms_type != content.NO_JMS_TYPE:
+        annotations[JMS_MSG_TYPE] = Tagged(types.BYTE, made.jms_type)
+    return made
+
+
+def _plain(x: Crossing, mp: MessageProperties, headers: dict[str, Tagged], octets: bytes) -> Body10:
+    content_type = mp.content_type
+    conversion = Conversion()
+    depth = x.context.depth_max + 1
+    value = content.value_in(content_type, octets, JMS_NULL in headers, conversion, depth)
+    jms_type = content.jms_type_of(value, content_type)
+    if value is None and x.context.text_body_value:
+        value = content.text_in(content_type, mp.content_encoding, octets)
+    writer = Writer()
+    if value is None:
+        sections.write_data(writer, octets)
+        return Body10(writer.getvalue(), content.shape_of(DATA, None), jms_type)
+    if not conversion.exact:
+        row = content.ROW_MAP if value.code == types.MAP else content.ROW_LIST
+        x.keep("mp.body", digest_value(value), Tagged(types.BINARY, octets), row)
+    sections.write_value(writer, value)
+    return Body10(writer.getvalue(), content.shape_of(AMQP_VALUE, value), jms_type)
+
+
+def content_properties(
+    x: Crossing, mp: MessageProperties, made: Body10, properties: Properties
+) -> None:
+    """Set content-type and content-encoding, which stand beside data sections only (3.2.4)."""
+    content_type: str | None = None
+    encoding: str | None = None
+    if made.shape >> 8 == DATA:
+        content_type, encoding = content.content_to_1_0(mp.content_type, mp.content_encoding)
+    row = content.ROW_CONTENT_TYPE
+    visible = digest_text(mp.content_type)
+    kept_type = x.take_typed("properties.content-type", visible, row, types.SYMBOL)
+    if kept_type is not None:
+        content_type = cast(str, kept_type.value.value) if kept_type.present else None
+    row = content.ROW_CONTENT_ENCODING
+    visible = digest_text(mp.content_encoding)
+    kept_encoding = x.take_typed("properties.content-encoding", visible, row, types.SYMBOL)
+    if kept_encoding is not None:
+        encoding = cast(str, kept_encoding.value.value) if kept_encoding.present else None
+    properties.content_type = content_type
+    properties.content_encoding = encoding
+    back = content.content_to_0_10(made.shape, content_type, encoding, x.message.body(), False)
+    if kept_type is None and back[0] != mp.content_type:
+        seen = digest_text(f"{content_type}|{made.shape}")
+        _keep_text(x, "mp.content-type", seen, mp.content_type, content.ROW_CONTENT_TYPE)
+    if kept_encoding is None and back[1] != mp.content_encoding:
+        seen = digest_text(f"{encoding}|{made.shape}")
+        _keep_text(x, "mp.content-encoding", seen, mp.content_encoding, row)
+
+
+def _keep_text(x: Crossing, path: str, visible: int, original: str | None, row: int) -> None:
+    if original is None:
+        x.keep_quietly(path, visible, None, row)
+    else:
+        x.keep(path, visible, Tagged(types.STRING, original), row)
+
+
+def _restored(x: Crossing, content_type: str | None, octets: bytes) -> Body10 | None:
+    """The body that a 1.0 message had, if the escrow says what it was and it was not edited."""
+    if "body" not in x.withdrawal.entries:
+        return None
+    visible = content.digest_content(content_type, octets)
+    entry = x.take_typed("body", visible, content.ROW_DATA, types.LIST)
+    if entry is None or not entry.present:
+        return None
+    made = _rebuilt(cast("list[Tagged]", entry.value.value), octets, x.context.depth_max + 1)
+    if made is None:
+        x.lose(ESCROW_STALE)
+    elif made.shape >> 8 == DATA:
+        made.jms_type = content.jms_type_of(None, content_type)
+    return made
+
+
+def _rebuilt(recipe: list[Tagged], octets: bytes, depth: int) -> Body10 | None:
+    if not recipe or recipe[0].code != types.SYMBOL:
+        return None
+    kind = cast(str, recipe[0].value)
+    arguments = recipe[1:]
+    if kind == "data":
+        return _data_sections(octets, _lengths(arguments))
+    if kind == "text":
+        try:
+            return _value(Tagged(types.STRING, octets.decode("utf-8")))
+        except UnicodeDecodeError:
+            return None
+    if kind == "binary":
+        return _value(Tagged(types.BINARY, octets))
+    if kind == "null":
+        return _value(Tagged(types.NULL, None))
+    if kind == "none":
+        return Body10(b"", content.NO_SHAPE)
+    if kind == "opaque":
+        return _encoded(octets)
+    if kind == "octets":
+        whole = arguments[0].value if arguments else None
+        return _encoded(whole) if isinstance(whole, bytes) else None
+    return _from_list(kind, content.read_body_list(octets, depth), _lengths(arguments))
+
+
+def _lengths(arguments: list[Tagged]) -> list[int]:
+    return [item.value for item in arguments if isinstance(item.value, int) and item.value >= 0]
+
+
+def _value(value: Tagged) -> Body10:
+    writer = Writer()
+    sections.write_value(writer, value)
+    return Body10(writer.getvalue(), content.shape_of(AMQP_VALUE, value))
+
+
+def _data_sections(octets: bytes, lengths: list[int]) -> Body10 | None:
+    if sum(lengths) != len(octets):
+        return None
+    writer = Writer()
+    at = 0
+    for length in lengths:
+        sections.write_data(writer, octets[at : at + length])
+        at += length
+    return Body10(writer.getvalue(), content.shape_of(DATA, None))
+
+
+def _encoded(octets: bytes) -> Body10 | None:
+    try:
+        found = sections.scan(octets)
+    except DecodeError:
+        return None
+    if found.body_at != 0 or found.body_end != len(octets) or found.body_count == 0:
+        return None
+    return Body10(octets, found.body_kind << 8)
+
+
+def _from_list(kind: str, items: list[Tagged] | None, lengths: list[int]) -> Body10 | None:
+    if items is None:
+        return None
+    values = [Conversion().to_1_0(item) for item in items]
+    if kind == "other":
+        return _value(values[0]) if len(values) == 1 else None
+    if kind != "sequence" or sum(lengths) != len(values):
+        return None
+    writer = Writer()
+    at = 0
+    for length in lengths:
+        sections.write_sequence(writer, values[at : at + length])
+        at += length
+    return Body10(writer.getvalue(), AMQP_SEQUENCE << 8)

@@ -1,0 +1,195 @@
+"""A message for the peer it goes to: passed on where the protocol is the same, else translated.
+
+The two entry points that faces call. The order within a translation matters: what restores or
+claims a header or property by name comes before the rest of them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.amqp_0_10._spec_constants import STR16
+from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
+from gateway.amqp_0_10.types import FieldTable
+from gateway.amqp_1_0 import fields, sections, types
+from gateway.amqp_1_0._spec import APPLICATION_PROPERTIES, FOOTER, MESSAGE_ANNOTATIONS, Properties
+from gateway.errors import DecodeError
+from gateway.message import Condition, Encoding, Loss, Message, Refusal
+from gateway.translate import body_to_0_10, body_to_1_0, headers, hop_0_10, hop_1_0
+from gateway.translate.context import Context, Translated010, Translated10
+from gateway.translate.crossing import Crossing
+from gateway.translate.delivery_to_0_10 import delivery_to_0_10, other_structs
+from gateway.translate.escrow import ANNOTATION, HEADER, NOTHING
+from gateway.translate.fields_to_0_10 import properties_to_0_10
+from gateway.translate.fields_to_1_0 import priority_to_1_0, properties_to_1_0
+from gateway.translate.names import DELIVERY_TIME, JMS_MSG_TYPE
+from gateway.translate.rows import BY_NUMBER, number
+from gateway.translate.segment import HeaderSegment, open_header
+from gateway.wire.buffers import Reader, Writer
+from gateway.wire.tagged import Tagged
+
+ROW_ANNOTATIONS: Final = number("annotations.message")
+ROW_FOOTER: Final = number("footer")
+ROW_FORMAT: Final = number("message-format")
+OWN_ANNOTATIONS: Final = frozenset((ANNOTATION, DELIVERY_TIME, JMS_MSG_TYPE))
+
+
+def to_1_0(message: Message, context: Context) -> Translated10:
+    """The message for a 1.0 peer; `hop_1_0.payload` puts the header section before it."""
+    if message.encoding == Encoding.AMQP_1_0:
+        return hop_1_0.onward(message)
+    x = Crossing(message, context)
+    try:
+        segment = open_header(message.payload, message.body_at, context.depth_max)
+    except DecodeError:
+        x.lose(headers.MALFORMED)
+        segment = HeaderSegment()
+    if segment.malformed:
+        x.lose(headers.MALFORMED)
+    table = headers.table_of(x, segment.properties.application_headers)
+    if HEADER in table:
+        x.open(table.pop(HEADER).value)
+    out: dict[str, Tagged] = {}
+    annotations: dict[str, Tagged] = {}
+    body = body_to_1_0.prepare(x, segment.properties, table, annotations)
+    properties = properties_to_1_0(x, segment, table, out, annotations)
+    body_to_1_0.content_properties(x, segment.properties, body, properties)
+    priority = priority_to_1_0(x)
+    headers.to_1_0(x, table, out)
+    odd: types.Map = []
+    headers.restore_to_1_0(x, out, odd)
+    footer = _footer_to_1_0(x)
+    head = _head(x, annotations, properties, out, odd)
+    return Translated10(head, body.octets + footer, priority, x.losses)
+
+
+def _footer_to_1_0(x: Crossing) -> bytes:
+    entry = x.take_typed("footer", NOTHING, ROW_FOOTER, types.MAP)
+    if entry is None or not isinstance(entry.value.value, list):
+        return b""
+    writer = Writer()
+    sections.write_map(writer, FOOTER, entry.value.value)
+    return writer.getvalue()
+
+
+def _head(
+    x: Crossing,
+    annotations: dict[str, Tagged],
+    properties: Properties,
+    out: dict[str, Tagged],
+    odd: types.Map,
+) -> bytes:
+    pairs: types.Map = []
+    entry = x.take_typed("annotations", NOTHING, ROW_ANNOTATIONS, types.MAP)
+    if entry is not None and isinstance(entry.value.value, list):
+        for key, value in entry.value.value:
+            if key.value not in annotations and key.value not in OWN_ANNOTATIONS:
+                pairs.append((key, value))
+    pairs.extend([(Tagged(types.SYMBOL, name), value) for name, value in annotations.items()])
+    escrow = x.finish()
+    if escrow is not None:
+        pairs.append((Tagged(types.SYMBOL, ANNOTATION), Tagged(types.STRING, escrow)))
+    writer = Writer()
+    if pairs:
+        sections.write_map(writer, MESSAGE_ANNOTATIONS, pairs)
+    properties.encode(writer)
+    if out or odd:
+        named: types.Map = [(Tagged(types.STRING, name), value) for name, value in out.items()]
+        sections.write_map(writer, APPLICATION_PROPERTIES, named + odd)
+    return writer.getvalue()
+
+
+def to_0_10(message: Message, context: Context, delivery_count: int = 0) -> Translated010:
+    """The message for a 0-10 peer, as the delivery after `delivery_count` failed ones."""
+    if message.encoding == Encoding.AMQP_0_10:
+        return hop_0_10.onward(message, delivery_count, context.now_ms)
+    x = Crossing(message, context)
+    if message.message_format != 0:
+        return _refused(x)
+    try:
+        found = sections.scan(message.payload)
+        properties = sections.properties(message.payload, found) or Properties()
+    except DecodeError:
+        return _refused(x)
+    annotations = _annotations(x, found)
+    if ANNOTATION in annotations:
+        x.open(annotations.pop(ANNOTATION).value)
+    own = _application_properties(x, found)
+    table: FieldTable = []
+    mp, delivery, body = _structs_and_body(x, found, properties, own, annotations, table)
+    headers.to_0_10(x, own, table)
+    headers.restore_to_0_10(x, table)
+    others = other_structs(x)
+    _keep_rest(x, found, annotations)
+    escrow = x.finish()
+    if escrow is not None:
+        table.append((HEADER, Tagged(STR16, escrow)))
+    if table:
+        mp.application_headers = table
+    header = hop_0_10.header(message, delivery, mp, others, delivery_count, context.now_ms)
+    return Translated010(header, body, x.losses)
+
+
+def _structs_and_body(
+    x: Crossing,
+    found: sections.Sections,
+    properties: Properties,
+    own: dict[str, Tagged],
+    annotations: dict[str, Tagged],
+    table: FieldTable,
+) -> tuple[MessageProperties, DeliveryProperties, bytes]:
+    mp = properties_to_0_10(x, properties, table, own, annotations)
+    delivery = delivery_to_0_10(x, properties, table, own)
+    body = body_to_0_10.body_to_0_10(x, found, properties, mp, own, annotations)
+    return mp, delivery, body
+
+
+def _refused(x: Crossing) -> Translated010:
+    row = BY_NUMBER[ROW_FORMAT]
+    x.context.counts.lost[ROW_FORMAT] += 1
+    refusal = Refusal(Condition.NOT_IMPLEMENTED, "a message format that cannot be translated")
+    return Translated010(b"", b"", [Loss(row.id, row.policy)], refusal)
+
+
+def _annotations(x: Crossing, found: sections.Sections) -> dict[str, Tagged]:
+    """The message-annotations with symbols as keys; those that are none are kept with the rest."""
+    named: dict[str, Tagged] = {}
+    try:
+        for key, value in sections.annotations(x.message.payload, found.message_annotations):
+            if isinstance(key.value, str):
+                named[key.value] = value
+    except DecodeError:
+        x.lose(headers.MALFORMED)
+    return named
+
+
+def _application_properties(x: Crossing, found: sections.Sections) -> dict[str, Tagged]:
+    own: dict[str, Tagged] = {}
+    if found.application_properties != sections.ABSENT:
+        try:
+            reader = Reader(x.message.payload, found.application_properties)
+            headers.read_properties(x, fields.read_map(reader), own)
+        except DecodeError:
+            x.lose(headers.MALFORMED)
+    return own
+
+
+def _keep_rest(x: Crossing, found: sections.Sections, left: dict[str, Tagged]) -> None:
+    """Keep the annotations that nothing claimed, and the footer."""
+    payload = x.message.payload
+    rest: types.Map = []
+    try:
+        for key, value in sections.annotations(payload, found.message_annotations):
+            if not isinstance(key.value, str) or key.value in left:
+                rest.append((key, value))
+    except DecodeError:
+        rest = []
+    if rest:
+        x.keep("annotations", NOTHING, Tagged(types.MAP, rest), ROW_ANNOTATIONS)
+    try:
+        footer = sections.annotations(payload, found.footer)
+    except DecodeError:
+        x.lose(headers.MALFORMED)
+        return
+    if found.footer != sections.ABSENT:
+        x.keep("footer", NOTHING, Tagged(types.MAP, footer), ROW_FOOTER)

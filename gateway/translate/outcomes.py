@@ -1,0 +1,139 @@
+"""How a delivery ended: 0-10 accept, release, reject and 1.0 delivery states <-> `Outcome`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.amqp_1_0 import types
+from gateway.amqp_1_0._spec import Accepted, Error, Modified, Rejected, Released
+from gateway.amqp_1_0._spec import Outcome as State
+from gateway.amqp_1_0.fields import Fields
+from gateway.message import (
+    ACCEPTED,
+    MODIFIED_FAILED,
+    RELEASED,
+    Condition,
+    Loss,
+    Outcome,
+    OutcomeKind,
+)
+from gateway.translate.conditions import (
+    from_reject_code,
+    from_symbol,
+    to_reject_code,
+    to_symbol,
+)
+from gateway.translate.delivery_to_0_10 import cut
+from gateway.translate.rows import BY_NUMBER, number
+from gateway.wire.buffers import Reader, Writer
+from gateway.wire.tagged import Tagged
+
+ROW_ACCEPTED: Final = number("outcomes.accepted")
+ROW_REJECTED: Final = number("outcomes.rejected")
+ROW_RELEASED: Final = number("outcomes.released")
+ROW_MODIFIED: Final = number("outcomes.modified")
+
+
+def of_release(set_redelivered: bool) -> Outcome:
+    """message.release: with the flag, a failed delivery is counted."""
+    return MODIFIED_FAILED if set_redelivered else RELEASED
+
+
+def of_reject(code: int, text: str) -> Outcome:
+    """message.reject."""
+    condition = from_reject_code(code, text)
+    return Outcome(OutcomeKind.REJECTED, condition=condition, description=text)
+
+
+def reject_of(outcome: Outcome) -> tuple[int, str]:
+    """Code and text of the message.reject that tells of a rejected outcome."""
+    return to_reject_code(outcome.condition), cut(outcome.description)
+
+
+def releases_redelivered(outcome: Outcome) -> bool:
+    """set-redelivered of the message.release that tells of a released or modified outcome."""
+    return outcome.kind == OutcomeKind.MODIFIED and outcome.delivery_failed
+
+
+def losses_to_0_10(outcome: Outcome) -> list[Loss]:
+    """What of an outcome a 0-10 publisher is not told."""
+    if outcome.kind == OutcomeKind.REJECTED:
+        told = from_reject_code(to_reject_code(outcome.condition), outcome.description)
+        narrowed = told != outcome.condition or cut(outcome.description) != outcome.description
+        row = ROW_REJECTED
+    else:
+        narrowed = outcome.undeliverable_here or bool(outcome.annotations)
+        row = ROW_MODIFIED
+    return [Loss(BY_NUMBER[row].id, BY_NUMBER[row].policy)] if narrowed else []
+
+
+def of_state(state: State) -> Outcome | None:
+    """The outcome of a 1.0 delivery state; `None` for one that is not an outcome here."""
+    if isinstance(state, Accepted):
+        return ACCEPTED
+    if isinstance(state, Released):
+        return RELEASED
+    if isinstance(state, Rejected):
+        return _of_rejected(state)
+    return _of_modified(state) if isinstance(state, Modified) else None
+
+
+def _of_rejected(state: Rejected) -> Outcome:
+    error = state.error
+    if error is None:
+        return Outcome(OutcomeKind.REJECTED)
+    condition = from_symbol(error.condition)
+    return Outcome(OutcomeKind.REJECTED, condition=condition, description=error.description or "")
+
+
+def _of_modified(state: Modified) -> Outcome:
+    annotations = b""
+    if state.message_annotations:
+        writer = Writer()
+        pairs: types.Map = [
+            (Tagged(types.SYMBOL, key), value) for key, value in state.message_annotations.items()
+        ]
+        types.encode_map(writer, pairs)
+        annotations = writer.getvalue()
+    return Outcome(
+        OutcomeKind.MODIFIED,
+        delivery_failed=state.delivery_failed is True,
+        undeliverable_here=state.undeliverable_here is True,
+        annotations=annotations,
+    )
+
+
+def to_state(outcome: Outcome) -> State:
+    """The 1.0 delivery state of an outcome."""
+    if outcome.kind == OutcomeKind.ACCEPTED:
+        return Accepted()
+    if outcome.kind == OutcomeKind.RELEASED:
+        return Released()
+    if outcome.kind == OutcomeKind.REJECTED:
+        return _to_rejected(outcome)
+    return Modified(
+        delivery_failed=outcome.delivery_failed or None,
+        undeliverable_here=outcome.undeliverable_here or None,
+        message_annotations=_fields(outcome.annotations),
+    )
+
+
+def _to_rejected(outcome: Outcome) -> Rejected:
+    if outcome.condition == Condition.NONE and not outcome.description:
+        return Rejected()
+    condition = outcome.condition
+    if condition == Condition.NONE:
+        condition = Condition.PRECONDITION_FAILED
+    return Rejected(
+        error=Error(condition=to_symbol(condition), description=outcome.description or None)
+    )
+
+
+def _fields(annotations: bytes) -> Fields | None:
+    if not annotations:
+        return None
+    reader = Reader(annotations)
+    found: Fields = {}
+    for key, value in types.decode_map(reader, reader.u8()):
+        found[str(key.value)] = value
+    return found

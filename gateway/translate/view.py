@@ -1,0 +1,174 @@
+"""The one view that routing, selectors and keys have of a message, whichever protocol it came by.
+
+Application headers under their 0-10 names, with values in neutral kinds; of a 1.0 message also the
+headers that its properties would become. Nothing of an escrow is visible. A reader remembers the
+message that it opened last: one message is asked for several headers in a row.
+"""
+
+from __future__ import annotations
+
+from typing import Final, cast, final
+
+from gateway.amqp_0_10 import _spec_constants as old
+from gateway.amqp_1_0 import fields, sections
+from gateway.amqp_1_0 import types as new
+from gateway.errors import DecodeError
+from gateway.message import Kind, Message
+from gateway.translate import names
+from gateway.translate.escrow import HEADER
+from gateway.translate.segment import open_header
+from gateway.translate.times import to_ms
+from gateway.translate.values import LATIN_OR_UTF16
+from gateway.wire.buffers import Reader
+from gateway.wire.tagged import Tagged
+
+Headers = dict[str, Tagged]
+DEPTH_MAX: Final = 32
+
+
+def neutral_0_10(value: Tagged) -> Tagged:
+    """A 0-10 value in a neutral kind."""
+    code = value.code
+    if code == old.STR16 or code == old.STR8 or code in LATIN_OR_UTF16:
+        is_text = isinstance(value.value, str)
+        return Tagged(Kind.STRING if is_text else Kind.BINARY, value.value)
+    if code in names.INTEGERS_0_10:
+        return Tagged(Kind.INTEGER, value.value)
+    if code == old.DATETIME:
+        return Tagged(Kind.TIMESTAMP, to_ms(cast(int, value.value)))
+    if code == old.CHAR or code == old.CHAR_UTF32:
+        return Tagged(Kind.STRING, value.value)
+    if isinstance(value.value, bool):
+        return Tagged(Kind.BOOLEAN, value.value)
+    if isinstance(value.value, float):
+        return Tagged(Kind.REAL, value.value)
+    if code == old.UUID:
+        return Tagged(Kind.UUID, value.value)
+    if isinstance(value.value, bytes):
+        return Tagged(Kind.BINARY, value.value)
+    return Tagged(Kind.NULL if value.value is None else Kind.OTHER, value.value)
+
+
+def neutral_1_0(value: Tagged) -> Tagged:
+    """A 1.0 value in a neutral kind."""
+    code = value.code
+    if code == new.STRING or code == new.SYMBOL or code == new.CHAR:
+        return Tagged(Kind.STRING, value.value)
+    if code in names.INTEGERS_1_0:
+        return Tagged(Kind.INTEGER, value.value)
+    if code == new.BOOLEAN:
+        return Tagged(Kind.BOOLEAN, value.value)
+    if code == new.FLOAT or code == new.DOUBLE:
+        return Tagged(Kind.REAL, value.value)
+    if code == new.TIMESTAMP:
+        return Tagged(Kind.TIMESTAMP, value.value)
+    if code == new.UUID:
+        return Tagged(Kind.UUID, value.value)
+    if code == new.BINARY:
+        return Tagged(Kind.BINARY, value.value)
+    return Tagged(Kind.NULL if code == new.NULL else Kind.OTHER, value.value)
+
+
+def headers_of_0_10(message: Message) -> Headers:
+    """The application headers of a 0-10 message; none where they do not decode."""
+    found: Headers = {}
+    try:
+        segment = open_header(message.payload, message.body_at, DEPTH_MAX)
+    except DecodeError:
+        return found
+    table = segment.properties.application_headers
+    if table is not None:
+        for name, value in table:
+            if name != HEADER:
+                found[name] = neutral_0_10(value)
+    app_id = segment.properties.app_id
+    if app_id is not None:
+        found[names.APP_ID] = _text_or_binary(app_id)
+    return found
+
+
+def _text_or_binary(octets: bytes) -> Tagged:
+    try:
+        return Tagged(Kind.STRING, octets.decode("utf-8"))
+    except UnicodeDecodeError:
+        return Tagged(Kind.BINARY, octets)
+
+
+def headers_of_1_0(message: Message) -> Headers:
+    """The application properties of a 1.0 message, and what its properties become."""
+    found: Headers = {}
+    if message.message_format != 0:
+        return found
+    try:
+        layout = sections.scan(message.payload)
+        if layout.application_properties != sections.ABSENT:
+            reader = Reader(message.payload, layout.application_properties)
+            for key, value in fields.read_map(reader):
+                if key.code == new.STRING and key.value != HEADER:
+                    found[cast(str, key.value)] = neutral_1_0(value)
+        _add_properties(message, layout, found)
+    except DecodeError:
+        pass
+    return found
+
+
+def _add_properties(message: Message, layout: sections.Sections, found: Headers) -> None:
+    properties = sections.properties(message.payload, layout)
+    if properties is not None:
+        if properties.subject is not None:
+            found[names.SUBJECT] = Tagged(Kind.STRING, properties.subject)
+        if properties.group_id is not None:
+            found[names.GROUP_ID] = Tagged(Kind.STRING, properties.group_id)
+        if properties.group_sequence is not None:
+            found[names.GROUP_SEQUENCE] = Tagged(Kind.INTEGER, properties.group_sequence)
+    for key, value in sections.annotations(message.payload, layout.message_annotations):
+        if key.value == names.DELIVERY_TIME and isinstance(value.value, int):
+            found[names.NOT_VALID_BEFORE] = Tagged(Kind.INTEGER, value.value)
+
+
+@final
+class Reader010:
+    """Reads 0-10 messages."""
+
+    __slots__ = ("_headers", "_last")
+
+    def __init__(self) -> None:
+        self._last: Message | None = None
+        self._headers: Headers = {}
+
+    def header(self, message: Message, name: str) -> Tagged | None:
+        """The header `name` in a neutral kind; `None` if the message has none."""
+        return self.headers(message).get(name)
+
+    def headers(self, message: Message) -> Headers:
+        """All headers, not to be changed."""
+        if message is not self._last:
+            self._headers = headers_of_0_10(message)
+            self._last = message
+        return self._headers
+
+
+@final
+class Reader10:
+    """Reads 1.0 messages."""
+
+    __slots__ = ("_headers", "_last")
+
+    def __init__(self) -> None:
+        self._last: Message | None = None
+        self._headers: Headers = {}
+
+    def header(self, message: Message, name: str) -> Tagged | None:
+        """The header `name` in a neutral kind; `None` if the message has none."""
+        return self.headers(message).get(name)
+
+    def headers(self, message: Message) -> Headers:
+        """All headers, not to be changed."""
+        if message is not self._last:
+            self._headers = headers_of_1_0(message)
+            self._last = message
+        return self._headers
+
+
+READER_0_10: Final = Reader010()
+READER_1_0: Final = Reader10()
