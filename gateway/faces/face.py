@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, final
 
+from gateway.bridge.host import VirtualHost
+from gateway.faces.dynamic_1_0 import DynamicNodes
 from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
 from gateway.wire.limits import Limits
@@ -158,6 +160,7 @@ class FaceSettings:
         translated: what all translations count.
         attached: 0-10 sessions that are attached, by user and name; shared by all faces.
         replies: the reply table of each virtual host, shared by all faces.
+        dynamic: the nodes made for 1.0 clients in each virtual host, shared by all faces.
     """
 
     limits: Limits
@@ -174,6 +177,7 @@ class FaceSettings:
     translated: Counts
     attached: dict[tuple[str, bytes], Attached]
     replies: dict[str, ReplyTable]
+    dynamic: dict[str, DynamicNodes]
 
     def __init__(
         self,
@@ -204,6 +208,15 @@ class FaceSettings:
         self.translated = Counts()
         self.attached = {}
         self.replies = {}
+        self.dynamic = {}
+
+    def dynamic_of(self, host: VirtualHost) -> DynamicNodes:
+        """The dynamic nodes of a virtual host."""
+        nodes = self.dynamic.get(host.name)
+        if nodes is None:
+            nodes = DynamicNodes(host, self.federation_tag[:8])
+            self.dynamic[host.name] = nodes
+        return nodes
 
     def replies_of(self, host: str) -> ReplyTable:
         """The reply table of a virtual host."""

@@ -1,0 +1,179 @@
+"""A link by which a 1.0 client consumes or browses: the bridge's deliveries out, outcomes back.
+
+Credit is the client's flow state; what a delivery's header says (ttl left, delivery-count) is
+written for each (MAPPING rule 1). A delivery that the client settles without an outcome, or that
+its link leaves behind, gets the source's default-outcome.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.amqp_1_0._spec import DeliveryState
+from gateway.amqp_1_0.link import Link
+from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.audit.schema import Flag as AuditFlag
+from gateway.audit.schema import Reason
+from gateway.bridge.seams import DeliverStatus
+from gateway.bridge.subscription import Subscription
+from gateway.faces import losses
+from gateway.faces.outcomes_1_0 import error_of, outcome_of
+from gateway.message import Condition, Delivery, Outcome, Refusal
+from gateway.translate import hop_1_0
+from gateway.translate.message import to_1_0
+
+if TYPE_CHECKING:
+    from gateway.faces.session_1_0 import ServerSession10
+
+NO_LIMIT: Final = 0
+
+
+@final
+class Consumer10:
+    """Implements `Outlet`.
+
+    Attributes:
+        subscription: the bridge's side; set right after construction.
+        unsettled: what the client has not settled, by delivery-id.
+    """
+
+    def __init__(
+        self,
+        session: ServerSession10,
+        link: Link,
+        *,
+        settled: bool,
+        acquire: bool,
+        default_outcome: Outcome,
+    ) -> None:
+        self.session = session
+        self.link = link
+        self.settled = settled
+        self.acquire = acquire
+        self.default_outcome = default_outcome
+        self.subscription: Subscription | None = None
+        self.unsettled: dict[int, Delivery] = {}
+        self.node_name = ""
+        self.dynamic = ""
+        self.durable_queue = ""
+        self.blocked = False
+        self._ended = False
+        attach = link.attach
+        limit = None if attach is None else attach.max_message_size
+        self._size_max = limit or NO_LIMIT
+
+    def start(self, subscription: Subscription) -> None:
+        """The link is attached."""
+        self.subscription = subscription
+        session = self.session
+        session.bridge.audit.link_attached(
+            session.bridge.now_ms,
+            subscription.number,
+            connection=session.face.peer.connection_id,
+            node=subscription.queue.node,
+            flags=0 if self.acquire else AuditFlag.COPY,
+        )
+
+    # What the bridge calls.
+
+    def deliver(self, delivery: Delivery) -> DeliverStatus:
+        """Send one message."""
+        session = self.session
+        link = self.link
+        if not session.has_room(link) or link.credit <= 0 or not link.attached:
+            self.blocked = True
+            return DeliverStatus.BLOCKED
+        message = delivery.message
+        translated = to_1_0(message, session.face.context_for(session.host))
+        if translated.losses:
+            losses.record(session.bridge, translated.losses, message.id, delivery.subscription)
+        if translated.refusal is not None:
+            return DeliverStatus.UNDELIVERABLE
+        now_ms = session.bridge.now_ms
+        head = translated.head
+        if message.message_format == 0:
+            head = (
+                hop_1_0.header(message, translated.priority, delivery.delivery_count, now_ms) + head
+            )
+        body = translated.body
+        if self._size_max and len(head) + len(body) > self._size_max:
+            return DeliverStatus.UNDELIVERABLE
+        delivery_id = link.session.next_delivery_id
+        if not self.settled:
+            self.unsettled[delivery_id] = delivery
+        link.send_delivery(
+            delivery_id.to_bytes(4, "big"),
+            head,
+            body,
+            settled=self.settled,
+            message_format=message.message_format,
+        )
+        session.face.touch()
+        return DeliverStatus.TAKEN
+
+    def on_drained(self) -> None:
+        """Nothing is left to send: give the rest of the credit back."""
+        self.link.send_drained()
+        self.session.face.touch()
+
+    def on_cancelled(self, condition: Condition, description: str) -> None:
+        """The queue went away."""
+        self.link.send_detach(error=error_of(Refusal(condition, description)))
+        self.session.forget_consumer(self, Reason.CANCELLED)
+        self.session.face.touch()
+
+    # What the client does.
+
+    def on_flow(self) -> None:
+        """The client's credit or drain mode."""
+        subscription = self.subscription
+        if subscription is None:
+            return
+        link = self.link
+        subscription.grant(link.credit)
+        if self.blocked:
+            self.resume()
+        if link.drain:
+            subscription.drain()
+        self.session.face.touch()
+
+    def on_disposition(
+        self, delivery: Outgoing, settled: bool, state: DeliveryState | None
+    ) -> bool:
+        """The client spoke of one delivery; whether we have to settle it once that is safe."""
+        outcome = outcome_of(state)
+        if outcome is None:
+            if not settled:
+                return False
+            outcome = self.default_outcome
+        bridged = self.unsettled.pop(delivery.delivery_id, None)
+        if bridged is None:
+            return False
+        self.session.host.settle(bridged, outcome)
+        return not settled
+
+    def resume(self) -> None:
+        """There is room again for what `deliver` refused."""
+        if self.blocked and self.subscription is not None:
+            self.blocked = False
+            self.subscription.resume()
+
+    def end(self, reason: Reason) -> None:
+        """The link is gone: what is unsettled gets the default-outcome."""
+        if self._ended:
+            return
+        self._ended = True
+        subscription = self.subscription
+        if subscription is not None:
+            subscription.cancel()
+        host = self.session.host
+        for delivery in self.unsettled.values():
+            host.settle(delivery, self.default_outcome, reason)
+        self.unsettled = {}
+        if subscription is not None:
+            self.session.bridge.audit.link_detached(
+                self.session.bridge.now_ms,
+                subscription.number,
+                connection=self.session.face.peer.connection_id,
+                reason=reason,
+            )

@@ -1,0 +1,141 @@
+"""Nodes that a 1.0 client had made for it: named by us, and deleted by their lifetime policy
+(3.5.9).
+
+One `DynamicNodes` a virtual host, shared by all faces: links of any connection count.
+"""
+
+from __future__ import annotations
+
+from typing import Final, cast, final
+
+from gateway.amqp_1_0 import _spec, types
+from gateway.bridge.host import VirtualHost
+from gateway.bridge.seams import Owner, QueueSettings
+from gateway.message import Refusal
+from gateway.wire.tagged import Tagged
+
+LIFETIME: Final = "lifetime-policy"
+NAME_PART_MAX: Final = 64
+
+POLICIES: Final = (
+    _spec.DELETE_ON_CLOSE,
+    _spec.DELETE_ON_NO_LINKS,
+    _spec.DELETE_ON_NO_MESSAGES,
+    _spec.DELETE_ON_NO_LINKS_OR_MESSAGES,
+)
+
+
+def policy_of(properties: dict[str, Tagged] | None) -> int:
+    """The lifetime policy that a terminus asks for; delete-on-close when it asks for none."""
+    tagged = (properties or {}).get(LIFETIME)
+    if tagged is not None and tagged.code == types.DESCRIBED:
+        descriptor = cast(types.Described, tagged.value).descriptor
+        code = -1
+        if descriptor.code == types.ULONG:
+            code = cast(int, descriptor.value)
+        elif descriptor.code == types.SYMBOL:
+            code = _spec.SYMBOLS.get(cast(str, descriptor.value), -1)
+        if code in POLICIES:
+            return code
+    return _spec.DELETE_ON_CLOSE
+
+
+def policy_properties(policy: int) -> dict[str, Tagged]:
+    """The properties that tell of a node made by that policy."""
+    described = types.Described(Tagged(types.ULONG, policy), Tagged(types.LIST, []))
+    return {LIFETIME: Tagged(types.DESCRIBED, described)}
+
+
+@final
+class DynamicNode:
+    """One such node.
+
+    Attributes:
+        policy: its lifetime policy's descriptor.
+        topic: it is an exchange, else a queue.
+        links: how many links it has now.
+        created_by_alive: the link that it was made for still is.
+    """
+
+    __slots__ = ("created_by_alive", "links", "name", "policy", "topic")
+
+    def __init__(self, name: str, policy: int, topic: bool) -> None:
+        self.name = name
+        self.policy = policy
+        self.topic = topic
+        self.links = 0
+        self.created_by_alive = True
+
+
+@final
+class DynamicNodes:
+    """Those of one virtual host."""
+
+    __slots__ = ("_made", "_nodes", "_tag", "host")
+
+    def __init__(self, host: VirtualHost, tag: str) -> None:
+        self.host = host
+        self._tag = tag
+        self._made = 0
+        self._nodes: dict[str, DynamicNode] = {}
+
+    def name(self, container: str, link: str) -> str:
+        """A fresh name that tells whom the node is for."""
+        self._made += 1
+        name = f"{container[:NAME_PART_MAX]}.{link[:NAME_PART_MAX]}.{self._tag}-{self._made}"
+        return name.replace("/", "_")
+
+    def make(
+        self, container: str, link: str, policy: int, owner: Owner, *, topic: bool
+    ) -> DynamicNode | Refusal:
+        """A new queue, or exchange, named after whom it is for."""
+        name = self.name(container, link)
+        if topic:
+            exchange = self.host.declare_exchange(name, "fanout")
+            if isinstance(exchange, Refusal):
+                return exchange
+        else:
+            queue = self.host.declare_queue(name, QueueSettings(), owner)
+            if isinstance(queue, Refusal):
+                return queue
+        node = DynamicNode(name, policy, topic)
+        self._nodes[name] = node
+        return node
+
+    def on_attached(self, name: str) -> None:
+        """A link has this node as its source or target."""
+        node = self._nodes.get(name)
+        if node is not None:
+            node.links += 1
+
+    def on_detached(self, name: str, *, creator: bool) -> None:
+        """Such a link is gone; `creator`: the one that the node was made for."""
+        node = self._nodes.get(name)
+        if node is not None:
+            node.links -= 1
+            if creator:
+                node.created_by_alive = False
+            self._review(node)
+
+    def on_settled(self, name: str) -> None:
+        """Messages may have left the node."""
+        node = self._nodes.get(name)
+        if node is not None:
+            self._review(node)
+
+    def _review(self, node: DynamicNode) -> None:
+        if node.created_by_alive:
+            return  # never shorter than the link that caused it
+        queue = None if node.topic else self.host.queue(node.name)
+        empty = queue is None or queue.depth == 0
+        over = True
+        if node.policy in (_spec.DELETE_ON_NO_LINKS, _spec.DELETE_ON_NO_LINKS_OR_MESSAGES):
+            over = node.links <= 0
+        if node.policy in (_spec.DELETE_ON_NO_MESSAGES, _spec.DELETE_ON_NO_LINKS_OR_MESSAGES):
+            over = over and empty
+        if over:
+            del self._nodes[node.name]
+            if node.topic:
+                self.host.delete_exchange(node.name)
+            elif queue is not None:
+                self.host.delete_queue(node.name)

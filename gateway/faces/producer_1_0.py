@@ -1,0 +1,268 @@
+"""A link by which a 1.0 client publishes: deliveries into the bridge, outcomes and credit back.
+
+An outcome is told when every copy has ended by MAPPING rule 3: at once, with the commit of its
+turn, or when the bridge lets go what it holds back. Credit is given back as outcomes are told, so
+that a publisher which is held back runs dry instead of filling memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.amqp_1_0._spec import DeliveryState, Error, Rejected, TransactionalState
+from gateway.amqp_1_0._spec_conditions import UNKNOWN_ID
+from gateway.amqp_1_0.events import DeliveryReceived
+from gateway.amqp_1_0.link import Link
+from gateway.audit.schema import Flag as AuditFlag
+from gateway.bridge.seams import PublishStatus
+from gateway.errors import DecodeError
+from gateway.faces.outcomes_1_0 import (
+    REJECTED_SYMBOL,
+    STATE_ACCEPTED,
+    error_of,
+    rejected,
+)
+from gateway.message import Condition, Message, Outcome, Refusal
+from gateway.translate.addresses import Capability, Node, resolve
+from gateway.translate.facts import Arrival, arrival_1_0, from_foreign, message_from_1_0
+from gateway.translate.outcomes import to_state
+from gateway.translate.view import READER_1_0
+
+if TYPE_CHECKING:
+    from gateway.faces.session_1_0 import ServerSession10
+
+SETTLED: Final = -1
+DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
+REJECT_UNROUTABLE: Final = "REJECT_UNROUTABLE"
+LENIENT_TYPES: Final = ("topic", "fanout")
+
+
+@final
+class Producer10:
+    """Implements `Publisher`, `CommitWaiter`.
+
+    Args:
+        node: what its target names; `None` for the anonymous terminus.
+        capabilities: of its target, as the client asked for them.
+        dynamic: the name of the node that was made for it, or "".
+    """
+
+    def __init__(
+        self,
+        session: ServerSession10,
+        link: Link,
+        node: Node | None,
+        capabilities: list[str],
+        dynamic: str,
+    ) -> None:
+        self.session = session
+        self.link = link
+        self.node = node
+        self.dynamic = dynamic
+        self.number = session.bridge.next_link_number()
+        self.lenient = self._is_lenient(capabilities)
+        # Deliveries that are done once a turn is committed: (turn, first, last), ascending turns.
+        self._safe_with: list[tuple[int, int, int]] = []
+        self._held_back = 0
+        self._leaving = False
+        attach = link.attach
+        outcomes = None
+        if attach is not None and attach.source is not None:
+            outcomes = attach.source.outcomes
+        self._may_reject = not outcomes or REJECTED_SYMBOL in outcomes
+
+    def _is_lenient(self, capabilities: list[str]) -> bool:
+        """Whether a message that no queue takes is accepted all the same (MAPPING section 2)."""
+        if REJECT_UNROUTABLE in capabilities:
+            return False
+        if DISCARD_UNROUTABLE in capabilities or "topic" in capabilities:
+            return True
+        node = self.node
+        if node is None or not node.exchange:
+            return False
+        exchange = self.session.host.exchange(node.exchange)
+        return exchange is not None and exchange.type in LENIENT_TYPES
+
+    def node_name(self) -> str:
+        """The queue or exchange that it publishes to; "" for the anonymous terminus."""
+        return "" if self.node is None else self.node.queue or self.node.exchange
+
+    def start(self) -> None:
+        """The link is attached: record it, give credit."""
+        session = self.session
+        session.bridge.audit.link_attached(
+            session.bridge.now_ms,
+            self.number,
+            connection=session.face.peer.connection_id,
+            node=self._audit_node(),
+            flags=AuditFlag.PUBLISHER,
+        )
+        self._give_credit()
+
+    def _audit_node(self) -> int:
+        node = self.node
+        if node is None:
+            return 0
+        if node.queue:
+            queue = self.session.host.queue(node.queue)
+            return 0 if queue is None else queue.node
+        exchange = self.session.host.exchange(node.exchange)
+        return 0 if exchange is None else exchange.node
+
+    # Deliveries.
+
+    def on_delivery(self, event: DeliveryReceived) -> None:
+        """Publish one message."""
+        if isinstance(event.state, TransactionalState):
+            self._end(event, Rejected(error=Error(condition=UNKNOWN_ID)))
+            return
+        try:
+            arrival = (
+                arrival_1_0(event.payload)
+                if event.message_format == 0
+                else from_foreign(event.payload)
+            )
+        except DecodeError as error:
+            self._refuse(event, Refusal(Condition.DECODE_ERROR, str(error)))
+            return
+        if not self.session.face.may_claim(arrival.user_id):
+            self._refuse(
+                event, Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
+            )
+            return
+        node = self.node
+        if node is None:
+            node = resolve(arrival.to or "", Capability.ANY, self.session.nodes)
+            if node is None:
+                self._refuse(event, Refusal(Condition.NOT_FOUND, f"no node {arrival.to!r} here"))
+                return
+        self._publish(event, arrival, node)
+
+    def _message(self, event: DeliveryReceived, arrival: Arrival, node: Node) -> Message:
+        key = node.queue
+        if node.exchange:
+            key = node.key if node.key is not None else arrival.subject or ""
+        bridge = self.session.bridge
+        return message_from_1_0(
+            arrival,
+            event.payload,
+            event.message_format,
+            id=bridge.next_message_id(),
+            exchange=node.exchange,
+            routing_key=key,
+            now_ms=bridge.now_ms,
+            publisher=self.session.face.peer.connection_id,
+            reader=READER_1_0,
+        )
+
+    def _publish(self, event: DeliveryReceived, arrival: Arrival, node: Node) -> None:
+        session = self.session
+        token = SETTLED if event.settled else event.delivery_id
+        published = session.host.publish(
+            self._message(event, arrival, node), self, token, self.number
+        )
+        status = published.status
+        if status == PublishStatus.IN_TURN:
+            if not event.settled:
+                self._accept_when_safe(event.delivery_id)
+        elif status == PublishStatus.PENDING:
+            self._held_back += 1
+        elif status == PublishStatus.DONE or (status == PublishStatus.UNROUTABLE and self.lenient):
+            self._end(event, STATE_ACCEPTED)
+        elif status == PublishStatus.UNROUTABLE:
+            self._refuse(event, Refusal(Condition.NOT_FOUND, "no queue took the message"))
+        else:
+            self._refuse(event, published.refusal or Refusal(Condition.INTERNAL_ERROR, ""))
+        self._give_credit()
+
+    def _refuse(self, event: DeliveryReceived, refusal: Refusal) -> None:
+        if event.settled:
+            return
+        if self._may_reject:
+            self._end(event, rejected(refusal))
+        else:
+            # The source does not know the outcome rejected: the link has to tell (3.2.1, 4.2).
+            self.link.send_detach(error=error_of(refusal))
+            self.session.forget_producer(self)
+
+    def _end(self, event: DeliveryReceived, state: DeliveryState) -> None:
+        if not event.settled:
+            self._tell(event.delivery_id, state)
+
+    def _tell(self, delivery_id: int, state: DeliveryState) -> None:
+        second = self.link.rcv_settle_mode == 1
+        self.link.session.settle_incoming(delivery_id, state, settled=not second)
+        self.session.face.touch()
+
+    def _accept_when_safe(self, delivery_id: int) -> None:
+        turn = self.session.bridge.wait(self)
+        waiting = self._safe_with
+        if waiting:
+            number, first, last = waiting[-1]
+            if number == turn and last + 1 == delivery_id:
+                waiting[-1] = (turn, first, delivery_id)
+                return
+        waiting.append((turn, delivery_id, delivery_id))
+
+    def on_committed(self, turn: int) -> None:
+        """As a `CommitWaiter`."""
+        done = 0
+        for number, first, last in self._safe_with:
+            if number > turn:
+                break
+            done += 1
+            for delivery_id in range(first, last + 1):
+                self._tell(delivery_id, STATE_ACCEPTED)
+        del self._safe_with[:done]
+        self._moved_on()
+
+    def on_published(self, token: int, outcome: Outcome) -> None:
+        """As a `Publisher`: a message that was held back has its outcome."""
+        self._held_back -= 1
+        if token != SETTLED:
+            self._tell(token, to_state(outcome))
+        self._moved_on()
+
+    def _moved_on(self) -> None:
+        if self._leaving:
+            self._leave()
+        else:
+            self._give_credit()
+
+    # Credit and the end.
+
+    def held_back(self) -> int:
+        """How many messages the bridge holds back."""
+        return self._held_back
+
+    def outstanding(self) -> bool:
+        """Whether an outcome has not been told yet."""
+        return self._held_back > 0 or len(self._safe_with) > 0
+
+    def _give_credit(self) -> None:
+        if self._leaving or self.session.face.draining:
+            return
+        wanted = self.session.face.settings.limits.link_credit - self._held_back
+        if wanted > 0 and self.link.credit * 2 <= wanted:
+            self.link.send_flow(credit=wanted)
+            self.session.face.touch()
+
+    def on_detached(self) -> None:
+        """The client detached: answer when the last outcome has been told."""
+        self._leaving = True
+        self._leave()
+
+    def _leave(self) -> None:
+        if not self.outstanding():
+            self.link.send_detach()
+            self.session.face.touch()
+
+    def end(self) -> None:
+        """The link is gone; what was published stays so, but nobody is told."""
+        self._leaving = True
+        self._safe_with = []
+        self.session.bridge.audit.link_detached(
+            self.session.bridge.now_ms,
+            self.number,
+            connection=self.session.face.peer.connection_id,
+        )

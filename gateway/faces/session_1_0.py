@@ -1,0 +1,218 @@
+"""One session of a 1.0 client: its links, and what their deliveries wait for.
+
+It is the owner of the nodes and subscriptions of its links, and waits for commits where the client
+wants to hear of a settlement (rcv-settle-mode second).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from gateway.amqp_1_0 import _spec
+from gateway.amqp_1_0._spec import DeliveryState, Error, TransactionalState
+from gateway.amqp_1_0._spec_conditions import DETACH_FORCED, UNKNOWN_ID
+from gateway.amqp_1_0.events import (
+    AttachReceived,
+    DeliveryReceived,
+    DetachReceived,
+    DispositionReceived,
+    FlowReceived,
+)
+from gateway.amqp_1_0.link import Link
+from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.session import Session
+from gateway.audit.schema import Reason
+from gateway.bridge.host import VirtualHost
+from gateway.faces.attach_1_0 import attach_consumer, attach_producer, refuse
+from gateway.faces.consumer_1_0 import Consumer10
+from gateway.faces.crossings import HostNodes
+from gateway.faces.producer_1_0 import Producer10
+
+if TYPE_CHECKING:
+    from gateway.faces.server_1_0 import Server10
+
+
+@final
+class ServerSession10:
+    """Implements `Owner`, `CommitWaiter`."""
+
+    def __init__(self, face: Server10, session: Session, host: VirtualHost) -> None:
+        self.face = face
+        self.session = session
+        self.host = host
+        self.bridge = face.bridge
+        self.nodes = HostNodes(host)
+        self.dynamics = face.settings.dynamic_of(host)
+        self.number = face.bridge.next_owner_id()
+        self.audit_name = face.bridge.audit.name(f"{face.peer.connection_id}/{self.number}")
+        self.producers: dict[int, Producer10] = {}  # by the audit number of the link
+        self.consumers: dict[int, Consumer10] = {}  # by the client's handle
+        self._safe_with: list[tuple[int, Outgoing, DeliveryState | None]] = []
+
+    def owner_id(self) -> int:
+        """As an `Owner`."""
+        return self.number
+
+    def connection_id(self) -> int:
+        """As an `Owner`."""
+        return self.face.peer.connection_id
+
+    def has_room(self, link: Link) -> bool:
+        """Whether a delivery may be sent on the link now."""
+        session = link.session
+        limit = self.face.settings.limits.unsettled_max
+        return self.face.has_room() and not session.blocked and len(session.unsettled_out) < limit
+
+    # Links.
+
+    def on_attach(self, event: AttachReceived) -> None:
+        """A client attaches a link."""
+        link = event.link
+        if self.face.draining:
+            link.refuse(Error(condition=DETACH_FORCED, description="the gateway stops"))
+            return
+        if link.role == _spec.RECEIVER:
+            refusal = attach_producer(self, link, event.attach)
+        else:
+            refusal = attach_consumer(self, link, event.attach)
+        if refusal is not None:
+            refuse(link, refusal)
+
+    def add_producer(self, producer: Producer10) -> None:
+        """A link by which the client publishes is attached."""
+        producer.link.context = producer
+        self.producers[producer.number] = producer
+        self.dynamics.on_attached(producer.node_name())
+        self.face.on_link(opened=True)
+
+    def add_consumer(self, consumer: Consumer10) -> None:
+        """A link by which the client receives is attached."""
+        consumer.link.context = consumer
+        self.consumers[consumer.link.handle_in] = consumer
+        self.dynamics.on_attached(consumer.node_name)
+        self.face.on_link(opened=True)
+
+    def forget_producer(self, producer: Producer10) -> None:
+        """Its link is gone."""
+        if self.producers.pop(producer.number, None) is not None:
+            producer.end()
+            self.dynamics.on_detached(producer.node_name(), creator=bool(producer.dynamic))
+            self.face.on_link(opened=False)
+
+    def forget_consumer(self, consumer: Consumer10, reason: Reason) -> None:
+        """Its link is gone."""
+        handle = consumer.link.handle_in
+        if self.consumers.get(handle) is consumer:
+            del self.consumers[handle]
+            consumer.end(reason)
+            self.dynamics.on_detached(consumer.node_name, creator=bool(consumer.dynamic))
+            self.face.on_link(opened=False)
+
+    def on_detach(self, event: DetachReceived) -> None:
+        """A client detaches a link, or answers our detach."""
+        link = event.link
+        held = link.context
+        if isinstance(held, Producer10):
+            if held.number in self.producers:
+                held.on_detached()
+                if not held.outstanding():
+                    self.forget_producer(held)
+                return
+        elif isinstance(held, Consumer10):
+            self.forget_consumer(held, Reason.LINK_DETACHED)
+            if held.durable_queue and event.detach.closed is True:
+                self.host.delete_queue(held.durable_queue, self)
+        link.send_detach()
+
+    def on_link_failed(self, link: Link) -> None:
+        """The client broke the link's rules: it is detached already."""
+        held = link.context
+        if isinstance(held, Producer10):
+            self.forget_producer(held)
+        elif isinstance(held, Consumer10):
+            self.forget_consumer(held, Reason.LINK_DETACHED)
+
+    # Deliveries.
+
+    def on_delivery(self, event: DeliveryReceived) -> None:
+        """A client publishes."""
+        held = event.link.context
+        if isinstance(held, Producer10):
+            held.on_delivery(event)
+
+    def on_flow(self, event: FlowReceived) -> None:
+        """A client gives credit, or tells its own state."""
+        held = event.link.context
+        if isinstance(held, Consumer10):
+            held.on_flow()
+
+    def on_disposition(self, event: DispositionReceived) -> None:
+        """A client speaks of what it received."""
+        state = event.state
+        settled = event.settled
+        transactional = isinstance(state, TransactionalState)
+        node = ""
+        for delivery in event.deliveries:
+            held = delivery.link.context
+            if not isinstance(held, Consumer10):
+                continue
+            if transactional:
+                error = Error(condition=UNKNOWN_ID, description="no transaction of that id")
+                delivery.link.send_detach(error=error)
+                self.forget_consumer(held, Reason.LINK_DETACHED)
+                continue
+            if held.on_disposition(delivery, settled, state):
+                self._safe_with.append((self.bridge.wait(self), delivery, state))
+            if held.node_name != node:
+                self.dynamics.on_settled(node)
+                node = held.node_name
+        self.dynamics.on_settled(node)
+        self.resume()
+        self.face.touch()
+
+    def on_committed(self, turn: int) -> None:
+        """As a `CommitWaiter`: settlements that the client waits for are on disk."""
+        done = 0
+        for number, delivery, state in self._safe_with:
+            if number > turn:
+                break
+            done += 1
+            self.session.settle_outgoing(delivery, state)
+        del self._safe_with[:done]
+        self.face.touch()
+
+    def resume(self) -> None:
+        """There is room again, for whatever was held back for want of it."""
+        for consumer in self.consumers.values():
+            consumer.resume()
+
+    # The end.
+
+    def outstanding(self) -> bool:
+        """Whether anything is unsettled or not confirmed yet."""
+        if self._safe_with:
+            return True
+        for consumer in self.consumers.values():
+            if consumer.unsettled:
+                return True
+        return any(producer.outstanding() for producer in self.producers.values())
+
+    def held_back(self) -> int:
+        """How many messages of this session the bridge holds back."""
+        return sum([producer.held_back() for producer in self.producers.values()])
+
+    def end(self, reason: Reason) -> None:
+        """The session is over: give back what it holds, let go what it owns."""
+        for consumer in list(self.consumers.values()):
+            self.forget_consumer(consumer, reason)
+        for producer in list(self.producers.values()):
+            self.forget_producer(producer)
+        self._safe_with = []
+        self.host.release_owner(self)
+        self.bridge.audit.session_detached(
+            self.bridge.now_ms,
+            self.face.peer.connection_id,
+            session=self.audit_name,
+            reason=reason,
+        )
+        self.bridge.audit.forget(self.audit_name)
