@@ -1,0 +1,312 @@
+"""After any script of verbs, turns, restarts and crashes the ledger balances.
+
+And every message is in exactly one place: held in one queue once, or ended by exactly one record.
+"""
+
+from __future__ import annotations
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from support.bridge_world import Consumer, Producer, Session, World
+
+from gateway.audit.schema import Reason
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.queues import Queue
+from gateway.bridge.seams import DeliverStatus, PublishStatus
+from gateway.bridge.subscription import UNLIMITED, Subscription
+from gateway.message import (
+    ACCEPTED,
+    MODIFIED_FAILED,
+    NO_TTL,
+    REJECTED,
+    RELEASED,
+    Delivery,
+    Flag,
+    Message,
+    Outcome,
+    OutcomeKind,
+    Refusal,
+)
+
+ELSEWHERE = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, undeliverable_here=True)
+OUTCOMES = st.sampled_from([ACCEPTED, ACCEPTED, REJECTED, RELEASED, MODIFIED_FAILED, ELSEWHERE])
+QUEUES = st.sampled_from(["durable", "small", "brief", "shared"])
+KEYS = st.sampled_from(["a", "a.b", "a.b.c", "durable", "small", "shared", "brief"])
+EXCHANGES = st.sampled_from(
+    ["", "", "amq.topic", "amq.topic", "amq.fanout", "amq.direct", "lost", "nowhere"]
+)
+SELDOM = st.integers(0, 4).map(lambda number: number == 4)
+
+
+class OddBodies:
+    """A `Filter`."""
+
+    def accepts(self, message: Message) -> bool:
+        return len(message.payload) % 2 == 1
+
+
+class Script(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        limits = BridgeLimits(
+            messages_high=12, messages_low=6, messages_max=25, turn_deliveries=3, route_cache_max=2
+        )
+        self.world = World(limits=limits)
+        self.producer = Producer()
+        self.consumers: list[tuple[Session, Consumer, Subscription]] = []
+        self.pending: set[int] = set()
+        self.token = 0
+        self.confirmed: set[int] = set()
+        self._declare()
+
+    def _declare(self) -> None:
+        world = self.world
+        host = world.host
+        if host.exchange("lost") is None:
+            host.declare_exchange("dead", "fanout", durable=True)
+            host.declare_exchange("lost", "direct", durable=True, alternate_exchange="dead")
+        world.queue("durable", durable=True, alternate_exchange="dead")
+        world.queue("small", max_count=4, alternate_exchange="amq.fanout")
+        world.queue("shared", durable=True)
+        world.queue("brief", auto_delete=True, alternate_exchange="dead")
+        for queue, exchange, key in (
+            ("shared", "dead", ""),
+            ("small", "dead", ""),
+            ("durable", "amq.topic", "a.#"),
+            ("durable", "amq.topic", "#.b"),
+            ("small", "amq.topic", "a.*"),
+            ("brief", "amq.fanout", ""),
+            ("shared", "amq.direct", "a"),
+        ):
+            assert host.bind(queue, exchange, key, {}, b"") is None
+
+    @rule(
+        exchange=EXCHANGES,
+        key=KEYS,
+        durable=st.booleans(),
+        size=st.integers(0, 3),
+        ttl_ms=st.sampled_from([NO_TTL, NO_TTL, 5, 100]),
+        flags=st.sampled_from([0, 0, Flag.IMMEDIATE, Flag.TELL_UNROUTABLE]),
+    )
+    def publish(
+        self, exchange: str, key: str, durable: bool, size: int, ttl_ms: int, flags: int
+    ) -> None:
+        self.token += 1
+        message = self.world.message(
+            b"x" * size,
+            exchange=exchange,
+            key=key,
+            durable=durable,
+            ttl_ms=ttl_ms,
+            flags=flags,
+        )
+        published = self.world.host.publish(message, self.producer, self.token)
+        if published.status == PublishStatus.PENDING:
+            self.pending.add(self.token)
+
+    @rule(
+        queue=QUEUES,
+        acquire=st.booleans(),
+        settled=st.booleans(),
+        chooses=st.booleans(),
+        credit=st.sampled_from([UNLIMITED, 1, 3]),
+        answers=st.lists(st.sampled_from(list(DeliverStatus)), max_size=3),
+    )
+    def subscribe(
+        self,
+        queue: str,
+        acquire: bool,
+        settled: bool,
+        chooses: bool,
+        credit: int,
+        answers: list[DeliverStatus],
+    ) -> None:
+        owner, consumer = self.world.owner(), Consumer()
+        consumer.answers = list(answers)
+        answer = self.world.host.subscribe(
+            queue,
+            consumer,
+            owner,
+            acquire=acquire,
+            exclusive=False,
+            settled=settled,
+            filter=OddBodies() if chooses else None,
+        )
+        if isinstance(answer, Refusal):
+            assert self.world.host.queue(queue) is None
+            return
+        answer.grant(credit, UNLIMITED)
+        self.consumers.append((owner, consumer, answer))
+
+    @rule(queue=QUEUES)
+    def consume(self, queue: str) -> None:
+        self.subscribe(queue, True, False, False, UNLIMITED, [])
+
+    @rule(key=QUEUES, durable=st.booleans())
+    def send(self, key: str, durable: bool) -> None:
+        for size in range(3):
+            self.publish("", key, durable, size, NO_TTL, 0)
+
+    @rule(outcome=OUTCOMES)
+    def settle_newest(self, outcome: Outcome) -> None:
+        for delivery in reversed(self._open()[-3:]):
+            self.world.host.settle(delivery, outcome)
+
+    def _open(self) -> list[Delivery]:
+        return [
+            delivery
+            for _, consumer, _ in self.consumers
+            for delivery in consumer.deliveries
+            if not delivery.settled
+        ]
+
+    @rule(outcome=OUTCOMES, pick=st.integers(0, 100), back=st.booleans())
+    def settle(self, outcome: Outcome, pick: int, back: bool) -> None:
+        deliveries = self._open()
+        if deliveries:
+            delivery = deliveries[pick % len(deliveries)]
+            reason = Reason.SESSION_ENDED if back else Reason.NONE
+            assert self.world.host.settle(delivery, outcome, reason)
+            assert not self.world.host.settle(delivery, outcome)
+
+    @rule(pick=st.integers(0, 100))
+    def acquire(self, pick: int) -> None:
+        deliveries = self._open()
+        if deliveries:
+            self.world.host.acquire(deliveries[pick % len(deliveries)])
+
+    @rule(
+        pick=st.integers(0, 100),
+        what=st.sampled_from(["add", "drain", "stop", "resume", "unlimited"]),
+    )
+    def flow(self, pick: int, what: str) -> None:
+        if not self.consumers:
+            return
+        _, _, subscription = self.consumers[pick % len(self.consumers)]
+        if what == "add":
+            subscription.add(2, 3)
+        elif what == "drain":
+            subscription.drain()
+        elif what == "stop":
+            subscription.stop()
+        elif what == "resume":
+            subscription.resume()
+        else:
+            subscription.grant(UNLIMITED, UNLIMITED)
+
+    @rule(pick=st.integers(0, 100), whole=st.booleans())
+    def leave(self, pick: int, whole: bool) -> None:
+        if not self.consumers:
+            return
+        owner, consumer, subscription = self.consumers[pick % len(self.consumers)]
+        if not whole:
+            subscription.cancel()
+            return
+        for delivery in consumer.deliveries:
+            if not delivery.settled:
+                self.world.host.settle(delivery, MODIFIED_FAILED, Reason.SESSION_ENDED)
+        self.world.host.release_owner(owner)
+
+    @rule(queue=QUEUES, seldom=SELDOM)
+    def purge(self, queue: str, seldom: bool) -> None:
+        if not seldom:
+            return
+        self.world.host.purge_queue(queue)
+
+    @rule(queue=QUEUES, seldom=SELDOM)
+    def delete(self, queue: str, seldom: bool) -> None:
+        if not seldom:
+            return
+        self.world.host.delete_queue(queue)
+
+    @rule()
+    def declare(self) -> None:
+        self._declare()
+
+    @rule(ms=st.integers(1, 60))
+    def pass_time(self, ms: int) -> None:
+        self.world.pass_time(ms)
+
+    @rule()
+    def turn(self) -> None:
+        self.world.turn()
+
+    @rule(commits=st.booleans())
+    def set_committing(self, commits: bool) -> None:
+        self.world.auto_commit = commits
+        self.world.turn()
+
+    @rule(seldom=SELDOM)
+    def crash(self, seldom: bool) -> None:
+        if not seldom:
+            return
+        self._again(self.world.crash)
+
+    @rule(seldom=SELDOM)
+    def restart(self, seldom: bool) -> None:
+        if not seldom:
+            return
+        for _, consumer, _ in self.consumers:
+            for delivery in consumer.deliveries:
+                if not delivery.settled:
+                    self.world.host.settle(delivery, MODIFIED_FAILED, Reason.STOPPING)
+        self._again(self.world.restart)
+
+    def _again(self, how: object) -> None:
+        assert callable(how)
+        how()
+        self.consumers.clear()
+        self.pending.clear()
+        self._declare()
+
+    @invariant()
+    def totals_agree(self) -> None:
+        queues: dict[int, Queue] = {
+            queue.number: queue for queue in self.world.host.topology.queues.values()
+        }
+        for _, _, subscription in self.consumers:
+            queues[subscription.queue.number] = subscription.queue
+        pressure = self.world.bridge.pressure
+        assert pressure.messages == sum(queue.depth for queue in queues.values())
+        assert pressure.octets == sum(queue.octets for queue in queues.values())
+
+    @invariant()
+    def whoever_can_take_a_message_has_none_waiting(self) -> None:
+        self.world.turn()
+        for _, consumer, subscription in self.consumers:
+            if self._idle(subscription):
+                queue = subscription.queue
+                waiting = queue.places.next_at(0)
+                while waiting is not None:
+                    excluded = waiting.excluded or set()
+                    chosen = subscription.filter is None or len(waiting.message.payload) % 2
+                    assert waiting.holder or subscription.number in excluded or not chosen, (
+                        "a copy waits although a consumer has credit"
+                    )
+                    waiting = queue.places.next_at(waiting.position + 1)
+            del consumer
+
+    def _idle(self, subscription: Subscription) -> bool:
+        return (
+            subscription.acquire
+            and not subscription.cancelled
+            and not subscription.blocked
+            and subscription.credit != 0
+            and subscription.credit_octets == UNLIMITED
+            and subscription.queue.safe_after <= self.world.bridge.turns.safe
+        )
+
+    def teardown(self) -> None:
+        self.world.auto_commit = True
+        self.world.commit()
+        self.world.check()
+        pressure = self.world.bridge.pressure
+        told = {token for token, _ in self.producer.published}
+        if not pressure.high:
+            assert self.pending <= told
+        assert len(self.producer.published) == len(told)
+
+
+Script.TestCase.settings = settings(max_examples=250, stateful_step_count=40, deadline=None)
+TestScript = Script.TestCase
