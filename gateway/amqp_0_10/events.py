@@ -32,16 +32,14 @@ class HeaderReceived(Event):
 
 
 @final
-@dataclass(init=False, slots=True)
 class ControlReceived(Event):
     """A control of class connection that waits for an answer of ours.
 
-    Server: start-ok (`send_secure`, `send_tune` or `send_close`), secure-ok (the same), open
     (`send_open_ok`, `send_redirect` or `send_close`). Client: start (`send_start_ok`), secure
     (`send_secure_ok`), open-ok, redirect.
     """
 
-    control: Control
+    __slots__ = ("Server", "control")
 
     def __init__(self, control: Control) -> None:
         self.control = control
@@ -63,15 +61,13 @@ class Tuned(Event):
 
 
 @final
-@dataclass(init=False, slots=True)
 class AttachReceived(Event):
     """The peer wants `session` attached: answer with `session.accept()` or `session.refuse(code)`.
 
     Commands may follow in the same octets, before the answer; their events come after this one.
     """
 
-    session: Session
-    force: bool
+    __slots__ = ("force", "session")
 
     def __init__(self, session: Session, force: bool) -> None:
         self.session = session
@@ -79,23 +75,20 @@ class AttachReceived(Event):
 
 
 @final
-@dataclass(init=False, slots=True)
 class Attached(Event):
     """The peer attached the session that we asked for; commands may be sent."""
 
-    session: Session
+    __slots__ = ("session",)
 
     def __init__(self, session: Session) -> None:
         self.session = session
 
 
 @final
-@dataclass(init=False, slots=True)
 class TimeoutRequested(Event):
     """session.request-timeout: answer with `session.send_timeout`; `None` asks for no limit."""
 
-    session: Session
-    timeout_s: int | None
+    __slots__ = ("session", "timeout_s")
 
     def __init__(self, session: Session, timeout_s: int | None) -> None:
         self.session = session
@@ -103,12 +96,10 @@ class TimeoutRequested(Event):
 
 
 @final
-@dataclass(init=False, slots=True)
 class TimeoutGranted(Event):
     """session.timeout: what the peer grants, `None` for no limit."""
 
-    session: Session
-    timeout_s: int | None
+    __slots__ = ("session", "timeout_s")
 
     def __init__(self, session: Session, timeout_s: int | None) -> None:
         self.session = session
@@ -116,7 +107,6 @@ class TimeoutGranted(Event):
 
 
 @final
-@dataclass(init=False, slots=True)
 class CommandReceived(Event):
     """A whole command. When it has been done, `session.complete(command_id, command_id)`.
 
@@ -130,12 +120,7 @@ class CommandReceived(Event):
         body_at: where the body begins in `payload`.
     """
 
-    session: Session
-    command_id: int
-    command: Command
-    sync: bool
-    payload: bytes
-    body_at: int
+    __slots__ = ("body_at", "command", "command_id", "payload", "session", "sync")
 
     def __init__(
         self,
@@ -155,12 +140,10 @@ class CommandReceived(Event):
 
 
 @final
-@dataclass(init=False, slots=True)
 class CommandsCompleted(Event):
     """Commands of ours that the peer completed, each told once, as ``(first, last)`` ranges."""
 
-    session: Session
-    ranges: Ranges
+    __slots__ = ("ranges", "session")
 
     def __init__(self, session: Session, ranges: Ranges) -> None:
         self.session = session
@@ -168,13 +151,10 @@ class CommandsCompleted(Event):
 
 
 @final
-@dataclass(init=False, slots=True)
 class ResultReceived(Event):
     """execution.result of our command `command_id`; `structs.open_struct` opens the value."""
 
-    session: Session
-    command_id: int
-    value: Struct32 | None
+    __slots__ = ("command_id", "session", "value")
 
     def __init__(self, session: Session, command_id: int, value: Struct32 | None) -> None:
         self.session = session
@@ -183,12 +163,10 @@ class ResultReceived(Event):
 
 
 @final
-@dataclass(init=False, slots=True)
 class ExceptionReceived(Event):
     """execution.exception from the peer; it detaches the session next."""
 
-    session: Session
-    exception: ExecutionException
+    __slots__ = ("exception", "session")
 
     def __init__(self, session: Session, exception: ExecutionException) -> None:
         self.session = session
@@ -196,7 +174,6 @@ class ExceptionReceived(Event):
 
 
 @final
-@dataclass(init=False, slots=True)
 class SessionEnded(Event):
     """The session is over, for whatever it held; told once, unless the connection ends first.
 
@@ -206,9 +183,7 @@ class SessionEnded(Event):
             `session.fail` gets no event: the caller knows.
     """
 
-    session: Session
-    code: int
-    error: RemoteProtocolError | None
+    __slots__ = ("code", "error", "session")
 
     def __init__(self, session: Session, code: int, error: RemoteProtocolError | None) -> None:
         self.session = session
@@ -238,7 +213,6 @@ class ConnectionClosed(Event):
 
 
 @final
-@dataclass(init=False, slots=True)
 class Violation(Event):
     """The peer broke the protocol: the last event, all sessions are over with it.
 
@@ -246,7 +220,7 @@ class Violation(Event):
     answered or it is too late.
     """
 
-    error: RemoteProtocolError
+    __slots__ = ("error",)
 
     def __init__(self, error: RemoteProtocolError) -> None:
         self.error = error

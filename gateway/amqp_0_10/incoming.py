@@ -115,6 +115,10 @@ class Incoming:
         self.command_id = progress.advance()
         return True
 
+    def uncompleted(self) -> int:
+        """How many commands have come and are not completed."""
+        return self._progress.incomplete()
+
     def sync(self, command_id: int) -> None:
         """An execution.sync came."""
         self._syncs.append(command_id)

@@ -128,8 +128,9 @@ class Session:
 
     def force_off(self, code: int) -> None:
         """Detach at once, without a handshake, as when another transport takes the name."""
-        self._told_ended = True
-        self._end(code)
+        if self._listens():
+            self._told_ended = True
+            self._end(code)
 
     def send_command(
         self,
@@ -147,6 +148,10 @@ class Session:
         if command_id % FLUSH_EVERY == FLUSH_EVERY - 1:
             self._send(spec.SessionFlush(completed=True))
         return command_id
+
+    def uncompleted(self) -> int:
+        """How many commands of the peer are not completed."""
+        return self._incoming.uncompleted()
 
     def in_doubt(self) -> int:
         """How many commands of ours the peer has not completed."""

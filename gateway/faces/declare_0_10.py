@@ -40,7 +40,8 @@ Answer = Struct | Refusal | None
 MAX_COUNT: Final = "qpid.max_count"
 MAX_SIZE: Final = "qpid.max_size"
 POLICY_TYPE: Final = "qpid.policy_type"
-QUEUE_ARGUMENTS: Final = frozenset((MAX_COUNT, MAX_SIZE, POLICY_TYPE))
+AUTO_DELETE_TIMEOUT: Final = "qpid.auto_delete_timeout"  # seconds; implies auto-delete
+QUEUE_ARGUMENTS: Final = frozenset((MAX_COUNT, MAX_SIZE, POLICY_TYPE, AUTO_DELETE_TIMEOUT))
 
 RESERVED_PREFIX: Final = "amq."
 NAME_REQUIRED: Final = "a name is required"
@@ -137,13 +138,15 @@ class Declarations:
             command.binding_key or "",
             neutral(arguments),
             encoded(arguments),
+            self.owner,
         )
 
     def on_exchange_unbind(self, command: ExchangeUnbind) -> Refusal | None:
         """exchange.unbind."""
         if not command.queue or not command.exchange:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
-        return self.host.unbind(command.queue, command.exchange, command.binding_key or "")
+        key = command.binding_key or ""
+        return self.host.unbind(command.queue, command.exchange, key, self.owner)
 
     def on_exchange_bound(self, command: ExchangeBound) -> ExchangeBoundResult:
         """exchange.bound: answers for names that do not exist (C++ clients resolve names so)."""
@@ -194,10 +197,7 @@ class Declarations:
                 limit = number(tagged)
                 if limit < 0:
                     return Refusal(Condition.INVALID_ARGUMENT, f"{key} is no number of 0 or more")
-                if key == MAX_COUNT:
-                    settings.max_count = limit
-                else:
-                    settings.max_size = limit
+                apply_number(settings, key, limit)
         return None
 
     def on_queue_delete(self, command: QueueDelete) -> Refusal | None:
@@ -212,7 +212,7 @@ class Declarations:
         """queue.purge: what has been sent and is not settled yet stays."""
         if not command.queue:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
-        answer = self.host.purge_queue(command.queue)
+        answer = self.host.purge_queue(command.queue, self.owner)
         return answer if isinstance(answer, Refusal) else None
 
     def on_queue_query(self, command: QueueQuery) -> QueueQueryResult:
@@ -231,6 +231,17 @@ class Declarations:
             message_count=found.depth,
             subscriber_count=found.subscriptions,
         )
+
+
+def apply_number(settings: QueueSettings, key: str, value: int) -> None:
+    """One numeric argument of queue.declare."""
+    if key == MAX_COUNT:
+        settings.max_count = value
+    elif key == MAX_SIZE:
+        settings.max_size = value
+    else:
+        settings.auto_delete = settings.auto_delete or value > 0
+        settings.auto_delete_timeout_ms = value * 1000
 
 
 def unknown_argument(key: str) -> Refusal:

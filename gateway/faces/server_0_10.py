@@ -26,12 +26,13 @@ from gateway.amqp_0_10.events import (
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.states import Role
 from gateway.amqp_0_10.types import FieldTable
+from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.faces.crossings import Crossings, is_own
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
 from gateway.faces.session_0_10 import ServerSession
-from gateway.message import Encoding, Refusal
+from gateway.message import Encoding
 from gateway.translate.context import Context
 from gateway.wire.sasl import ServerMechanism, Step, StepKind, server_mechanism
 from gateway.wire.tagged import Tagged
@@ -83,11 +84,11 @@ class Server010:
 
     @property
     def reading_paused(self) -> bool:
-        """Too much of what the client published is held back: the last resort."""
-        limit = self.settings.limits.commands_in_doubt_max
+        """Too much of what the client asked for is not done: the last resort."""
+        limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0
         for session in self._sessions.values():
-            held += session.transfers.held_back()
+            held += session.session.uncompleted()
         return held >= limit
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
@@ -128,7 +129,8 @@ class Server010:
     def drained(self) -> bool:
         """Nothing is unsettled, and nothing waits to be confirmed."""
         return not any(
-            len(session.unsettled) or session.uncommitted() for session in self._sessions.values()
+            len(session.deliveries.unsettled) or session.uncommitted()
+            for session in self._sessions.values()
         )
 
     def force_close(self, now_ms: int) -> None:
@@ -162,9 +164,9 @@ class Server010:
         counts = self.settings.counts
         (counts.links_opened if opened else counts.links_closed)[PROTOCOL] += 1
 
-    def on_session_failed(self, session: ServerSession, refusal: Refusal) -> None:
+    def on_session_failed(self, session: ServerSession) -> None:
         """A session was ended by an exception of ours."""
-        self._end_session(session)
+        self._end_session(session, Reason.SESSION_ENDED)
         self.touch()
 
     # Events.
@@ -172,15 +174,20 @@ class Server010:
     def _take(self, events: list[Event], now_ms: int) -> None:
         for event in events:
             if isinstance(event, CommandReceived):
-                session = self._sessions.get(event.session.channel)
-                if session is not None and not event.session.ended:
+                session = self._of(event.session)
+                if session is not None:
                     session.on_command(event)
             elif isinstance(event, CommandsCompleted):
-                session = self._sessions.get(event.session.channel)
+                session = self._of(event.session)
                 if session is not None:
                     session.on_completed(event.ranges)
             else:
                 self._take_rare(event, now_ms)
+
+    def _of(self, session: Session) -> ServerSession | None:
+        """Our side of a session; its channel may have another one by now."""
+        found = self._sessions.get(session.channel)
+        return found if found is not None and found.session is session else None
 
     def _take_rare(self, event: Event, now_ms: int) -> None:
         if isinstance(event, HeaderReceived):
@@ -196,11 +203,12 @@ class Server010:
         elif isinstance(event, SessionEnded):
             if event.error is not None:
                 self.settings.counts.protocol_errors[PROTOCOL] += 1
-            ended = self._sessions.get(event.session.channel)
-            if ended is not None and ended.session is event.session:
-                self._end_session(ended)
+            ended = self._of(event.session)
+            if ended is not None:
+                self._end_session(ended, Reason.SESSION_ENDED)
         elif isinstance(event, Violation):
             self.settings.counts.protocol_errors[PROTOCOL] += 1
+            self._end()
         elif isinstance(event, ConnectionClosed):
             self._end()
 
@@ -211,6 +219,7 @@ class Server010:
         return [
             ("product", Tagged(STR16, "amqp-gateway")),
             ("version", Tagged(STR16, settings.version)),
+            ("host", Tagged(STR16, settings.container_id)),
             ("qpid.federation_tag", Tagged(STR16, settings.federation_tag)),
         ]
 
@@ -232,7 +241,9 @@ class Server010:
         name = start_ok.mechanism or ""
         mechanism = server_mechanism(name) if name in self.authenticator.mechanisms() else None
         if mechanism is None:
-            self._deny(f"mechanism {name} is not offered", now_ms)
+            self.settings.counts.authentication_failures[PROTOCOL] += 1
+            self.connection.drop()  # without a word, as the XML says
+            self._end()
             return
         self._mechanism = mechanism
         self._step(mechanism.respond(start_ok.response), now_ms)
@@ -245,11 +256,9 @@ class Server010:
         elif step.kind == StepKind.GRANTED:
             self.connection.send_tune()
         else:
-            self._deny("authentication failed", now_ms)
-
-    def _deny(self, text: str, now_ms: int) -> None:
-        self.settings.counts.authentication_failures[PROTOCOL] += 1
-        self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, text, now_ms)
+            self.settings.counts.authentication_failures[PROTOCOL] += 1
+            forced = spec.CloseCode.CONNECTION_FORCED
+            self.connection.send_close(forced, "authentication failed", now_ms)
 
     def on_authenticated(self, identity: str | None, now_ms: int) -> None:
         """The authenticator's answer."""
@@ -263,6 +272,10 @@ class Server010:
         self.touch()
 
     def _on_open(self, command: spec.ConnectionOpen, now_ms: int) -> None:
+        if self._draining:
+            forced = spec.CloseCode.CONNECTION_FORCED
+            self.connection.send_close(forced, "the gateway stops", now_ms)
+            return
         name = (command.virtual_host or "").lstrip("/")
         host = self.bridge.hosts.get(name) if name else self.bridge.default_host
         if host is None and len(self.bridge.hosts) == 1:
@@ -310,10 +323,10 @@ class Server010:
     def forced_off(self, session: ServerSession) -> None:
         """Another transport took the session's name, and said that it may."""
         session.session.force_off(spec.DetachCode.SESSION_BUSY)
-        self._end_session(session)
+        self._end_session(session, Reason.SESSION_ENDED)
         self.touch()
 
-    def _end_session(self, session: ServerSession) -> None:
+    def _end_session(self, session: ServerSession, reason: Reason) -> None:
         channel = session.session.channel
         if self._sessions.get(channel) is not session:
             return
@@ -326,7 +339,7 @@ class Server010:
         self.bridge.audit.session_detached(
             self.bridge.now_ms, self.peer.connection_id, session=session.audit_name
         )
-        session.end()
+        session.end(reason)
         self.touch()  # what it gave back may go to others in this turn
 
     def _end(self) -> None:
@@ -336,7 +349,7 @@ class Server010:
         self._gone = True
         self.authenticator.forget(self)
         for session in list(self._sessions.values()):
-            self._end_session(session)
+            self._end_session(session, Reason.CONNECTION_LOST)
         if self._opened:
             self.settings.counts.connections_closed[PROTOCOL] += 1
             self.bridge.audit.connection_closed(self.bridge.now_ms, self.peer.connection_id)

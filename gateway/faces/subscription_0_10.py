@@ -2,8 +2,9 @@
 
 Owns the credit of message.flow in both modes, in both units. In window mode what may be sent is the
 allowance - the sum of the grants since the last stop or flush - less what the peer has not
-completed; completion, not acceptance, gives it back. In credit mode only another flow does. Source:
-0-10 XML, message.set-flow-mode and message.flow.
+completed; completion, not acceptance, gives it back. In credit mode only another flow does. The
+bridge is told of messages only: how many octets a transfer has is known here, after translation.
+Source: 0-10 XML, message.set-flow-mode, flow, flush and stop.
 """
 
 from __future__ import annotations
@@ -43,6 +44,22 @@ class Allowance:
             return UNLIMITED
         return max(0, self.granted - self.uncompleted)
 
+    def covers(self, amount: int) -> bool:
+        """Whether `amount` may be sent now."""
+        return self.granted == UNLIMITED or amount <= self.granted - self.uncompleted
+
+    def spend(self, amount: int, *, window: bool) -> None:
+        """So much was sent: in window mode it is uncompleted, in credit mode used up."""
+        if window:
+            self.uncompleted += amount
+        elif self.granted != UNLIMITED:
+            self.granted -= amount
+
+    def restart(self) -> None:
+        """The mode changes: what is left stays, what is uncompleted is of no account any more."""
+        self.granted = self.left()
+        self.uncompleted = 0
+
 
 @final
 class Subscription010:
@@ -51,6 +68,7 @@ class Subscription010:
     Attributes:
         bridged: the bridge's side of it; set right after construction.
         window: window mode, in which a subscription begins; else credit mode.
+        era: how often the mode has changed: completions of an earlier era give nothing back.
     """
 
     __slots__ = (
@@ -59,6 +77,7 @@ class Subscription010:
         "blocked",
         "bridged",
         "destination",
+        "era",
         "flushes",
         "messages",
         "octets",
@@ -75,8 +94,10 @@ class Subscription010:
         self.acquire = acquire
         self.bridged: Subscription | None = None
         self.window = True
+        self.era = 0
         self.messages = Allowance()
         self.octets = Allowance()
+        # Command ids of flushes that are not done.
         self.flushes: list[int] = []
         self.blocked = False
 
@@ -84,16 +105,15 @@ class Subscription010:
 
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         """Send one transfer."""
-        status, octets = self.session.send_transfer(self, delivery)
-        if status == DeliverStatus.TAKEN:
-            self._spend(1, octets)
-        elif status == DeliverStatus.BLOCKED:
+        status = self.session.deliveries.send(self, delivery)
+        if status == DeliverStatus.BLOCKED:
             self.blocked = True
         return status
 
     def on_drained(self) -> None:
         """The flush is done: nothing is left to send, and credit is zero in both units."""
-        self._reset()
+        self.messages.granted = 0
+        self.octets.granted = 0
         flushes = self.flushes
         self.flushes = []
         for command_id in flushes:
@@ -103,20 +123,20 @@ class Subscription010:
         """The queue went away under it: the specification closes the session for that."""
         self.session.end_with(Refusal(condition, description))
 
-    # What the session calls.
+    # What the session calls, for the client.
 
     def set_window(self, window: bool) -> None:
-        """message.set-flow-mode: what may be sent stays what it is."""
-        left_messages, left_octets = self.messages.left(), self.octets.left()
-        self.window = window
-        if not window:
-            self.messages.granted, self.messages.uncompleted = left_messages, 0
-            self.octets.granted, self.octets.uncompleted = left_octets, 0
+        """message.set-flow-mode; what may be sent stays what it is."""
+        if window != self.window:
+            self.window = window
+            self.era += 1
+            self.messages.restart()
+            self.octets.restart()
 
     def flow(self, octets: bool, value: int | None) -> None:
         """message.flow, in one unit."""
         (self.octets if octets else self.messages).add(value)
-        self._grant()
+        self.grant()
 
     def flush(self, command_id: int) -> None:
         """message.flush: complete it when all that can be sent has been."""
@@ -128,13 +148,37 @@ class Subscription010:
         self._bridged().stop()
         self.on_drained()
 
-    def completed(self, count: int, octets: int) -> None:
-        """The peer completed transfers that were sent in window mode."""
-        messages_held, octets_held = self.messages.uncompleted, self.octets.uncompleted
-        self.messages.uncompleted = max(0, messages_held - count)
-        self.octets.uncompleted = max(0, octets_held - octets)
-        if self.window:
-            self._grant()
+    def cancel(self) -> None:
+        """message.cancel, or the session's end: no more deliveries."""
+        self._bridged().cancel()
+        self.on_drained()
+
+    # What the session calls, around a transfer.
+
+    def sent(self, octets: int) -> None:
+        """A transfer of so many octets of header and body went out."""
+        self.messages.spend(1, window=self.window)
+        self.octets.spend(octets, window=self.window)
+
+    def completed(self, octets: int, era: int) -> bool:
+        """The peer completed such a transfer, sent in `era`; whether `grant` is due."""
+        if era != self.era:
+            return False
+        self.messages.uncompleted -= 1
+        self.octets.uncompleted -= octets
+        return True
+
+    def exhausted(self) -> None:
+        """The next message does not fit: a flush has nothing more to wait for."""
+        if self.flushes:
+            self.stop()
+
+    def grant(self) -> None:
+        """Tell the bridge what may be sent now."""
+        bridged = self._bridged()
+        if not bridged.cancelled:
+            bridged.grant(0 if self.octets.left() == 0 else self.messages.left())
+            self.resume()
 
     def resume(self) -> None:
         """There is room again for what `deliver` refused."""
@@ -142,29 +186,15 @@ class Subscription010:
             self.blocked = False
             self._bridged().resume()
 
-    def cancel(self) -> None:
-        """message.cancel, or the session's end: no more deliveries."""
-        self._bridged().cancel()
+    def number(self) -> int:
+        """Its number in the bridge and in the audit log."""
+        return self._bridged().number
+
+    def unsettled(self) -> int:
+        """How many of its deliveries have not ended."""
+        return self._bridged().unsettled
 
     def _bridged(self) -> Subscription:
         bridged = self.bridged
         assert bridged is not None
         return bridged
-
-    def _grant(self) -> None:
-        self._bridged().grant(self.messages.left(), self.octets.left())
-
-    def _reset(self) -> None:
-        self.messages.granted = 0
-        self.octets.granted = 0
-
-    def _spend(self, count: int, octets: int) -> None:
-        """Account for what was sent: in window mode as uncompleted, in credit mode as used up."""
-        if self.window:
-            self.messages.uncompleted += count
-            self.octets.uncompleted += octets
-            return
-        if self.messages.granted != UNLIMITED:
-            self.messages.granted -= count
-        if self.octets.granted != UNLIMITED:
-            self.octets.granted = max(0, self.octets.granted - octets)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10.errors import CommandInvalidError
 from gateway.amqp_0_10.events import CommandReceived
+from gateway.amqp_0_10.types import Command
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError
 from gateway.message import Condition, Flag, Message, Outcome, OutcomeKind, Refusal
-from gateway.translate.conditions import to_reject_code
 from gateway.translate.facts import Arrival, arrival_0_10, message_from_0_10
+from gateway.translate.outcomes import reject_of
 from gateway.translate.view import READER_0_10
 from gateway.wire.serial import RangeSet
 
@@ -49,10 +49,12 @@ class Transfers:
         try:
             arrival = arrival_0_10(event.payload[: event.body_at])
         except DecodeError as error:
-            session.session.fail(
-                CommandInvalidError(str(error)), command_id=command_id, code=transfer.CODE
-            )
-            session.face.on_session_failed(session, Refusal(Condition.DECODE_ERROR, str(error)))
+            refusal = Refusal(Condition.DECODE_ERROR, str(error))
+            session.end_with(refusal, command_id=command_id, command=transfer)
+            return
+        if (transfer.accept_mode or 0) > 1 or (transfer.acquire_mode or 0) > 1:
+            refusal = Refusal(Condition.ILLEGAL_ARGUMENT, "no such accept-mode or acquire-mode")
+            session.end_with(refusal, command_id=command_id, command=transfer)
             return
         if not session.face.may_claim(arrival.user_id):
             refusal = Refusal(Condition.UNAUTHORIZED_ACCESS, "user-id is not the connection's user")
@@ -75,8 +77,8 @@ class Transfers:
         )
         status = published.status
         if status == PublishStatus.DONE:
-            session.session.complete(command_id, command_id)
             self.accept(command_id, command_id)
+            session.session.complete(command_id, command_id)
         elif status == PublishStatus.IN_TURN:
             session.complete_when_safe(command_id)
         elif status == PublishStatus.PENDING:
@@ -105,7 +107,10 @@ class Transfers:
         """Nobody took it: the client is told where it asked to be, and it is done in any case."""
         if command_id in self._explicit:
             self._explicit.remove_range(command_id, command_id)
-            self._reject(command_id, why.condition, why.description)
+            outcome = Outcome(
+                OutcomeKind.REJECTED, condition=why.condition, description=why.description
+            )
+            self._reject(command_id, outcome)
         self.session.session.complete(command_id, command_id)
 
     def end(self, command_id: int, outcome: Outcome) -> None:
@@ -116,7 +121,7 @@ class Transfers:
             self.accept(command_id, command_id)
         elif command_id in self._explicit:
             self._explicit.remove_range(command_id, command_id)
-            self._reject(command_id, outcome.condition, outcome.description)
+            self._reject(command_id, outcome)
         session.complete(command_id, command_id)
 
     def accept(self, first: int, last: int) -> None:
@@ -127,18 +132,13 @@ class Transfers:
         accepted = explicit.within(first, last)
         if accepted:
             explicit.remove_range(first, last)
-            self.session.session.send_command(spec.MessageAccept(transfers=accepted))
+            self._send(spec.MessageAccept(transfers=accepted))
 
-    def _reject(self, command_id: int, condition: Condition, text: str) -> None:
-        self.session.session.send_command(
-            spec.MessageReject(
-                transfers=[(command_id, command_id)],
-                code=to_reject_code(condition),
-                text=text[:255] or None,
-            )
-        )
+    def _reject(self, command_id: int, outcome: Outcome) -> None:
+        code, text = reject_of(outcome)
+        transfers = [(command_id, command_id)]
+        self._send(spec.MessageReject(transfers=transfers, code=code, text=text or None))
 
-    def forget(self) -> None:
-        """The session is over; what is published stays so, but nobody is told."""
-        self._explicit = RangeSet()
-        self._pending = set()
+    def _send(self, command: Command) -> None:
+        if not self.session.session.ended:
+            self.session.session.send_command(command)

@@ -25,7 +25,8 @@ class Unsettled:
 
     def __init__(self) -> None:
         self._deliveries: dict[int, Delivery] = {}
-        self._windowed: dict[int, tuple[Subscription010, int]] = {}
+        # Sent in window mode and not completed: the subscription, its era, octets.
+        self._windowed: dict[int, tuple[Subscription010, int, int]] = {}
 
     def __len__(self) -> int:
         return len(self._deliveries)
@@ -37,14 +38,18 @@ class Unsettled:
         if delivery is not None:
             self._deliveries[command_id] = delivery
         if subscription.window:
-            self._windowed[command_id] = (subscription, octets)
+            self._windowed[command_id] = (subscription, subscription.era, octets)
 
     def completed(self, ranges: Ranges) -> None:
         """The client completed transfers: each subscription's window opens by what it held."""
         windowed = self._windowed
+        due: dict[int, Subscription010] = {}
         for command_id in _pick(ranges, windowed):
-            subscription, octets = windowed.pop(command_id)
-            subscription.completed(1, octets)
+            subscription, era, octets = windowed.pop(command_id)
+            if subscription.completed(octets, era):
+                due[subscription.number()] = subscription
+        for subscription in due.values():
+            subscription.grant()
 
     def take(self, ranges: Ranges) -> list[Delivery]:
         """The deliveries in `ranges`, which are then forgotten; ids that are not there are not."""
