@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IDelayedCall
 class Later(Protocol):
     """The one call of the reactor that timers need."""
 
-    def callLater(self, delay: float, call: Callable[[], None]) -> IDelayedCall:
+    def callLater(self, delay: float, call: Callable[[], None], /) -> IDelayedCall:
         """Call `call` after `delay` seconds."""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Protocol, final
 
 from twisted.internet.interfaces import IAddress, IOpenSSLContextFactory
-from twisted.internet.protocol import Factory
+from twisted.internet.protocol import ServerFactory
 from twisted.logger import Logger
 
 from gateway.faces.face import Authenticator, Face, Peer
@@ -196,7 +196,7 @@ class Door:
 
 
 @final
-class Listener(Factory):
+class Listener(ServerFactory[Pump]):
     """One listening port."""
 
     noisy = False

@@ -1,0 +1,84 @@
+"""Log lines on standard error: readable ones, or one JSON object each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final, TextIO, final
+
+from twisted.logger import (
+    FilteringLogObserver,
+    ILogObserver,
+    LogEvent,
+    LogLevel,
+    LogLevelFilterPredicate,
+    formatEvent,
+    globalLogBeginner,
+)
+from zope.interface import implementer
+
+LEVELS: Final = {level.name: level for level in LogLevel.iterconstants()}
+OURS: Final = "gateway"
+
+
+def begin_logging(stream: TextIO, *, level: str, form: str) -> None:
+    """Send all log events of this process to `stream`; `form` is ``text`` or ``json``."""
+    globalLogBeginner.beginLoggingTo([observer(stream, level=level, form=form)])
+
+
+def observer(stream: TextIO, *, level: str, form: str) -> ILogObserver:
+    """An observer that writes a line for each event of at least `level`.
+
+    Twisted's own chatter is left out below `warn`: when a port opens, we say so ourselves.
+    """
+    predicate = LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)
+    predicate.setLogLevelForNamespace(OURS, LEVELS[level])
+    line = _json_line if form == "json" else _text_line
+
+    return FilteringLogObserver(Lines(stream, line), [predicate])
+
+
+@final
+@implementer(ILogObserver)
+class Lines:
+    """Writes each event as its line, at once."""
+
+    def __init__(self, stream: TextIO, line: Callable[[LogEvent], str]) -> None:
+        self._stream = stream
+        self._line = line
+
+    def __call__(self, event: LogEvent) -> None:
+        """One event."""
+        self._stream.write(self._line(event) + "\n")
+        self._stream.flush()
+
+
+def _fields(event: LogEvent) -> tuple[str, str, str, str, str]:
+    """Time, level, logger, message and traceback (or empty)."""
+    when = datetime.fromtimestamp(event["log_time"], UTC)
+    failure = event.get("log_failure")
+    return (
+        when.strftime("%Y-%m-%dT%H:%M:%S.") + f"{when.microsecond // 1000:03}Z",
+        event["log_level"].name,
+        str(event.get("log_namespace", "-")),
+        formatEvent(event) or "",
+        "" if failure is None else failure.getTraceback().rstrip(),
+    )
+
+
+def _text_line(event: LogEvent) -> str:
+    time, level, logger, message, traceback = _fields(event)
+    text = f"{time} {level:<8} {logger}: {message}"
+    if traceback:
+        text += "\n" + traceback
+    # One event, one entry: whatever a message brings along is indented under it.
+    return text.replace("\n", "\n    ")
+
+
+def _json_line(event: LogEvent) -> str:
+    time, level, logger, message, traceback = _fields(event)
+    made: dict[str, Any] = {"time": time, "level": level, "logger": logger, "message": message}
+    if traceback:
+        made["traceback"] = traceback
+    return json.dumps(made, ensure_ascii=False)

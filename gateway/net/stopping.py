@@ -1,0 +1,136 @@
+"""The graceful stop: listeners first, then what is under way, then the connections, then the end.
+
+    drain   no new connections, deliveries or credit; settlements, commits and transfers go on until
+            nothing is unsettled, or `drain_timeout` is over
+    close   every peer is told that its connection is forced closed, and has `ANSWER_MS` to answer
+    cut     who has not closed by then is cut off
+    finish  the last turn and the final audit records are written
+
+`signal` begins it; a second one goes straight to the close, a third one cuts off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Final, Protocol, final
+
+from twisted.logger import Logger
+
+from gateway.net.alarm import Alarm
+from gateway.net.listen import Door
+
+ANSWER_MS: Final = 2000
+CUT_MS: Final = 1000
+
+
+class Drained(Protocol):
+    """What stopping needs of the bridge."""
+
+    def drain(self) -> None:
+        """Dispatch nothing from now on."""
+
+    def idle(self) -> bool:
+        """Nothing waits for a commit or for room."""
+
+
+class Stage(IntEnum):
+    """How far the stop is."""
+
+    RUNNING = 0
+    DRAINING = 1
+    CLOSING = 2
+    CUTTING = 3
+    FINISHED = 4
+
+
+@final
+class Stopping:
+    """One stop of one gateway; `finish` is called once, when no connection is left."""
+
+    log = Logger()
+
+    def __init__(
+        self,
+        door: Door,
+        bridge: Drained,
+        close_listeners: Callable[[], None],
+        finish: Callable[[], None],
+        *,
+        drain_timeout_ms: int,
+    ) -> None:
+        self.stage = Stage.RUNNING
+        self._door = door
+        self._bridge = bridge
+        self._close_listeners = close_listeners
+        self._finish = finish
+        self._drain_timeout_ms = drain_timeout_ms
+        self._alarm = Alarm(door.later, door.now_ms, self._too_late)
+
+    def signal(self) -> None:
+        """Stop, or be quicker about it."""
+        self._go_on(asked=True)
+
+    def _too_late(self, now_ms: int) -> None:
+        if self.stage == Stage.DRAINING:
+            left = sum(not pump.face.drained() for pump in self._door.pumps.values())
+            self.log.warn("drain_timeout is over; {left} connections have work left", left=left)
+        self._go_on(asked=False)
+
+    def _go_on(self, *, asked: bool) -> None:
+        if self.stage == Stage.RUNNING:
+            self._drain()
+        elif self.stage == Stage.DRAINING:
+            self._close()
+        elif self.stage == Stage.CLOSING:
+            self._cut()
+        elif not asked:
+            self._end()
+
+    def _drain(self) -> None:
+        self.stage = Stage.DRAINING
+        self.log.info("draining {count} connections", count=len(self._door.pumps))
+        self._close_listeners()
+        self._bridge.drain()
+        now_ms = self._door.now_ms()
+        for pump in list(self._door.pumps.values()):
+            pump.face.drain(now_ms)
+            self._door.turns.touch(pump.face)
+        self._door.on_empty = self._look
+        self._door.turns.on_turn_ended = lambda _now_ms: self._look()
+        self._alarm.set(now_ms + self._drain_timeout_ms)
+        self._door.turns.schedule()
+
+    def _look(self) -> None:
+        """After each turn: is there anything left to wait for?"""
+        if self.stage == Stage.DRAINING and self._drained():
+            self._close()
+        elif self.stage in (Stage.CLOSING, Stage.CUTTING) and not self._door.pumps:
+            self._end()
+
+    def _drained(self) -> bool:
+        faces = (pump.face for pump in self._door.pumps.values())
+        return self._bridge.idle() and all(face.drained() for face in faces)
+
+    def _close(self) -> None:
+        self.stage = Stage.CLOSING
+        now_ms = self._door.now_ms()
+        for pump in list(self._door.pumps.values()):
+            pump.face.force_close(now_ms)
+            self._door.turns.touch(pump.face)
+        self._alarm.set(now_ms + ANSWER_MS)
+        self._door.turns.schedule()
+
+    def _cut(self) -> None:
+        self.stage = Stage.CUTTING
+        for pump in list(self._door.pumps.values()):
+            pump.abort()
+        self._alarm.set(self._door.now_ms() + CUT_MS)
+        self._door.turns.schedule()
+
+    def _end(self) -> None:
+        self.stage = Stage.FINISHED
+        self._alarm.stop()
+        self._door.on_empty = None
+        self._door.turns.on_turn_ended = None
+        self._finish()

@@ -1,0 +1,421 @@
+"""The composition root: builds the gateway from its settings, starts it, and stops it in order.
+
+Start: data directory and recovery, bridge, faces, listeners, admin port. Stop: `net.stopping`, then
+the last turn, the final audit records and the store. Everything that can fail does so at the start,
+with one line.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import signal
+import sqlite3
+import uuid
+from collections.abc import Callable
+from typing import Any, Final, cast, final
+
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.error import CannotListenError
+from twisted.internet.interfaces import (
+    IListeningPort,
+    IOpenSSLContextFactory,
+    IReactorTCP,
+)
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.protocol import ServerFactory
+from twisted.internet.task import LoopingCall
+from twisted.internet.threads import deferToThreadPool
+from twisted.logger import Logger
+from twisted.python.threadpool import ThreadPool
+from twisted.web.server import Site
+
+from gateway import __version__
+from gateway.audit.records import AuditLog
+from gateway.audit.segment import SegmentWriter
+from gateway.bridge.bridge import Bridge
+from gateway.config import Address, Settings
+from gateway.errors import StartupError, StoreError
+from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
+from gateway.faces.server_0_10 import Server010
+from gateway.faces.server_1_0 import Server10
+from gateway.message import Encoding
+from gateway.metrics import METRICS, OBJECT_METRICS, Collector
+from gateway.net.authenticate import Authentication
+from gateway.net.clock import GatewayClock
+from gateway.net.counts import NetCounts
+from gateway.net.headers import Ask
+from gateway.net.http import admin_site
+from gateway.net.listen import Door, Listener
+from gateway.net.measures import Sources, object_readers, readers
+from gateway.net.passwords import Passwords
+from gateway.net.stopping import Stage, Stopping
+from gateway.net.tls import tls_context
+from gateway.net.turns import TurnLoop
+from gateway.store.interface import Recovered
+from gateway.store.sqlite import SqliteStore
+from gateway.translate.view import READER_0_10, READER_1_0
+from gateway.wire import buffers
+
+AUDIT_FOLDER: Final = "audit"
+IDENTITY_FILE: Final = "gateway-id"
+PASSWORD_THREADS: Final = 4
+BACKLOG: Final = 512
+LAG_INTERVAL_S: Final = 1.0
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+def form() -> str:
+    """Which form of the hot packages runs: ``compiled`` or ``pure``."""
+    return "pure" if buffers.__file__.endswith(".py") else "compiled"
+
+
+@final
+class LateSegments:
+    """The audit segments, opened at first use: the store holds the directory by then."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self._directory = directory
+        self._writer: SegmentWriter | None = None
+
+    def writer(self) -> SegmentWriter:
+        """The writer, opened."""
+        if self._writer is None:
+            self._writer = SegmentWriter(self._directory)
+        return self._writer
+
+    def append(self, blocks: bytes) -> None:
+        """See `AuditSegments`."""
+        self.writer().append(blocks)
+
+    def sync(self) -> None:
+        """See `AuditSegments`."""
+        self.writer().sync()
+
+    def close(self) -> None:
+        """See `AuditSegments`."""
+        self.writer().close()
+
+
+@final
+class Service:
+    """One gateway in one process: made, started, running, stopped; then `exit_code` counts.
+
+    Making it opens the data directory and recovers what it holds.
+
+    Raises:
+        StartupError: with one line that says why it cannot run.
+        ConfigurationError: the users file cannot be used.
+    """
+
+    log = Logger()
+
+    def __init__(self, settings: Settings, reactor: PosixReactorBase) -> None:
+        self.settings = settings
+        self.reactor = reactor
+        self.clock = GatewayClock()
+        self.counts = NetCounts()
+        self.exit_code = 0
+        self.on_stopped: Callable[[], None] = lambda: None
+        self.addresses: dict[str, Address] = {}
+        self._ports: dict[str, IListeningPort] = {}
+        self._timers: list[LoopingCall] = []
+        self._threads = ThreadPool(0, PASSWORD_THREADS, "passwords")
+        self._tls = _tls(settings)
+        self.authentication = self._authentication()
+        segments = LateSegments(settings.data_directory / AUDIT_FOLDER)
+        self.store = SqliteStore(
+            settings.data_directory,
+            segments,
+            reactor.callFromThread,
+            lambda turn: self.turns.on_committed(turn),
+            lambda error: self.turns.on_store_failed(error),
+        )
+        self.recovered = _open(self.store)
+        try:
+            self.bridge = self._bridge(segments.writer())
+            self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
+            self.faces = self._face_settings()
+            self.door = self._door()
+        except BaseException:
+            self.store.close(b"")
+            raise
+        self.stopping = Stopping(
+            self.door,
+            self.bridge,
+            self._close_listeners,
+            self._finish,
+            drain_timeout_ms=settings.drain_timeout,
+        )
+
+    # The parts.
+
+    def _authentication(self) -> Authentication:
+        passwords = None
+        if self.settings.users_file is not None:
+            passwords = Passwords(self.settings.users_file)
+            passwords.load()
+        return Authentication(
+            self.reactor,
+            self.clock.now_ms,
+            anonymous_allowed=self.settings.anonymous_allowed,
+            passwords=passwords,
+            in_thread=lambda check: deferToThreadPool(self.reactor, self._threads, check),
+        )
+
+    def _bridge(self, segments: SegmentWriter) -> Bridge:
+        """The bridge with everything that was recovered in it."""
+        audit = AuditLog(
+            self.recovered.incarnation,
+            segments.last_sequence + 1,
+            segment_octets=self.settings.audit.segment_size,
+            segment_age_ms=self.settings.audit.segment_age,
+        )
+        now_ms = self.clock.now_ms()
+        hosts = [host.name for host in self.settings.virtual_hosts]
+        bridge = Bridge(
+            audit,
+            self.store,
+            self.settings.queues.as_limits(),
+            readers={Encoding.AMQP_0_10: READER_0_10, Encoding.AMQP_1_0: READER_1_0},
+            hosts=hosts,
+            default_host=hosts[0],
+            now_ms=now_ms,
+        )
+        audit.incarnation_started(now_ms, __version__)
+        bridge.recover(self.recovered)
+        for line in (*self.recovered.damage, *bridge.problems):
+            self.log.error("recovery: {line}", line=line)
+        if segments.damaged:
+            self.log.error("audit log: {line}", line=segments.damaged)
+        return bridge
+
+    def _face_settings(self) -> FaceSettings:
+        settings = self.settings
+        return FaceSettings(
+            limits=settings.limits.as_limits(),
+            container_id=settings.name,
+            federation_tag=identity(settings.data_directory),
+            version=__version__,
+            hostnames={
+                hostname: host.name
+                for host in settings.virtual_hosts
+                for hostname in host.hostnames
+            },
+            anonymous_name=self.authentication.anonymous_name,
+            anonymous_allowed=settings.anonymous_allowed,
+            strict=settings.strict,
+            escrow=settings.translation.escrow,
+            text_body_value=settings.translation.text_body == "value",
+        )
+
+    def _door(self) -> Door:
+        limits = self.settings.limits
+        return Door(
+            self.reactor,
+            self.clock.now_ms,
+            self.turns,
+            self.authentication,
+            self.counts,
+            {Ask.SERVE_0_10: self._serve_0_10, Ask.SERVE_1_0: self._serve_1_0},
+            connections_max=limits.connections,
+            connections_per_address_max=limits.connections_per_address,
+            handshake_timeout_ms=limits.handshake_timeout,
+            tls_context=self._tls,
+        )
+
+    def _serve_0_10(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
+        return Server010(self.bridge, self.turns, authenticator, peer, self.faces, now_ms)
+
+    def _serve_1_0(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
+        return Server10(self.bridge, self.turns, authenticator, peer, self.faces, now_ms)
+
+    # Start.
+
+    def start(self) -> None:
+        """Listen; clients are welcome. StartupError if it cannot, and the store is closed."""
+        listen = self.settings.listen
+        site = self._admin_site()
+        try:
+            if listen.amqp is not None:
+                self._listen("amqp", listen.amqp, Listener(self.door))
+            if listen.amqps is not None:
+                self._listen("amqps", listen.amqps, Listener(self.door, tls_first=True))
+            self._listen("admin", self.settings.admin, site)
+        except StartupError:
+            self._close_listeners()
+            self._finish()
+            raise
+        self._threads.start()
+        self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
+        self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
+        self.turns.schedule()
+        self._say_started()
+
+    def _listen(self, name: str, address: Address, factory: ServerFactory[Any]) -> None:
+        # Any: the protocols of the two kinds of port have nothing in common.
+        try:
+            port = cast(IReactorTCP, self.reactor).listenTCP(
+                address.port, factory, backlog=BACKLOG, interface=address.host
+            )
+        except CannotListenError as error:
+            reason = getattr(error.socketError, "strerror", None) or error.socketError
+            raise StartupError(f"cannot listen on {address}: {reason}") from None
+        self._ports[name] = port
+        host = port.getHost()
+        assert isinstance(host, IPv4Address | IPv6Address)
+        self.addresses[name] = Address(address.host, host.port)
+
+    def _admin_site(self) -> Site:
+        sources = Sources(
+            bridge=self.bridge,
+            faces=self.faces.counts,
+            translated=self.faces.translated,
+            store=self.store.counts,
+            net=self.counts,
+            authentication=self.authentication,
+            clock=self.clock,
+            ready=self.ready,
+            version=__version__,
+            form=form(),
+            started_ms=self.clock.now_ms(),
+        )
+        collector = Collector(METRICS, readers(sources))
+        return admin_site(
+            collector, Collector(OBJECT_METRICS, object_readers(self.bridge)), self.ready
+        )
+
+    def _every(self, interval_s: float, call: Callable[[], None]) -> None:
+        timer = LoopingCall(call)
+        timer.clock = self.reactor
+        timer.start(interval_s, now=False)
+        self._timers.append(timer)
+
+    def _checkpoint(self) -> None:
+        now_ms = self.clock.now_ms()
+        self.bridge.checkpoint(now_ms)
+        self.bridge.audit.clock(now_ms, self.clock.drift_ms())
+        self.turns.schedule()
+
+    def _say_started(self) -> None:
+        names = {"amqp": "AMQP", "amqps": "AMQP over TLS", "admin": "admin"}
+        where = ", ".join(f"{names[name]} {at}" for name, at in self.addresses.items())
+        self.log.info(
+            "amqp-gateway {version} ({form}) is ready: {where}, data in {directory}"
+            " ({entries} messages recovered)",
+            version=__version__,
+            form=form(),
+            where=where,
+            directory=str(self.settings.data_directory),
+            entries=len(self.recovered.entries),
+        )
+
+    def ready(self) -> str | None:
+        """`None` when clients are welcome, else why not."""
+        if not self.addresses:
+            return "starting"
+        return None if self.stopping.stage == Stage.RUNNING else "draining"
+
+    # Stop.
+
+    def stop(self) -> None:
+        """Begin the graceful stop; again: go straight to closing the connections."""
+        self.stopping.signal()
+
+    def _close_listeners(self) -> None:
+        """No more clients; the admin port stays, to say so."""
+        for name in ("amqp", "amqps"):
+            port = self._ports.pop(name, None)
+            if port is not None:
+                port.stopListening()
+
+    def _finish(self) -> None:
+        """No connection is left: the last turn, the final records, the store, and out."""
+        for timer in self._timers:
+            timer.stop()
+        self.turns.end_now()
+        self.turns.stop()
+        now_ms = self.clock.now_ms()
+        audit = self.bridge.audit
+        self.bridge.checkpoint(now_ms)
+        audit.clock(now_ms, self.clock.drift_ms())
+        audit.incarnation_stopped(now_ms)
+        try:
+            self.store.close(audit.take_block(now_ms))
+            self.log.info("stopped")
+        except StoreError as error:
+            self.exit_code = 1
+            self.log.critical("the store could not be closed in order: {error}", error=error)
+        if self._threads.started:
+            self._threads.stop()
+        self.on_stopped()
+
+
+@final
+class LagMeter:
+    """How late a timer fires that is due every `LAG_INTERVAL_S`."""
+
+    def __init__(self, reactor: PosixReactorBase, counts: NetCounts) -> None:
+        self._reactor = reactor
+        self._counts = counts
+        self._last_s = reactor.seconds()
+
+    def tick(self) -> None:
+        """The timer fired."""
+        now_s = self._reactor.seconds()
+        self._counts.lag_s.observe(max(0.0, now_s - self._last_s - LAG_INTERVAL_S))
+        self._last_s = now_s
+
+
+def _tls(settings: Settings) -> IOpenSSLContextFactory | None:
+    tls = settings.tls
+    if tls is None:
+        return None
+    return tls_context(
+        tls.certificate,
+        tls.key,
+        tls.client_ca,
+        require_client_certificate=tls.require_client_certificate,
+    )
+
+
+def _open(store: SqliteStore) -> Recovered:
+    try:
+        return store.open()
+    except (OSError, StoreError, sqlite3.Error) as error:
+        raise StartupError(f"cannot open the data directory: {error}") from error
+
+
+def identity(directory: pathlib.Path) -> str:
+    """A UUID that stays with a data directory: the first start makes it."""
+    path = directory / IDENTITY_FILE
+    try:
+        if path.exists():
+            return str(uuid.UUID(path.read_text().strip()))
+        made = str(uuid.uuid4())
+        path.write_text(made + "\n")
+        return made
+    except (OSError, ValueError) as error:
+        raise StartupError(f"cannot use {path}: {error}") from None
+
+
+def run(settings: Settings) -> int:
+    """Run a gateway on Twisted's reactor until it is told to stop; the process's exit code.
+
+    Raises:
+        StartupError, ConfigurationError: as `Service`.
+    """
+    from twisted.internet import reactor as installed
+
+    reactor = cast(PosixReactorBase, installed)
+    service = Service(settings, reactor)
+    service.on_stopped = reactor.stop
+
+    def told(_number: int, _frame: object) -> None:
+        # Not Twisted's own: its second signal ends in a traceback.
+        reactor.callFromThread(service.stop)
+
+    for number in SIGNALS:
+        signal.signal(number, told)
+    service.start()
+    reactor.run(installSignalHandlers=False)
+    return service.exit_code
