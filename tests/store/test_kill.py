@@ -1,6 +1,6 @@
 """The store under kill -9: every turn that was reported is there, every other whole or not at all.
 
-More kills, or longer: python tests/store/test_kill.py KILLS
+More kills: PYTHONPATH=tests python tests/store/test_kill.py KILLS
 """
 
 import random
@@ -104,7 +104,6 @@ def test_what_was_reported_before_a_kill_is_there_after_it(tmp_path: Path, seed:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(PROGRAM.parent.parent))
     with tempfile.TemporaryDirectory() as scratch:
         kills = int(sys.argv[1])
         print(f"{kills} kills, {campaign(Path(scratch), kills, kills)} turns reported: all there")
