@@ -7,6 +7,7 @@ Without a C compiler, or when anything in the build fails, the same source is in
 import os
 import pathlib
 import sys
+import tempfile
 
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
@@ -20,13 +21,22 @@ HOT_MODULES = ["errors", "message", "audit/packing", "audit/records", "store/wri
 PURE_MODULES = {"gateway/translate/rows.py"}
 
 
-def hot_sources() -> list[str]:
-    """Paths of the modules to compile, from the project's root, in a stable order."""
-    found = [f"gateway/{name}.py" for name in HOT_MODULES]
+def compiled(path: str) -> bool:
+    """Whether a module of a hot package is compiled; its `__init__` cannot need its own library."""
+    return path not in PURE_MODULES and not path.endswith("__init__.py")
+
+
+def hot_groups() -> list[tuple[list[str], str]]:
+    """What is compiled into one library each: a package, whose modules may import one another.
+
+    Between the libraries imports must not form cycles, which the layers see to.
+    """
+    groups = [([f"gateway/{name}.py"], f"gateway.{name.replace('/', '.')}") for name in HOT_MODULES]
     for package in HOT_PACKAGES:
         paths = sorted((ROOT / "gateway" / package).glob("*.py"))
-        found += [path.relative_to(ROOT).as_posix() for path in paths]
-    return [path for path in found if path not in PURE_MODULES]
+        found = [path.relative_to(ROOT).as_posix() for path in paths]
+        groups.append(([path for path in found if compiled(path)], f"gateway.{package}.hot"))
+    return groups
 
 
 class BuildOrStayPure(build_ext):
@@ -67,11 +77,14 @@ def extensions() -> list[object]:
     try:
         from mypyc.build import mypycify
 
+        groups = hot_groups()
+        # The empty config file keeps pyproject's mypy plugin out of the isolated build; a cache
+        # that is not new makes mypyc 2.4.1 fail over attributes that it had compiled before.
+        options = ["--config-file=", "--strict", f"--cache-dir={tempfile.mkdtemp()}"]
         return mypycify(
-            # The empty config file keeps pyproject's mypy plugin out of the isolated build.
-            ["--config-file=", "--strict", *hot_sources()],
+            [*options, *[path for paths, _ in groups for path in paths]],
             opt_level="3",
-            separate=True,
+            separate=groups,
         )
     except (Exception, SystemExit) as error:
         if PURE == "0":

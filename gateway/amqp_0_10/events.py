@@ -35,11 +35,12 @@ class HeaderReceived(Event):
 class ControlReceived(Event):
     """A control of class connection that waits for an answer of ours.
 
+    Server: start-ok (`send_secure`, `send_tune` or `send_close`), secure-ok (the same), open
     (`send_open_ok`, `send_redirect` or `send_close`). Client: start (`send_start_ok`), secure
     (`send_secure_ok`), open-ok, redirect.
     """
 
-    __slots__ = ("Server", "control")
+    __slots__ = ("control",)
 
     def __init__(self, control: Control) -> None:
         self.control = control

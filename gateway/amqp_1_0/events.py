@@ -7,7 +7,6 @@ event, so an answer to an endpoint that has ended meanwhile is dropped in silenc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Union, final
 
 from mypy_extensions import mypyc_attr
@@ -96,7 +95,6 @@ class WindowOpened:
 
 @final
 @mypyc_attr(acyclic=True)
-@dataclass(init=False, slots=True)
 class DeliveryReceived:
     """One whole delivery.
 
@@ -106,14 +104,16 @@ class DeliveryReceived:
         rcv_second: the receiver must wait for the sender's settlement.
     """
 
-    link: Link
-    delivery_id: int
-    tag: bytes
-    settled: bool
-    message_format: int
-    payload: bytes
-    state: DeliveryState | None
-    rcv_second: bool
+    __slots__ = (
+        "delivery_id",
+        "link",
+        "message_format",
+        "payload",
+        "rcv_second",
+        "settled",
+        "state",
+        "tag",
+    )
 
     def __init__(
         self,

@@ -40,10 +40,14 @@ def test_a_server_negotiates_step_by_step() -> None:
         spec.ConnectionStart(server_properties=[], mechanisms=["PLAIN"], locales=["en_US"]),
     ]
     start_ok = spec.ConnectionStartOk(mechanism="PLAIN", response=b"\0a\0b")
-    assert connection.receive_data(drive.control(start_ok), 0) == [ControlReceived(start_ok)]
+    assert drive.shown(connection.receive_data(drive.control(start_ok), 0)) == drive.shown(
+        [ControlReceived(start_ok)]
+    )
     connection.send_secure(b"more")
     secure_ok = spec.ConnectionSecureOk(response=b"r")
-    assert connection.receive_data(drive.control(secure_ok), 0) == [ControlReceived(secure_ok)]
+    assert drive.shown(connection.receive_data(drive.control(secure_ok), 0)) == drive.shown(
+        [ControlReceived(secure_ok)]
+    )
     connection.send_tune()
     assert drive.values(connection.data_to_send()) == [
         spec.ConnectionSecure(challenge=b"more"),
@@ -53,10 +57,12 @@ def test_a_server_negotiates_step_by_step() -> None:
     ]
     tune_ok = drive.control(spec.ConnectionTuneOk(channel_max=5, heartbeat=10))
     open_ = spec.ConnectionOpen(virtual_host="v", insist=True)
-    assert connection.receive_data(tune_ok + drive.control(open_), 0) == [
-        Tuned(5, 65535, 10),
-        ControlReceived(open_),
-    ]
+    assert drive.shown(connection.receive_data(tune_ok + drive.control(open_), 0)) == drive.shown(
+        [
+            Tuned(5, 65535, 10),
+            ControlReceived(open_),
+        ]
+    )
     assert not connection.open
     connection.send_open_ok(["amqp:tcp:h:1"])
     assert connection.open
@@ -74,7 +80,9 @@ def test_a_client_is_told_what_it_has_to_answer() -> None:
     pair.client.send_start_ok([], "PLAIN", b"", "en_US")
     pair.exchange()
     pair.server.send_secure(b"c")
-    assert pair.exchange()[1] == [ControlReceived(spec.ConnectionSecure(challenge=b"c"))]
+    assert drive.shown(pair.exchange()[1]) == drive.shown(
+        [ControlReceived(spec.ConnectionSecure(challenge=b"c"))]
+    )
     pair.client.send_secure_ok(b"r")
     pair.exchange()
     pair.server.send_tune()
@@ -82,7 +90,9 @@ def test_a_client_is_told_what_it_has_to_answer() -> None:
     pair.client.send_open("v")
     pair.exchange()
     pair.server.send_open_ok(["h"])
-    assert pair.exchange()[1] == [ControlReceived(spec.ConnectionOpenOk(known_hosts=["h"]))]
+    assert drive.shown(pair.exchange()[1]) == drive.shown(
+        [ControlReceived(spec.ConnectionOpenOk(known_hosts=["h"]))]
+    )
     assert pair.client.open
 
 

@@ -219,7 +219,9 @@ def test_a_result_goes_out_before_the_completion() -> None:
 def test_a_command_before_a_command_point_is_of_unknown_ids() -> None:
     server = drive.opened_server()
     session = drive.attached(server, pointed=False)
-    assert told(server, QUERY) == [SessionEnded(session, spec.DetachCode.UNKNOWN_IDS, None)]
+    assert drive.shown(told(server, QUERY)) == drive.shown(
+        [SessionEnded(session, spec.DetachCode.UNKNOWN_IDS, None)]
+    )
     assert session.ended
     assert drive.values(server.data_to_send()) == [
         spec.SessionDetached(name=b"s", code=spec.DetachCode.UNKNOWN_IDS)
@@ -406,7 +408,7 @@ def test_a_session_may_be_detached_before_it_is_accepted() -> None:
     attach, ended = told(
         server, says(spec.SessionAttach(name=b"s")), says(spec.SessionDetach(name=b"s"))
     )
-    assert ended == SessionEnded(attach.session, 0, None)
+    assert drive.shown(ended) == drive.shown(SessionEnded(attach.session, 0, None))
     attach.session.accept()
     attach.session.refuse(1)
     assert drive.values(server.data_to_send()) == [spec.SessionDetached(name=b"s", code=0)]
@@ -417,7 +419,9 @@ def test_detach_is_answered_after_the_last_completions() -> None:
     session = drive.attached(server)
     told(server, TRANSFER)
     session.complete(0, 0)
-    assert told(server, says(spec.SessionDetach(name=b"s"))) == [SessionEnded(session, 0, None)]
+    assert drive.shown(told(server, says(spec.SessionDetach(name=b"s")))) == drive.shown(
+        [SessionEnded(session, 0, None)]
+    )
     assert drive.values(server.data_to_send()) == [
         spec.SessionCompleted(commands=[(0, 0)]),
         spec.SessionDetached(name=b"s", code=0),
@@ -483,9 +487,9 @@ def test_segments_out_of_order_are_a_framing_error_of_the_connection(octets: byt
 def test_request_timeout_is_asked_of_the_face() -> None:
     server = drive.opened_server()
     session = drive.attached(server)
-    assert told(server, says(spec.SessionRequestTimeout(timeout=0))) == [
-        TimeoutRequested(session, 0)
-    ]
+    assert drive.shown(told(server, says(spec.SessionRequestTimeout(timeout=0)))) == drive.shown(
+        [TimeoutRequested(session, 0)]
+    )
     session.send_timeout(0)
     assert drive.values(server.data_to_send()) == [spec.SessionTimeout(timeout=0)]
 
@@ -511,17 +515,19 @@ def test_a_client_is_attached_and_may_send() -> None:
         ours.send_command(spec.ExecutionSync())
     [attach] = pair.exchange()[0]
     attach.session.accept()
-    assert pair.exchange()[1] == [Attached(ours)]
+    assert drive.shown(pair.exchange()[1]) == drive.shown([Attached(ours)])
     assert ours.send_command(spec.QueueQuery(queue="q"), sync=True) == 0
     assert ours.in_doubt() == 1
     [event] = pair.exchange()[0]
     assert (event.command_id, event.command, event.sync) == (0, spec.QueueQuery(queue="q"), True)
     result = spec.QueueQueryResult(queue="q")
     event.session.send_result(0, result)
-    assert pair.exchange()[1] == [
-        ResultReceived(ours, 0, close_struct(result)),
-        CommandsCompleted(ours, [(0, 0)]),
-    ]
+    assert drive.shown(pair.exchange()[1]) == drive.shown(
+        [
+            ResultReceived(ours, 0, close_struct(result)),
+            CommandsCompleted(ours, [(0, 0)]),
+        ]
+    )
     assert ours.in_doubt() == 0
 
 
@@ -533,9 +539,11 @@ def test_completions_are_told_to_the_face_once() -> None:
         ours.send_command(spec.MessageTransfer(), header=b"")
     pair.exchange()
     theirs.complete(1, 1)
-    assert pair.exchange()[1] == [CommandsCompleted(ours, [(1, 1)])]
+    assert drive.shown(pair.exchange()[1]) == drive.shown([CommandsCompleted(ours, [(1, 1)])])
     theirs.complete(0, 3)
-    assert pair.exchange()[1] == [CommandsCompleted(ours, [(0, 0), (2, 3)])]
+    assert drive.shown(pair.exchange()[1]) == drive.shown(
+        [CommandsCompleted(ours, [(0, 0), (2, 3)])]
+    )
 
 
 def test_a_timely_reply_is_given_and_only_then() -> None:
@@ -555,9 +563,9 @@ def test_completions_of_commands_that_were_never_sent_are_nothing() -> None:
     server = drive.opened_server()
     session = drive.attached(server)
     session.send_command(spec.MessageTransfer(), header=b"")
-    assert told(server, says(spec.SessionCompleted(commands=[(0, 900), (902, 0x7FFFFFFF)]))) == [
-        CommandsCompleted(session, [(0, 0)])
-    ]
+    assert drive.shown(
+        told(server, says(spec.SessionCompleted(commands=[(0, 900), (902, 0x7FFFFFFF)])))
+    ) == drive.shown([CommandsCompleted(session, [(0, 0)])])
 
 
 def test_the_peer_is_asked_for_completions_from_time_to_time() -> None:
@@ -578,7 +586,7 @@ def test_an_exception_reaches_the_client_and_ends_its_session() -> None:
     exception, ended = pair.exchange()[1]
     assert isinstance(exception, ExceptionReceived)
     assert exception.exception.error_code == 404
-    assert ended == SessionEnded(ours, 0, None)
+    assert drive.shown(ended) == drive.shown(SessionEnded(ours, 0, None))
     assert theirs.detached and ours.detached
 
 
@@ -587,11 +595,15 @@ def test_both_ends_may_detach_even_at_once() -> None:
     pair.open()
     ours, theirs = pair.session()
     ours.detach()
-    assert pair.exchange() == ([SessionEnded(theirs, 0, None)], [SessionEnded(ours, 0, None)])
+    assert drive.shown(pair.exchange()) == drive.shown(
+        ([SessionEnded(theirs, 0, None)], [SessionEnded(ours, 0, None)])
+    )
     ours, theirs = pair.session()
     ours.detach()
     theirs.detach()
-    assert pair.exchange() == ([SessionEnded(theirs, 0, None)], [SessionEnded(ours, 0, None)])
+    assert drive.shown(pair.exchange()) == drive.shown(
+        ([SessionEnded(theirs, 0, None)], [SessionEnded(ours, 0, None)])
+    )
     assert ours.detached and theirs.detached
 
 
@@ -602,7 +614,7 @@ def test_a_refused_client_session_ends() -> None:
     [attach] = pair.exchange()[0]
     attach.session.refuse(spec.DetachCode.SESSION_BUSY)
     busy = spec.DetachCode.SESSION_BUSY
-    assert pair.exchange()[1] == [SessionEnded(ours, busy, None)]
+    assert drive.shown(pair.exchange()[1]) == drive.shown([SessionEnded(ours, busy, None)])
     pair.session()
 
 
@@ -611,9 +623,9 @@ def test_a_client_asks_for_a_timeout_and_is_granted_one() -> None:
     pair.open()
     ours, theirs = pair.session()
     ours.request_timeout(None)
-    assert pair.exchange()[0] == [TimeoutRequested(theirs, None)]
+    assert drive.shown(pair.exchange()[0]) == drive.shown([TimeoutRequested(theirs, None)])
     theirs.send_timeout(0)
-    assert pair.exchange()[1] == [TimeoutGranted(ours, 0)]
+    assert drive.shown(pair.exchange()[1]) == drive.shown([TimeoutGranted(ours, 0)])
     ours.send_flush()
     pair.exchange()
 

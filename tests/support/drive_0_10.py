@@ -166,3 +166,13 @@ class Pair:
         event.session.accept()
         self.exchange()
         return ours, event.session
+
+
+def shown(value: object) -> object:
+    """Events, alone or in lists and tuples, as their names and fields: to be compared."""
+    if isinstance(value, (list, tuple)):
+        return [shown(each) for each in value]
+    if not isinstance(value, Event):
+        return value
+    fields = [name for name in dir(value) if not name.startswith("_")]
+    return type(value).__name__, {name: getattr(value, name) for name in fields}
