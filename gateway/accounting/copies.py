@@ -29,10 +29,6 @@ KINDS: Final = (
     *(Kind.ENTERED, Kind.RECOVERED, Kind.SENT, Kind.SETTLED, Kind.REQUEUED),
     *sorted(REMOVALS),
 )
-COLUMNS: Final = (
-    *("incarnation", "sequence", "kind", "outcome", "flags", "message", "node", "position"),
-    *("exchange", "link", "copies", "body_digest", "mix"),
-)
 COPY_KEYS: Final = ("message", "node", "position")
 NAMED: Final = 20  # how many candidates a break that cannot be pinned down lists
 
@@ -159,7 +155,7 @@ def _unnamed_queue_breaks(failures: DataFrame) -> DataFrame:
     ).otherwise(
         F.format_string("%d in the queue by the log, %d by the checkpoint", "computed", "stated")
     )
-    among = F.when(F.col("excess") > 0, F.concat(F.lit("; among messages "), F.col("ids")))
+    among = F.when(F.col("excess") >= 0, F.concat(F.lit("; among messages "), F.col("ids")))
     return as_breaks(
         failures.withColumn("count", F.greatest(F.abs("excess"), F.lit(1))).withColumn(
             "certain", F.lit(False)
@@ -172,7 +168,7 @@ def _unnamed_queue_breaks(failures: DataFrame) -> DataFrame:
 def _candidates(failures: DataFrame, open_copies: DataFrame) -> DataFrame:
     """Open copies that a failed checkpoint should have seen; certain if it can only be these."""
     failed = F.broadcast(
-        failures.where("excess > 0").select(
+        failures.where("excess >= 0").select(
             "incarnation",
             "node",
             F.col("sequence").alias("checkpoint_sequence"),

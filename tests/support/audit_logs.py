@@ -131,9 +131,7 @@ class ScriptedGateway:
         self.settle(queue, message, position, Outcome.ACCEPTED, Flag.REMOVED)
         return position
 
-    def settle(
-        self, queue: str, message: int, position: int, outcome: Outcome, flags: int
-    ) -> None:
+    def settle(self, queue: str, message: int, position: int, outcome: Outcome, flags: int) -> None:
         self.log.settled(
             self.now_ms,
             message,
@@ -196,7 +194,7 @@ class ScriptedGateway:
 
 
 def balanced_log(directory: Path, messages: int = 10, **options: int) -> Path:
-    """Published to one or two queues, released once, consumed, some left in a queue, some lapsed."""
+    """Published to two queues each, some consumed, some released, some transient; two runs."""
     gateway = ScriptedGateway(directory, **options)
     for number in range(messages):
         message = gateway.publish("orders", "copies" if number % 2 else "orders.all")

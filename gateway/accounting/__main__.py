@@ -1,0 +1,88 @@
+"""`python -m gateway.accounting`: runs a job. Exit codes: 0 balanced, 1 not, 2 could not be run."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from gateway.audit.reader import segment_paths
+
+BALANCED: Final = 0
+NOT_BALANCED: Final = 1
+NOT_RUN: Final = 2
+LIBRARIES: Final = ("pyspark", "pyarrow", "numpy")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(
+        prog="python -m gateway.accounting",
+        description="Proves from an audit log that every message is accounted for.",
+        epilog="Exit codes: 0 balanced, 1 not balanced, 2 could not be run.",
+    )
+    jobs = top.add_subparsers(dest="job", required=True, metavar="JOB")
+    job = jobs.add_parser(
+        "reconcile",
+        help="check the log and its identities, name lost and duplicate messages",
+        epilog="Example: python -m gateway.accounting reconcile ./data/audit --out ./report",
+    )
+    job.add_argument("log", type=Path, metavar="AUDIT_DIR", help="directory of audit segments")
+    job.add_argument("--out", type=Path, required=True, help="directory for report and Parquet")
+    job.add_argument("--master", default="local[*]", help="Spark master (default: %(default)s)")
+    return top
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a job; its exit code."""
+    options = parser().parse_args(arguments)
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        return _not_run(f"{missing[0]} is not installed: pip install 'amqp-gateway[accounting]'")
+    paths = segment_paths(options.log)
+    if not paths:
+        return _not_run(f"no audit segments in {options.log}")
+    with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
+        return _reconcile(options, Path(scratch), sum(path.stat().st_size for path in paths))
+
+
+def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
+    from gateway.accounting import java
+
+    if options.master.startswith("local"):
+        home = java.java_home(scratch)
+        if home is None:
+            return _not_run(java.MISSING)
+        os.environ["JAVA_HOME"] = str(home)
+    return _with_spark(options, scratch, octets)
+
+
+def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
+    from gateway.accounting import report, session
+    from gateway.accounting.reconcile import reconcile
+
+    log, out = options.log.resolve(), options.out.resolve()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return _not_run(f"{out}: {error.strerror}")
+    small = octets < session.SMALL_LOG_OCTETS
+    with session.spark_session("reconcile", options.master, scratch, small=small) as spark:
+        result = reconcile(spark, log, out)
+    page = out / "report.html"
+    page.write_text(report.html_page(result), encoding="utf-8")
+    print(report.summary(result, str(page)))
+    return BALANCED if result.balanced else NOT_BALANCED
+
+
+def _not_run(problem: str) -> int:
+    print(f"reconcile: {problem}", file=sys.stderr)
+    return NOT_RUN
+
+
+if __name__ == "__main__":
+    sys.exit(main())
