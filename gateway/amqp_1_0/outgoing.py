@@ -7,7 +7,6 @@ object a frame.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from gateway.amqp_1_0 import _spec, frames, types
@@ -25,7 +24,6 @@ octets, or 5 + 4 + 1 in a continuation: 64 at most."""
 
 
 @final
-@dataclass(init=False, slots=True)
 class Outgoing:
     """One delivery of ours, from `Link.send_delivery` until it is settled.
 
@@ -35,17 +33,19 @@ class Outgoing:
         started: its first frame has been written.
     """
 
-    link: Link
-    delivery_id: int
-    tag: bytes
-    settled: bool
-    message_format: int
-    head: bytes
-    rest: bytes
-    state: DeliveryState | None
-    context: object
-    sent: int
-    started: bool
+    __slots__ = (
+        "context",
+        "delivery_id",
+        "head",
+        "link",
+        "message_format",
+        "rest",
+        "sent",
+        "settled",
+        "started",
+        "state",
+        "tag",
+    )
 
     def __init__(
         self,
