@@ -196,7 +196,7 @@ def _subscribe(
         settings = QueueSettings(durable=True)
     else:
         queue = session.dynamics.name(session.face.container, attach.name)
-        settings = QueueSettings(exclusive=True, auto_delete=True)
+        settings = QueueSettings(auto_delete=True)
     declared = host.declare_queue(queue, settings, session)
     if isinstance(declared, Refusal):
         return declared

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from xxhash import xxh3_64_intdigest
-
 from gateway.amqp_0_10._spec_structs import DeliveryProperties
 from gateway.amqp_1_0 import sections
 from gateway.amqp_1_0._spec import Header, Properties
 from gateway.amqp_1_0.encoding import to_bytes
+from gateway.audit.records import digest
 from gateway.errors import DecodeError
 from gateway.message import NEVER, NO_PRIORITY, NO_TTL, Encoding, Flag, Message, MessageReader
 from gateway.translate import segment
@@ -106,7 +105,7 @@ def _read_message_properties(arrival: Arrival, struct: Reader) -> None:
     if flags & segment.CONTENT_LENGTH:
         struct.skip(8)
     if flags & segment.MESSAGE_ID:
-        arrival.id_digest = xxh3_64_intdigest(struct.take(16))
+        arrival.id_digest = digest(struct.take(16))
     if flags & segment.CORRELATION_ID:
         struct.skip(struct.u16())
     if flags & segment.REPLY_TO:
@@ -153,7 +152,7 @@ def _read_header(arrival: Arrival, header: Header) -> None:
 
 def _read_properties(arrival: Arrival, properties: Properties) -> None:
     if properties.message_id is not None:
-        arrival.id_digest = xxh3_64_intdigest(to_bytes(properties.message_id))
+        arrival.id_digest = digest(to_bytes(properties.message_id))
     expiry = properties.absolute_expiry_time
     if expiry is not None and expiry > 0:
         arrival.absolute_expiry_ms = expiry
@@ -195,7 +194,7 @@ def message_from_0_10(
         arrival.flags | Flag.TIMES_IN_MS if times_in_ms else arrival.flags,
         publisher,
         arrival.id_digest,
-        xxh3_64_intdigest(body),
+        digest(body),
         reader,
     )
 
@@ -240,12 +239,12 @@ def body_digest_1_0(payload: bytes, body_at: int, body_end: int) -> int:
     if body_end - body_at > 4 and payload[body_at : body_at + 3] == b"\x00\x53\x75":
         constructor = payload[body_at + 3]
         if constructor == 0xA0 and body_end == body_at + 5 + payload[body_at + 4]:
-            return xxh3_64_intdigest(payload[body_at + 5 : body_end])
+            return digest(payload[body_at + 5 : body_end])
         if constructor == 0xB0 and body_end - body_at > 7:
             size = int.from_bytes(payload[body_at + 4 : body_at + 8], "big")
             if body_end == body_at + 8 + size:
-                return xxh3_64_intdigest(payload[body_at + 8 : body_end])
-    return xxh3_64_intdigest(payload[body_at:body_end])
+                return digest(payload[body_at + 8 : body_end])
+    return digest(payload[body_at:body_end])
 
 
 def from_foreign(payload: bytes) -> Arrival:

@@ -1,0 +1,396 @@
+import pytest
+from support.face_1_0 import House, body_of, message
+
+from gateway.amqp_1_0 import _spec, events, types
+from gateway.message import Refusal
+from gateway.wire.tagged import Tagged
+
+ACCEPTED = _spec.Accepted()
+FILTERS = {
+    "direct": (_spec.LEGACY_AMQP_DIRECT_BINDING, _spec.LEGACY_AMQP_DIRECT_BINDING_CODE),
+    "topic": (_spec.LEGACY_AMQP_TOPIC_BINDING, _spec.LEGACY_AMQP_TOPIC_BINDING_CODE),
+    "headers": (_spec.LEGACY_AMQP_HEADERS_BINDING, _spec.LEGACY_AMQP_HEADERS_BINDING_CODE),
+    "no-local": (_spec.NO_LOCAL_FILTER, _spec.NO_LOCAL_FILTER_CODE),
+    "selector": (_spec.SELECTOR_FILTER, _spec.SELECTOR_FILTER_CODE),
+}
+
+
+def filters(kind, value, *, numeric=False):
+    symbol, code = FILTERS[kind]
+    descriptor = Tagged(types.ULONG, code) if numeric else Tagged(types.SYMBOL, symbol)
+    return {kind: Tagged(types.DESCRIBED, types.Described(descriptor, value))}
+
+
+def text(value):
+    return Tagged(types.STRING, value)
+
+
+@pytest.fixture
+def house():
+    house = House()
+    house.world.queue("q")
+    yield house
+    house.end()
+
+
+def subject(key, body=b"body", **application):
+    properties = _spec.Properties(subject=key)
+    return message(body, properties=properties, application=application or None)
+
+
+def bodies(client):
+    return [body_of(payload) for payload in client.received()]
+
+
+# Addresses.
+
+
+@pytest.mark.parametrize("role", [_spec.SENDER, _spec.RECEIVER])
+def test_an_address_that_names_nothing_is_not_found(house, role):
+    client = house.client()
+    terminus = {"target": _spec.Target(address="nowhere")}
+    if role == _spec.RECEIVER:
+        terminus = {"source": _spec.Source(address="nowhere")}
+    link = client.attach(role, **terminus)
+    assert client.refused() == "amqp:not-found"
+    assert (link.attach.source if role else link.attach.target) is None
+
+
+def test_a_sender_to_an_exchange_routes_by_subject(house):
+    client = house.client()
+    client.receiver("amq.direct", filter=filters("direct", text("k")))
+    sender = client.sender("amq.direct")
+    client.send(sender, subject("k", b"yes"), tag=b"1")
+    client.send(sender, subject("other", b"no"), tag=b"2")
+    assert bodies(client) == [b"yes"]
+
+
+def test_a_key_in_the_address_is_the_key_for_sender_and_receiver(house):
+    client = house.client()
+    client.receiver("amq.direct/k")
+    client.send(client.sender("amq.direct/k"), subject("ignored", b"1"))
+    client.send(client.sender("amq.direct/l"), subject("k", b"2"))
+    assert bodies(client) == [b"1"]
+
+
+@pytest.mark.parametrize("numeric", [True, False])
+def test_a_topic_filter_binds_with_its_pattern(house, numeric):
+    client = house.client()
+    link = client.receiver("amq.topic", filter=filters("topic", text("a.*"), numeric=numeric))
+    assert list(link.attach.source.filter) == ["topic"]
+    sender = client.sender("amq.topic")
+    for number, key in enumerate(["a.b", "a.b.c", "b"]):
+        assert client.send(sender, subject(key, key.encode()), tag=bytes([number])) == ACCEPTED
+    assert bodies(client) == [b"a.b"]
+
+
+@pytest.mark.parametrize("exchange", ["amq.topic", "amq.fanout", "amq.match"])
+def test_without_a_filter_a_receiver_gets_all(house, exchange):
+    client = house.client()
+    client.receiver(exchange)
+    client.send(client.sender(exchange), subject("any.key"))
+    assert bodies(client) == [b"body"]
+
+
+def test_a_receiver_on_a_direct_exchange_needs_a_key(house):
+    client = house.client()
+    client.receiver("amq.direct")
+    assert client.refused() == "amqp:invalid-field"
+
+
+def test_a_headers_filter_binds_with_its_map(house):
+    client = house.client()
+    arguments = Tagged(
+        types.MAP, [(text("x-match"), text("any")), (text("n"), Tagged(types.INT, 5))]
+    )
+    client.receiver("amq.match", filter=filters("headers", arguments))
+    sender = client.sender("amq.match")
+    client.send(sender, subject("", b"yes", n=Tagged(types.INT, 5)), tag=b"1")
+    client.send(sender, subject("", b"no", n=Tagged(types.INT, 6)), tag=b"2")
+    assert bodies(client) == [b"yes"]
+
+
+def test_a_topic_name_that_is_no_exchange_is_a_key_of_amq_topic(house):
+    client = house.client()
+    client.receiver("prices", capabilities=["topic"])
+    sender = client.sender("prices", capabilities=["topic"])
+    assert sender.attach.target.capabilities == ["topic"]
+    client.send(sender, message())
+    assert bodies(client) == [b"body"]
+
+
+def test_no_local_keeps_the_own_messages_away(house):
+    one, two = house.client(), house.client()
+    one.receiver("amq.fanout", filter=filters("no-local", Tagged(types.LIST, [])))
+    one.send(one.sender("amq.fanout"), message(b"mine"))
+    two.send(two.sender("amq.fanout"), message(b"theirs"))
+    assert bodies(one) == [b"theirs"]
+
+
+@pytest.mark.parametrize("address", ["q", "amq.topic"])
+def test_a_selector_is_refused_until_there_are_selectors(house, address):
+    client = house.client()
+    client.receiver(address, filter=filters("selector", text("a = 1")))
+    assert client.refused() == "amqp:not-implemented"
+
+
+@pytest.mark.parametrize(
+    ("address", "kind", "value", "condition"),
+    [
+        ("q", "topic", text("a"), "amqp:not-implemented"),
+        ("amq.direct", "topic", text("a"), "amqp:not-implemented"),
+        ("amq.topic", "topic", Tagged(types.INT, 1), "amqp:invalid-field"),
+        ("amq.match", "headers", text("a"), "amqp:invalid-field"),
+    ],
+)
+def test_a_filter_that_cannot_be_applied_refuses_the_link(house, address, kind, value, condition):
+    client = house.client()
+    client.receiver(address, filter=filters(kind, value))
+    assert client.refused() == condition
+
+
+def test_a_null_filter_is_no_filter(house):
+    client = house.client()
+    link = client.receiver("q", filter={"x": Tagged(types.NULL, None)})
+    assert link.attached
+    assert link.attach.source.filter is None
+
+
+def test_a_subscription_queue_lives_as_long_as_its_link(house):
+    client = house.client()
+    before = set(house.host.topology.queues)
+    link = client.receiver("amq.fanout")
+    assert len(set(house.host.topology.queues) - before) == 1
+    link.send_detach()
+    client.step()
+    assert set(house.host.topology.queues) == before
+
+
+def test_a_durable_subscription_outlives_its_link_until_it_is_closed(house):
+    client = house.client(name="app")
+    durable = {"durable": _spec.DURABLE_UNSETTLED_STATE, "expiry_policy": "never"}
+    link = client.receiver("amq.fanout", name="sub", **durable)
+    assert link.attach.source.expiry_policy == "never"
+    link.send_detach(closed=False)
+    client.step()
+    client.send(client.sender("amq.fanout"), message(b"meanwhile"))
+    link = client.receiver("amq.fanout", name="sub", **durable)
+    assert bodies(client) == [b"meanwhile"]
+    link.send_detach(closed=True)
+    client.step()
+    assert house.host.queue("app.sub") is None
+
+
+def test_a_durable_subscription_is_found_again_by_its_name_alone(house):
+    client = house.client(name="app")
+    durable = {"durable": _spec.DURABLE_CONFIGURATION, "expiry_policy": "never"}
+    link = client.receiver("amq.topic/a.b", name="sub", **durable)
+    link.send_detach(closed=False)
+    client.step()
+    session = client.session()
+    again = session.attach("sub", _spec.RECEIVER)
+    again.send_attach(source=None, target=_spec.Target())
+    client.step()
+    client.take_all(events.AttachReceived)
+    assert again.attach.source.address == "amq.topic/a.b"
+    again.send_detach(closed=True)
+    client.step()
+    assert house.host.queue("app.sub") is None
+
+
+def test_an_unknown_subscription_is_not_found_by_its_name(house):
+    client = house.client()
+    link = client.session().attach("sub", _spec.RECEIVER)
+    link.send_attach(source=None, target=_spec.Target())
+    client.step()
+    assert client.refused() == "amqp:not-found"
+
+
+def test_a_second_holder_of_a_durable_subscription_is_refused(house):
+    durable = {"durable": 2, "expiry_policy": "never", "name": "sub"}
+    one, two = house.client(name="app"), house.client(name="app")
+    one.receiver("amq.fanout", **durable)
+    two.receiver("amq.fanout", **durable)
+    assert two.refused() == "amqp:resource-locked"
+
+
+# Publishing without a queue.
+
+
+@pytest.mark.parametrize(
+    ("address", "capabilities", "accepted"),
+    [
+        ("amq.topic", None, True),
+        ("amq.fanout", None, True),
+        ("amq.direct", None, False),
+        ("amq.match", None, False),
+        ("amq.direct", ["DISCARD_UNROUTABLE"], True),
+        ("amq.direct/k", ["topic"], True),
+        ("amq.topic", ["REJECT_UNROUTABLE"], False),
+    ],
+)
+def test_what_no_queue_takes_is_accepted_or_rejected_by_rule(
+    house, address, capabilities, accepted
+):
+    client = house.client()
+    state = client.send(client.sender(address, capabilities=capabilities), subject("k"))
+    if accepted:
+        assert state == ACCEPTED
+    else:
+        assert state.error.condition == "amqp:not-found"
+
+
+@pytest.mark.parametrize(
+    ("to", "accepted"), [("q", True), ("amq.topic", False), ("nowhere", False), (None, False)]
+)
+def test_the_anonymous_terminus_goes_by_to(house, to, accepted):
+    client = house.client()
+    state = client.send(client.sender(None), message(properties=_spec.Properties(to=to)))
+    if accepted:
+        assert state == ACCEPTED
+        assert house.host.queue("q").depth == 1
+    else:
+        assert state.error.condition == "amqp:not-found"
+
+
+def test_a_sender_without_target_is_refused(house):
+    client = house.client()
+    link = client.session().attach("l", _spec.SENDER)
+    link.send_attach(source=_spec.Source(), target=None)
+    client.step()
+    assert client.refused() == "amqp:invalid-field"
+
+
+def test_a_coordinator_is_not_offered_yet(house):
+    client = house.client()
+    client.attach(_spec.SENDER, target=_spec.Coordinator())
+    assert client.refused() == "amqp:not-implemented"
+
+
+# Dynamic nodes.
+
+
+def lifetime(code):
+    described = types.Described(Tagged(types.ULONG, code), Tagged(types.LIST, []))
+    return {"lifetime-policy": Tagged(types.DESCRIBED, described)}
+
+
+def dynamic_receiver(client, properties=None, **more):
+    link = client.attach(
+        _spec.RECEIVER,
+        source=_spec.Source(dynamic=True, dynamic_node_properties=properties, **more),
+    )
+    return link, link.attach.source.address
+
+
+def test_a_dynamic_source_is_a_queue_that_others_can_send_to(house):
+    one, two = house.client(), house.client()
+    link, address = dynamic_receiver(one)
+    assert link.attach.source.dynamic
+    assert "client" in address
+    link.send_flow(credit=1)
+    two.send(two.sender(address), message(b"reply"))
+    assert bodies(one) == [b"reply"]
+
+
+def test_a_dynamic_target_is_made_too(house):
+    client = house.client()
+    link = client.attach(_spec.SENDER, target=_spec.Target(dynamic=True))
+    address = link.attach.target.address
+    client.send(link, message(b"x"))
+    client.receiver(address)
+    assert bodies(client) == [b"x"]
+
+
+def test_a_dynamic_topic_is_an_exchange(house):
+    client = house.client()
+    link = client.attach(
+        _spec.SENDER, target=_spec.Target(dynamic=True, capabilities=["temporary-topic"])
+    )
+    address = link.attach.target.address
+    client.receiver(address)
+    client.receiver(address)
+    client.send(link, message(b"x"))
+    assert bodies(client) == [b"x", b"x"]
+    link.send_detach()
+    client.step()
+    assert house.host.exchange(address) is None
+
+
+def test_a_dynamic_terminus_must_not_have_an_address(house):
+    client = house.client()
+    client.attach(_spec.RECEIVER, source=_spec.Source(dynamic=True, address="mine"))
+    assert client.refused() == "amqp:invalid-field"
+
+
+@pytest.mark.parametrize("properties", [None, {}, lifetime(_spec.DELETE_ON_CLOSE), lifetime(99)])
+def test_delete_on_close_follows_the_link_that_made_the_node(house, properties):
+    client = house.client()
+    link, address = dynamic_receiver(client, properties)
+    sender = client.sender(address)
+    client.send(sender, message())
+    link.send_detach()
+    client.step()
+    assert house.host.queue(address) is None
+
+
+def test_delete_on_no_links_waits_for_the_last_link(house):
+    client = house.client()
+    link, address = dynamic_receiver(client, lifetime(_spec.DELETE_ON_NO_LINKS))
+    sender = client.sender(address)
+    client.send(sender, message())
+    link.send_detach()
+    client.step()
+    assert house.host.queue(address) is not None
+    sender.send_detach()
+    client.step()
+    assert house.host.queue(address) is None
+
+
+def test_delete_on_no_messages_waits_for_the_last_message(house):
+    client = house.client()
+    link, address = dynamic_receiver(client, lifetime(_spec.DELETE_ON_NO_MESSAGES))
+    client.send(client.sender(address), message())
+    link.send_detach()
+    client.step()
+    receiver = client.receiver(address)
+    event = client.take(events.DeliveryReceived)
+    assert house.host.queue(address) is not None
+    receiver.session.settle_incoming(event.delivery_id, ACCEPTED)
+    client.step()
+    assert house.host.queue(address) is None
+
+
+def test_delete_on_no_links_or_messages_waits_for_both(house):
+    client = house.client()
+    link, address = dynamic_receiver(client, lifetime(_spec.DELETE_ON_NO_LINKS_OR_MESSAGES))
+    sender = client.sender(address)
+    client.send(sender, message())
+    link.send_detach()
+    sender.send_detach()
+    client.step()
+    receiver = client.receiver(address)
+    event = client.take(events.DeliveryReceived)
+    receiver.session.settle_incoming(event.delivery_id, ACCEPTED)
+    client.step()
+    assert house.host.queue(address) is not None
+    receiver.send_detach()
+    client.step()
+    assert house.host.queue(address) is None
+
+
+def test_a_dynamic_node_goes_with_the_connection_that_made_it(house):
+    client = house.client()
+    _, address = dynamic_receiver(client)
+    client.face.receive_eof(house.world.now_ms)
+    house.step()
+    assert house.host.queue(address) is None
+
+
+def test_a_queue_exclusive_to_another_is_locked(house):
+    owner = house.world.owner()
+    house.world.queue("mine", owner, exclusive=True)
+    client = house.client()
+    client.receiver("mine")
+    assert client.refused() == "amqp:resource-locked"
+    assert not isinstance(house.host.queue("mine"), Refusal)

@@ -1,0 +1,467 @@
+import pytest
+from support.face_1_0 import House, body_of, message
+
+from gateway.amqp_1_0 import _spec, events, sections, types
+from gateway.amqp_1_0.states import ConnectionState
+from gateway.wire.limits import Limits
+from gateway.wire.tagged import Tagged
+
+ACCEPTED = _spec.Accepted()
+
+
+@pytest.fixture
+def house():
+    house = House()
+    house.world.queue("q")
+    yield house
+    house.end()
+
+
+# Opening.
+
+
+def test_an_anonymous_client_is_let_in_and_told_who_we_are(house):
+    client = house.client()
+    opened = client.take(events.OpenReceived).open
+    assert opened.container_id == "gateway"
+    assert opened.offered_capabilities == ["ANONYMOUS-RELAY"]
+    assert opened.properties["product"].value == "amqp-gateway"
+    assert client.face.identity == "anonymous"
+    assert not client.face.authenticated
+
+
+def test_a_client_without_sasl_is_anonymous_where_that_is_allowed(house):
+    client = house.client(sasl=False)
+    client.take(events.OpenReceived)
+    assert client.face.identity == "anonymous"
+
+
+def test_a_client_without_sasl_is_sent_away_where_it_is_not_allowed():
+    house = House(anonymous_allowed=False)
+    client = house.client(sasl=False)
+    assert client.kinds() == ["Violation"]
+    assert client.face.closed
+
+
+def test_a_user_is_known_by_name_once_verified(house):
+    client = house.client(user=("user", "pass"))
+    client.take(events.OpenReceived)
+    assert client.face.identity == "user@realm"
+    assert client.face.authenticated
+
+
+def test_a_wrong_password_ends_the_connection(house):
+    client = house.client(user=("user", "wrong"))
+    assert client.kinds() == ["Violation"]
+    assert client.face.closed
+    assert house.settings.counts.authentication_failures[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("hostname", "host"),
+    [(None, "/"), ("b.example", "b"), ("vhost:b", "b"), ("other", "/"), ("vhost:none", "/")],
+)
+def test_the_hostname_picks_the_virtual_host(hostname, host):
+    house = House(hosts=["/", "b"], hostnames={"b.example": "b"})
+    assert house.client(hostname=hostname).face.host.name == host
+
+
+def test_close_is_answered(house):
+    client = house.client()
+    client.connection.send_close()
+    client.step()
+    client.take(events.CloseReceived)
+    assert client.face.closed
+    assert client.connection.closed
+
+
+# Through a queue.
+
+
+@pytest.mark.parametrize("size", [0, 10, 100_000])
+def test_a_message_goes_through_a_queue_byte_for_byte(house, size):
+    client = house.client()
+    sent = message(
+        bytes(size),
+        properties=_spec.Properties(message_id=Tagged(types.STRING, "id"), to="q"),
+        application={"n": Tagged(types.INT, 5)},
+    )
+    assert client.send(client.sender("q"), sent) == ACCEPTED
+    receiver = client.receiver("q")
+    (event,) = client.take_all(events.DeliveryReceived)
+    found = sections.scan(event.payload)
+    assert event.payload[found.bare_at :] == sent
+    header = sections.header(event.payload, found)
+    assert header.first_acquirer is True
+    assert not header.delivery_count
+    receiver.session.settle_incoming(event.delivery_id, ACCEPTED)
+    client.step()
+    assert house.host.queue("q").depth == 0
+
+
+def test_a_durable_message_is_accepted_when_it_is_on_disk():
+    house = House()
+    house.world.queue("q", durable=True)
+    client = house.client()
+    sender = client.sender("q")
+    house.world.auto_commit = False
+    payload = message(header=_spec.Header(durable=True))
+    assert client.send(sender, payload) is None
+    assert not client.face.drained()
+    house.world.commit()
+    client.step()
+    assert client.take(events.DispositionReceived).state == ACCEPTED
+    house.world.auto_commit = True
+    client.step()
+    assert client.face.drained()
+    house.end()
+
+
+def test_many_accepts_are_one_disposition(house):
+    client = house.client()
+    sender = client.sender("q")
+    for number in range(50):
+        sender.send_delivery(bytes([number]), b"", message(), settled=False)
+    client.step()
+    dispositions = client.take_all(events.DispositionReceived)
+    assert [len(event.deliveries) for event in dispositions] == [50]
+
+
+def test_credit_is_given_again_as_it_is_used(house):
+    client = house.client()
+    sender = client.sender("q")
+    limit = house.settings.limits.link_credit
+    assert sender.credit == limit
+    for number in range(3 * limit):
+        if sender.credit == 0:
+            client.step()
+        assert sender.credit > 0
+        sender.send_delivery(number.to_bytes(4), b"", message(), settled=True)
+    client.step()
+    assert house.host.queue("q").depth == 3 * limit
+
+
+def test_a_settled_message_needs_no_answer(house):
+    client = house.client()
+    assert client.send(client.sender("q"), message(), settled=True) is None
+    assert house.host.queue("q").depth == 1
+
+
+def test_receivers_get_no_more_than_their_credit(house):
+    client = house.client()
+    sender = client.sender("q")
+    for number in range(5):
+        client.send(sender, message(), tag=bytes([number]))
+    receiver = client.receiver("q", credit=2)
+    assert len(client.received()) == 2
+    receiver.send_flow(credit=1)
+    client.step()
+    assert len(client.received()) == 1
+
+
+def test_drain_is_answered_when_nothing_is_left(house):
+    client = house.client()
+    client.send(client.sender("q"), message())
+    receiver = client.receiver("q", credit=0)
+    receiver.send_flow(credit=10, drain=True)
+    client.step()
+    assert len(client.received()) == 1
+    assert receiver.credit == 0
+    client.take(events.FlowReceived)
+
+
+def test_drain_of_an_empty_queue_is_answered_at_once(house):
+    client = house.client()
+    receiver = client.receiver("q", credit=0)
+    receiver.send_flow(credit=10, drain=True)
+    client.step()
+    assert receiver.credit == 0
+
+
+def test_stopped_receivers_get_nothing(house):
+    client = house.client()
+    receiver = client.receiver("q", credit=10)
+    receiver.send_flow(credit=0, echo=True)
+    client.step()
+    client.take(events.FlowReceived)
+    client.send(client.sender("q"), message())
+    assert client.received() == []
+
+
+def test_a_receiver_of_settled_deliveries_has_nothing_to_settle(house):
+    client = house.client()
+    client.send(client.sender("q"), message())
+    client.receiver("q", snd_settle_mode=_spec.SND_SETTLED)
+    event = client.take(events.DeliveryReceived)
+    assert event.settled
+    assert house.host.queue("q").depth == 0
+
+
+def outcomes_on(house, state, **attach):
+    """Publish, receive, settle with `state`; then what the queue has."""
+    client = house.client()
+    client.send(client.sender("q"), message())
+    receiver = client.receiver("q", credit=1, **attach)
+    event = client.take(events.DeliveryReceived)
+    receiver.session.settle_incoming(event.delivery_id, state)
+    client.step()
+    return client, receiver
+
+
+@pytest.mark.parametrize(
+    ("state", "depth", "count"),
+    [
+        (_spec.Accepted(), 0, None),
+        (_spec.Rejected(), 0, None),
+        (_spec.Released(), 1, 0),
+        (_spec.Modified(), 1, 0),
+        (_spec.Modified(delivery_failed=True), 1, 1),
+        (None, 1, 1),
+    ],
+)
+def test_each_outcome_does_to_the_queue_what_it_says(house, state, depth, count):
+    client, receiver = outcomes_on(house, state)
+    assert house.host.queue("q").depth == depth
+    if depth:
+        receiver.send_flow(credit=1)
+        client.step()
+        event = client.take(events.DeliveryReceived)
+        header = sections.header(event.payload, sections.scan(event.payload))
+        assert (header.delivery_count or 0) == count
+        assert (header.first_acquirer is True) == (count == 0)
+
+
+def test_undeliverable_here_keeps_a_message_from_that_receiver_only(house):
+    client, receiver = outcomes_on(house, _spec.Modified(undeliverable_here=True))
+    receiver.send_flow(credit=1)
+    client.step()
+    assert client.received() == []
+    client.receiver("q")
+    assert len(client.received()) == 1
+
+
+@pytest.mark.parametrize(("default", "depth"), [(_spec.Accepted(), 0), (_spec.Released(), 1)])
+def test_the_default_outcome_of_the_source_stands_for_none(house, default, depth):
+    outcomes_on(house, None, default_outcome=default)
+    assert house.host.queue("q").depth == depth
+
+
+def test_a_receiver_of_the_second_mode_hears_of_our_settlement_when_it_is_safe():
+    house = House()
+    house.world.queue("q", durable=True)
+    client = house.client()
+    client.send(client.sender("q"), message(header=_spec.Header(durable=True)))
+    receiver = client.receiver("q", rcv_settle_mode=_spec.RCV_SECOND)
+    event = client.take(events.DeliveryReceived)
+    house.world.auto_commit = False
+    receiver.session.settle_incoming(event.delivery_id, ACCEPTED, settled=False)
+    client.step()
+    assert client.take_all(events.SenderDispositionReceived) == []
+    house.world.commit()
+    house.world.auto_commit = True
+    client.step()
+    assert client.take(events.SenderDispositionReceived).settled
+    house.end()
+
+
+def test_a_sender_of_the_second_mode_settles_last(house):
+    client = house.client()
+    sender = client.sender("q", rcv_settle_mode=_spec.RCV_SECOND)
+    out = sender.send_delivery(b"t", b"", message(), settled=False)
+    client.step()
+    event = client.take(events.DispositionReceived)
+    assert (event.settled, event.state) == (False, ACCEPTED)
+    sender.session.settle_outgoing(out, ACCEPTED)
+    client.step()
+    assert client.face.drained()
+
+
+def test_what_a_lost_connection_held_comes_back_as_failed(house):
+    first, second = house.client(), house.client()
+    first.send(first.sender("q"), message())
+    first.receiver("q")
+    assert len(first.received()) == 1
+    first.face.receive_eof(house.world.now_ms)
+    second.receiver("q")
+    event = second.take(events.DeliveryReceived)
+    header = sections.header(event.payload, sections.scan(event.payload))
+    assert header.delivery_count == 1
+
+
+@pytest.mark.parametrize("how", ["detach", "end"])
+def test_what_a_detached_receiver_held_comes_back(house, how):
+    client = house.client()
+    client.send(client.sender("q"), message())
+    receiver = client.receiver("q")
+    client.received()
+    if how == "detach":
+        receiver.send_detach()
+    else:
+        receiver.session.send_end()
+    client.step()
+    client.receiver("q")
+    assert len(client.received()) == 1
+
+
+def test_a_browser_sees_and_takes_nothing(house):
+    client = house.client()
+    client.send(client.sender("q"), message())
+    browser = client.receiver("q", distribution_mode="copy")
+    event = client.take(events.DeliveryReceived)
+    assert browser.attach.source.distribution_mode == "copy"
+    browser.session.settle_incoming(event.delivery_id, ACCEPTED)
+    client.step()
+    assert house.host.queue("q").depth == 1
+
+
+def test_a_message_larger_than_the_receiver_takes_is_not_sent(house):
+    client = house.client(limits=Limits(message_size_max=200))
+    client.send(client.sender("q"), message(b"x" * 300))
+    client.send(client.sender("q"), message(b"small"))
+    client.receiver("q")
+    assert [body_of(payload) for payload in client.received()] == [b"small"]
+
+
+def test_annotations_travel_and_delivery_annotations_do_not(house):
+    client = house.client()
+    note = [(Tagged(types.SYMBOL, "x-opt-n"), Tagged(types.INT, 1))]
+    payload = b"\x00\x53\x71\xc1\x01\x00" + message(annotations=note)
+    client.send(client.sender("q"), payload)
+    client.receiver("q")
+    (got,) = client.received()
+    found = sections.scan(got)
+    assert sections.annotations(got, found.message_annotations) == note
+    assert found.delivery_annotations == sections.ABSENT
+
+
+def test_ttl_shrinks_as_time_passes_and_an_expired_message_is_not_sent(house):
+    client = house.client()
+    payload = message(header=_spec.Header(ttl=1000))
+    client.send(client.sender("q"), payload)
+    house.world.now_ms += 400
+    client.receiver("q", credit=1)
+    event = client.take(events.DeliveryReceived)
+    assert sections.header(event.payload, sections.scan(event.payload)).ttl == 600
+    client.send(client.sender("q"), payload)
+    house.world.now_ms += 1000
+    client.receiver("q")
+    assert client.received() == []
+
+
+def test_a_foreign_message_format_is_passed_on_untouched(house):
+    client = house.client()
+    client.send(client.sender("q"), b"opaque", message_format=0x80013700)
+    client.receiver("q")
+    event = client.take(events.DeliveryReceived)
+    assert (event.payload, event.message_format) == (b"opaque", 0x80013700)
+
+
+# What is refused.
+
+
+def test_octets_that_are_no_message_are_rejected(house):
+    client = house.client()
+    state = client.send(client.sender("q"), b"\x00\x53\x24\x45")
+    assert state.error.condition == "amqp:decode-error"
+
+
+@pytest.mark.parametrize(
+    ("user_id", "state"), [(b"user", "accepted"), (b"user@realm", "accepted"), (b"eve", "rejected")]
+)
+def test_a_user_may_only_claim_to_be_itself(house, user_id, state):
+    client = house.client(user=("user", "pass"))
+    got = client.send(client.sender("q"), message(properties=_spec.Properties(user_id=user_id)))
+    if state == "accepted":
+        assert got == ACCEPTED
+    else:
+        assert got.error.condition == "amqp:not-allowed"
+
+
+def test_a_full_queue_rejects(house):
+    house.world.queue("small", max_count=1)
+    client = house.client()
+    sender = client.sender("small")
+    assert client.send(sender, message(), tag=b"1") == ACCEPTED
+    state = client.send(sender, message(), tag=b"2")
+    assert state.error.condition == "amqp:resource-limit-exceeded"
+
+
+def test_a_sender_that_cannot_be_rejected_is_detached(house):
+    client = house.client()
+    sender = client.sender("q", source=_spec.Source(outcomes=["amqp:accepted:list"]))
+    client.send(sender, b"nonsense")
+    assert client.refused() == "amqp:decode-error"
+
+
+def test_a_queue_that_is_deleted_detaches_its_receivers(house):
+    house.world.queue("gone")
+    client = house.client()
+    client.send(client.sender("gone"), message())
+    client.receiver("gone")
+    house.host.delete_queue("gone")
+    client.step()
+    assert client.refused() == "amqp:resource-deleted"
+
+
+def test_a_transaction_is_not_known(house):
+    client = house.client()
+    state = client.send(client.sender("q"), message(), state=_spec.TransactionalState(txn_id=b"t"))
+    assert state.error.condition == "amqp:transaction:unknown-id"
+
+
+# Pressure and the stop.
+
+
+def test_a_full_transport_holds_deliveries_back(house):
+    client = house.client()
+    receiver = client.receiver("q")
+    client.face.write_blocked(True)
+    client.send(client.sender("q"), message())
+    assert client.received() == []
+    client.face.write_blocked(False)
+    client.step()
+    assert len(client.received()) == 1
+    assert receiver.credit == 9
+
+
+def test_a_small_session_window_holds_deliveries_back_and_all_arrive(house):
+    client = house.client(limits=Limits(session_window=2, max_frame_size=512))
+    sender = client.sender("q")
+    for number in range(10):
+        client.send(sender, message(bytes([number]) * 700), tag=bytes([number]))
+    client.receiver("q", credit=100)
+    assert [body_of(payload)[0] for payload in client.received()] == list(range(10))
+
+
+def test_a_stop_serves_what_is_under_way_and_gives_nothing_new(house):
+    client = house.client()
+    sender = client.sender("q")
+    receiver = client.receiver("q")
+    client.send(sender, message(), tag=b"1")
+    event = client.take(events.DeliveryReceived)
+    client.face.drain(house.world.now_ms)
+    assert not client.face.drained()
+    client.send(sender, message(), tag=b"2")
+    assert client.received() == []
+    link = receiver.session.attach("new", _spec.SENDER)
+    link.send_attach(source=_spec.Source(), target=_spec.Target(address="q"))
+    client.step()
+    assert client.refused() == "amqp:link:detach-forced"
+    receiver.session.settle_incoming(event.delivery_id, ACCEPTED)
+    client.step()
+    assert client.face.drained()
+    client.face.force_close(house.world.now_ms)
+    client.step()
+    assert client.take(events.CloseReceived).error.condition == "amqp:connection:forced"
+    assert client.face.connection.state == ConnectionState.CLOSE_SENT
+    client.connection.send_close()
+    client.step()
+    assert client.face.closed
+
+
+def test_a_violation_ends_one_connection_and_no_other(house):
+    bad, good = house.client(), house.client()
+    bad.face.receive_data(b"\0\0\0\1\0\0\0\0", house.world.now_ms)
+    good.step()
+    assert house.settings.counts.protocol_errors[1] == 1
+    assert good.send(good.sender("q"), message()) == ACCEPTED
