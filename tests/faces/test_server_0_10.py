@@ -1,0 +1,265 @@
+"""Negotiation, sessions and the end of a 0-10 connection, as a conversation."""
+
+import pytest
+from support import drive_0_10 as drive
+from support.talk_0_10 import TAG, Client, Gateway
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.connection import CLOSE_TIMEOUT_MS
+from gateway.amqp_0_10.events import Tuned, Violation
+from gateway.amqp_0_10.frames import PROTOCOL_HEADER
+from gateway.wire.limits import Limits
+
+
+def test_a_client_is_led_through_the_negotiation() -> None:
+    start, tuned, open_ok = Client(Gateway()).open("ann")
+    assert start.mechanisms == ["PLAIN", "ANONYMOUS"]
+    assert start.locales == ["en_US"]
+    properties = {key: tagged.value for key, tagged in start.server_properties}
+    assert properties["qpid.federation_tag"] == TAG
+    assert properties["product"]
+    assert "qpid.features" not in properties  # there are no selectors yet
+    assert isinstance(tuned, Tuned)
+    assert open_ok == spec.ConnectionOpenOk(known_hosts=[])
+
+
+def test_the_authenticator_is_shown_what_the_client_says() -> None:
+    client = Client(Gateway())
+    client.hears()
+    client.connection.send_start_ok([], "PLAIN", b"\0ann\0secret", "en_US")
+    assert client.hears() == []
+    [(credentials, _)] = client.authenticator.asked
+    assert (credentials.username, credentials.password) == ("ann", "secret")
+
+
+def test_a_client_that_is_not_who_it_says_is_closed_with_320() -> None:
+    client = Client(Gateway())
+    client.hears()
+    client.connection.send_start_ok([], "PLAIN", b"\0ann\0wrong", "en_US")
+    client.hears()
+    client.authenticated(None)
+    assert client.hears() == ["closed 320"]
+    assert client.face.closed
+    assert client.gateway.settings.counts.authentication_failures == [1, 0]
+
+
+def test_a_mechanism_that_was_not_offered_closes_the_transport_without_a_word() -> None:
+    client = Client(Gateway())
+    client.hears()
+    client.connection.send_start_ok([], "GSSAPI", b"", "en_US")
+    assert client.hears() == []
+    assert client.face.closed
+
+
+def test_plain_without_a_response_is_asked_for_it() -> None:
+    client = Client(Gateway())
+    client.hears()
+    octets = drive.control(spec.ConnectionStartOk(mechanism="PLAIN"))
+    client.face.receive_data(octets, 0)
+    assert drive.values(client.face.data_to_send()) == [spec.ConnectionSecure(challenge=b"")]
+    octets = drive.control(spec.ConnectionSecureOk(response=b"\0ann\0secret"))
+    client.face.receive_data(octets, 0)
+    client.authenticated("ann")
+    [tune] = drive.values(client.face.data_to_send())
+    assert tune.heartbeat_min == 0
+
+
+def test_an_answer_that_comes_too_late_is_nothing() -> None:
+    client = Client(Gateway())
+    client.hears()
+    client.connection.send_start_ok([], "PLAIN", b"\0ann\0secret", "en_US")
+    client.hears()
+    client.loses_transport()
+    assert client.authenticator.forgotten == 1
+    client.authenticated("ann")
+    assert client.face.data_to_send() == b""
+
+
+@pytest.mark.parametrize("name", ["", "/", "other", None])
+def test_with_one_virtual_host_every_name_reaches_it(name: str | None) -> None:
+    client = Client(Gateway())
+    client.hears()
+    client.connection.send_start_ok([], "ANONYMOUS", b"", "en_US")
+    client.hears()
+    client.authenticated("anonymous")
+    client.hears()
+    client.face.receive_data(drive.control(spec.ConnectionOpen(virtual_host=name)), 0)
+    assert drive.values(client.face.data_to_send()) == [spec.ConnectionOpenOk(known_hosts=[])]
+
+
+@pytest.mark.parametrize(("name", "code"), [("test", None), ("/test", None), ("none", 402)])
+def test_with_several_virtual_hosts_an_unknown_name_is_an_invalid_path(
+    name: str, code: int | None
+) -> None:
+    client = Client(Gateway(hosts=["/", "test"]))
+    client.hears()
+    client.connection.send_start_ok([], "ANONYMOUS", b"", "en_US")
+    client.hears()
+    client.authenticated("anonymous")
+    client.hears()
+    client.connection.send_open(name)
+    [answer] = client.hears()
+    if code is None:
+        assert isinstance(answer, spec.ConnectionOpenOk)
+        assert client.face.host.name == "test"
+    else:
+        assert answer == f"closed {code}"
+
+
+def test_a_session_is_attached_and_may_ask_for_a_timeout_which_it_does_not_get() -> None:
+    client = Gateway().client()
+    assert client.attach(b"name") == ["attached"]
+    client.session.request_timeout(60)
+    assert client.hears() == ["timeout 0"]
+    client.session.detach()
+    assert client.hears() == ["ended 0"]
+    assert client.gateway.settings.attached == {}
+
+
+def test_a_session_name_is_unique_for_its_user() -> None:
+    gateway = Gateway()
+    first, second, other = gateway.client("ann"), gateway.client("ann"), gateway.client("bob")
+    assert first.attach(b"name") == ["attached"]
+    assert second.attach(b"name") == [f"ended {spec.DetachCode.SESSION_BUSY}"]
+    assert other.attach(b"name") == ["attached"]
+    first.session.detach()
+    first.hears()
+    assert second.attach(b"name") == ["attached"]
+
+
+def test_a_session_can_be_taken_over_by_force() -> None:
+    gateway = Gateway()
+    first, second = gateway.client("ann"), gateway.client("ann")
+    first.attach(b"name")
+    assert second.attach(b"name", force=True) == ["attached"]
+    assert first.hears() == [f"ended {spec.DetachCode.SESSION_BUSY}"]
+    assert list(gateway.settings.attached) == [("ann", b"name")]
+
+
+def test_a_session_may_be_taken_over_within_its_own_connection() -> None:
+    client = Gateway().client("ann")
+    client.attach(b"name")
+    detached = f"ended {spec.DetachCode.SESSION_BUSY}"
+    assert client.attach(b"name", force=True) in (["attached", detached], [detached, "attached"])
+
+
+def test_commands_before_a_command_point_end_the_session_with_unknown_ids() -> None:
+    client = Gateway().client()
+    octets = drive.control(spec.SessionAttach(name=b"s"), 1) + drive.command(spec.ExecutionSync())
+    client.face.receive_data(octets, 0)
+    sent = drive.values(client.face.data_to_send())
+    assert sent == [spec.SessionDetached(name=b"s", code=spec.DetachCode.UNKNOWN_IDS)]
+    assert client.gateway.settings.attached == {}
+
+
+def test_more_sessions_than_allowed_are_refused() -> None:
+    gateway = Gateway(limits=Limits(sessions_max=1))
+    client = gateway.client()
+    assert client.attach() == ["attached"]
+    octets = drive.control(spec.SessionAttach(name=b"more"), 0)
+    client.face.receive_data(octets, 0)
+    busy = spec.DetachCode.SESSION_BUSY
+    assert drive.values(client.face.data_to_send()) == [
+        spec.SessionDetached(name=b"more", code=busy)
+    ]
+
+
+def test_the_end_of_the_transport_ends_everything_once() -> None:
+    gateway = Gateway()
+    client = gateway.session()
+    client.loses_transport()
+    client.face.receive_eof(0)
+    counts = gateway.settings.counts
+    assert counts.sessions_opened == counts.sessions_closed == [1, 0]
+    assert counts.connections_opened == counts.connections_closed == [1, 0]
+    assert gateway.settings.attached == {}
+    assert client.face.closed
+    gateway.world.check()
+
+
+def test_a_violation_ends_everything_and_harms_no_other_connection() -> None:
+    gateway = Gateway()
+    bad, good = gateway.session(), gateway.session()
+    bad.face.receive_data(b"\xff" * 30, gateway.world.now_ms)
+    [close] = drive.values(bad.face.data_to_send())
+    assert close.reply_code == spec.CloseCode.FRAMING_ERROR
+    assert gateway.settings.counts.protocol_errors == [1, 0]
+    assert gateway.settings.counts.sessions_closed == [1, 0]
+    assert good.does(spec.ExecutionSync()) == ["completed 0-0"]
+    bad.face.handle_deadline(gateway.world.now_ms + CLOSE_TIMEOUT_MS)
+    assert bad.face.closed
+
+
+def test_the_client_closes() -> None:
+    client = Gateway().session()
+    client.connection.send_close(200, "bye", 0)
+    assert client.hears() == ["closed 200"]
+    assert client.face.closed
+    assert client.gateway.settings.counts.connections_closed == [1, 0]
+
+
+def test_a_graceful_stop_takes_no_new_sessions_and_then_forces_the_close() -> None:
+    gateway = Gateway()
+    client = gateway.session()
+    gateway.world.queue()
+    client.face.drain(gateway.world.now_ms)
+    assert client.face.drained()
+    client.publishes(b"still taken")
+    assert client.hears() == ["completed 0-0"]
+    assert client.attach() == [f"ended {spec.DetachCode.SESSION_BUSY}"]
+    client.face.force_close(gateway.world.now_ms)
+    assert client.hears() == ["closed 320"]
+    assert client.face.closed
+
+
+def test_a_stopping_gateway_opens_no_connection() -> None:
+    client = Client(Gateway())
+    client.face.drain(0)
+    client.hears()
+    client.connection.send_start_ok([], "ANONYMOUS", b"", "en_US")
+    client.hears()
+    client.authenticated("anonymous")
+    client.hears()
+    client.connection.send_open("")
+    assert client.hears() == ["closed 320"]
+
+
+def test_another_protocol_header_is_a_violation() -> None:
+    client = Client(Gateway())
+    client.face.receive_data(b"AMQP\x01\x01\x00\x09", 0)
+    assert client.face.data_to_send() == PROTOCOL_HEADER
+    assert client.face.closed
+
+
+def test_heartbeats_are_kept() -> None:
+    client = Gateway().client()
+    deadline = client.face.next_deadline()
+    assert deadline is not None
+    client.face.handle_deadline(deadline + 1_000_000)
+    assert client.face.closed
+
+
+def test_the_conversation_survives_octets_one_by_one() -> None:
+    gateway = Gateway()
+    gateway.world.queue()
+    client = gateway.session()
+    octets = drive.command(
+        spec.MessageTransfer(destination=""),
+        header=drive_header("q"),
+        body=b"hello",
+    )
+    for at in range(len(octets)):
+        client.face.receive_data(octets[at : at + 1], gateway.world.now_ms)
+    gateway.world.turn()
+    assert gateway.world.depth() == 1
+
+
+def drive_header(key: str) -> bytes:
+    from gateway.amqp_0_10.structs import write_header
+
+    return write_header(spec.DeliveryProperties(routing_key=key), None)
+
+
+def test_nothing_unexpected_is_heard() -> None:
+    heard = Client(Gateway()).open()
+    assert not any(isinstance(one, Violation) for one in heard)
