@@ -1,0 +1,106 @@
+"""Sequence numbers, names, blocks, and where segments end."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.audit import schema
+from gateway.audit.reader import Segment, names_in, sequence_at
+from gateway.audit.records import AuditLog
+from gateway.audit.schema import RECORD_OCTETS, BlockFlag, BlockKind
+from gateway.audit.segment import _header
+
+
+def segment_of(*blocks: bytes) -> Segment:
+    return Segment("s", _header(1, 1, "0" * 64) + b"".join(blocks))
+
+
+def test_a_turn_without_records_gives_no_block():
+    assert AuditLog(1).take_block(1) == b""
+
+
+def test_sequence_numbers_go_on_over_turns_without_a_gap():
+    log = AuditLog(1, 41)
+    sequences = []
+    for turn in range(3):
+        for _ in range(turn + 1):
+            log.clock(turn, 0)
+        segment = segment_of(log.take_block(turn))
+        for block in segment.blocks():
+            places = range(block.start, block.end, RECORD_OCTETS)
+            sequences += [sequence_at(segment.octets, at) for at in places]
+    assert sequences == list(range(41, 47))
+    assert log.next_sequence == 47
+
+
+def test_a_name_has_one_number_and_is_told_once_a_segment():
+    log = AuditLog(1, segment_octets=1)
+    number = log.name("orders")
+    assert log.name("orders") == number != log.name("invoices")
+    log.topology(1, reason=schema.Reason.QUEUE_DECLARED, node=number)
+    log.topology(1, reason=schema.Reason.QUEUE_DELETED, node=number)
+    first = segment_of(log.take_block(1))
+    log.topology(2, reason=schema.Reason.QUEUE_DELETED, node=number)
+    second = segment_of(log.take_block(2))
+    for segment in (first, second):
+        names = [block for block in segment.blocks() if block.kind == BlockKind.NAMES]
+        assert [list(names_in(segment.octets, block)) for block in names] == [[(number, "orders")]]
+
+
+def test_a_name_that_is_not_used_is_not_written():
+    log = AuditLog(1)
+    log.name("orders")
+    log.clock(1, 0)
+    assert [block.kind for block in segment_of(log.take_block(1)).blocks()] == [BlockKind.RECORDS]
+
+
+def test_a_forgotten_name_is_told_with_its_last_record_and_gets_a_new_number():
+    log = AuditLog(1)
+    number = log.name("temporary")
+    log.topology(1, reason=schema.Reason.QUEUE_DELETED, node=number)
+    log.forget(number)
+    segment = segment_of(log.take_block(1))
+    block = next(iter(segment.blocks()))
+    assert list(names_in(segment.octets, block)) == [(number, "temporary")]
+    assert log.name("temporary") != number
+    log.forget(number)  # a second time: nothing to forget
+
+
+def test_a_segment_ends_by_size_and_by_age():
+    by_size = AuditLog(1, segment_octets=RECORD_OCTETS * 2)
+    by_age = AuditLog(1, segment_age_ms=10)
+    flags = []
+    for now_ms in (1, 2, 20, 21):
+        for log in (by_size, by_age):
+            log.clock(now_ms, 0)
+            (block,) = segment_of(log.take_block(now_ms)).blocks()
+            flags.append(bool(block.flags & BlockFlag.SEGMENT_STARTS))
+    assert flags[0::2] == [True, False, True, False]
+    assert flags[1::2] == [True, False, False, True]
+
+
+def test_pending_counts_the_octets_of_the_turn():
+    log = AuditLog(1)
+    log.clock(1, 0)
+    log.clock(1, 0)
+    assert log.pending() == 2 * RECORD_OCTETS
+    log.take_block(1)
+    assert log.pending() == 0
+
+
+def test_more_than_a_block_holds_is_split_at_a_record():
+    log = AuditLog(1)
+    for _ in range(schema.MAX_BLOCK_OCTETS // RECORD_OCTETS + 1):
+        log.clock(1, 0)
+    sizes = [block.end - block.start for block in segment_of(log.take_block(1)).blocks()]
+    assert sizes == [schema.MAX_BLOCK_OCTETS, RECORD_OCTETS]
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_a_name(text: str):
+    log = AuditLog(1)
+    log.topology(1, reason=1, node=log.name(text))
+    segment = segment_of(log.take_block(1))
+    blocks = list(segment.blocks())
+    assert segment.damage is None
+    ((_number, told),) = names_in(segment.octets, blocks[0])
+    assert told == text.encode("utf-8", "replace")[:1024].decode("utf-8", "replace")

@@ -1,0 +1,139 @@
+"""Reading is exact: a prefix that is good, and the place where it ends."""
+
+import json
+import struct
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.audit_logs import balanced_log
+
+from gateway.audit.reader import Damage, Segment, records, segment_paths, verify
+from gateway.audit.records import AuditLog
+from gateway.audit.schema import BLOCK_HEADER, RECORD_OCTETS
+from gateway.audit.segment import _header
+
+
+def one_segment(turns: int = 8) -> bytes:
+    log = AuditLog(1)
+    log.incarnation_started(1, "0.1")
+    octets = _header(1, 1, "0" * 64)
+    for turn in range(turns):
+        log.topology(turn, reason=1, node=log.name(f"queue {turn}"))
+        octets += log.take_block(turn)
+    return octets
+
+
+WHOLE = one_segment()
+RECORDS = list(records(Segment("s", WHOLE)))
+BOUNDARIES = {block.offset for block in Segment("s", WHOLE).blocks()} | {len(WHOLE)}
+
+
+@given(st.integers(0, len(WHOLE) - 1), st.integers(1, 255))
+def test_any_changed_octet_ends_a_good_prefix_at_the_block_that_it_is_in(at: int, change: int):
+    octets = bytearray(WHOLE)
+    octets[at] ^= change
+    segment = Segment("s", bytes(octets))
+    found = list(records(segment))
+    assert found == RECORDS[: len(found)]
+    assert segment.damage is not None
+    assert segment.damage.offset <= at
+    assert len(found) < len(RECORDS)
+
+
+@given(st.integers(0, len(WHOLE)))
+def test_a_cut_anywhere_leaves_a_good_prefix_and_is_named(at: int):
+    segment = Segment("s", WHOLE[:at])
+    found = list(records(segment))
+    assert found == RECORDS[: len(found)]
+    assert (segment.damage is None) == (at in BOUNDARIES)
+    if segment.damage is not None:
+        assert segment.torn
+        assert segment.good <= at
+
+
+@given(st.binary(max_size=300))
+def test_anything_else_is_no_segment(octets: bytes):
+    segment = Segment("s", octets)
+    assert list(records(segment)) == []
+    assert segment.damage is not None
+
+
+def test_a_record_cut_out_is_a_gap_at_its_place_even_with_the_right_checksum(tmp_path: Path):
+    log = AuditLog(1)
+    log.incarnation_started(1, "0.1")
+    for turn in range(5):
+        log.clock(turn, 0)
+    octets = log.take_block(1)
+    names_end = BLOCK_HEADER.size + BLOCK_HEADER.unpack_from(octets)[1]
+    content = octets[names_end + BLOCK_HEADER.size :]
+    content = content[: 3 * RECORD_OCTETS] + content[4 * RECORD_OCTETS :]
+    head = struct.pack("<IBBH", len(content), 2, 0, 0)
+    forged = struct.pack("<I", crc32(content, crc32(head))) + head + content
+    header = _header(1, 1, "0" * 64)
+    (tmp_path / "0000000001-000001.audit").write_bytes(header + octets[:names_end] + forged)
+    place = len(header) + names_end + BLOCK_HEADER.size + 3 * RECORD_OCTETS
+    assert verify(tmp_path) == [Damage("0000000001-000001.audit", 1, place, "gap", 4, 5)]
+
+
+def test_a_whole_log_verifies(tmp_path: Path):
+    assert verify(balanced_log(tmp_path, 30, segment_octets=2000)) == []
+
+
+def test_a_missing_segment_is_named(tmp_path: Path):
+    balanced_log(tmp_path, 30, segment_octets=2000)
+    segment_paths(tmp_path)[1].unlink()
+    problems = [damage.problem for damage in verify(tmp_path)]
+    assert problems == ["segment missing or moved", "gap"]
+
+
+def test_an_edited_segment_breaks_the_chain_even_with_right_checksums(tmp_path: Path):
+    balanced_log(tmp_path, 30, segment_octets=2000)
+    path = segment_paths(tmp_path)[0]
+    octets = path.read_bytes()
+    (block, *_rest) = [block for block in Segment("s", octets).blocks() if block.kind == 2]
+    content = bytearray(octets[block.start : block.end])
+    content[20] ^= 1  # a message id
+    head = octets[block.offset + 4 : block.start]
+    forged = struct.pack("<I", crc32(bytes(content), crc32(head))) + head + bytes(content)
+    path.write_bytes(octets[: block.offset] + forged + octets[block.end :])
+    (damage,) = verify(tmp_path)
+    assert damage.problem == f"chain broken: {path.name} was changed"
+    assert damage.segment == segment_paths(tmp_path)[1].name
+
+
+def test_a_segment_of_another_schema_version_is_refused_by_name():
+    text = json.dumps({"schema": 99}).encode()
+    segment = Segment("s", struct.pack("<8sII", b"AMQPAUDT", crc32(text), len(text)) + text)
+    assert segment.damage is not None
+    assert segment.damage.problem == "schema version 99 is not 1"
+
+
+def test_damage_reads_as_one_line():
+    assert str(Damage("s", 1, 2, "gap", 3, 4)) == "s block 1 offset 2: gap (expected 3, found 4)"
+    assert str(Damage("s", 1, 2, "torn")) == "s block 1 offset 2: torn"
+
+
+def test_records_are_json(tmp_path: Path):
+    path = segment_paths(balanced_log(tmp_path))[0]
+    lines = [json.dumps(record) for record in records(Segment(path.name, path.read_bytes()))]
+    first = json.loads(lines[0])
+    assert first["kind"] == "incarnation-started"
+    assert first["version"] == "0.1"
+
+
+def test_numbers_that_no_name_is_known_for_are_shown_as_numbers():
+    log = AuditLog(1)
+    log._record(99, 1, outcome=99, reason=999)
+    (record,) = records(Segment("s", _header(1, 1, "0" * 64) + log.take_block(1)))
+    assert (record["kind"], record["outcome"], record["reason"]) == ("99", "99", "999")
+
+
+@pytest.mark.parametrize("cut", [1, 10, 100])
+def test_a_truncated_last_segment_is_named(tmp_path: Path, cut: int):
+    path = segment_paths(balanced_log(tmp_path))[-1]
+    path.write_bytes(path.read_bytes()[:-cut])
+    (damage,) = verify(tmp_path)
+    assert (damage.segment, damage.problem) == (path.name, "incomplete block")

@@ -1,0 +1,178 @@
+"""Segments on disk: rotation, the chain, restarts, torn tails, full disks."""
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.audit_logs import balanced_log
+
+from gateway.audit import segment as segments
+from gateway.audit.reader import Segment, records, segment_paths, verify
+from gateway.audit.records import AuditLog
+from gateway.audit.segment import SegmentWriter
+
+
+def sequences(directory: Path) -> list[int]:
+    return [
+        record["sequence"]
+        for path in segment_paths(directory)
+        for record in records(Segment(path.name, path.read_bytes()))
+    ]
+
+
+def blocks(count: int, **options: int) -> list[bytes]:
+    log = AuditLog(1, **options)
+    log.incarnation_started(1, "0.1")
+    turns = []
+    for _ in range(count):
+        log.topology(1, reason=1, node=log.name("q"))
+        turns.append(log.take_block(1))
+    return turns
+
+
+def test_what_was_appended_can_be_read(tmp_path: Path):
+    writer = SegmentWriter(tmp_path)
+    for block in blocks(3):
+        writer.append(block)
+    writer.close()
+    assert sequences(tmp_path) == [1, 2, 3, 4]
+    assert verify(tmp_path) == []
+    assert writer.last_sequence == 4
+
+
+def test_segments_are_chained_and_numbered_on(tmp_path: Path):
+    writer = SegmentWriter(tmp_path)
+    for block in blocks(6, segment_octets=300):
+        writer.append(block)
+    writer.close()
+    assert writer.segments > 2
+    assert sequences(tmp_path) == list(range(1, 8))
+    assert verify(tmp_path) == []
+
+
+def test_a_log_that_is_written_again_in_full_stays_as_it_is(tmp_path: Path):
+    turns = blocks(6, segment_octets=300)
+    writer = SegmentWriter(tmp_path)
+    for _ in range(2):
+        for block in turns:
+            writer.append(block)
+        writer.append_missing(b"".join(turns))
+    writer.close()
+    assert sequences(tmp_path) == list(range(1, 8))
+    assert verify(tmp_path) == []
+
+
+@given(st.integers(0, 10**6), st.integers(100, 2000))
+def test_after_a_crash_anywhere_the_missing_blocks_make_the_same_log(cut: int, octets: int):
+    turns = blocks(12, segment_octets=octets)
+    with tempfile.TemporaryDirectory() as scratch:
+        whole, broken = Path(scratch, "whole"), Path(scratch, "broken")
+        for directory in (whole, broken):
+            writer = SegmentWriter(directory)
+            for block in turns:
+                writer.append(block)
+            writer.close()
+        last = segment_paths(broken)[-1]
+        os.truncate(last, cut % (last.stat().st_size + 1))
+        reopened = SegmentWriter(broken)
+        reopened.append_missing(b"".join(turns))
+        reopened.close()
+        assert sequences(broken) == sequences(whole)
+        assert verify(broken) == []
+
+
+def test_a_torn_tail_is_cut_and_counted(tmp_path: Path):
+    balanced_log(tmp_path)
+    last = segment_paths(tmp_path)[-1]
+    with last.open("ab") as file:
+        file.write(b"torn")
+    writer = SegmentWriter(tmp_path)
+    assert writer.cut_octets == 4
+    assert writer.damaged == ""
+    writer.close()
+    assert verify(tmp_path) == []
+
+
+def test_a_tail_of_zeros_is_torn_too(tmp_path: Path):
+    balanced_log(tmp_path)
+    with segment_paths(tmp_path)[-1].open("ab") as file:
+        file.write(bytes(1000))
+    assert SegmentWriter(tmp_path).cut_octets == 1000
+
+
+def test_damage_that_no_crash_makes_is_left_and_the_log_goes_on_behind_it(tmp_path: Path):
+    balanced_log(tmp_path)
+    last = segment_paths(tmp_path)[-1]
+    octets = bytearray(last.read_bytes())
+    octets[-200] ^= 1
+    last.write_bytes(octets)
+    before = sequences(tmp_path)
+    writer = SegmentWriter(tmp_path)
+    assert "block checksum differs" in writer.damaged
+    assert writer.last_sequence > before[-1]
+    log = AuditLog(3, writer.last_sequence + 1)
+    log.incarnation_started(1, "0.1")
+    writer.append(log.take_block(1))
+    writer.close()
+    assert last.read_bytes() == octets
+    assert len(segment_paths(tmp_path)) == 3
+    assert verify(tmp_path)[0].problem == "block checksum differs"
+
+
+def test_a_new_incarnation_starts_a_segment_of_its_own(tmp_path: Path):
+    balanced_log(tmp_path)
+    names = [path.name for path in segment_paths(tmp_path)]
+    assert names == ["0000000001-000001.audit", "0000000002-000002.audit"]
+
+
+def test_a_full_disk_leaves_whole_blocks_and_the_append_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    turns = blocks(3)
+    writer = SegmentWriter(tmp_path)
+    writer.append(turns[0])
+    size = segment_paths(tmp_path)[0].stat().st_size
+
+    def half(file: int, octets: bytes) -> int:
+        if len(octets) < 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(file, octets[: len(octets) // 2])
+
+    real = os.write
+    monkeypatch.setattr(segments.os, "write", half)
+    with pytest.raises(OSError, match="No space"):
+        writer.append(turns[1])
+    assert segment_paths(tmp_path)[0].stat().st_size == size
+    monkeypatch.undo()
+    writer.append(turns[1] + turns[2])
+    writer.sync()
+    writer.close()
+    assert sequences(tmp_path) == [1, 2, 3, 4]
+    assert verify(tmp_path) == []
+
+
+def test_a_disk_that_is_full_when_a_segment_starts_leaves_the_log_usable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    turns = blocks(4, segment_octets=300)
+    writer = SegmentWriter(tmp_path)
+    writer.append(turns[0])
+
+    def full(file: int, octets: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(segments.os, "write", full)
+    for _ in range(2):
+        with pytest.raises(OSError, match="No space"):
+            for block in turns[1:]:
+                writer.append(block)
+    monkeypatch.undo()
+    for block in turns[1:]:
+        writer.append(block)
+    writer.close()
+    assert sequences(tmp_path) == [1, 2, 3, 4, 5]
+    assert verify(tmp_path) == []
