@@ -229,15 +229,22 @@ class Bridge:
                     )
 
     def _checkpoint_queues(self) -> None:
+        """One record a name: a deleted queue with unsettled copies may have a namesake."""
+        by_node: dict[int, list[Queue]] = {}
         for queue in self._living_queues():
+            by_node.setdefault(queue.node, []).append(queue)
+        for node, queues in by_node.items():
+            checksum = 0
+            for queue in queues:
+                checksum ^= queue.checksum
             self.audit.queue_checkpoint(
                 self.ledger.now_ms,
-                queue.node,
-                depth=queue.depth,
-                unsettled=queue.unsettled,
-                octets=queue.octets,
-                entered=queue.entered,
-                checksum=queue.checksum,
+                node,
+                depth=sum([queue.depth for queue in queues]),
+                unsettled=sum([queue.unsettled for queue in queues]),
+                octets=sum([queue.octets for queue in queues]),
+                entered=sum([queue.entered for queue in queues]),
+                checksum=checksum,
             )
 
     def _living_queues(self) -> list[Queue]:

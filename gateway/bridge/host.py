@@ -420,6 +420,7 @@ class VirtualHost:
                 owned.queues.pop(queue.number, None)
             queue.owner = None
         self.topology.remove_queue(queue)
+        self._numbers.queue_deleted(queue.next_position)
         self._settlement.abandon(queue)
         line.cancel_all(Condition.RESOURCE_DELETED, f"queue {queue.name!r} was deleted")
         if unused:

@@ -17,7 +17,8 @@ class Numbers:
     """Counters of one incarnation; all fit in 63 bits.
 
     Attributes:
-        first_position: of the queues; positions ascend across incarnations.
+        first_position: of a new queue. Positions ascend across incarnations, and a queue begins
+            above all that were deleted: one that comes again has no place that its namesake had.
     """
 
     __slots__ = ("_link", "_message", "_owner", "_queue", "first_position")
@@ -32,6 +33,10 @@ class Numbers:
     def above(self, message_id: int) -> None:
         """`message_id` was given before: go on above it."""
         self._message = max(self._message, message_id)
+
+    def queue_deleted(self, next_position: int) -> None:
+        """A queue has given out all positions below `next_position`."""
+        self.first_position = max(self.first_position, next_position)
 
     def next_message(self) -> int:
         """For `Message.id`."""

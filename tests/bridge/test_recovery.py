@@ -1,0 +1,218 @@
+"""What comes back after a stop in order, and after any other."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from support.bridge_world import World
+
+from gateway.bridge.rows import BindingRow, RowKind, binding_row
+from gateway.message import ACCEPTED, MODIFIED_FAILED, Kind, Refusal
+from gateway.store.interface import Recovered, TopologyRow
+from gateway.wire.tagged import Tagged
+
+
+def test_durable_messages_come_back_in_order_and_transient_ones_do_not() -> None:
+    world = World()
+    world.queue("q", durable=True)
+    world.queue("brief")
+    world.turn()
+    world.send(b"1", b"2", durable=True)
+    world.send(b"3")
+    world.send(b"4", key="brief", durable=True)
+    world.crash()
+    assert world.host.queue("brief") is None
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert consumer.bodies() == []  # nothing was submitted: the turn had not ended
+    world.send(b"5", b"6", durable=True)
+    world.turn()
+    world.crash()
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert consumer.bodies() == [b"5", b"6"]
+    assert consumer.deliveries[0].message.reader is world.reader
+    world.check()
+
+
+def test_a_copy_that_may_have_been_seen_is_redelivered_and_no_other() -> None:
+    world = World()
+    world.queue("read", durable=True)
+    world.queue("unread", durable=True)
+    world.send(b"1", key="read", durable=True)
+    world.send(b"2", key="unread", durable=True)
+    world.subscribe("read")
+    world.turn()
+    world.crash()
+    seen, _ = world.subscribe("read")
+    unseen, _ = world.subscribe("unread")
+    world.turn()
+    assert seen.deliveries[0].delivery_count == 1
+    assert unseen.deliveries[0].delivery_count == 0
+    world.check()
+
+
+def test_after_a_stop_in_order_only_failed_deliveries_count() -> None:
+    world = World()
+    world.queue("q", durable=True)
+    consumer, _ = world.subscribe(credit=2)
+    world.send(b"1", b"2", durable=True)
+    world.turn()
+    world.host.settle(consumer.deliveries[0], MODIFIED_FAILED)
+    for delivery in consumer.take():
+        if not delivery.settled:
+            world.host.settle(delivery, ACCEPTED)
+    world.send(b"3", durable=True)
+    world.restart()
+    world.crash()
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert [delivery.delivery_count for delivery in consumer.deliveries] == [1, 0]
+    world.check()
+
+
+def test_a_mark_outlives_two_crashes() -> None:
+    world = World()
+    world.queue("q", durable=True)
+    world.subscribe()
+    world.send(b"1", durable=True)
+    world.turn()
+    world.crash()
+    world.crash()
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert consumer.deliveries[0].delivery_count >= 1
+
+
+def test_the_durable_topology_comes_back_whole_and_the_rest_does_not() -> None:
+    world = World()
+    host = world.host
+    host.declare_exchange("alt", "fanout", durable=True)
+    host.declare_exchange("x", "topic", durable=True, alternate_exchange="alt", arguments=b"args")
+    host.declare_exchange("brief", "topic", alternate_exchange="alt")
+    world.queue("q", durable=True, alternate_exchange="alt", max_count=7, max_size=700)
+    host.bind("q", "x", "a.#", {}, b"encoded")
+    host.bind("q", "brief", "a.#", {}, b"")
+    host.bind("q", "amq.match", "k", {"a": Tagged(Kind.INTEGER, 2**64 - 1)}, b"")
+    host.bind("q", "x", "gone", {}, b"")
+    host.unbind("q", "x", "gone")
+    world.turn()
+    world.crash()
+    host = world.host
+    exchange, queue = host.exchange("x"), host.queue("q")
+    assert exchange is not None and queue is not None
+    assert (exchange.type, exchange.alternate_exchange, exchange.arguments) == (
+        "topic",
+        "alt",
+        b"args",
+    )
+    assert exchange.bindings.keys() == {("q", "a.#")}
+    assert exchange.bindings[("q", "a.#")].encoded == b"encoded"
+    assert (queue.settings.max_count, queue.settings.max_size) == (7, 700)
+    assert host.exchange("brief") is None
+    assert isinstance(host.delete_exchange("alt"), Refusal)
+    message = world.message(exchange="amq.match", headers={"a": Tagged(Kind.INTEGER, 2**64 - 1)})
+    host.publish(message, None, 0)
+    assert world.depth() == 1
+    for name in ("x", "alt"):
+        host.delete_queue("q")
+        assert host.delete_exchange(name) is None
+    world.turn()
+    world.crash()
+    assert world.host.queue("q") is None and world.host.exchange("x") is None
+
+
+def test_positions_and_queue_numbers_go_on_above_what_was() -> None:
+    world = World()
+    world.queue("q", durable=True)
+    world.send(b"1", durable=True)
+    world.turn()
+    world.crash()
+    world.send(b"2", durable=True)
+    world.queue("p", durable=True)
+    q, p = world.host.queue("q"), world.host.queue("p")
+    assert q is not None and p is not None and p.number > q.number
+    consumer, _ = world.subscribe()
+    world.turn()
+    one, two = consumer.deliveries
+    assert (one.message.payload, two.message.payload) == (b"1", b"2")
+    assert one.position < two.position and one.message.id < two.message.id
+
+
+def test_an_exclusive_auto_delete_queue_does_not_outlive_its_owner() -> None:
+    world = World()
+    world.queue("q", durable=True, exclusive=True, auto_delete=True)
+    world.send(b"1", durable=True)
+    world.turn()
+    world.crash()
+    assert world.host.queue("q") is None
+    world.check()
+
+
+def test_an_exclusive_queue_can_be_claimed_by_anybody_after_a_restart() -> None:
+    world = World()
+    world.queue("q", durable=True, exclusive=True)
+    world.turn()
+    world.crash()
+    world.queue("q", durable=True, exclusive=True)
+
+
+def test_expiry_goes_on_after_a_restart() -> None:
+    world = World()
+    world.queue("q", durable=True)
+    world.send(b"1", durable=True, ttl_ms=50)
+    world.turn()
+    world.crash()
+    world.pass_time(100)
+    assert world.depth() == 0
+    world.check()
+
+
+def test_what_cannot_be_used_is_reported_and_the_rest_comes_back() -> None:
+    world = World()
+    recovered = Recovered(
+        topology=[
+            TopologyRow(RowKind.QUEUE, "broken", b"\xff"),
+            TopologyRow(
+                RowKind.BINDING, "b", BindingRow("/", "amq.topic", "none", "k", {}, b"").encoded()
+            ),
+            TopologyRow(
+                RowKind.BINDING, "c", BindingRow("gone", "amq.topic", "q", "k", {}, b"").encoded()
+            ),
+        ],
+        entries=[],
+        highest_message_id=2**62,
+        incarnation=2,
+        clean=True,
+        damage=[],
+    )
+    world.bridge.recover(recovered)
+    assert len(world.bridge.problems) == 3
+    assert world.bridge.next_message_id() > 2**62
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=5),
+        st.one_of(
+            st.just(Tagged(Kind.NULL, None)),
+            st.booleans().map(lambda value: Tagged(Kind.BOOLEAN, value)),
+            st.integers().map(lambda value: Tagged(Kind.INTEGER, value)),
+            st.floats(allow_nan=False).map(lambda value: Tagged(Kind.REAL, value)),
+            st.text(max_size=5).map(lambda value: Tagged(Kind.STRING, value)),
+            st.binary(max_size=5).map(lambda value: Tagged(Kind.BINARY, value)),
+            st.uuids().map(lambda value: Tagged(Kind.UUID, value)),
+        ),
+        max_size=4,
+    ),
+    st.text(max_size=5),
+)
+def test_a_binding_row_decodes_to_what_was_encoded(arguments: dict[str, Tagged], key: str) -> None:
+    row = BindingRow("/", "x", "q", key, arguments, b"encoded")
+    back = binding_row(row.encoded())
+    assert (back.host, back.exchange, back.queue, back.key) == ("/", "x", "q", key)
+    assert back.arguments == arguments
+    assert back.encoded_arguments == b"encoded"
+
+
+def test_values_of_no_neutral_kind_are_kept_as_such() -> None:
+    row = BindingRow("/", "x", "q", "k", {"a": Tagged(Kind.OTHER, [1])}, b"")
+    assert binding_row(row.encoded()).arguments == {"a": Tagged(Kind.OTHER, None)}
