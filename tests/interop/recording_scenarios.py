@@ -159,9 +159,9 @@ def _jms_burl_consume(port: int, broker: int) -> Said:
 
 
 def _jms_topic(port: int, broker: int) -> Said:
-    waiting = JMS.start("consume", port, destination="BURL:topic://amq.topic/news.*/", count=2)
+    waiting = JMS.start("consume", port, destination="TOPIC:news.*", count=2)
     waiting.until("ready")
-    JMS.run("publish", broker, _JMS_KINDS[:2], destination="BURL:topic://amq.topic/news.uk/")
+    JMS.run("publish", broker, _JMS_KINDS[:2], destination="TOPIC:news.uk")
     return waiting.finish().without_error()
 
 
@@ -169,13 +169,13 @@ def _jms_durable_subscription(port: int, broker: int) -> Said:
     waiting = JMS.start(
         "consume",
         port,
-        destination="BURL:topic://amq.topic/weather/",
+        destination="TOPIC:weather",
         durable_subscription="sub",
         client_id="client-1",
         count=1,
     )
     waiting.until("ready")
-    JMS.run("publish", broker, _JMS_KINDS[:1], destination="ADDR:amq.topic/weather")
+    JMS.run("publish", broker, _JMS_KINDS[:1], destination="TOPIC:weather")
     return waiting.finish().without_error()
 
 
@@ -326,7 +326,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "0-10",
         "jms-consume-topic",
         _JAVA,
-        "binding URL of a topic: temporary queue bound to news.*, two messages",
+        "topic news.* made by the session: temporary queue on amq.topic, two messages",
         _jms_topic,
     ),
     Scenario(

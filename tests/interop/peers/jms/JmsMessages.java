@@ -1,6 +1,7 @@
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Enumeration;
 import java.util.HexFormat;
 import java.util.List;
 import javax.jms.BytesMessage;
@@ -82,7 +83,7 @@ final class JmsMessages {
 
   static JSONObject describe(Message message) throws JMSException {
     JSONObject properties = new JSONObject();
-    for (Object name : Collections.list(message.getPropertyNames())) {
+    for (Object name : Collections.list((Enumeration<?>) message.getPropertyNames())) {
       properties.put((String) name, pair(message.getObjectProperty((String) name)));
     }
     return new JSONObject()
@@ -110,7 +111,7 @@ final class JmsMessages {
       return body.put("bytes").put(HexFormat.of().formatHex(octets));
     } else if (message instanceof MapMessage map) {
       JSONObject entries = new JSONObject();
-      for (Object name : Collections.list(map.getMapNames())) {
+      for (Object name : Collections.list((Enumeration<?>) map.getMapNames())) {
         entries.put((String) name, pair(map.getObject((String) name)));
       }
       return body.put("map").put(entries);

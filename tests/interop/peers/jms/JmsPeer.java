@@ -24,8 +24,8 @@ import org.json.JSONObject;
  * A JMS client of AMQP 0-10 that a test drives: options on the command line, messages as JSON lines on
  * standard input, everything it did and saw as JSON lines on standard output.
  *
- * <p>Verbs: publish, consume, browse, request, respond. A destination is an address string ("ADDR:...")
- * or a binding URL ("BURL:..."). JmsMessages says what a message looks like in JSON.
+ * <p>Verbs: publish, consume, browse, request, respond. A destination is an address ("ADDR:..."), a
+ * binding URL ("BURL:..."), or a name for the session to make one of ("QUEUE:...", "TOPIC:..."). JmsMessages says what a message looks like in JSON.
  */
 public final class JmsPeer {
   private final Map<String, String> options;
@@ -77,7 +77,7 @@ public final class JmsPeer {
   }
 
   private void run(String verb) throws Exception {
-    Destination destination = new AMQAnyDestination(required("destination"));
+    Destination destination = destination(required("destination"));
     switch (verb) {
       case "publish" -> publish(destination);
       case "consume" -> consume(destination);
@@ -86,6 +86,15 @@ public final class JmsPeer {
       case "respond" -> respond(destination);
       default -> throw new IllegalArgumentException("unknown verb " + verb);
     }
+  }
+
+  private Destination destination(String text) throws Exception {
+    if (text.startsWith("TOPIC:")) {
+      return session.createTopic(text.substring(6));
+    } else if (text.startsWith("QUEUE:")) {
+      return session.createQueue(text.substring(6));
+    }
+    return new AMQAnyDestination(text);
   }
 
   private void publish(Destination destination) throws Exception {
