@@ -48,10 +48,10 @@ def body_to_0_10(
     found: sections.Sections,
     properties: Properties,
     mp: MessageProperties,
-    fields: dict[str, Tagged],
+    table: FieldTable,
     annotations: dict[str, Tagged],
 ) -> bytes:
-    """The body; sets the content properties of `mp`."""
+    """The body; sets the content properties of `mp`. `table` has all its headers already."""
     payload = x.message.payload
     value: Tagged | None = None
     try:
@@ -61,7 +61,7 @@ def body_to_0_10(
     except DecodeError:
         made = _opaque(payload, found)
     _content(x, properties, made, value, mp)
-    back = _plain_back(x, made, mp, fields)
+    back = _plain_back(x, made, mp, table)
     _keep_recipe(x, found, made, back, mp.content_type)
     _keep_jms_type(x, made, back, mp.content_type, annotations)
     mp.content_length = len(made.octets)
@@ -93,6 +93,11 @@ def _made(x: Crossing, found: sections.Sections, value: Tagged | None) -> Body01
 
 
 def _compound(x: Crossing, found: sections.Sections, value: Tagged, shape: int) -> Body010:
+    if "mp.body" in x.withdrawal.entries:
+        row = content.row_of(shape)
+        entry = x.take_typed("mp.body", digest_value(value), row, types.BINARY)
+        if entry is not None and entry.present:
+            return Body010(cast(bytes, entry.value.value), shape, [])
     conversion = Conversion(x.context.java)
     writer = Writer()
     recipe: list[Tagged] = []
@@ -190,13 +195,6 @@ def _restore_content(
         text = cast(str, entry.value.value) if entry.present else None
         if text is None or len(text.encode("utf-8")) <= STR8_MAX:
             mp.content_encoding = text
-    if value is not None:
-        entry = x.take_typed(
-            "mp.body", digest_value(value), content.row_of(made.shape), types.BINARY
-        )
-        if entry is not None and entry.present:
-            made.octets = cast(bytes, entry.value.value)
-            made.exact = True
 
 
 def _restore_form(
@@ -214,12 +212,15 @@ def _restore_form(
 
 
 def _plain_back(
-    x: Crossing, made: Body010, mp: MessageProperties, fields: dict[str, Tagged]
+    x: Crossing, made: Body010, mp: MessageProperties, table: FieldTable
 ) -> Tagged | None:
     """What the 0-10 body would become in 1.0 without its recipe."""
-    conversion = Conversion()
+    null = False
+    if not made.octets:
+        for name, _ in table:
+            null = null or name == JMS_NULL
     depth = x.context.depth_max + 1
-    value = content.value_in(mp.content_type, made.octets, JMS_NULL in fields, conversion, depth)
+    value = content.value_in(mp.content_type, made.octets, null, Conversion(), depth)
     if value is None and x.context.text_body_value:
         return content.text_in(mp.content_type, mp.content_encoding, made.octets)
     return value

@@ -25,14 +25,16 @@ class Body10:
         octets: the encoded sections.
         shape: see `content`.
         jms_type: what `x-opt-jms-msg-type` says of it, or `NO_JMS_TYPE`.
+        restored: it is the body of a 1.0 message again, by its escrow.
     """
 
-    __slots__ = ("jms_type", "octets", "shape")
+    __slots__ = ("jms_type", "octets", "restored", "shape")
 
     def __init__(self, octets: bytes, shape: int, jms_type: int = content.NO_JMS_TYPE) -> None:
         self.octets = octets
         self.shape = shape
         self.jms_type = jms_type
+        self.restored = False
 
 
 def prepare(
@@ -92,6 +94,8 @@ def content_properties(
         encoding = cast(str, kept_encoding.value.value) if kept_encoding.present else None
     properties.content_type = content_type
     properties.content_encoding = encoding
+    if made.restored:
+        return
     back = content.content_to_0_10(made.shape, content_type, encoding, x.message.body(), False)
     if kept_type is None and back[0] != mp.content_type:
         seen = digest_text(f"{content_type}|{made.shape}")
@@ -119,7 +123,9 @@ def _restored(x: Crossing, content_type: str | None, octets: bytes) -> Body10 | 
     made = _rebuilt(cast("list[Tagged]", entry.value.value), octets, x.context.depth_max + 1)
     if made is None:
         x.lose(ESCROW_STALE)
-    elif made.shape >> 8 == DATA:
+        return None
+    made.restored = True
+    if made.shape >> 8 == DATA:
         made.jms_type = content.jms_type_of(None, content_type)
     return made
 

@@ -173,10 +173,12 @@ def _subject(x: Crossing, properties: Properties, table: FieldTable, fields: Fie
 def _subject_header(x: Crossing, subject: str, table: FieldTable, fields: Fields) -> str | None:
     """Make the headers that a subject becomes; the text of qpid.subject."""
     visible = digest_text(subject)
-    if x.take("subject-from", visible, names.ROW_SUBJECT) is not None:
-        kept_type = x.take(f"app.{names.JMS_TYPE}", visible, names.ROW_SUBJECT)
-        if kept_type is not None and names.JMS_TYPE not in fields:
-            restore_header(x, names.JMS_TYPE, kept_type.value, table)
+    source = x.take("subject-from", visible, names.ROW_SUBJECT)
+    if source is not None:
+        if source.value.value == names.JMS_TYPE and names.JMS_TYPE not in fields:
+            kept_type = x.take(f"app.{names.JMS_TYPE}", visible, names.ROW_SUBJECT)
+            if kept_type is not None:
+                restore_header(x, names.JMS_TYPE, kept_type.value, table)
         return None
     if f"app.{names.SUBJECT}" in x.withdrawal.entries:
         kept = x.take(f"app.{names.SUBJECT}", visible, names.ROW_SUBJECT)

@@ -78,8 +78,14 @@ def _correlation_id(x: Crossing, properties: Properties, mp: MessageProperties) 
         return
     mp.correlation_id = octets
     back = ids.text_or_octets(octets)
-    if back.code != original.code or back.value != original.value:
+    if back.code != original.code or back.value != original.value or _names_request(x, octets):
         x.keep(path, digest_octets(octets), original, row)
+
+
+def _names_request(x: Crossing, correlation_id: bytes) -> bool:
+    """Whether the octets would come back as the id of a request."""
+    uuid = ids.uuid_in(correlation_id)
+    return uuid is not None and x.context.replies.find(uuid, x.context.now_ms) is not None
 
 
 def _reply_to(x: Crossing, properties: Properties, mp: MessageProperties) -> None:

@@ -26,7 +26,7 @@ from gateway.translate.escrow import (
 from gateway.translate.headers import keep_header
 from gateway.translate.segment import HeaderSegment
 from gateway.translate.times import from_ms, to_ms
-from gateway.translate.values import Conversion, encode_0_10
+from gateway.translate.values import encode_0_10
 from gateway.wire.tagged import Tagged
 
 Headers = dict[str, Tagged]
@@ -162,14 +162,14 @@ def _destination(x: Crossing, properties: Properties, headers: Headers, out: Hea
     exchange = message.exchange
     key = message.routing_key
     visible = digest_text(f"{exchange}\0{key}")
+    whole = x.take_typed("routing-key", digest_text(key), names.ROW_ROUTING_KEY, new.STRING)
+    if whole is not None and whole.present:
+        key = cast(str, whole.value.value)
     entry = x.take_typed("properties.to", visible, names.ROW_TO, new.STRING)
     if entry is None:
         properties.to = address_of(exchange, key)
     elif entry.present:
         properties.to = cast(str, entry.value.value)
-    whole = x.take_typed("routing-key", digest_text(key), names.ROW_ROUTING_KEY, new.STRING)
-    if whole is not None and whole.present:
-        key = cast(str, whole.value.value)
     _subject(x, properties, exchange, key, headers, out)
 
 
@@ -222,10 +222,6 @@ def _app_id(x: Crossing, mp: MessageProperties, headers: Headers, out: Headers) 
     original = headers.get(name)
     app_id = mp.app_id
     if app_id is None:
-        if original is not None:
-            visible = Conversion().to_1_0(original)
-            if visible.code == new.STRING or visible.code == new.BINARY:
-                x.keep_quietly("mp.app-id", digest_value(visible), None, names.ROW_APP_ID)
         return
     entry = x.take(f"app.{name}", digest_octets(app_id), names.ROW_APP_ID)
     if entry is not None and entry.present:
@@ -235,6 +231,14 @@ def _app_id(x: Crossing, mp: MessageProperties, headers: Headers, out: Headers) 
     if original is not None:
         del headers[name]
         keep_header(x, name, digest_value(out[name]), original)
+
+
+def note_app_id(x: Crossing, mp: MessageProperties, out: Headers) -> None:
+    """Keep that a property under app-id's name, made of a header, is not mp.app-id."""
+    visible = out.get(names.APP_ID)
+    if mp.app_id is None and visible is not None:
+        if visible.code == new.STRING or visible.code == new.BINARY:
+            x.keep_quietly("mp.app-id", digest_value(visible), None, names.ROW_APP_ID)
 
 
 def _group_id(x: Crossing, properties: Properties, headers: Headers, out: Headers) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.amqp_0_10._spec_constants import STR16
-from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
 from gateway.amqp_0_10.types import FieldTable
 from gateway.amqp_1_0 import fields, sections, types
 from gateway.amqp_1_0._spec import APPLICATION_PROPERTIES, FOOTER, MESSAGE_ANNOTATIONS, Properties
@@ -21,8 +20,7 @@ from gateway.translate.crossing import Crossing
 from gateway.translate.delivery_to_0_10 import delivery_to_0_10, other_structs
 from gateway.translate.escrow import ANNOTATION, HEADER, NOTHING
 from gateway.translate.fields_to_0_10 import properties_to_0_10
-from gateway.translate.fields_to_1_0 import priority_to_1_0, properties_to_1_0
-from gateway.translate.names import DELIVERY_TIME, JMS_MSG_TYPE
+from gateway.translate.fields_to_1_0 import note_app_id, priority_to_1_0, properties_to_1_0
 from gateway.translate.rows import BY_NUMBER, number
 from gateway.translate.segment import HeaderSegment, open_header
 from gateway.wire.buffers import Reader, Writer
@@ -31,7 +29,6 @@ from gateway.wire.tagged import Tagged
 ROW_ANNOTATIONS: Final = number("annotations.message")
 ROW_FOOTER: Final = number("footer")
 ROW_FORMAT: Final = number("message-format")
-OWN_ANNOTATIONS: Final = frozenset((ANNOTATION, DELIVERY_TIME, JMS_MSG_TYPE))
 
 
 def to_1_0(message: Message, context: Context) -> Translated10:
@@ -56,6 +53,7 @@ def to_1_0(message: Message, context: Context) -> Translated10:
     body_to_1_0.content_properties(x, segment.properties, body, properties)
     priority = priority_to_1_0(x)
     headers.to_1_0(x, table, out)
+    note_app_id(x, segment.properties, out)
     odd: types.Map = []
     headers.restore_to_1_0(x, out, odd)
     footer = _footer_to_1_0(x)
@@ -83,7 +81,7 @@ def _head(
     entry = x.take_typed("annotations", NOTHING, ROW_ANNOTATIONS, types.MAP)
     if entry is not None and isinstance(entry.value.value, list):
         for key, value in entry.value.value:
-            if key.value not in annotations and key.value not in OWN_ANNOTATIONS:
+            if key.value not in annotations and key.value != ANNOTATION:
                 pairs.append((key, value))
     pairs.extend([(Tagged(types.SYMBOL, name), value) for name, value in annotations.items()])
     escrow = x.finish()
@@ -116,9 +114,11 @@ def to_0_10(message: Message, context: Context, delivery_count: int = 0) -> Tran
         x.open(annotations.pop(ANNOTATION).value)
     own = _application_properties(x, found)
     table: FieldTable = []
-    mp, delivery, body = _structs_and_body(x, found, properties, own, annotations, table)
+    mp = properties_to_0_10(x, properties, table, own, annotations)
+    delivery = delivery_to_0_10(x, properties, table, own)
     headers.to_0_10(x, own, table)
     headers.restore_to_0_10(x, table)
+    body = body_to_0_10.body_to_0_10(x, found, properties, mp, table, annotations)
     others = other_structs(x)
     _keep_rest(x, found, annotations)
     escrow = x.finish()
@@ -128,20 +128,6 @@ def to_0_10(message: Message, context: Context, delivery_count: int = 0) -> Tran
         mp.application_headers = table
     header = hop_0_10.header(message, delivery, mp, others, delivery_count, context.now_ms)
     return Translated010(header, body, x.losses)
-
-
-def _structs_and_body(
-    x: Crossing,
-    found: sections.Sections,
-    properties: Properties,
-    own: dict[str, Tagged],
-    annotations: dict[str, Tagged],
-    table: FieldTable,
-) -> tuple[MessageProperties, DeliveryProperties, bytes]:
-    mp = properties_to_0_10(x, properties, table, own, annotations)
-    delivery = delivery_to_0_10(x, properties, table, own)
-    body = body_to_0_10.body_to_0_10(x, found, properties, mp, own, annotations)
-    return mp, delivery, body
 
 
 def _refused(x: Crossing) -> Translated010:

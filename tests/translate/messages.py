@@ -1,0 +1,562 @@
+"""Messages for the translation's tests: built, generated, and reduced to what "equal" means.
+
+Equal (the promise of the mapping): same fields, types and values. The width of a length prefix, the
+choice among encodings of one value, content-length and the split of the header segment are not part.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from gateway.amqp_0_10 import _spec_constants as old
+from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties, ReplyTo
+from gateway.amqp_0_10.encoding import write_list, write_map
+from gateway.amqp_0_10.structs import write_header
+from gateway.amqp_0_10.types import Array as Array010
+from gateway.amqp_0_10.types import Struct32
+from gateway.amqp_1_0 import fields, sections
+from gateway.amqp_1_0 import types as new
+from gateway.amqp_1_0._spec import (
+    APPLICATION_PROPERTIES,
+    FOOTER,
+    MESSAGE_ANNOTATIONS,
+    Header,
+    Properties,
+)
+from gateway.message import Message
+from gateway.translate import content, facts, hop_1_0
+from gateway.translate.context import Context, Counts
+from gateway.translate.message import to_0_10, to_1_0
+from gateway.translate.replies import ReplyTable
+from gateway.translate.segment import open_header
+from gateway.translate.times import to_ms
+from gateway.wire.buffers import Reader, Writer
+from gateway.wire.tagged import Tagged
+
+NOW_MS = 1_700_000_000_000
+
+
+class Names:
+    """A virtual host with these queues and exchanges."""
+
+    def __init__(self, queues: tuple[str, ...] = (), exchanges: tuple[str, ...] = ()) -> None:
+        self.queues = set(queues)
+        self.exchanges = set(exchanges)
+
+    def is_queue(self, name: str) -> bool:
+        return name in self.queues
+
+    def is_exchange(self, name: str) -> bool:
+        return name in self.exchanges
+
+
+def context(**settings: Any) -> Context:
+    nodes = settings.pop("nodes", Names(("q",), ("x", "amq.topic")))
+    replies = settings.pop("replies", ReplyTable())
+    return Context(nodes, replies, Counts(), now_ms=NOW_MS, **settings)
+
+
+def message_0_10(
+    dp: DeliveryProperties | None = None,
+    mp: MessageProperties | None = None,
+    body: bytes = b"",
+    exchange: str = "",
+    others: bytes = b"",
+    java: bool = False,
+) -> Message:
+    return arrived_0_10(write_header(dp, mp) + others, body, exchange, java)
+
+
+def arrived_0_10(header: bytes, body: bytes, exchange: str, java: bool = False) -> Message:
+    return facts.message_from_0_10(
+        facts.arrival_0_10(header),
+        header,
+        body,
+        id=1,
+        exchange=exchange,
+        now_ms=NOW_MS,
+        publisher=1,
+        times_in_ms=java,
+        reader=None,
+    )
+
+
+def arrived_1_0(
+    payload: bytes, exchange: str = "", key: str = "", message_format: int = 0
+) -> Message:
+    arrival = (
+        facts.from_foreign(payload) if message_format else facts.arrival_1_0(payload)
+    )
+    return facts.message_from_1_0(
+        arrival,
+        payload,
+        message_format,
+        id=1,
+        exchange=exchange,
+        routing_key=key,
+        now_ms=NOW_MS,
+        publisher=1,
+        reader=None,
+    )
+
+
+def payload_1_0(
+    header: Header | None = None,
+    properties: Properties | None = None,
+    application: list[tuple[Tagged, Tagged]] | None = None,
+    annotations: list[tuple[Tagged, Tagged]] | None = None,
+    body: bytes = b"",
+    footer: list[tuple[Tagged, Tagged]] | None = None,
+) -> bytes:
+    writer = Writer()
+    if header is not None:
+        header.encode(writer)
+    if annotations is not None:
+        sections.write_map(writer, MESSAGE_ANNOTATIONS, annotations)
+    if properties is not None:
+        properties.encode(writer)
+    if application is not None:
+        sections.write_map(writer, APPLICATION_PROPERTIES, application)
+    writer.raw(body)
+    if footer is not None:
+        sections.write_map(writer, FOOTER, footer)
+    return writer.getvalue()
+
+
+def data(*parts: bytes) -> bytes:
+    writer = Writer()
+    for part in parts:
+        sections.write_data(writer, part)
+    return writer.getvalue()
+
+
+def value(tagged: Tagged) -> bytes:
+    writer = Writer()
+    sections.write_value(writer, tagged)
+    return writer.getvalue()
+
+
+def sequences(*lists: list[Tagged]) -> bytes:
+    writer = Writer()
+    for items in lists:
+        sections.write_sequence(writer, items)
+    return writer.getvalue()
+
+
+def body_map(entries: list[tuple[str, Tagged]]) -> bytes:
+    writer = Writer()
+    write_map(writer, entries)
+    return writer.getvalue()
+
+
+def body_list(items: list[Tagged]) -> bytes:
+    writer = Writer()
+    write_list(writer, items)
+    return writer.getvalue()
+
+
+def sent_to_1_0(message: Message, ctx: Context) -> tuple[bytes, list[str]]:
+    """The octets of one delivery to a 1.0 peer, and the rows of what it lost."""
+    made = to_1_0(message, ctx)
+    assert made.refusal is None
+    payload = hop_1_0.payload(message, made, message.delivery_count, NOW_MS)
+    return payload, [loss.row for loss in made.losses]
+
+
+def sent_to_0_10(message: Message, ctx: Context) -> tuple[bytes, bytes, list[str]]:
+    """Header segment and body of one delivery to a 0-10 peer, and the rows of what it lost."""
+    made = to_0_10(message, ctx, message.delivery_count)
+    assert made.refusal is None
+    return made.header, made.body, [loss.row for loss in made.losses]
+
+
+# What "equal" looks at.
+
+_WIDTH = {
+    old.STR8: old.STR16,
+    old.VBIN8: old.VBIN16,
+    old.VBIN32: old.VBIN16,
+    old.STR8_LATIN: old.STR16_LATIN,
+    old.STR8_UTF16: old.STR16_UTF16,
+}
+
+
+def plain(item: Any, code: int = -1) -> Any:
+    """A value as plain data that compares by type and content."""
+    if isinstance(item, Tagged):
+        return _WIDTH.get(item.code, item.code), plain(item.value, item.code)
+    if isinstance(item, Array010):
+        return "array", _WIDTH.get(item.code, item.code), [plain(each) for each in item.values]
+    if isinstance(item, new.Array):
+        return (
+            "array",
+            item.code,
+            [plain(each) for each in item.items],
+            [plain(each) for each in item.descriptors],
+        )
+    if isinstance(item, new.Described):
+        return "described", plain(item.descriptor), plain(item.value)
+    if isinstance(item, Struct32):
+        return item.code, item.octets
+    if isinstance(item, float):
+        return repr(item)
+    if isinstance(item, list | tuple):
+        return [plain(each) for each in item]
+    return item
+
+
+def view_0_10(message: Message) -> dict[str, Any]:
+    """The fields of a 0-10 message."""
+    segment = open_header(message.payload, message.body_at, 40)
+    dp = segment.delivery
+    mp = segment.properties
+    seen = {f"dp.{name}": getattr(dp, name) for name in type(dp).__slots__}
+    seen |= {f"mp.{name}": getattr(mp, name) for name in type(mp).__slots__}
+    seen["dp.delivery_mode"] = dp.delivery_mode == 2
+    seen["dp.exchange"] = message.exchange
+    seen["dp.routing_key"] = message.routing_key
+    seen["dp.ttl"] = dp.ttl or None
+    del seen["mp.content_length"]
+    reply_to = mp.reply_to
+    seen["mp.reply_to"] = reply_to and (reply_to.exchange, reply_to.routing_key)
+    headers = seen.pop("mp.application_headers") or []
+    seen |= {f"app.{name}": plain(item) for name, item in headers}
+    seen["others"] = segment.others
+    seen["body"] = opened(mp.content_type, message.body())
+    return seen
+
+
+def opened(content_type: str | None, body: bytes) -> Any:
+    """A map or list body as plain data, any other as its octets."""
+    if content_type == "amqp/map":
+        table = content.read_body_map(body, 40)
+        return body if table is None else {name: plain(item) for name, item in table}
+    if content_type == "amqp/list":
+        items = content.read_body_list(body, 40)
+        return body if items is None else [plain(item) for item in items]
+    return body
+
+
+def view_1_0(payload: bytes) -> dict[str, Any]:
+    """The fields of a 1.0 message."""
+    found = sections.scan(payload)
+    header = sections.header(payload, found) or Header()
+    properties = sections.properties(payload, found) or Properties()
+    seen: dict[str, Any] = {
+        "durable": header.durable or False,
+        "priority": header.priority,
+        "ttl": header.ttl or None,
+        "delivery_count": header.delivery_count or 0,
+    }
+    seen |= {name: plain(getattr(properties, name)) for name in Properties.__slots__}
+    annotations = sections.annotations(payload, found.message_annotations)
+    seen["annotations"] = by_key(annotations)
+    seen["application"] = {}
+    if found.application_properties != sections.ABSENT:
+        reader = Reader(payload, found.application_properties)
+        seen["application"] = by_key(fields.read_map(reader))
+    seen["footer"] = by_key(sections.annotations(payload, found.footer))
+    seen["body_kind"] = found.body_kind
+    if found.body_kind == 0x75:
+        seen["body"] = sections.data(payload, found)
+    else:
+        seen["body"] = [plain(each) for each in sections.body_values(payload, found, 40)]
+    return seen
+
+
+def by_key(pairs: list[tuple[Tagged, Tagged]]) -> dict[Any, Any]:
+    return {repr(plain(key)): plain(item) for key, item in pairs}
+
+
+# Generated values.
+
+short_text = st.text(max_size=12)
+any_octets = st.binary(max_size=20)
+i64s = st.integers(-(2**63), 2**63 - 1)
+latin = st.binary(max_size=10).map(lambda octets: octets.decode("iso8859-15"))
+one_latin = st.integers(0, 255).map(lambda octet: bytes([octet]).decode("iso8859-15"))
+uuids = st.binary(min_size=16, max_size=16)
+floats_32 = st.floats(width=32, allow_nan=False)
+floats_64 = st.floats(allow_nan=False)
+
+
+def integers(bits: int, signed: bool) -> st.SearchStrategy[int]:
+    if signed:
+        return st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    return st.integers(0, (1 << bits) - 1)
+
+
+def tag(code: int, strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Tagged]:
+    return strategy.map(lambda item: Tagged(code, item))
+
+
+def widths(size: int) -> st.SearchStrategy[bytes]:
+    return st.binary(min_size=size, max_size=size)
+
+
+SIMPLE_0_10 = {
+    old.BOOLEAN: st.booleans(),
+    old.INT8: integers(8, True),
+    old.INT16: integers(16, True),
+    old.INT32: integers(32, True),
+    old.INT64: integers(64, True),
+    old.UINT8: integers(8, False),
+    old.UINT16: integers(16, False),
+    old.UINT32: integers(32, False),
+    old.UINT64: integers(64, False),
+    old.FLOAT: floats_32,
+    old.DOUBLE: floats_64,
+    old.UUID: uuids,
+    old.DATETIME: i64s,
+    old.CHAR: one_latin,
+    old.CHAR_UTF32: st.characters(codec="utf-8"),
+    old.VBIN8: any_octets,
+    old.VBIN16: any_octets,
+    old.VBIN32: any_octets,
+    old.STR8: short_text,
+    old.STR16: short_text,
+    old.STR8_LATIN: latin,
+    old.STR16_LATIN: latin,
+    old.STR8_UTF16: short_text,
+    old.STR16_UTF16: short_text | st.just(b"\xd8\x00"),
+    old.BIN8: widths(1),
+    old.BIN16: widths(2),
+    old.BIN32: widths(4),
+    old.BIN64: widths(8),
+    old.BIN128: widths(16),
+    old.BIN256: widths(32),
+    old.BIN512: widths(64),
+    old.BIN1024: widths(128),
+    old.BIN40: widths(5),
+    old.BIN72: widths(9),
+    old.DEC32: st.tuples(integers(8, False), integers(32, True)),
+    old.DEC64: st.tuples(integers(8, False), integers(64, True)),
+}
+WITHOUT_WIDTH_0_10 = {old.VOID: st.none(), old.BIT: st.just(True)}
+header_names = st.text(min_size=0, max_size=8) | st.sampled_from(
+    [
+        "x-amqp-0-10.app-id",
+        "JMSXGroupID",
+        "JMSXGroupSeq",
+        "qpid.subject",
+        "x-jms-type",
+        "x-qpid-not-valid-before",
+        "JMS_AMQP_NULL",
+    ]
+)
+
+
+def _arrays_0_10() -> st.SearchStrategy[Tagged]:
+    def of(code: int) -> st.SearchStrategy[Tagged]:
+        return st.lists(SIMPLE_0_10[code], max_size=3).map(
+            lambda items: Tagged(old.ARRAY, Array010(code, items))
+        )
+
+    return st.sampled_from(sorted(SIMPLE_0_10)).flatmap(of)
+
+
+def tables(values: st.SearchStrategy[Tagged]) -> st.SearchStrategy[list[tuple[str, Tagged]]]:
+    return st.dictionaries(header_names, values, max_size=4).map(lambda d: list(d.items()))
+
+
+simple_0_10 = st.one_of(
+    [tag(code, strategy) for code, strategy in (SIMPLE_0_10 | WITHOUT_WIDTH_0_10).items()]
+)
+structs_0_10 = st.builds(
+    lambda code, octets: Tagged(old.STRUCT32, Struct32(code, octets)),
+    integers(16, False),
+    any_octets,
+)
+values_0_10 = st.recursive(
+    simple_0_10 | _arrays_0_10() | structs_0_10,
+    lambda inner: tag(old.LIST, st.lists(inner, max_size=3)) | tag(old.MAP, tables(inner)),
+    max_leaves=8,
+)
+
+SIMPLE_1_0 = {
+    new.BOOLEAN: st.booleans(),
+    new.UBYTE: integers(8, False),
+    new.USHORT: integers(16, False),
+    new.UINT: integers(32, False),
+    new.ULONG: integers(64, False),
+    new.BYTE: integers(8, True),
+    new.SHORT: integers(16, True),
+    new.INT: integers(32, True),
+    new.LONG: integers(64, True),
+    new.FLOAT: floats_32,
+    new.DOUBLE: floats_64,
+    new.DECIMAL32: widths(4),
+    new.DECIMAL64: widths(8),
+    new.DECIMAL128: widths(16),
+    new.CHAR: st.characters(codec="utf-8"),
+    new.TIMESTAMP: i64s | st.integers(-(10**6), 10**6).map(lambda s: s * 1000),
+    new.UUID: uuids,
+    new.BINARY: any_octets,
+    new.STRING: short_text,
+    new.SYMBOL: st.text(alphabet=st.characters(codec="ascii"), max_size=10),
+}
+simple_1_0 = st.one_of([tag(code, strategy) for code, strategy in SIMPLE_1_0.items()]) | tag(
+    new.NULL, st.none()
+)
+
+
+def _arrays_1_0() -> st.SearchStrategy[Tagged]:
+    def of(code: int) -> st.SearchStrategy[Tagged]:
+        descriptors = st.just([]) | st.just([Tagged(new.SYMBOL, "d")])
+        return st.builds(
+            lambda items, above: Tagged(new.ARRAY, new.Array(code, items, above)),
+            st.lists(SIMPLE_1_0[code], max_size=3),
+            descriptors,
+        )
+
+    return st.sampled_from(sorted(SIMPLE_1_0)).flatmap(of)
+
+
+def maps_1_0(
+    keys: st.SearchStrategy[Tagged], values: st.SearchStrategy[Tagged]
+) -> st.SearchStrategy[list[tuple[Tagged, Tagged]]]:
+    return st.lists(
+        st.tuples(keys, values), max_size=4, unique_by=lambda pair: repr(plain(pair[0]))
+    )
+
+
+described_1_0 = st.builds(
+    lambda descriptor, item: Tagged(new.DESCRIBED, new.Described(descriptor, item)),
+    tag(new.ULONG, integers(64, False)) | tag(new.SYMBOL, SIMPLE_1_0[new.SYMBOL]),
+    simple_1_0,
+)
+string_keys = tag(new.STRING, header_names)
+values_1_0 = st.recursive(
+    simple_1_0 | _arrays_1_0() | described_1_0,
+    lambda inner: tag(new.LIST, st.lists(inner, max_size=3))
+    | tag(new.MAP, maps_1_0(string_keys | tag(new.INT, integers(8, True)), inner)),
+    max_leaves=8,
+)
+annotation_keys = tag(
+    new.SYMBOL,
+    st.sampled_from(["x-opt-a", "b", "x-opt-delivery-time", "x-opt-jms-msg-type", "x-opt-jms-dest"]),
+) | tag(new.ULONG, integers(64, False))
+
+ids_1_0 = (
+    tag(new.UUID, uuids)
+    | tag(new.ULONG, integers(64, False))
+    | tag(new.BINARY, any_octets | uuids)
+    | tag(new.STRING, short_text)
+    | tag(new.STRING, st.uuids().map(str))
+    | tag(new.STRING, st.uuids().map(lambda u: f"ID:{u}"))
+)
+maybe = st.none
+
+
+@st.composite
+def messages_0_10(draw: st.DrawFn) -> Message:
+    """Any 0-10 message."""
+    exchange = draw(st.sampled_from(["", "x", "nowhere"]))
+    key = draw(st.text(max_size=20))
+    dp = DeliveryProperties(
+        discard_unroutable=draw(st.booleans()),
+        immediate=draw(st.booleans()),
+        redelivered=draw(st.booleans()),
+        priority=draw(maybe() | integers(8, False)),
+        delivery_mode=draw(maybe() | st.sampled_from([1, 2])),
+        ttl=draw(maybe() | st.integers(0, 2**40)),
+        timestamp=draw(maybe() | i64s | st.integers(0, 2**40)),
+        expiration=draw(maybe() | i64s | st.integers(0, 2**40)),
+        exchange=draw(maybe() | st.just(exchange)),
+        routing_key=key,
+        resume_id=draw(maybe() | short_text),
+        resume_ttl=draw(maybe() | integers(64, False)),
+    )
+    if dp.expiration is not None and to_ms(dp.expiration) < NOW_MS + (dp.ttl or 0):
+        # In 1.0 it would be over before the ttl is, which then is no longer what it was.
+        dp.ttl = None
+    texts = st.text(max_size=20)
+    types = st.sampled_from(["text/plain", "amqp/map", "amqp/list", "jms/map-message", "image/png"])
+    mp = MessageProperties(
+        message_id=draw(maybe() | uuids),
+        correlation_id=draw(maybe() | any_octets | uuids | texts.map(str.encode)),
+        reply_to=draw(
+            maybe()
+            | st.builds(ReplyTo, exchange=maybe() | texts, routing_key=maybe() | texts)
+            | st.just(ReplyTo(exchange="x", routing_key="k"))
+        ),
+        content_type=draw(maybe() | types | texts),
+        content_encoding=draw(maybe() | st.sampled_from(["gzip", "utf-8"]) | texts),
+        user_id=draw(maybe() | any_octets),
+        app_id=draw(maybe() | any_octets | texts.map(str.encode)),
+        application_headers=draw(maybe() | tables(values_0_10)),
+    )
+    body = draw(any_octets | texts.map(str.encode))
+    if mp.content_type == "amqp/map" and draw(st.booleans()):
+        body = body_map(draw(tables(values_0_10)))
+    elif mp.content_type == "amqp/list" and draw(st.booleans()):
+        body = body_list(draw(st.lists(values_0_10, max_size=4)))
+    others = b"\0\0\0\4\4\2\3\0" if draw(st.booleans()) else b""
+    return message_0_10(dp, mp, body, exchange, others)
+
+
+@st.composite
+def bodies_1_0(draw: st.DrawFn) -> bytes:
+    """Any body of a 1.0 message."""
+    kind = draw(st.sampled_from(["none", "data", "value", "sequence"]))
+    if kind == "none":
+        return b""
+    if kind == "data":
+        return data(*draw(st.lists(any_octets | short_text.map(str.encode), min_size=1, max_size=3)))
+    if kind == "value":
+        return value(draw(values_1_0))
+    return sequences(*draw(st.lists(st.lists(values_1_0, max_size=3), min_size=1, max_size=3)))
+
+
+@st.composite
+def messages_1_0(draw: st.DrawFn) -> Message:
+    """Any 1.0 message, published to a queue or an exchange."""
+    exchange, key = draw(
+        st.sampled_from([("", "q"), ("x", ""), ("x", "key"), ("", "p" * 300), ("x", "\u00e9" * 200)])
+    )
+    symbols = SIMPLE_1_0[new.SYMBOL]
+    texts = st.text(max_size=20)
+    header = Header(
+        durable=draw(maybe() | st.booleans()),
+        priority=draw(maybe() | integers(8, False)),
+        ttl=draw(maybe() | integers(32, False)),
+        delivery_count=draw(maybe() | st.integers(0, 5)),
+    )
+    types = st.sampled_from(
+        [
+            "text/plain",
+            "text/plain; charset=utf-8",
+            "amqp/map",
+            "amqp/list",
+            "application/java-object-stream",
+            "application/x-java-serialized-object",
+            "application/x-amqp-1.0-value",
+        ]
+    )
+    properties = Properties(
+        message_id=draw(maybe() | ids_1_0),
+        user_id=draw(maybe() | any_octets),
+        to=draw(maybe() | st.just(exchange or key) | texts),
+        subject=draw(maybe() | st.just(key) | texts),
+        reply_to=draw(maybe() | texts | st.sampled_from(["q", "x", "x/k", "z" * 300])),
+        correlation_id=draw(maybe() | ids_1_0),
+        content_type=draw(maybe() | types | symbols),
+        content_encoding=draw(maybe() | st.sampled_from(["gzip", "utf-8"]) | symbols),
+        absolute_expiry_time=draw(maybe() | st.integers(NOW_MS + 2**33, 2**63 - 1)),
+        creation_time=draw(maybe() | SIMPLE_1_0[new.TIMESTAMP]),
+        group_id=draw(maybe() | texts),
+        group_sequence=draw(maybe() | integers(32, False)),
+        reply_to_group_id=draw(maybe() | texts),
+    )
+    keys = string_keys | st.just(Tagged(new.STRING, "k" * 300))
+    payload = payload_1_0(
+        header if draw(st.booleans()) else None,
+        properties if draw(st.booleans()) else None,
+        draw(maybe() | maps_1_0(keys, values_1_0)),
+        draw(maybe() | maps_1_0(annotation_keys, values_1_0)),
+        draw(bodies_1_0()),
+        draw(maybe() | maps_1_0(annotation_keys, values_1_0)),
+    )
+    return arrived_1_0(payload, exchange, key)

@@ -1,0 +1,46 @@
+"""The promise: what crosses and comes back is equal, and every value that does not cross is told."""
+
+from hypothesis import example, given, settings
+from translate.messages import (
+    arrived_0_10,
+    arrived_1_0,
+    context,
+    messages_0_10,
+    messages_1_0,
+    sent_to_0_10,
+    sent_to_1_0,
+    view_0_10,
+    view_1_0,
+)
+
+from gateway.message import Message
+
+AMPLE = 60_000
+
+
+@settings(max_examples=3000)
+@given(messages_0_10())
+def test_a_0_10_message_comes_back_from_1_0_as_it_was(message: Message) -> None:
+    ctx = context(escrow_max=AMPLE)
+    payload, losses = sent_to_1_0(message, ctx)
+    assert losses == []
+    there = arrived_1_0(payload, message.exchange, message.routing_key)
+    header, body, losses = sent_to_0_10(there, ctx)
+    assert losses == []
+    back = arrived_0_10(header, body, message.exchange)
+    assert view_0_10(back) == view_0_10(message)
+
+
+@settings(max_examples=3000)
+@given(messages_1_0())
+def test_a_1_0_message_comes_back_from_0_10_as_it_was(message: Message) -> None:
+    ctx = context(escrow_max=AMPLE)
+    header, body, losses = sent_to_0_10(message, ctx)
+    assert set(losses) <= {"body.opaque"}
+    there = arrived_0_10(header, body, message.exchange)
+    payload, losses = sent_to_1_0(there, ctx)
+    assert set(losses) <= {"replies.miss"}
+    seen = view_1_0(payload)
+    wanted = view_1_0(message.payload)
+    wanted["delivery_count"] = min(wanted["delivery_count"], 1)
+    assert seen == wanted
