@@ -104,6 +104,8 @@ class Server010:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
+        for session in self._sessions.values():
+            session.transfers.flush()
         return self.connection.data_to_send()
 
     def next_deadline(self) -> int | None:

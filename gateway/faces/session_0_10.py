@@ -135,6 +135,7 @@ class ServerSession:
         if self.over:
             return
         code = 0 if command is None else command.CODE
+        self.transfers.flush()
         self.session.fail(execution_error(refusal), command_id=command_id, code=code)
         self.face.on_session_failed(self)
 

@@ -82,6 +82,7 @@ class Subscription010:
         "messages",
         "octets",
         "session",
+        "stuck",
         "window",
     )
 
@@ -99,7 +100,9 @@ class Subscription010:
         self.octets = Allowance()
         # Command ids of flushes that are not done.
         self.flushes: list[int] = []
+        # `deliver` refused; and that until the client does something about it.
         self.blocked = False
+        self.stuck = False
 
     # What the bridge calls.
 
@@ -141,7 +144,10 @@ class Subscription010:
     def flush(self, command_id: int) -> None:
         """message.flush: complete it when all that can be sent has been."""
         self.flushes.append(command_id)
-        self._bridged().drain()
+        if self.stuck:
+            self.stop()
+        else:
+            self._bridged().drain()
 
     def stop(self) -> None:
         """message.stop: nothing more after this; a flush under way is over, too."""
@@ -169,7 +175,11 @@ class Subscription010:
         return True
 
     def exhausted(self) -> None:
-        """The next message does not fit: a flush has nothing more to wait for."""
+        """The next message cannot be sent before the client gives more credit, or settles.
+
+        A flush has nothing more to wait for.
+        """
+        self.stuck = True
         if self.flushes:
             self.stop()
 
@@ -184,6 +194,7 @@ class Subscription010:
         """There is room again for what `deliver` refused."""
         if self.blocked:
             self.blocked = False
+            self.stuck = False
             self._bridged().resume()
 
     def number(self) -> int:

@@ -23,6 +23,7 @@ from gateway.wire.serial import RangeSet
 if TYPE_CHECKING:
     from gateway.faces.session_0_10 import ServerSession
 
+RANGES_PER_COMMAND: Final = 1_000
 UNROUTABLE: Final = Refusal(Condition.UNROUTABLE, "no queue took the message")
 
 
@@ -30,12 +31,14 @@ UNROUTABLE: Final = Refusal(Condition.UNROUTABLE, "no queue took the message")
 class Transfers:
     """What one session publishes."""
 
-    __slots__ = ("_explicit", "_pending", "session")
+    __slots__ = ("_accepted", "_explicit", "_pending", "session")
 
     def __init__(self, session: ServerSession) -> None:
         self.session = session
         # Ids whose client wants an accept or a reject, and has not been told yet.
         self._explicit = RangeSet()
+        # Those of them that are accepted, to be told at the end of the turn.
+        self._accepted = RangeSet()
         self._pending: set[int] = set()
 
     def held_back(self) -> int:
@@ -84,7 +87,8 @@ class Transfers:
         elif status == PublishStatus.PENDING:
             self._pending.add(command_id)
         elif status == PublishStatus.UNROUTABLE:
-            self._unrouted(command_id, published.refusal or UNROUTABLE)
+            discard = bool(arrival.flags & Flag.DISCARD_UNROUTABLE)
+            self._unrouted(command_id, published.refusal or UNROUTABLE, discard=discard)
         else:
             assert published.refusal is not None
             session.end_with(published.refusal, command_id=command_id, command=transfer)
@@ -103,9 +107,11 @@ class Transfers:
             reader=READER_0_10,
         )
 
-    def _unrouted(self, command_id: int, why: Refusal) -> None:
+    def _unrouted(self, command_id: int, why: Refusal, *, discard: bool) -> None:
         """Nobody took it: the client is told where it asked to be, and it is done in any case."""
-        if command_id in self._explicit:
+        if discard:
+            self.accept(command_id, command_id)
+        elif command_id in self._explicit:
             self._explicit.remove_range(command_id, command_id)
             outcome = Outcome(
                 OutcomeKind.REJECTED, condition=why.condition, description=why.description
@@ -129,10 +135,16 @@ class Transfers:
         explicit = self._explicit
         if not explicit:
             return
-        accepted = explicit.within(first, last)
-        if accepted:
-            explicit.remove_range(first, last)
-            self._send(spec.MessageAccept(transfers=accepted))
+        for low, high in explicit.within(first, last):
+            self._accepted.add_range(low, high)
+        explicit.remove_range(first, last)
+
+    def flush(self) -> None:
+        """Tell what the turn has accepted."""
+        if self._accepted:
+            ranges = self._accepted.take()
+            for at in range(0, len(ranges), RANGES_PER_COMMAND):
+                self._send(spec.MessageAccept(transfers=ranges[at : at + RANGES_PER_COMMAND]))
 
     def _reject(self, command_id: int, outcome: Outcome) -> None:
         code, text = reject_of(outcome)

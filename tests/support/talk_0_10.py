@@ -172,12 +172,16 @@ class Client:
         destination: str = "d",
         *,
         credit: int | None = 0xFFFFFFFF,
+        absent: bool = False,
         mode: int | None = None,
         accept: int = 0,
         acquire: int = 0,
         exclusive: bool = False,
     ) -> None:
-        """message.subscribe, and credit in messages if any; octets are infinite."""
+        """message.subscribe, and credit in messages if any; octets are infinite.
+
+        With `absent` the value of the flow in messages is.
+        """
         self.says(
             spec.MessageSubscribe(
                 queue=queue,
@@ -190,7 +194,7 @@ class Client:
         if mode is not None:
             self.says(spec.MessageSetFlowMode(destination=destination, flow_mode=mode))
         if credit is not None:
-            self.flows(credit, destination=destination)
+            self.flows(None if absent else credit, destination=destination)
             self.flows(0xFFFFFFFF, destination=destination, unit=1)
 
     def flows(self, value: int | None, *, destination: str = "d", unit: int = 0) -> None:

@@ -1,0 +1,270 @@
+"""The exchange and queue classes, as conversations."""
+
+import pytest
+from support.talk_0_10 import Client, Gateway
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10._spec_constants import BOOLEAN, INT32, INT64, STR16, UINT32
+from gateway.amqp_0_10.types import Command
+from gateway.wire.tagged import Tagged
+
+
+def client() -> Client:
+    return Gateway().session()
+
+
+def declare(name: str = "q", **fields: object) -> spec.QueueDeclare:
+    return spec.QueueDeclare(queue=name, **fields)
+
+
+def exchange(name: str = "x", kind: str = "direct", **fields: object) -> spec.ExchangeDeclare:
+    return spec.ExchangeDeclare(exchange=name, type=kind, **fields)
+
+
+def bind(queue: str = "q", to: str = "x", key: str = "k", **fields: object) -> spec.ExchangeBind:
+    return spec.ExchangeBind(queue=queue, exchange=to, binding_key=key, **fields)
+
+
+def result(talker: Client, command: Command) -> object:
+    [answer, _] = talker.does(command)
+    return answer
+
+
+def test_a_queue_is_what_it_was_declared_as() -> None:
+    talker = client()
+    arguments = [
+        ("qpid.max_count", Tagged(INT32, 5)),
+        ("qpid.max_size", Tagged(STR16, "9000")),
+        ("qpid.policy_type", Tagged(STR16, "reject")),
+        ("no-local", Tagged(BOOLEAN, False)),
+    ]
+    talker.does(
+        declare(durable=True, alternate_exchange="amq.fanout", arguments=arguments),
+    )
+    assert result(talker, spec.QueueQuery(queue="q")) == spec.QueueQueryResult(
+        queue="q",
+        alternate_exchange="amq.fanout",
+        durable=True,
+        arguments=arguments,
+        message_count=0,
+        subscriber_count=0,
+    )
+    settings = talker.gateway.world.host.queue("q").settings
+    assert (settings.max_count, settings.max_size) == (5, 9000)
+    assert talker.gateway.settings.counts.arguments_ignored == 1
+
+
+def test_a_query_counts_messages_and_subscribers() -> None:
+    talker = client()
+    talker.says(declare())
+    talker.publishes(b"x")
+    talker.subscribes(credit=None)
+    answer = talker.does(spec.QueueQuery(queue="q"))[0]
+    assert (answer.message_count, answer.subscriber_count) == (1, 1)
+
+
+def test_names_that_do_not_exist_are_answers_and_not_exceptions() -> None:
+    talker = client()
+    assert result(talker, spec.QueueQuery(queue="none")) == spec.QueueQueryResult()
+    assert result(talker, spec.ExchangeQuery(name="none")).not_found
+    assert result(talker, spec.ExchangeBound(exchange="none", queue="none")) == (
+        spec.ExchangeBoundResult(exchange_not_found=True, queue_not_found=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("", "direct"),
+        (None, "direct"),
+        ("amq.direct", "direct"),
+        ("amq.topic", "topic"),
+        ("amq.fanout", "fanout"),
+        ("amq.match", "headers"),
+        ("amq.headers", "headers"),
+    ],
+)
+def test_the_exchanges_of_the_specification_are_there(name: str | None, kind: str) -> None:
+    answer = result(client(), spec.ExchangeQuery(name=name))
+    assert answer.type == kind
+    assert not answer.not_found
+
+
+def test_an_exchange_is_what_it_was_declared_as() -> None:
+    talker = client()
+    arguments = [("qpid.msg_sequence", Tagged(INT64, 1))]
+    talker.does(exchange("x", "topic", durable=True, arguments=arguments))
+    assert result(talker, spec.ExchangeQuery(name="x")) == spec.ExchangeQueryResult(
+        type="topic", durable=True, arguments=arguments
+    )
+
+
+def test_bound_tells_which_part_does_not_match() -> None:
+    talker = client()
+    talker.does(declare(), declare("other"), exchange(), bind())
+    bound = spec.ExchangeBound
+
+    def answer(**fields: object) -> spec.ExchangeBoundResult:
+        return result(talker, bound(exchange="x", **fields))
+
+    assert answer(queue="q", binding_key="k") == spec.ExchangeBoundResult()
+    assert answer(queue="q") == spec.ExchangeBoundResult()
+    assert answer(queue="other").queue_not_matched
+    assert answer(queue="q", binding_key="none").key_not_matched
+    assert result(talker, bound(exchange="q", queue="q")).exchange_not_found
+
+
+def test_bindings_come_and_go() -> None:
+    talker = client()
+    talker.does(declare(), exchange(), bind(), bind())
+    talker.publishes(b"1", to="x", key="k")
+    talker.does(spec.ExchangeUnbind(queue="q", exchange="x", binding_key="k"))
+    talker.publishes(b"2", to="x", key="k")
+    talker.hears()
+    assert talker.gateway.world.depth() == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "headers", "arrives"),
+    [("all", {"a": "1"}, False), ("any", {"a": "1"}, True), ("all", {"a": "1", "b": "2"}, True)],
+)
+def test_a_headers_exchange_compares_what_the_binding_says(
+    rule: str, headers: dict[str, str], arrives: bool
+) -> None:
+    talker = client()
+    arguments = [
+        ("x-match", Tagged(STR16, rule)),
+        ("a", Tagged(STR16, "1")),
+        ("b", Tagged(STR16, "2")),
+    ]
+    talker.does(declare(), bind(to="amq.match", arguments=arguments))
+    table = [(key, Tagged(STR16, value)) for key, value in headers.items()]
+    talker.publishes(
+        b"x", to="amq.match", message=spec.MessageProperties(application_headers=table)
+    )
+    talker.hears()
+    assert talker.gateway.world.depth() == arrives
+
+
+def test_purge_empties_a_queue() -> None:
+    talker = client()
+    talker.says(declare())
+    talker.publishes(b"x")
+    talker.hears()
+    assert talker.does(spec.QueuePurge(queue="q")) == ["completed 2-2"]
+    assert talker.gateway.world.depth() == 0
+
+
+def test_an_auto_delete_queue_goes_with_its_last_subscriber() -> None:
+    talker = client()
+    talker.says(declare(auto_delete=True))
+    talker.subscribes()
+    talker.does(spec.MessageCancel(destination="d"))
+    assert talker.gateway.world.host.queue("q") is None
+
+
+def test_an_auto_delete_timeout_lets_it_live_a_little_longer() -> None:
+    talker = client()
+    talker.says(declare(arguments=[("qpid.auto_delete_timeout", Tagged(UINT32, 2))]))
+    talker.subscribes()
+    talker.does(spec.MessageCancel(destination="d"))
+    world = talker.gateway.world
+    assert world.host.queue("q") is not None
+    world.pass_time(2_001)
+    assert world.host.queue("q") is None
+
+
+def test_clients_may_declare_queues_whose_names_begin_with_amq() -> None:
+    assert client().does(declare("amq.topic_1234")) == ["completed 0-0"]
+
+
+FAILURES = [
+    ([declare("")], 542),
+    ([declare("none", passive=True)], 404),
+    ([declare(alternate_exchange="none")], 404),
+    ([declare(), declare(alternate_exchange="amq.fanout")], 530),
+    ([declare(arguments=[("qpid.max_count", Tagged(INT32, -1))])], 542),
+    ([declare(arguments=[("qpid.max_size", Tagged(STR16, "many"))])], 542),
+    ([declare(arguments=[("qpid.max_size", Tagged(BOOLEAN, True))])], 542),
+    ([spec.QueueDelete(queue="none")], 404),
+    ([spec.QueueDelete()], 542),
+    ([spec.QueuePurge(queue="none")], 404),
+    ([spec.QueuePurge()], 542),
+    ([exchange("")], 542),
+    ([exchange("amq.mine")], 530),
+    ([exchange("x", "xml")], 404),
+    ([exchange("x", "strange")], 404),
+    ([exchange("none", passive=True)], 404),
+    ([exchange("x", alternate_exchange="none")], 404),
+    ([exchange(), exchange("x", "topic")], 530),
+    ([exchange(), exchange("x", alternate_exchange="amq.fanout")], 530),
+    ([spec.ExchangeDelete(exchange="none")], 404),
+    ([spec.ExchangeDelete()], 542),
+    ([spec.ExchangeDelete(exchange="amq.direct")], 530),
+    (
+        [declare(alternate_exchange="amq.fanout"), spec.ExchangeDelete(exchange="amq.fanout")],
+        530,
+    ),
+    ([declare(), exchange(), bind(), spec.ExchangeDelete(exchange="x", if_unused=True)], 406),
+    ([bind(queue="none", to="amq.direct")], 404),
+    ([declare(), bind(to="none")], 404),
+    ([declare(), bind(to="")], 542),
+    ([bind(queue="")], 542),
+    ([declare(), spec.ExchangeUnbind(queue="q", exchange="amq.direct", binding_key="k")], 404),
+    ([spec.ExchangeUnbind(queue="q")], 542),
+    ([declare(exclusive=True)], None),
+]
+
+
+@pytest.mark.parametrize(("commands", "code"), FAILURES)
+def test_what_cannot_be_declared_ends_the_session(
+    commands: list[Command], code: int | None
+) -> None:
+    heard = client().does(*commands)
+    if code is None:
+        assert heard == [f"completed 0-{len(commands) - 1}"]
+    else:
+        assert heard[-2:] == [(code, len(commands) - 1), "ended 0"]
+
+
+def test_a_queue_in_use_or_not_empty_may_be_kept_from_deletion() -> None:
+    gateway = Gateway()
+    gateway.world.queue()
+    for condition in ("if_empty", "if_unused"):
+        talker = gateway.session()
+        talker.publishes(b"x")
+        talker.subscribes(credit=None)
+        heard = talker.does(spec.QueueDelete(queue="q", **{condition: True}))
+        assert heard[-2:] == [(406, 2), "ended 0"]
+    assert gateway.session().does(spec.QueueDelete(queue="q")) == ["completed 0-0"]
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (declare("amq.mine"), 530),
+        (declare(arguments=[("unknown", Tagged(STR16, "x"))]), 540),
+        (exchange(arguments=[("unknown", Tagged(STR16, "x"))]), 540),
+    ],
+)
+def test_the_letter_of_the_specification_is_kept_where_that_is_configured(
+    command: Command, code: int
+) -> None:
+    talker = Gateway(strict=True).session()
+    assert talker.does(command) == [(code, 0), "ended 0"]
+
+
+def test_an_exclusive_queue_is_locked_for_others() -> None:
+    gateway = Gateway()
+    owner, other = gateway.session(), gateway.session()
+    owner.does(declare(exclusive=True))
+    for command in (
+        declare(),
+        spec.QueueDelete(queue="q"),
+        spec.QueuePurge(queue="q"),
+        bind(to="amq.direct"),
+    ):
+        assert other.does(command)[-2:] == [(405, 0), "ended 0"]
+        other.attach()
+    owner.does(spec.QueuePurge(queue="q"), bind(to="amq.direct"))
+    assert owner.does(spec.QueueDelete(queue="q")) == ["completed 3-3"]
