@@ -1,0 +1,97 @@
+"""`audit` and `reconcile`: read the audit log, check it, prove from it that nothing was lost."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import click
+
+from gateway.audit.reader import Segment, records, segment_paths, verify
+from gateway.cli.options import FILE
+from gateway.config.settings import default_data_directory
+from gateway.errors import GatewayError
+
+
+def default_log() -> pathlib.Path:
+    """Where the log of a gateway without configuration is."""
+    return default_data_directory() / "audit"
+
+
+@click.group()
+def audit() -> None:
+    """Read and check an audit log: a directory of segments, `audit` in the data directory."""
+
+
+@audit.command(
+    epilog="""
+\b
+Examples:
+  amqp-gateway audit cat /var/lib/amqp-gateway/audit
+  amqp-gateway audit cat 1-1.audit | grep '"unroutable"'
+"""
+)
+@click.argument("paths", nargs=-1, type=FILE)
+def cat(paths: tuple[pathlib.Path, ...]) -> None:
+    """Print the records of logs or single segments as JSON lines."""
+    broken = False
+    for path in paths or (default_log(),):
+        for file in _segments(path):
+            segment = _read(file)
+            for record in records(segment):
+                click.echo(json.dumps(record, ensure_ascii=False))
+            if segment.damage is not None:
+                broken = True
+                click.echo(f"amqp-gateway: {segment.damage}", err=True)
+    click.get_current_context().exit(1 if broken else 0)
+
+
+@audit.command("verify")
+@click.argument("log", required=False, type=FILE)
+def verify_log(log: pathlib.Path | None) -> None:
+    """Check a whole log: checksums, gapless numbers, the chain from segment to segment.
+
+    Exit code 1 if anything is missing, reordered, edited or cut off.
+    """
+    log = log or default_log()
+    files = _segments(log)
+    found = verify(log)
+    for damage in found:
+        click.echo(click.style("LOG_GAP ", fg="red") + str(damage))
+    if found:
+        click.get_current_context().exit(1)
+    octets = sum(file.stat().st_size for file in files)
+    click.echo(f"{len(files)} segments, {octets} octets: whole")
+
+
+@click.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def reconcile(arguments: tuple[str, ...]) -> None:
+    """Prove from the audit log that every message is accounted for (Spark).
+
+    Takes the options of `python -m gateway.accounting`; see its --help. Exit code 1 if the ledger
+    does not balance.
+    """
+    done = subprocess.run([sys.executable, "-m", "gateway.accounting", *arguments], check=False)
+    click.get_current_context().exit(done.returncode)
+
+
+def _segments(path: pathlib.Path) -> list[pathlib.Path]:
+    if path.is_file():
+        return [path]
+    found = segment_paths(path)
+    if not found:
+        raise GatewayError(f"there is no audit log in {path}")
+    return found
+
+
+def _read(file: pathlib.Path) -> Segment:
+    try:
+        return Segment(file.name, file.read_bytes())
+    except OSError as error:
+        raise GatewayError(f"cannot read {file}: {error.strerror}") from None

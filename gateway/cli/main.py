@@ -1,0 +1,67 @@
+"""The command itself: its verbs, its version, and errors as one line with an exit code."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import click
+
+from gateway import __version__
+from gateway.cli.audit import audit, reconcile
+from gateway.cli.messages import receive, send
+from gateway.cli.run import check, serve
+from gateway.cli.users import user
+from gateway.errors import ConfigurationError, GatewayError
+from gateway.service import form
+
+EPILOG = """
+\b
+Exit codes:
+  0  done
+  1  it cannot be done, or the answer is no
+  2  wrong arguments, or a wrong configuration
+"""
+
+
+class Verbs(click.Group):
+    """Turns the gateway's own errors into a line on standard error and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # Any: as click has it
+        """Run the verb."""
+        try:
+            return super().invoke(ctx)
+        except ConfigurationError as error:
+            for path, problem in error.problems:
+                click.echo(f"{click.style(path, bold=True)}: {problem}", err=True)
+            ctx.exit(2)
+        except GatewayError as error:
+            click.echo(f"amqp-gateway: {error}", err=True)
+            ctx.exit(1)
+
+
+@click.group(
+    cls=Verbs,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, message=f"amqp-gateway %(version)s ({form()})")
+def commands() -> None:
+    """A gateway between AMQP 0-10 and AMQP 1.0, every message accounted for.
+
+    \b
+    Examples:
+      amqp-gateway serve
+      amqp-gateway check --config gateway.yaml
+      amqp-gateway send --protocol 0-10 --to amq.topic/news.de --body "Guten Tag"
+      amqp-gateway receive --protocol 1.0 --from orders --count 10
+    """
+
+
+for verb in (serve, check, send, receive, user, audit, reconcile):
+    commands.add_command(verb)
+
+
+def main() -> NoReturn:
+    """The entry point of the command."""
+    commands(prog_name="amqp-gateway")
+    raise AssertionError("click ends the process")

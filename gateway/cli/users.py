@@ -1,0 +1,93 @@
+"""`user`: who may connect, in a file from which no password can be read."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+import click
+
+from gateway.cli.options import FILE
+from gateway.errors import GatewayError
+from gateway.net.users import User, make_user, prepare_name, read_users, write_users
+
+EXAMPLES = """
+\b
+Examples:
+  amqp-gateway user add --file users.yaml alice
+  printf %s "$PASSWORD" | amqp-gateway user add --file users.yaml --password-stdin alice
+  amqp-gateway user list --file users.yaml
+"""
+
+file_option = click.option(
+    "-f", "--file", type=FILE, default="users.yaml", show_default=True, help="The users file."
+)
+
+
+@click.group(epilog=EXAMPLES)
+def user() -> None:
+    """Add, remove and list the users of a users file.
+
+    The file holds salted verifiers for SCRAM-SHA-256 and SCRAM-SHA-512. A running gateway sees a
+    change at the next login.
+    """
+
+
+@user.command(epilog=EXAMPLES)
+@file_option
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+@click.argument("name")
+def add(file: pathlib.Path, password_stdin: bool, name: str) -> None:
+    """Add a user, or give one a new password."""
+    name = _name(name)
+    users = _read(file)
+    try:
+        made = make_user(_password(name, from_stdin=password_stdin))
+    except ValueError as error:
+        raise click.UsageError(f"the password cannot be used: {error}") from None
+    known = name in users
+    users[name] = made
+    write_users(file, users)
+    click.echo(f"{name}: {'password changed' if known else 'added'} in {file}")
+
+
+@user.command(epilog=EXAMPLES)
+@file_option
+@click.argument("name")
+def remove(file: pathlib.Path, name: str) -> None:
+    """Remove a user."""
+    name = _name(name)
+    users = _read(file)
+    if users.pop(name, None) is None:
+        raise GatewayError(f"{file} has no user {name}")
+    write_users(file, users)
+    click.echo(f"{name}: removed from {file}")
+
+
+@user.command("list", epilog=EXAMPLES)
+@file_option
+def list_users(file: pathlib.Path) -> None:
+    """List the users and the mechanisms that each has a verifier for."""
+    for name, verifiers in sorted(read_users(file).items()):
+        click.echo(f"{name}  {', '.join(sorted(verifiers))}")
+
+
+def _name(name: str) -> str:
+    try:
+        return prepare_name(name)
+    except ValueError as error:
+        raise click.UsageError(f"the name cannot be used: {error}") from None
+
+
+def _read(file: pathlib.Path) -> dict[str, User]:
+    return read_users(file) if file.exists() else {}
+
+
+def _password(name: str, *, from_stdin: bool) -> str:
+    if from_stdin:
+        # One line end belongs to the pipe; anything else is part of the password.
+        return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    prompted: str = click.prompt(
+        f"Password for {name}", hide_input=True, confirmation_prompt=True, err=True
+    )
+    return prompted

@@ -1,0 +1,138 @@
+"""What the verbs `send` and `receive` do, once connected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from twisted.internet.defer import Deferred, TimeoutError
+
+from gateway.clients.client import Client, ClientError, Delivered, Login, Subscription
+from gateway.clients.conversation import Connector, Where
+from gateway.clients.letter import Letter, Typed
+
+IN_FLIGHT: Final = 1000
+
+
+async def connect(connector: Connector, protocol: str, where: Where, login: Login) -> Client:
+    """A connected client of a protocol, ``0-10`` or ``1.0``."""
+    if protocol == "0-10":
+        return await connector.connect_0_10(where, login)
+    return await connector.connect_1_0(where, login)
+
+
+def numbered(letter: Letter, number: int) -> Letter:
+    """The letter with ``{n}`` in its text replaced by a number."""
+    if letter.body.type != "string" or "{n}" not in letter.body.value:
+        return letter
+    return replace(letter, body=Typed("string", letter.body.value.replace("{n}", str(number))))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What to send."""
+
+    protocol: str
+    where: Where
+    login: Login
+    address: str
+    letter: Letter
+    count: int
+    create: bool
+    timeout_s: float
+
+
+async def send(
+    connector: Connector, what: Outgoing, progress: Callable[[int], None]
+) -> Counter[str]:
+    """Send `count` letters, no more than `IN_FLIGHT` at a time unanswered; outcomes by name."""
+    client = await connect(connector, what.protocol, what.where, what.login)
+    if what.create:
+        await create(client, what.address)
+    outcomes: Counter[str] = Counter()
+    answers: list[Deferred[str]] = []
+    for number in range(1, what.count + 1):
+        answers.append(client.send(what.address, numbered(what.letter, number)))
+        if len(answers) == IN_FLIGHT or number == what.count:
+            for answer in answers:
+                answer.addTimeout(what.timeout_s, connector.reactor)
+            for answer in answers:
+                outcomes[await outcome_of(answer)] += 1
+                progress(1)
+            answers = []
+    return outcomes
+
+
+async def outcome_of(answer: Deferred[str]) -> str:
+    """The outcome, ``no answer`` in time included."""
+    try:
+        return await answer
+    except TimeoutError:
+        return "no answer"
+
+
+async def create(client: Client, queue: str) -> None:
+    """Declare a durable queue, which only 0-10 can."""
+    declare = getattr(client, "declare_queue", None)
+    if declare is None:
+        raise ClientError("AMQP 1.0 has no command that makes a queue: --create needs 0-10")
+    await declare(queue, durable=True)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """What to receive; `timeout_s` is the longest pause between two letters."""
+
+    protocol: str
+    where: Where
+    login: Login
+    subscription: Subscription
+    count: int
+    outcome: str
+    create: bool
+    timeout_s: float
+
+
+async def receive(connector: Connector, what: Incoming, show: Callable[[Letter], None]) -> int:
+    """Receive `count` letters (0: all) until none comes for `timeout_s`; how many came."""
+    client = await connect(connector, what.protocol, what.where, what.login)
+    if what.create:
+        await create(client, what.subscription.address)
+    arrived = Arrivals(what, show, connector)
+    await client.receive(what.subscription, arrived.take)
+    await arrived.done
+    return arrived.count
+
+
+@final
+class Arrivals:
+    """Shows and settles what comes, until there is enough of it or nothing comes any more."""
+
+    def __init__(
+        self, what: Incoming, show: Callable[[Letter], None], connector: Connector
+    ) -> None:
+        self.count = 0
+        self.done: Deferred[None] = Deferred()
+        self._what = what
+        self._show = show
+        self._timer = connector.reactor.callLater(what.timeout_s, self._finish)
+
+    def take(self, delivered: Delivered) -> None:
+        """One letter."""
+        if self.done.called:
+            return  # more than asked for: goes back when the session ends
+        self.count += 1
+        self._show(delivered.letter)
+        delivered.settle(self._what.outcome)
+        self._timer.reset(self._what.timeout_s)
+        if self.count == self._what.count:
+            self._timer.cancel()
+            self._finish()
+
+    def _finish(self) -> None:
+        if not self.done.called:
+            self.done.callback(None)
