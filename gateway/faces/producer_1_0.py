@@ -63,6 +63,7 @@ class Producer10:
         self.lenient = self._is_lenient(capabilities)
         # Deliveries that are done once a turn is committed: (turn, first, last), ascending turns.
         self._safe_with: list[tuple[int, int, int]] = []
+        self._second: set[int] = set()  # deliveries that their sender is to settle first
         self._held_back = 0
         self._leaving = False
         attach = link.attach
@@ -113,6 +114,8 @@ class Producer10:
 
     def on_delivery(self, event: DeliveryReceived) -> None:
         """Publish one message."""
+        if event.rcv_second and not event.settled:
+            self._second.add(event.delivery_id)
         if isinstance(event.state, TransactionalState):
             self._end(event, Rejected(error=Error(condition=UNKNOWN_ID)))
             return
@@ -190,7 +193,9 @@ class Producer10:
             self._tell(event.delivery_id, state)
 
     def _tell(self, delivery_id: int, state: DeliveryState) -> None:
-        second = self.link.rcv_settle_mode == 1
+        second = delivery_id in self._second
+        if second:
+            self._second.discard(delivery_id)
         self.link.session.settle_incoming(delivery_id, state, settled=not second)
         self.session.face.touch()
 
@@ -218,6 +223,8 @@ class Producer10:
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """As a `Publisher`: a message that was held back has its outcome."""
+        if self._held_back == 0:
+            return  # the link is gone
         self._held_back -= 1
         if token != SETTLED:
             self._tell(token, to_state(outcome))
@@ -255,12 +262,14 @@ class Producer10:
     def _leave(self) -> None:
         if not self.outstanding():
             self.link.send_detach()
+            self.session.forget_producer(self)
             self.session.face.touch()
 
     def end(self) -> None:
         """The link is gone; what was published stays so, but nobody is told."""
         self._leaving = True
         self._safe_with = []
+        self._held_back = 0
         self.session.bridge.audit.link_detached(
             self.session.bridge.now_ms,
             self.number,

@@ -115,8 +115,6 @@ class ServerSession10:
         if isinstance(held, Producer10):
             if held.number in self.producers:
                 held.on_detached()
-                if not held.outstanding():
-                    self.forget_producer(held)
                 return
         elif isinstance(held, Consumer10):
             self.forget_consumer(held, Reason.LINK_DETACHED)
