@@ -67,18 +67,35 @@ def verify_log(log: pathlib.Path | None) -> None:
 
 
 @click.command(
-    add_help_option=False,
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="""
+\b
+Examples:
+  amqp-gateway reconcile
+  amqp-gateway reconcile /var/lib/amqp-gateway/audit --out report
+"""
 )
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def reconcile(arguments: tuple[str, ...]) -> None:
-    """Prove from the audit log that every message is accounted for (Spark).
+@click.argument("log", required=False, type=FILE)
+@click.option(
+    "--out",
+    type=FILE,
+    default="reconciliation",
+    show_default=True,
+    help="Directory for the report and the Parquet files.",
+)
+@click.option("--master", default="local[*]", show_default=True, help="Spark master.")
+def reconcile(log: pathlib.Path | None, out: pathlib.Path, master: str) -> None:
+    """Prove from an audit log that every message is accounted for (Spark).
 
-    Takes the options of `python -m gateway.accounting`; see its --help. Exit code 1 if the ledger
-    does not balance.
+    Exit code 0: balanced; 1: not; 2: it could not be run.
     """
-    done = subprocess.run([sys.executable, "-m", "gateway.accounting", *arguments], check=False)
-    click.get_current_context().exit(done.returncode)
+    click.get_current_context().exit(run_reconciliation(log or default_log(), out, master))
+
+
+def run_reconciliation(log: pathlib.Path, out: pathlib.Path, master: str = "local[*]") -> int:
+    """Run the job in a process of its own, since the gateway never imports Spark; its exit code."""
+    command = [sys.executable, "-m", "gateway.accounting", "reconcile", str(log)]
+    done = subprocess.run([*command, "--out", str(out), "--master", master], check=False)
+    return done.returncode
 
 
 def _segments(path: pathlib.Path) -> list[pathlib.Path]:

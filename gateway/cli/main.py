@@ -8,6 +8,7 @@ import click
 
 from gateway import __version__
 from gateway.cli.audit import audit, reconcile
+from gateway.cli.demo import demo
 from gateway.cli.messages import receive, send
 from gateway.cli.run import check, serve
 from gateway.cli.users import user
@@ -50,6 +51,7 @@ def commands() -> None:
 
     \b
     Examples:
+      amqp-gateway demo
       amqp-gateway serve
       amqp-gateway check --config gateway.yaml
       amqp-gateway send --protocol 0-10 --to amq.topic/news.de --body "Guten Tag"
@@ -57,7 +59,7 @@ def commands() -> None:
     """
 
 
-for verb in (serve, check, send, receive, user, audit, reconcile):
+for verb in (serve, check, demo, send, receive, user, audit, reconcile):
     commands.add_command(verb)
 
 

@@ -98,6 +98,7 @@ def encode(letter: Letter, routing_key: str) -> tuple[bytes, bytes]:
         ttl=letter.ttl_ms,
         delivery_mode=None if letter.durable is None else 2 if letter.durable else 1,
     )
+    headers = to_table(letter.properties) + letter.native
     exchange, _, key = (letter.reply_to or "").partition("/")
     reply_to = spec.ReplyTo(exchange=exchange if key else "", routing_key=key or exchange)
     correlation_id = letter.correlation_id
@@ -107,7 +108,7 @@ def encode(letter: Letter, routing_key: str) -> tuple[bytes, bytes]:
         correlation_id=None if correlation_id is None else correlation_id.encode(),
         reply_to=None if letter.reply_to is None else reply_to,
         content_type=letter.content_type or content_type,
-        application_headers=to_table(letter.properties) if letter.properties else None,
+        application_headers=headers or None,
     )
     return write_header(delivery, properties), body
 

@@ -77,8 +77,9 @@ def encode(letter: Letter) -> bytes:
         content_type=letter.content_type if letter.body.type in ("binary", "void") else None,
     )
     properties.encode(writer)
-    if letter.properties:
-        values = {name: to_tagged(each) for name, each in letter.properties.items()}
+    values = {name: to_tagged(each) for name, each in letter.properties.items()}
+    values.update(letter.native)
+    if values:
         sections.write_application_properties(writer, values)
     if letter.body.type in ("binary", "void"):
         sections.write_data(writer, letter.body.value or b"")

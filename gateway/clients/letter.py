@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
+from gateway.wire.tagged import Tagged
+
 INTEGERS: Final = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 TYPES: Final = (
     "void",
@@ -52,6 +54,8 @@ class Letter:
         body: a `Typed` string, binary, map or list; void for none.
         subject: 1.0 subject, 0-10 routing key, unless the address gives the key.
         redelivered: received ones only.
+        native: more properties, of types that only the protocol at hand has, as its package has
+            them; for sending.
     """
 
     body: Typed = Typed("void", None)
@@ -65,6 +69,7 @@ class Letter:
     reply_to: str | None = None
     properties: dict[str, Typed] = field(default_factory=dict)
     redelivered: bool = False
+    native: list[tuple[str, Tagged]] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:  # Any: what `json.dumps` takes
         """Everything that was said."""
