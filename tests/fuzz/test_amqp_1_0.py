@@ -134,15 +134,141 @@ def frame(draw):
 
 BEGINNING = frames.PROTOCOL_AMQP + octets_of(
     _spec.Open(container_id="c"),
-    _spec.Begin(next_outgoing_id=0, incoming_window=50, outgoing_window=9),
+    _spec.Begin(next_outgoing_id=0, incoming_window=2**31, outgoing_window=9),
     _spec.Attach(
         name="a", handle=0, role=False, initial_delivery_count=0, target=_spec.Target(address="q")
     ),
     _spec.Attach(name="b", handle=1, role=True, source=_spec.Source(address="q")),
 )
-CONVERSATIONS = st.tuples(
-    st.sampled_from([BEGINNING, BEGINNING, BEGINNING, frames.PROTOCOL_AMQP, b""]),
-    st.lists(frame(), max_size=30),
+
+
+class Client:
+    """Renders actions as a client that mostly keeps the rules: right ids, handles that exist."""
+
+    def __init__(self):
+        self.next_id = 0
+        self.open_id = None
+        self.next_handle = 2
+        self.next_settled = 0
+
+    def render(self, action):
+        kind, draw = action
+        return draw if kind == "wild" else getattr(self, kind)(*draw)
+
+    def transfer(self, settled, more, state, payload, handle):
+        number = self.next_id if self.open_id is None else self.open_id
+        self.open_id = number if more else None
+        self.next_id = number + 1
+        return octets_of(
+            _spec.Transfer(
+                handle=handle,
+                delivery_id=number,
+                delivery_tag=bytes([number % 256]),
+                settled=settled,
+                more=more,
+                state=state,
+            ),
+            payload=payload,
+        )
+
+    def flow(self, handle, credit, drain, echo, window):
+        return octets_of(
+            _spec.Flow(
+                next_incoming_id=0,
+                incoming_window=window,
+                next_outgoing_id=0,
+                outgoing_window=9,
+                handle=handle,
+                link_credit=credit,
+                drain=drain,
+                echo=echo,
+            )
+        )
+
+    def disposition(self, first, count, settled, state, role):
+        last = None if count == 0 else first + count
+        return octets_of(
+            _spec.Disposition(role=role, first=first, last=last, settled=settled, state=state)
+        )
+
+    def consume(self, credit, settled, state):
+        """Credit, and a word on the deliveries that it may have brought so far."""
+        first = self.next_settled
+        self.next_settled += credit
+        return self.flow(1, credit, None, None, 2**31) + self.disposition(
+            max(0, first - 2), 3, settled, state, True
+        )
+
+    def attach(self, role, address, mode, dynamic):
+        self.next_handle += 1
+        name = f"n{self.next_handle}"
+        address = None if dynamic else address
+        return octets_of(
+            _spec.Attach(
+                name=name,
+                handle=min(self.next_handle, 5),
+                role=role,
+                initial_delivery_count=0,
+                source=_spec.Source(address=address, dynamic=dynamic, distribution_mode=mode),
+                target=_spec.Target(address=address, dynamic=dynamic),
+            )
+        )
+
+    def detach(self, handle, closed):
+        return octets_of(_spec.Detach(handle=handle, closed=closed))
+
+
+PAYLOADS = st.sampled_from([b"", b"nonsense", message(), message(), message(b"x" * 1500)])
+YES = st.sampled_from([None, None, True])
+SETTLED = st.sampled_from([True, True, None])
+ACTIONS = st.one_of(
+    st.tuples(
+        st.just("transfer"),
+        st.tuples(YES, st.sampled_from([None, None, None, True]), STATES, PAYLOADS, st.just(0)),
+    ),
+    st.tuples(
+        st.just("transfer"),
+        st.tuples(YES, st.none(), st.none(), st.just(message()), st.just(0)),
+    ),
+    st.tuples(st.just("consume"), st.tuples(st.sampled_from([1, 2, 5]), SETTLED, STATES)),
+    st.tuples(
+        st.just("flow"),
+        st.tuples(
+            st.sampled_from([1, 1, 1, 1, 1, 0, 3, None]),
+            st.sampled_from([0, 1, 3, 10]),
+            YES,
+            YES,
+            st.sampled_from([2**31, 2**31, 4, 0]),
+        ),
+    ),
+    st.tuples(
+        st.just("disposition"),
+        st.tuples(SMALL, SMALL, SETTLED, STATES, st.sampled_from([True, True, False])),
+    ),
+    st.tuples(
+        st.just("attach"),
+        st.tuples(st.booleans(), ADDRESSES, st.sampled_from([None, "copy"]), YES),
+    ),
+    st.tuples(st.just("detach"), st.tuples(st.sampled_from([0, 1, 3]), YES)),
+)
+WILD = st.tuples(st.just("wild"), frame())
+MOSTLY_RIGHT = st.lists(
+    st.integers(0, 19).flatmap(lambda n: WILD if n == 0 else ACTIONS), min_size=5, max_size=40
+)
+
+
+@st.composite
+def rendered(draw):
+    client = Client()
+    return BEGINNING, [client.render(action) for action in draw(MOSTLY_RIGHT)]
+
+
+CONVERSATIONS = st.one_of(
+    rendered(),
+    rendered(),
+    st.tuples(
+        st.sampled_from([BEGINNING, frames.PROTOCOL_AMQP, b""]), st.lists(frame(), max_size=30)
+    ),
 )
 
 
