@@ -188,38 +188,34 @@ class Connection:
             self._frames.control(0, spec.ConnectionHeartbeat())
         return events
 
-    # What a server's face calls.
+    # What a server's face calls. Once the connection is closing, nothing comes of it.
 
     def send_start(
         self, server_properties: FieldTable, mechanisms: list[str], locales: list[str]
     ) -> None:
         """Answer `HeaderReceived`."""
-        self._machine.send(ConnectionInput.SEND_START)
         start = spec.ConnectionStart(
             server_properties=server_properties, mechanisms=mechanisms, locales=locales
         )
-        self._frames.control(0, start)
+        self._send(ConnectionInput.SEND_START, start)
 
     def send_secure(self, challenge: bytes) -> None:
         """Ask for more: secure-ok comes back."""
-        self._machine.send(ConnectionInput.SEND_SECURE)
-        self._frames.control(0, spec.ConnectionSecure(challenge=challenge))
+        self._send(ConnectionInput.SEND_SECURE, spec.ConnectionSecure(challenge=challenge))
 
     def send_tune(self) -> None:
         """The peer is authenticated: offer our limits; `Tuned` comes back."""
-        self._machine.send(ConnectionInput.SEND_TUNE)
-        self._frames.control(0, self.tuning.offer())
+        self._send(ConnectionInput.SEND_TUNE, self.tuning.offer())
 
     def send_open_ok(self, known_hosts: list[str]) -> None:
         """The connection is open."""
-        self._machine.send(ConnectionInput.SEND_OPEN_OK)
-        self._frames.control(0, spec.ConnectionOpenOk(known_hosts=known_hosts))
-        self._deadline_ms = 0
+        if self._send(ConnectionInput.SEND_OPEN_OK, spec.ConnectionOpenOk(known_hosts=known_hosts)):
+            self._deadline_ms = 0
 
     def send_redirect(self, host: str, known_hosts: list[str]) -> None:
         """The peer is to connect elsewhere, and to close this connection."""
-        self._machine.send(ConnectionInput.SEND_REDIRECT)
-        self._frames.control(0, spec.ConnectionRedirect(host=host, known_hosts=known_hosts))
+        redirect = spec.ConnectionRedirect(host=host, known_hosts=known_hosts)
+        self._send(ConnectionInput.SEND_REDIRECT, redirect)
 
     # What a client's face calls.
 
@@ -227,24 +223,22 @@ class Connection:
         self, client_properties: FieldTable, mechanism: str, response: bytes, locale: str
     ) -> None:
         """Answer start: choose a mechanism."""
-        self._machine.send(ConnectionInput.SEND_START_OK)
         start_ok = spec.ConnectionStartOk(
             client_properties=client_properties,
             mechanism=mechanism,
             response=response,
             locale=locale,
         )
-        self._frames.control(0, start_ok)
+        self._send(ConnectionInput.SEND_START_OK, start_ok)
 
     def send_secure_ok(self, response: bytes) -> None:
         """Answer secure."""
-        self._machine.send(ConnectionInput.SEND_SECURE_OK)
-        self._frames.control(0, spec.ConnectionSecureOk(response=response))
+        self._send(ConnectionInput.SEND_SECURE_OK, spec.ConnectionSecureOk(response=response))
 
     def send_open(self, virtual_host: str, insist: bool = True) -> None:
         """Answer `Tuned`."""
-        self._machine.send(ConnectionInput.SEND_OPEN)
-        self._frames.control(0, spec.ConnectionOpen(virtual_host=virtual_host, insist=insist))
+        open_ = spec.ConnectionOpen(virtual_host=virtual_host, insist=insist)
+        self._send(ConnectionInput.SEND_OPEN, open_)
 
     def attach(self, name: bytes, channel: int, force: bool = False) -> Session:
         """Ask for a session on a free channel; `Attached` or `SessionEnded` answers."""
@@ -264,8 +258,17 @@ class Connection:
     def drop(self) -> None:
         """Close the transport without a word."""
         self._machine.receive(ConnectionInput.DROP)
+        self._frames.silent = True
 
     # The rest.
+
+    def _send(self, what: ConnectionInput, control: Control) -> bool:
+        """Send a control of the life cycle; `False` if it is too late for that."""
+        if self._machine.state >= ConnectionState.CLOSE_SENT:
+            return False
+        self._machine.send(what)
+        self._frames.control(0, control)
+        return True
 
     def _new_session(self, name: bytes, channel: int) -> Session:
         session = Session(name, channel, self._frames, self._limits, self._role)
@@ -392,7 +395,9 @@ class Connection:
 
     def _receive_close(self, close: spec.ConnectionClose, events: list[Event]) -> None:
         self._machine.send(ConnectionInput.SEND_CLOSE_OK)
+        self._frames.silent = False
         self._frames.control(0, spec.ConnectionCloseOk())
+        self._frames.silent = True
         if self.closed:
             # Not when it crosses our own close, which still waits for its answer.
             events.append(ConnectionClosed(close.reply_code or 0, close.reply_text or "", True))
@@ -405,8 +410,10 @@ class Connection:
         self._close_text = text
         reply_text = text.encode("utf-8")[:REPLY_TEXT_MAX].decode("utf-8", "ignore")
         self._frames.control(0, spec.ConnectionClose(reply_code=code, reply_text=reply_text))
+        self._frames.silent = True
         self._deadline_ms = now_ms + CLOSE_TIMEOUT_MS
 
     def _drop(self, code: int, text: str, by_peer: bool, events: list[Event]) -> None:
+        self._frames.silent = True
         if self._machine.receive(ConnectionInput.DROP) and not self._violated:
             events.append(ConnectionClosed(code, text, by_peer))

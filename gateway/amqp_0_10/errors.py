@@ -20,23 +20,11 @@ class TransportError(RemoteProtocolError):
 class CloseError(RemoteProtocolError):
     """Answered by connection.close (class connection, domain close-code)."""
 
-    code: ClassVar[int] = CloseCode.CONNECTION_FORCED
-
-
-class FramingError(CloseError):
-    """Octets or controls that cannot be made sense of."""
-
     code: ClassVar[int] = CloseCode.FRAMING_ERROR
 
 
-class InvalidPathError(CloseError):
-    """An unknown virtual host."""
-
-    code: ClassVar[int] = CloseCode.INVALID_PATH
-
-
-class ConnectionForcedError(CloseError):
-    """The server's own decision, such as failed authentication."""
+class FramingError(CloseError):
+    """501: octets or controls that cannot be made sense of."""
 
 
 class DetachError(RemoteProtocolError):
@@ -45,20 +33,8 @@ class DetachError(RemoteProtocolError):
     code: ClassVar[int] = DetachCode.NOT_ATTACHED
 
 
-class SessionBusyError(DetachError):
-    """The session is attached elsewhere."""
-
-    code: ClassVar[int] = DetachCode.SESSION_BUSY
-
-
-class TransportBusyError(DetachError):
-    """The channel has another session attached."""
-
-    code: ClassVar[int] = DetachCode.TRANSPORT_BUSY
-
-
 class UnknownIdsError(DetachError):
-    """A command came before session.command-point."""
+    """4: a command came before session.command-point."""
 
     code: ClassVar[int] = DetachCode.UNKNOWN_IDS
 

@@ -125,12 +125,18 @@ class FrameParser:
 
 @final
 class FrameWriter:
-    """Cuts controls and commands into frames of at most `max_frame_size` octets."""
+    """Cuts controls and commands into frames of at most `max_frame_size` octets.
 
-    __slots__ = ("max_frame_size", "out")
+    Attributes:
+        out: where they go.
+        silent: nothing more is written: the connection is closing, and all else is too late.
+    """
+
+    __slots__ = ("max_frame_size", "out", "silent")
 
     def __init__(self) -> None:
         self.out = Writer()
+        self.silent = False
         self.max_frame_size: int = MIN_MAX_FRAME_SIZE
 
     def take(self) -> bytes:
@@ -143,6 +149,8 @@ class FrameWriter:
 
     def control(self, channel: int, control: Control) -> None:
         """Write a control."""
+        if self.silent:
+            return
         out = self.out
         at = out.size()
         self._frame_header(WHOLE_COMMAND, CONTROL, channel, 0)
@@ -157,6 +165,8 @@ class FrameWriter:
 
         A body alone is not possible: deployed clients wait for the header segment.
         """
+        if self.silent:
+            return
         out = self.out
         at = out.size()
         flags = FIRST_SEGMENT if header is not None else FIRST_SEGMENT | LAST_SEGMENT

@@ -15,7 +15,13 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10.errors import ExecutionError, FramingError, InvalidArgumentError
+from gateway.amqp_0_10.errors import (
+    DetachError,
+    ExecutionError,
+    FramingError,
+    InvalidArgumentError,
+    UnknownIdsError,
+)
 from gateway.amqp_0_10.events import (
     Attached,
     CommandReceived,
@@ -34,7 +40,7 @@ from gateway.amqp_0_10.progress import Progress
 from gateway.amqp_0_10.states import SESSION_TABLE, Role, SessionInput, SessionState
 from gateway.amqp_0_10.structs import close_struct
 from gateway.amqp_0_10.types import Command, Control, Struct
-from gateway.errors import LocalProtocolError, RemoteProtocolError
+from gateway.errors import LocalProtocolError
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
 from gateway.wire.serial import RangeSet
@@ -222,7 +228,7 @@ class Session:
             return
         incoming = self._incoming
         if not incoming.pointed:
-            self._ended_for(spec.DetachCode.UNKNOWN_IDS, None, events)
+            self._ended_for(UnknownIdsError("a command before command-point"), events)
             return
         try:
             if incoming.add(flags, kind, buf, start, end):
@@ -283,10 +289,10 @@ class Session:
         self.fail(error, command_id=command_id, code=code)
         events.append(SessionEnded(self, spec.DetachCode.NORMAL, error))
 
-    def _ended_for(self, code: int, error: RemoteProtocolError | None, events: list[Event]) -> None:
+    def _ended_for(self, error: DetachError, events: list[Event]) -> None:
         """Detach without a handshake for what the peer did."""
-        self.force_off(code)
-        events.append(SessionEnded(self, code, error))
+        self.force_off(error.code)
+        events.append(SessionEnded(self, error.code, error))
 
     def _write_answers(self) -> None:
         incoming = self._incoming

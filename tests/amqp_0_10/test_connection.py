@@ -378,3 +378,24 @@ def test_a_session_that_ends_with_the_connection_gets_no_event_of_its_own() -> N
     drive.attached(connection)
     events = connection.receive_data(drive.control(spec.ConnectionClose(reply_code=200)), 0)
     assert not any(isinstance(event, SessionEnded) for event in events)
+
+
+def test_answers_to_a_connection_that_is_closing_come_to_nothing() -> None:
+    connection = server()
+    events = connection.receive_data(PROTOCOL_HEADER + b"\xff" * 20, 0)
+    assert [type(event) for event in events] == [HeaderReceived, Violation]
+    connection.send_start([], [], [])
+    header, close = drive.values(connection.data_to_send())
+    assert header == PROTOCOL_HEADER
+    assert close.reply_code == spec.CloseCode.FRAMING_ERROR
+
+
+@pytest.mark.parametrize("octets", [b"\xff" * 20, drive.control(spec.ConnectionClose())])
+def test_answers_to_commands_of_a_connection_that_is_closing_are_not_sent(octets: bytes) -> None:
+    connection = drive.opened_server()
+    session = drive.attached(connection)
+    connection.receive_data(drive.command(spec.QueueQuery(queue="q")) + octets, 0)
+    session.send_result(0, spec.QueueQueryResult())
+    session.send_command(spec.ExecutionSync())
+    session.fail(errors.NotFoundError("x"))
+    assert len(drive.values(connection.data_to_send())) == 1

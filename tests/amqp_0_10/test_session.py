@@ -219,9 +219,9 @@ def test_a_result_goes_out_before_the_completion() -> None:
 def test_a_command_before_a_command_point_is_of_unknown_ids() -> None:
     server = drive.opened_server()
     session = drive.attached(server, pointed=False)
-    assert drive.shown(told(server, QUERY)) == drive.shown(
-        [SessionEnded(session, spec.DetachCode.UNKNOWN_IDS, None)]
-    )
+    [event] = told(server, QUERY)
+    assert (event.session, event.code) == (session, spec.DetachCode.UNKNOWN_IDS)
+    assert isinstance(event.error, errors.UnknownIdsError)
     assert session.ended
     assert drive.values(server.data_to_send()) == [
         spec.SessionDetached(name=b"s", code=spec.DetachCode.UNKNOWN_IDS)

@@ -1,7 +1,7 @@
 """The generated codec: every control, command and struct of the tables."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import values_0_10
 
@@ -30,6 +30,7 @@ def fields_of(value: object) -> bytes:
 def test_a_control_or_command_is_read_as_it_was_written(row: object) -> None:
     table = spec.CONTROLS if isinstance(row, tables.Control) else spec.COMMANDS
 
+    @settings(max_examples=30)
     @given(values_0_10.instances(row))
     def check(value: object) -> None:
         decode = table[value.CODE]
@@ -40,6 +41,7 @@ def test_a_control_or_command_is_read_as_it_was_written(row: object) -> None:
 
 @pytest.mark.parametrize("row", tables.STRUCTS, ids=name_of)
 def test_a_struct_is_read_as_it_was_written(row: object) -> None:
+    @settings(max_examples=30)
     @given(values_0_10.instances(row))
     def check(value: object) -> None:
         writer = Writer()
@@ -53,6 +55,7 @@ def test_a_struct_is_read_as_it_was_written(row: object) -> None:
 
 @pytest.mark.parametrize("row", CODED, ids=name_of)
 def test_a_coded_struct_can_be_closed_and_opened(row: object) -> None:
+    @settings(max_examples=30)
     @given(values_0_10.instances(row))
     def check(value: object) -> None:
         assert open_struct(close_struct(value)) == value
@@ -60,20 +63,16 @@ def test_a_coded_struct_can_be_closed_and_opened(row: object) -> None:
     check()
 
 
-@pytest.mark.parametrize("row", OPERATIONS, ids=name_of)
-def test_any_octets_decode_or_raise_a_decode_error(row: object) -> None:
+@settings(max_examples=2000)
+@given(st.sampled_from(OPERATIONS), st.binary(max_size=200))
+def test_any_octets_decode_or_raise_a_decode_error(row: object, octets: bytes) -> None:
     table = spec.CONTROLS if isinstance(row, tables.Control) else spec.COMMANDS
     code = values_0_10.python_class(row).CODE
-
-    @given(st.binary(max_size=200))
-    def check(octets: bytes) -> None:
-        try:
-            value = table[code](Reader(octets), DEPTH_MAX)
-        except DecodeError:
-            return
-        assert table[code](Reader(fields_of(value)), DEPTH_MAX) == value
-
-    check()
+    try:
+        value = table[code](Reader(octets), DEPTH_MAX)
+    except DecodeError:
+        return
+    assert table[code](Reader(fields_of(value)), DEPTH_MAX) == value
 
 
 def test_the_first_field_has_the_lowest_bit_of_the_first_flag_octet() -> None:

@@ -1,7 +1,5 @@
 """Any octets in any state: events, at most one violation, that last, wherever they are cut."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -16,7 +14,6 @@ from gateway.amqp_0_10.states import Role
 from gateway.codegen import amqp_0_10_tables as tables
 from gateway.wire.limits import Limits
 
-CRASHERS = Path(__file__).parent.parent / "vectors" / "0-10" / "crashers"
 LIMITS = Limits(message_size_max=3000, table_size_max=1000, commands_in_doubt_max=20)
 
 
@@ -162,9 +159,3 @@ def test_any_octets_in_any_state(make: object) -> None:
         check(make, octets)
 
     run()
-
-
-@pytest.mark.parametrize("make", STATES)
-@pytest.mark.parametrize("path", sorted(CRASHERS.glob("*.hex")), ids=lambda path: path.stem)
-def test_what_once_went_wrong(path: Path, make: object) -> None:
-    check(make, bytes.fromhex(path.read_text()))
