@@ -1,4 +1,4 @@
-"""Apache Qpid Broker-J as a child process: a real 0-10 and 1.0 broker to record and to compare with."""
+"""Apache Qpid Broker-J as a child process: a real broker of 0-10 and 1.0, to record."""
 
 import json
 import socket
@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import installed
+from interop import installed
 
 _READY = "BRK-1004"
 _ALIASES = [{"name": kind, "type": kind} for kind in ("nameAlias", "defaultAlias", "hostnameAlias")]
@@ -29,10 +29,13 @@ class BrokerJ:
         configuration.write_text(json.dumps(self._configuration()))
         classes = f"{installed.BROKER_J}/lib/*"
         self._process = subprocess.Popen(
-            ["java", "-Xmx400m", "-cp", classes, f"-DQPID_WORK={self._work}"]
-            + ["org.apache.qpid.server.Main", "-st", "Memory", "-icp", str(configuration)],
+            [
+                *("java", "-Xmx400m", "-cp", classes, f"-DQPID_WORK={self._work}"),
+                *("org.apache.qpid.server.Main", "-st", "Memory", "-icp", str(configuration)),
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            cwd=self._work,
             text=True,
         )
         assert self._process.stdout is not None

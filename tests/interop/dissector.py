@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recorder import Conversation
+from interop.recorder import Conversation
 
 _CLIENT_PORT, _SERVER_PORT = 40000, 5672
 _RAW_IP = 101  # the capture's link type

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import installed
+from interop import installed
 
 Message = Mapping[str, Any]
 Event = dict[str, Any]

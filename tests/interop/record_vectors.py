@@ -1,29 +1,29 @@
 """Records what foreign clients and a foreign broker say to each other, as test vectors.
 
-    python tests/interop/record_vectors.py [NAME ...]
+    cd tests && python -m interop.record_vectors [NAME ...]
 
 Runs each scenario against Broker-J through the recorder and writes both directions under
-tests/vectors/0-10 and tests/vectors/1.0, as hexadecimal lines that begin with ``>`` (client to server)
-or ``<`` in the order the pieces passed. Needs all peers: ``tests/interop/install`` and
-``tests/interop/install broker-j``.
+tests/vectors/0-10 and tests/vectors/1.0, as hexadecimal lines that begin with ``>`` (client to
+server) or ``<``, in the order in which the pieces passed. Needs all peers: run
+``tests/interop/install`` and ``tests/interop/install broker-j``.
 """
 
 import sys
 import tempfile
 from pathlib import Path
 
-from broker_j import BrokerJ
-from foreign import ForeignError
-from recorder import Conversation, Recorder
-from recording_scenarios import SCENARIOS, SERVER, Scenario
+from interop.broker_j import BrokerJ
+from interop.foreign import ForeignError
+from interop.recorder import Conversation, Recorder
+from interop.recording_scenarios import SCENARIOS, SERVER, Scenario
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 _OCTETS_A_LINE = 64
 _INDEX = """# AMQP {protocol} conversations of foreign clients with {server}
 
 One connection a file, as `tests/interop/record_vectors.py` recorded it: a line is a direction
-(`>` client to server, `<` server to client) and octets in hexadecimal. Lines are in the order in which
-the octets passed; they do not begin or end where frames do.
+(`>` client to server, `<` server to client) and octets in hexadecimal. Lines are in the order in
+which the octets passed; they do not begin or end where frames do.
 
 | file (.hex) | client | what it did |
 |---|---|---|

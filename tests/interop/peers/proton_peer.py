@@ -1,7 +1,7 @@
 """A 1.0 client made of Qpid Proton, driven by a test from its own process.
 
-Verbs send, receive and respond; options as ``--name value``; messages as JSON lines on standard
-input, what happened as JSON lines on standard output (proton_values says in which form).
+Verbs send, receive, respond and forward; options as ``--name value``; messages as JSON lines on
+standard input, what happened as JSON lines on standard output (proton_values says how).
 """
 
 import json
@@ -213,8 +213,28 @@ class Respond(Receive):
                 self.end()
 
 
+class Forward(Receive):
+    """Sends what it received on to another address, unchanged."""
+
+    def open(self, container: Container) -> None:
+        super().open(container)
+        self.onward = container.create_sender(self.connection, self.options["to"])
+        self.unsettled = self.wanted
+
+    def on_message(self, event: proton.Event) -> None:
+        self.onward.send(event.message)
+        self.settle(event)
+
+    def on_settled(self, event: proton.Event) -> None:
+        if event.link == self.onward:
+            say(event="sent", outcome=_OUTCOMES.get(event.delivery.remote_state, "none"))
+            self.unsettled -= 1
+            if not self.unsettled:
+                self.end()
+
+
 def main(arguments: list[str]) -> int:
-    verbs = {"send": Send, "receive": Receive, "respond": Respond}
+    verbs = {"send": Send, "receive": Receive, "respond": Respond, "forward": Forward}
     options = dict(zip((name[2:] for name in arguments[1::2]), arguments[2::2], strict=True))
     peer = verbs[arguments[0]](options)
     Container(peer).run()

@@ -109,14 +109,14 @@ final class JmsMessages {
       byte[] octets = new byte[(int) bytes.getBodyLength()];
       bytes.readBytes(octets);
       return body.put("bytes").put(HexFormat.of().formatHex(octets));
+    } else if (message instanceof StreamMessage stream) {  // a list message is a stream and a map
+      return body.put("stream").put(elements(stream));
     } else if (message instanceof MapMessage map) {
       JSONObject entries = new JSONObject();
       for (Object name : Collections.list((Enumeration<?>) map.getMapNames())) {
         entries.put((String) name, pair(map.getObject((String) name)));
       }
       return body.put("map").put(entries);
-    } else if (message instanceof StreamMessage stream) {
-      return body.put("stream").put(elements(stream));
     } else if (message instanceof ObjectMessage object) {
       return body.put("object").put(pair(object.getObject()));
     }

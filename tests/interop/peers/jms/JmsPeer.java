@@ -24,7 +24,7 @@ import org.json.JSONObject;
  * A JMS client of AMQP 0-10 that a test drives: options on the command line, messages as JSON lines on
  * standard input, everything it did and saw as JSON lines on standard output.
  *
- * <p>Verbs: publish, consume, browse, request, respond. A destination is an address ("ADDR:..."), a
+ * <p>Verbs: publish, consume, browse, request, respond, forward (consume and send on). A destination is an address ("ADDR:..."), a
  * binding URL ("BURL:..."), or a name for the session to make one of ("QUEUE:...", "TOPIC:..."). JmsMessages says what a message looks like in JSON.
  */
 public final class JmsPeer {
@@ -84,6 +84,7 @@ public final class JmsPeer {
       case "browse" -> browse(destination);
       case "request" -> request(destination);
       case "respond" -> respond(destination);
+      case "forward" -> forward(destination, destination(required("to")));
       default -> throw new IllegalArgumentException("unknown verb " + verb);
     }
   }
@@ -185,6 +186,21 @@ public final class JmsPeer {
       String correlation = message.getJMSCorrelationID();
       message.setJMSCorrelationID(correlation != null ? correlation : message.getJMSMessageID());
       producer.send(message.getJMSReplyTo(), message);
+      say(new JSONObject().put("event", "sent").put("message-id", message.getJMSMessageID()));
+    }
+  }
+
+  private void forward(Destination from, Destination to) throws Exception {
+    MessageConsumer consumer = session.createConsumer(from);
+    MessageProducer producer = session.createProducer(to);
+    connection.start();
+    for (int count = integer("count", 1); count > 0; count--) {
+      Message message = consumer.receive(integer("timeout-ms", 10_000));
+      if (message == null) {
+        say(new JSONObject().put("event", "timeout"));
+        return;
+      }
+      producer.send(message, message.getJMSDeliveryMode(), message.getJMSPriority(), 0);
       say(new JSONObject().put("event", "sent").put("message-id", message.getJMSMessageID()));
     }
   }

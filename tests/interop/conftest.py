@@ -1,0 +1,84 @@
+"""Foreign clients against the gateway: fixtures of the peers, of the gateway, of names.
+
+A test asks for the clients that it uses by name. One that is not installed skips the test and says
+how to install it; with CI_INTEROP=1 in the environment it fails the test instead.
+"""
+
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from interop import foreign, installed
+from interop.gateway_process import Gateway
+from interop.recorder import Recorder
+
+
+def _needs(peer: str) -> None:
+    lacking = installed.missing(peer)
+    if lacking is None:
+        return
+    text = f"{lacking}; install it: tests/interop/install {peer}"
+    if os.environ.get("CI_INTEROP") == "1":
+        pytest.fail(text)
+    pytest.skip(text)
+
+
+@pytest.fixture
+def jms() -> foreign.Client:
+    """The Java JMS client of AMQP 0-10."""
+    _needs("jms")
+    return foreign.JMS
+
+
+@pytest.fixture
+def qpid_python() -> foreign.Client:
+    """The Python client of AMQP 0-10, in its Python 2.7."""
+    _needs("qpid-python")
+    return foreign.QPID_PYTHON
+
+
+@pytest.fixture
+def proton() -> foreign.Client:
+    """Qpid Proton: a 1.0 client."""
+    _needs("proton")
+    return foreign.PROTON
+
+
+@pytest.fixture
+def rhea() -> foreign.Client:
+    """rhea: a 1.0 client."""
+    _needs("rhea")
+    return foreign.RHEA
+
+
+@pytest.fixture
+def tshark() -> None:
+    """The independent decoder is there."""
+    _needs("tshark")
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """One gateway for the tests of a file; at their end it must stop, with exit code 0."""
+    with Gateway(tmp_path_factory.mktemp("gateway")) as running:
+        yield running
+
+
+@pytest.fixture
+def port(gateway: Gateway) -> int:
+    """Where clients connect."""
+    return gateway.port
+
+
+@pytest.fixture
+def recorder(gateway: Gateway) -> Iterator[Recorder]:
+    """A relay to the gateway that records what passes."""
+    with Recorder(gateway.port) as relay:
+        yield relay
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that no other test uses, for a queue."""
+    return f"queue-{uuid.uuid4().hex[:8]}"
