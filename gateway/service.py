@@ -109,10 +109,12 @@ class Service:
 
     log = Logger()
 
-    def __init__(self, settings: Settings, reactor: PosixReactorBase) -> None:
+    def __init__(
+        self, settings: Settings, reactor: PosixReactorBase, clock: GatewayClock | None = None
+    ) -> None:
         self.settings = settings
         self.reactor = reactor
-        self.clock = GatewayClock()
+        self.clock = clock or GatewayClock()
         self.counts = NetCounts()
         self.exit_code = 0
         self.on_stopped: Callable[[], None] = lambda: None
@@ -279,10 +281,9 @@ class Service:
             form=form(),
             started_ms=self.clock.now_ms(),
         )
-        collector = Collector(METRICS, readers(sources))
-        return admin_site(
-            collector, Collector(OBJECT_METRICS, object_readers(self.bridge)), self.ready
-        )
+        self.collector = Collector(METRICS, readers(sources))
+        objects = Collector(OBJECT_METRICS, object_readers(self.bridge))
+        return admin_site(self.collector, objects, self.ready)
 
     def _every(self, interval_s: float, call: Callable[[], None]) -> None:
         timer = LoopingCall(call)

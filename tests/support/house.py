@@ -1,0 +1,161 @@
+"""A whole gateway without a socket: a real service on a reactor of memory, and its clients."""
+
+from __future__ import annotations
+
+import pathlib
+import queue
+from collections.abc import Callable
+from typing import Any
+
+from support.net import Wire
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred
+from twisted.internet.testing import MemoryReactorClock
+
+from gateway.clients.client import Client, ClientProtocol, Login
+from gateway.clients.client_0_10 import Client010
+from gateway.clients.client_1_0 import Client10
+from gateway.config import load
+from gateway.net.clock import GatewayClock
+from gateway.net.pump import Pump
+from gateway.service import Service
+
+START_S = 1_700_000_000.0
+THREAD_TIMEOUT_S = 30  # for a thread that never comes back
+
+
+class ThreadedMemoryReactor(MemoryReactorClock):
+    """What threads ask of the reactor waits until the test lets it happen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.from_threads: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+
+    def callFromThread(self, call: Callable[..., object], *arguments: Any, **named: Any) -> None:
+        self.from_threads.put(lambda: call(*arguments, **named))
+
+
+class Guest:
+    """A client and both ends of its connection."""
+
+    def __init__(self, client: Client, protocol: ClientProtocol, pump: Pump) -> None:
+        self.client, self.protocol, self.pump = client, protocol, pump
+        self.near, self.far = Wire(), Wire()
+        self.over = False
+        self.far.protocol = pump
+        pump.makeConnection(self.far)
+        protocol.makeConnection(self.near)
+
+    def move(self) -> bool:
+        """Carry what was written to the other side; whether there was anything."""
+        moved = False
+        for source, target in ((self.near, self.pump), (self.far, self.protocol)):
+            data = source.value()
+            if data and not self.over:
+                source.clear()
+                target.dataReceived(data)
+                moved = True
+        ended = self.far.half_closed or self.far.disconnecting or self.far.aborted
+        if (ended or self.near.disconnecting) and not self.over and not moved:
+            self.hang_up()
+            moved = True
+        return moved
+
+    def hang_up(self) -> None:
+        """The connection is gone."""
+        self.over = True
+        self.pump.connectionLost()
+        self.protocol.connectionLost()
+
+
+class House:
+    """The service, its reactor, and its guests."""
+
+    def __init__(self, directory: pathlib.Path, *changes: str) -> None:
+        self.reactor = ThreadedMemoryReactor()
+        settings = load(
+            None,
+            [
+                "listen.amqp=127.0.0.1:0",
+                "admin=127.0.0.1:0",
+                f"data_directory={directory}",
+                *changes,
+            ],
+        )
+        clock = GatewayClock(lambda: START_S + self.reactor.seconds(), self.reactor.seconds)
+        self.service = Service(settings, self.reactor, clock)  # type: ignore[arg-type]  # a fake
+        self.stopped = False
+        self.service.on_stopped = self._on_stopped
+        self.guests: list[Guest] = []
+
+    def _on_stopped(self) -> None:
+        self.stopped = True
+
+    def start(self) -> House:
+        self.service.start()
+        return self
+
+    def stop(self) -> None:
+        """The whole graceful stop."""
+        self.service.stop()
+        self.run()
+        for _ in range(100):
+            if self.stopped:
+                return
+            self.pass_time(1)
+        raise AssertionError("the gateway does not stop")
+
+    def connect_0_10(self, login: Login | None = None) -> Client010:
+        client = Client010(login or Login(), self.service.clock.now_ms())
+        self._seat(client)
+        return client
+
+    def connect_1_0(self, login: Login | None = None) -> Client10:
+        client = Client10(login or Login(), self.service.clock.now_ms())
+        self._seat(client)
+        return client
+
+    def _seat(self, client: Client) -> None:
+        factory = self.reactor.tcpServers[0][1]
+        pump = factory.buildProtocol(IPv4Address("TCP", "127.0.0.1", 40_000))
+        protocol = ClientProtocol(client, self.reactor, self.service.clock.now_ms)
+        self.guests.append(Guest(client, protocol, pump))
+        self.run()
+
+    def run(self) -> None:
+        """Let everything happen that is due now: octets, turns, commits."""
+        while self._step():
+            pass
+
+    def _step(self) -> bool:
+        self.reactor.advance(0)
+        moved = any([guest.move() for guest in self.guests])
+        while not self.reactor.from_threads.empty():
+            self.reactor.from_threads.get()()
+            moved = True
+        if not moved and not self.stopped and not self.service.bridge.turns.idle():
+            self.reactor.from_threads.get(timeout=THREAD_TIMEOUT_S)()
+            moved = True
+        return moved or any(
+            call.getTime() <= self.reactor.seconds() for call in self.reactor.getDelayedCalls()
+        )
+
+    def wait_for_a_thread(self) -> None:
+        """Let one thread's answer come in, and all that follows from it."""
+        self.reactor.from_threads.get(timeout=THREAD_TIMEOUT_S)()
+        self.run()
+
+    def pass_time(self, seconds: float) -> None:
+        self.reactor.advance(seconds)
+        self.run()
+
+    def result(self, deferred: Deferred[Any]) -> Any:
+        """What a Deferred comes to, once everything has happened; raises what it failed with."""
+        results: list[Any] = []
+        failures: list[Any] = []
+        deferred.addCallbacks(results.append, failures.append)
+        self.run()
+        if failures:
+            failures[0].raiseException()
+        assert results, "still waiting"
+        return results[0]

@@ -1,0 +1,272 @@
+"""Start and stop of a whole gateway, on a reactor of memory."""
+
+import pathlib
+
+import pytest
+from support.house import House
+from twisted.internet.error import CannotListenError
+
+from gateway.audit.reader import Segment, records, segment_paths, verify
+from gateway.clients.client import ClientError, Delivered, Login, Subscription
+from gateway.clients.letter import Letter, Typed
+from gateway.config import Address
+from gateway.errors import ConfigurationError, StartupError
+from gateway.metrics import METRICS, OBJECT_METRICS
+from gateway.net.measures import object_readers
+from gateway.net.stopping import Stage
+from gateway.net.users import make_user, write_users
+from gateway.service import form
+
+DURABLE = Letter(body=Typed("string", "kept"), durable=True)
+
+
+@pytest.fixture
+def house(tmp_path: pathlib.Path) -> House:
+    return House(tmp_path / "data").start()
+
+
+def receive_all(house: House, client: object, address: str) -> list[Delivered]:
+    came: list[Delivered] = []
+    house.result(client.receive(Subscription(address), came.append))  # type: ignore[attr-defined]
+    return came
+
+
+def test_a_gateway_listens_where_it_is_told_and_says_that_it_is_ready(house: House) -> None:
+    (amqp, admin) = house.reactor.tcpServers
+    assert (amqp[0], amqp[3], admin[3]) == (0, "127.0.0.1", "127.0.0.1")
+    assert house.service.addresses == {
+        "amqp": Address("127.0.0.1", 0),
+        "admin": Address("127.0.0.1", 0),
+    }
+    assert house.service.ready() is None
+    house.stop()
+    assert house.service.exit_code == 0
+
+
+def test_messages_cross_in_both_directions(house: House) -> None:
+    old, new = house.connect_0_10(), house.connect_1_0()
+    house.result(old.declare_queue("q", durable=True))
+    at_new = receive_all(house, new, "q")
+    assert house.result(old.send("q", DURABLE)) == "accepted"
+    assert at_new[0].letter.body == Typed("binary", b"kept")
+    at_new[0].settle("accept")
+    house.run()
+    house.guests[1].hang_up()
+    house.run()
+    at_old = receive_all(house, old, "q")
+    other = house.connect_1_0()
+    assert house.result(other.send("q", DURABLE)) == "accepted"
+    assert at_old[0].letter.body == Typed("string", "kept")
+    at_old[0].settle("accept")
+    house.stop()
+
+
+def test_what_was_confirmed_is_there_again_after_a_restart(tmp_path: pathlib.Path) -> None:
+    first = House(tmp_path).start()
+    old = first.connect_0_10()
+    first.result(old.declare_queue("q", durable=True))
+    assert first.result(old.send("q", DURABLE)) == "accepted"
+    tag = first.service.faces.federation_tag
+    first.stop()
+    second = House(tmp_path).start()
+    assert second.service.faces.federation_tag == tag
+    assert len(second.service.recovered.entries) == 1
+    came = receive_all(second, second.connect_1_0(), "q")
+    assert came[0].letter.durable
+    second.stop()
+
+
+def test_the_audit_log_of_a_run_is_whole_and_says_how_it_ended(tmp_path: pathlib.Path) -> None:
+    for _ in range(2):
+        House(tmp_path).start().stop()
+    log = tmp_path / "audit"
+    assert verify(log) == []
+    said = [
+        record["kind"]
+        for path in segment_paths(log)
+        for record in records(Segment(path.name, path.read_bytes()))
+    ]
+    assert said.count("incarnation-started") == said.count("incarnation-stopped") == 2
+    assert (said[0], said[-1]) == ("incarnation-started", "incarnation-stopped")
+
+
+def test_a_second_gateway_on_the_same_directory_is_refused(house: House) -> None:
+    with pytest.raises(StartupError, match="used by another process"):
+        House(house.service.settings.data_directory)
+    house.stop()
+
+
+def test_a_directory_that_cannot_be_used_is_one_line(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StartupError, match="cannot use data directory"):
+        House(tmp_path / "file" / "data")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "gateway-id").write_text("not a uuid")
+    with pytest.raises(StartupError, match="gateway-id"):
+        House(tmp_path / "data")
+
+
+def test_a_port_in_use_is_one_line_and_the_data_directory_is_let_go(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House(tmp_path)
+
+    def taken(*_: object, **__: object) -> None:
+        raise CannotListenError("127.0.0.1", 0, OSError(98, "Address already in use"))
+
+    monkeypatch.setattr(house.reactor, "listenTCP", taken)
+    with pytest.raises(StartupError, match=r"cannot listen on 127.0.0.1:0: Address already in use"):
+        house.start()
+    House(tmp_path).start().stop()
+
+
+def test_a_users_file_that_cannot_be_read_stops_the_start(tmp_path: pathlib.Path) -> None:
+    users = tmp_path / "users.yaml"
+    users.write_text("alice: nonsense")
+    with pytest.raises(ConfigurationError):
+        House(tmp_path / "data", f"users_file={users}")
+
+
+def test_passwords_are_checked_for_both_protocols(tmp_path: pathlib.Path) -> None:
+    users = tmp_path / "users.yaml"
+    write_users(users, {"alice": make_user("secret", 10)})
+    house = House(tmp_path / "data", f"users_file={users}").start()
+    for connect in (house.connect_0_10, house.connect_1_0):
+        good = connect(Login("alice", "secret"))
+        house.wait_for_a_thread()
+        house.result(good.ready())
+        bad = connect(Login("alice", "wrong"))
+        house.wait_for_a_thread()
+        house.pass_time(3)
+        with pytest.raises(ClientError):
+            house.result(bad.ready())
+        with pytest.raises(ClientError):
+            house.result(connect().ready())
+    assert house.service.authentication.accepted["PLAIN"] == 2
+    assert house.service.authentication.refused["PLAIN"] == 2
+    house.stop()
+
+
+def test_a_virtual_host_is_reached_by_name_and_has_its_own_nodes(tmp_path: pathlib.Path) -> None:
+    house = House(tmp_path, "virtual_hosts=[{name: main}, {name: other}]").start()
+    main = house.connect_0_10()
+    other = house.connect_0_10(Login(virtual_host="other"))
+    house.result(main.declare_queue("q"))
+    came = receive_all(house, house.connect_1_0(Login(virtual_host="main")), "q")
+    assert came == []
+    with pytest.raises(ClientError):
+        receive_all(house, house.connect_1_0(Login(virtual_host="other")), "q")
+    house.result(other.declare_queue("q"))
+    house.stop()
+
+
+def test_every_metric_has_a_reader_and_the_numbers_are_those_of_the_run(house: House) -> None:
+    old = house.connect_0_10()
+    house.result(old.declare_queue("q"))
+    house.result(old.send("q", Letter(body=Typed("string", "x"))))
+    collector = house.service.collector
+    collector.take()
+    samples = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in collector.collect()
+        for sample in family.samples
+    }
+    assert samples["gateway_connections", "0-10"] == 1
+    assert samples["gateway_sessions", "0-10"] == 1
+    assert samples["gateway_queue_depth_messages",] == 1
+    assert samples["gateway_messages_total", "queued", "entered"] == 1
+    assert samples["gateway_ready",] == 1
+    assert samples["gateway_build_info", "0.1.0", form()] == 1
+    assert {family.name for family in collector.collect()} == {
+        row.name.removesuffix("_total") for row in METRICS
+    }
+    assert set(object_readers(house.service.bridge)) == {row.name for row in OBJECT_METRICS}
+    house.stop()
+
+
+def test_the_event_loops_lag_is_measured(house: House) -> None:
+    house.pass_time(1)
+    house.reactor.rightNow += 0.3  # the loop was busy
+    house.pass_time(0.7)
+    lag = house.service.counts.lag_s
+    assert sum(lag.counts) == 2
+    assert lag.total == pytest.approx(0.0, abs=0.31)
+    house.stop()
+
+
+def test_checkpoints_are_written_again_and_again(house: House) -> None:
+    before = house.service.bridge.audit.next_sequence
+    house.pass_time(60)
+    house.pass_time(60)
+    assert house.service.bridge.audit.next_sequence >= before + 2
+    house.stop()
+
+
+def test_a_stop_lets_a_client_settle_what_it_has(house: House) -> None:
+    old, new = house.connect_0_10(), house.connect_1_0()
+    house.result(old.declare_queue("q", durable=True))
+    came = receive_all(house, new, "q")
+    house.result(old.send("q", DURABLE))
+    house.service.stop()
+    house.run()
+    assert house.service.ready() == "draining"
+    assert house.service.stopping.stage == Stage.DRAINING
+    house.pass_time(10)
+    assert not house.stopped
+    came[0].settle("accept")
+    house.run()
+    house.pass_time(3)
+    assert house.stopped
+    assert house.service.bridge.counts.accepted == 1
+    assert all(guest.over for guest in house.guests)
+
+
+def test_a_stop_does_not_wait_for_ever_and_the_unsettled_is_kept(tmp_path: pathlib.Path) -> None:
+    house = House(tmp_path, "drain_timeout=5s").start()
+    old, new = house.connect_0_10(), house.connect_1_0()
+    house.result(old.declare_queue("q", durable=True))
+    receive_all(house, new, "q")
+    house.result(old.send("q", DURABLE))
+    house.service.stop()
+    house.pass_time(4.9)
+    assert house.service.stopping.stage == Stage.DRAINING
+    house.pass_time(0.2)
+    house.pass_time(3)
+    assert house.stopped
+    assert len(House(tmp_path).service.recovered.entries) == 1
+
+
+def test_a_second_signal_goes_straight_to_the_close(house: House) -> None:
+    old, new = house.connect_0_10(), house.connect_1_0()
+    house.result(old.declare_queue("q"))
+    receive_all(house, new, "q")
+    house.result(old.send("q", DURABLE))
+    house.service.stop()
+    house.run()
+    assert not house.stopped
+    house.service.stop()
+    house.run()
+    house.pass_time(3)
+    assert house.stopped
+
+
+def test_clients_are_told_that_they_are_forced_off(house: House) -> None:
+    old, new = house.connect_0_10(), house.connect_1_0()
+    house.stop()
+    for client in (old, new):
+        with pytest.raises(ClientError, match=r"320|amqp:connection:forced"):
+            house.result(client.send("q", DURABLE))
+
+
+def test_a_new_client_is_not_admitted_while_draining(house: House) -> None:
+    old, new = house.connect_0_10(), house.connect_1_0()
+    house.result(old.declare_queue("q"))
+    receive_all(house, new, "q")
+    house.result(old.send("q", DURABLE))
+    house.service.stop()
+    house.run()
+    assert "amqp" not in house.service._ports
+    assert "admin" in house.service._ports
+    house.service.stop()
+    house.pass_time(5)
+    assert house.stopped
