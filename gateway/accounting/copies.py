@@ -220,12 +220,14 @@ def mutated(messages: DataFrame) -> DataFrame:
     return as_breaks(
         changed,
         BreakClass.MUTATED,
-        F.concat(F.lit("body digest "), _hex("original"), F.lit(" became "), F.lower(F.hex(found))),
+        F.concat(
+            F.lit("body digest "), _digest(F.col("original")), F.lit(" became "), _digest(found)
+        ),
     )
 
 
-def _hex(name: str) -> Column:
-    return F.lower(F.hex(F.col(name)))
+def _digest(value: Column) -> Column:
+    return F.lower(F.lpad(F.hex(value), 16, "0"))
 
 
 def routed_twice(messages: DataFrame) -> DataFrame:

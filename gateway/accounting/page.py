@@ -26,10 +26,10 @@ header.good { background: var(--good-paper); } header.bad { background: var(--ba
 h1 { margin: 0 0 4px; font-size: 28px; } header.good h1, .good { color: var(--good); }
 header.bad h1, .bad { color: var(--bad); } header p { margin: 0; max-width: 70ch; }
 h2 { font-size: 18px; margin: 36px 0 4px; } h2 + p { margin: 0 0 10px; color: var(--soft); }
-dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); gap: 10px;
-  margin: 0; }
+dl { display: grid; grid-template-columns: repeat(4, 1fr); gap: 10px; margin: 0; }
 dl div { background: var(--card); border-radius: 8px; padding: 10px 14px; }
-dl div.row { grid-column: 1 / -1; }
+dl div.half { grid-column: span 2; }
+@media (max-width: 700px) { dl { grid-template-columns: repeat(2, 1fr); } }
 dt { color: var(--soft); font-size: 13px; } dd { margin: 0; font-variant-numeric: tabular-nums;
   overflow-wrap: anywhere; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
@@ -37,6 +37,7 @@ th { text-align: left; color: var(--soft); font-weight: 600; font-size: 13px; }
 th, td { padding: 7px 12px 7px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td { overflow-wrap: anywhere; } .wide { overflow-x: auto; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.n:last-child { padding-right: 0; }
 td.n.good, td.n.bad { font-weight: 600; } .mute, .none { color: var(--soft); }
 code { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
 td code { white-space: nowrap; } #classes td.n { padding-right: 24px; }
@@ -52,9 +53,8 @@ footer { margin-top: 40px; color: var(--soft); font-size: 13px; }
 <div><dt>Segments</dt><dd>$segments ($octets)</dd></div>
 <div><dt>Sequence</dt><dd>$sequence</dd></div>
 <div><dt>Runs of the gateway</dt><dd>$incarnations</dd></div>
-<div><dt>From (UTC)</dt><dd>$first</dd></div>
-<div><dt>To (UTC)</dt><dd>$last</dd></div>
-<div class="row"><dt>Audit log</dt><dd><code>$log</code></dd></div>
+<div class="half"><dt>Time (UTC)</dt><dd>$first to $last</dd></div>
+<div class="half"><dt>Audit log</dt><dd><code>$log</code></dd></div>
 </dl>
 <h2>Classes of breaks</h2>
 <p>What was looked for, and how much of it was found.</p>

@@ -78,11 +78,11 @@ def heading(name: str) -> str:
 def summary(result: Result, page: str) -> str:
     """A few lines for the terminal."""
     facts = result.log_facts
-    size = octets(facts["octets"] or 0)
+    records, size = number(facts["records"] or 0), octets(facts["octets"] or 0)
+    since, until = moment(facts["first_time_ms"]), moment(facts["last_time_ms"])
     lines = [
         f"{verdict(result)}: {result.log}",
-        f"  log      {number(facts['records'] or 0)} records, {size} in {number(facts['segments'])} "
-        f"segments, {moment(facts['first_time_ms'])} to {moment(facts['last_time_ms'])} UTC",
+        f"  log      {records} records, {size}, {since} to {until} UTC",
     ]
     lines += [
         f"  {of.name:<8} {_terms_in_words(result.sums[of.name], of)}"
@@ -149,8 +149,10 @@ def html_page(result: Result) -> str:
 
 def _sentence(result: Result) -> str:
     if not result.balanced:
-        found = number(sum(result.classes.values()))
-        return f"{found} breaks were found. Each is listed below with its message or its place."
+        found = sum(result.classes.values())
+        if found == 1:
+            return "One break was found. It is listed below with its message or its place."
+        return f"{number(found)} breaks were found, listed below with their messages or places."
     if result.final:
         return "Every copy of every message is accounted for, and the log is whole."
     return (
@@ -226,7 +228,7 @@ def _identity_row(row: Row, identity: Identity, shown: list[str], several: bool)
     cells += _cells("td", [number(row.get(column) or 0) for column in shown], "n")
     mark = '<span class="good">balanced</span>'
     if not row["balanced"]:
-        mark = f'<span class="bad">checkpoint says {number(row["last_stated"] or 0)}</span>'
+        mark = '<span class="bad">checkpoint disagrees</span>'
     return f'{cells}<td class="n">{mark}</td>'
 
 

@@ -1,0 +1,129 @@
+"""Gaps and clocks, on frames of a few segments."""
+
+import pytest
+
+from gateway.accounting import chain
+from gateway.audit.schema import Kind
+
+FINDING = (
+    "struct<block bigint, offset bigint, problem string, expected bigint, found bigint, "
+    "time_back_ms bigint>"
+)
+SCHEMA = (
+    "segment string, ordinal bigint, number bigint, incarnation bigint, previous_sha256 string, "
+    "sha256 string, first_sequence bigint, last_sequence bigint, first_time_ms bigint, "
+    f"last_time_ms bigint, damaged boolean, findings array<{FINDING}>"
+)
+WHOLE = {
+    "incarnation": 1,
+    "first_time_ms": 1,
+    "last_time_ms": 1,
+    "damaged": False,
+    "findings": [],
+}
+FIRST = WHOLE | {
+    "segment": "one",
+    "ordinal": 0,
+    "number": 1,
+    "previous_sha256": "0",
+    "sha256": "a",
+    "first_sequence": 1,
+    "last_sequence": 10,
+}
+SECOND = WHOLE | {
+    "segment": "two",
+    "ordinal": 1,
+    "number": 2,
+    "previous_sha256": "a",
+    "sha256": "b",
+    "first_sequence": 11,
+    "last_sequence": 20,
+}
+
+
+@pytest.fixture
+def paired(frames):
+    names = [part.split()[0] for part in SCHEMA.split(", ")[:11]] + ["findings"]
+
+    def segments(*rows: dict):
+        table = frames.table(SCHEMA, *(tuple(row[name] for name in names) for row in rows))
+        return chain.with_previous(table)
+
+    return segments
+
+
+def details(breaks) -> list[tuple]:
+    return [(row["segment"], row["detail"]) for row in breaks.collect()]
+
+
+def test_a_whole_chain_has_no_gaps(paired):
+    frame = paired(FIRST, SECOND)
+    assert details(chain.gaps_between(frame)) == []
+    assert details(chain.gaps_inside(frame)) == []
+    assert details(chain.clock_going_back(frame)) == []
+
+
+def test_a_log_that_does_not_begin_at_the_beginning_is_a_gap(paired):
+    ((segment, detail),) = details(chain.gaps_between(paired(SECOND)))
+    assert (segment, detail[:36]) == ("two", "segment number 2 where 1 belongs: a ")
+
+
+def test_segments_in_another_order_are_gaps(paired):
+    swapped = (SECOND | {"ordinal": 0}, FIRST | {"ordinal": 1})
+    assert len(details(chain.gaps_between(paired(*swapped)))) == 2
+
+
+def test_records_missing_at_the_end_of_a_segment_are_a_gap(paired):
+    short = FIRST | {"last_sequence": 8, "sha256": "c"}
+    assert details(chain.gaps_between(paired(short, SECOND))) == [
+        ("two", "one ends with sequence 8, this one begins with 11")
+    ]
+
+
+def test_a_segment_that_was_changed_and_sealed_again_is_a_gap(paired):
+    changed = FIRST | {"sha256": "c"}
+    assert details(chain.gaps_between(paired(changed, SECOND))) == [
+        ("two", "one is not what it was when it was closed")
+    ]
+
+
+def test_damage_is_told_once_and_where_it_is(paired):
+    finding = (3, 777, "block checksum differs", None, None, None)
+    damaged = FIRST | {
+        "last_sequence": 4,
+        "sha256": "c",
+        "damaged": True,
+        "findings": [finding],
+    }
+    frame = paired(damaged, SECOND)
+    assert details(chain.gaps_between(frame)) == []
+    (row,) = chain.gaps_inside(frame).collect()
+    assert (row["segment"], row["block"], row["offset"]) == ("one", 3, 777)
+    assert row["detail"] == "block checksum differs"
+
+
+def test_a_sequence_gap_says_what_was_expected(paired):
+    gap = FIRST | {"findings": [(0, 100, "sequence gap", 3, 5, None)]}
+    assert details(chain.gaps_inside(paired(gap))) == [
+        ("one", "sequence gap (expected sequence 3, found 5)")
+    ]
+
+
+def test_a_clock_that_goes_back_is_found_inside_and_between(paired):
+    inside = FIRST | {"findings": [(2, 5, "", None, None, 40)], "last_time_ms": 9}
+    frame = paired(inside, SECOND | {"first_time_ms": 4})
+    assert sorted(details(chain.clock_going_back(frame))) == [
+        ("one", "the clock goes back by 40 ms"),
+        ("two", "the clock goes back by 5 ms"),
+    ]
+    assert details(chain.gaps_inside(frame)) == []
+
+
+def test_drift_is_told_by_its_worst_beyond_the_limit(frames):
+    clock = {"kind": Kind.CLOCK}
+    records = frames.records(
+        clock | {"position": 500}, clock | {"position": -4000}, clock | {"position": 2000}
+    )
+    (row,) = chain.clock_drifting(records).collect()
+    assert (row["class"], row["sequence"], row["count"]) == ("CLOCK_SKEW", 2, 2)
+    assert row["detail"] == "the clock is -4000 ms away from the wall clock"

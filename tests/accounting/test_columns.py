@@ -1,0 +1,83 @@
+"""Segments become columns with the same values that the reader shows."""
+
+from pathlib import Path
+
+from support.audit_logs import balanced_log
+
+from gateway.accounting.columns import RECORDS_SCHEMA, record_batches, segment_row
+from gateway.audit.reader import Segment, records, segment_paths
+from gateway.audit.records import AuditLog, entry_mix
+from gateway.audit.schema import Kind
+from gateway.audit.segment import SegmentWriter
+
+
+def rows(path: Path, **options: object) -> list[dict]:
+    batches = record_batches(path.name, path.read_bytes(), **options)
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def test_every_record_of_a_segment_is_a_row_with_its_names(tmp_path: Path):
+    for path in segment_paths(balanced_log(tmp_path, 30, segment_octets=4000)):
+        shown = list(records(Segment(path.name, path.read_bytes())))
+        columns = rows(path)
+        assert [row["sequence"] for row in columns] == [record["sequence"] for record in shown]
+        assert [row["node"] for row in columns] == [record.get("node") for record in shown]
+
+
+def test_the_columns_have_the_declared_types(tmp_path: Path):
+    path = segment_paths(balanced_log(tmp_path))[0]
+    for batch in record_batches(path.name, path.read_bytes()):
+        assert batch.schema == RECORDS_SCHEMA
+
+
+def test_only_the_kinds_asked_for_come(tmp_path: Path):
+    path = segment_paths(balanced_log(tmp_path))[0]
+    kinds = frozenset({int(Kind.RECEIVED)})
+    assert {row["kind"] for row in rows(path, kinds=kinds)} == {10}
+
+
+def test_the_share_of_the_checksum_is_that_of_the_code(tmp_path: Path):
+    path = segment_paths(balanced_log(tmp_path))[0]
+    assert all(row["mix"] == entry_mix(row["message"], row["position"]) for row in rows(path))
+
+
+def test_a_run_of_checkpoints_opens_a_window(tmp_path: Path):
+    log, writer = AuditLog(1), SegmentWriter(tmp_path)
+    log.incarnation_started(1, "0.1")
+    for _ in range(2):
+        log.queue_checkpoint(1, 0, depth=0, unsettled=0, octets=0, entered=0, checksum=0)
+        log.route_checkpoint(1, 0, routed=0, pending=0)
+        log.clock(1, 0)
+    writer.append(log.take_block(1))
+    writer.close()
+    windows = [row["window"] - (1 << 32) for row in rows(segment_paths(tmp_path)[0])]
+    assert windows == [0, 1, 1, 1, 2, 2, 2]
+
+
+def test_windows_are_counted_over_batches(tmp_path: Path, monkeypatch):
+    path = segment_paths(balanced_log(tmp_path, 30))[0]
+    whole = [row["window"] for row in rows(path)]
+    monkeypatch.setattr("gateway.accounting.columns.BATCH_RECORDS", 1)
+    assert [row["window"] for row in rows(path)] == whole
+
+
+def test_a_row_about_a_segment_says_where_it_belongs(tmp_path: Path):
+    path = segment_paths(balanced_log(tmp_path))[1]
+    (row,) = segment_row(path.name, 1, path.read_bytes()).to_pylist()
+    assert (row["number"], row["incarnation"], row["ordinal"]) == (2, 2, 1)
+    assert row["last_sequence"] - row["first_sequence"] + 1 == row["records"]
+    assert row["findings"] == []
+    assert not row["damaged"]
+
+
+def test_a_clock_that_goes_back_is_found_with_its_block(tmp_path: Path):
+    log, writer = AuditLog(1), SegmentWriter(tmp_path)
+    log.incarnation_started(100, "0.1")
+    log.clock(90, 0)
+    writer.append(log.take_block(100))
+    log.clock(80, 0)
+    writer.append(log.take_block(100))
+    writer.close()
+    path = segment_paths(tmp_path)[0]
+    (row,) = segment_row(path.name, 0, path.read_bytes()).to_pylist()
+    assert [finding["time_back_ms"] for finding in row["findings"]] == [10, 10]

@@ -1,0 +1,172 @@
+"""The three identities, on three-line frames."""
+
+import pytest
+from support.audit_frames import found
+
+from gateway.accounting import identities
+from gateway.accounting.identities import IDENTITIES, OUTLET, QUEUE, ROUTE
+from gateway.accounting.ledger import incarnations, ledger, losses
+from gateway.audit.schema import Flag, Kind, Outcome, Reason
+
+ENTERED = {"kind": Kind.ENTERED, "node": "q", "exchange": "x", "mix": 7, "message": 1}
+SENT = {"kind": Kind.SENT, "node": "q", "link": 3, "message": 1}
+ACCEPTED = {
+    "kind": Kind.SETTLED,
+    "node": "q",
+    "link": 3,
+    "outcome": Outcome.ACCEPTED,
+    "flags": Flag.REMOVED,
+    "mix": 7,
+    "message": 1,
+}
+RECEIVED = {"kind": Kind.RECEIVED, "exchange": "x", "copies": 2}
+
+
+def queue_checkpoint(depth: int, checksum: int, window: int = 1) -> dict:
+    return {
+        "kind": Kind.QUEUE_CHECKPOINT,
+        "node": "q",
+        "position": depth,
+        "id_digest": checksum,
+        "window": window,
+    }
+
+
+def failures(frames, identity, *lines: dict):
+    records = frames.records(*lines)
+    windows = identities.sums(ledger(records), identity)
+    said = identities.statements(records, identity)
+    return identities.first_failures(identities.compared(windows, said, identity), identity)
+
+
+def totals(frames, identity, *lines: dict) -> dict:
+    windows = identities.sums(ledger(frames.records(*lines)), identity)
+    (row,) = identities.totals(windows, identity).collect()
+    return {name: value for name, value in row.asDict().items() if value}
+
+
+def test_terms_are_named_once_and_in_order(spark):
+    for identity in IDENTITIES:
+        assert tuple(identity.terms()) == identity.term_names
+
+
+def test_a_queue_that_is_as_deep_as_it_says_is_balanced(frames):
+    lines = (ENTERED, queue_checkpoint(1, 7), ACCEPTED | {"window": 1}, queue_checkpoint(0, 0, 2))
+    assert failures(frames, QUEUE, *lines).count() == 0
+
+
+def test_a_depth_that_the_log_does_not_give_fails_at_its_first_checkpoint(frames):
+    lines = (ENTERED, queue_checkpoint(0, 0), queue_checkpoint(0, 0, 2))
+    (row,) = failures(frames, QUEUE, *lines).collect()
+    assert (row["sequence"], row["computed"], row["stated"], row["excess"]) == (2, 1, 0, 1)
+
+
+def test_the_right_depth_with_other_copies_fails_by_its_checksum(frames):
+    (row,) = failures(frames, QUEUE, ENTERED, queue_checkpoint(1, 8)).collect()
+    assert (row["excess"], row["computed_checksum"], row["checksum"]) == (0, 7, 8)
+
+
+def test_a_checkpoint_of_a_queue_that_nothing_happened_to_must_say_nothing(frames):
+    assert failures(frames, QUEUE, queue_checkpoint(0, 0)).count() == 0
+    assert failures(frames, QUEUE, queue_checkpoint(2, 0)).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "term"),
+    [
+        (Kind.EXPIRED, "expired"),
+        (Kind.DEAD_LETTERED, "dead_lettered"),
+        (Kind.EVICTED, "evicted"),
+        (Kind.REPLACED, "replaced"),
+        (Kind.PURGED, "purged"),
+        (Kind.MOVED, "moved"),
+    ],
+)
+def test_each_way_out_of_a_queue_is_a_term(frames, kind, term):
+    assert totals(frames, QUEUE, ENTERED, {"kind": kind, "node": "q"}) == {
+        "incarnation": 1,
+        "node": "q",
+        "entered": 1,
+        term: 1,
+        "of_node": "q",
+    }
+
+
+def test_settlements_take_a_copy_out_only_for_good(frames):
+    released = ACCEPTED | {"outcome": Outcome.RELEASED, "flags": 0}
+    rejected = ACCEPTED | {"outcome": Outcome.REJECTED}
+    kept = rejected | {"flags": 0}
+    assert totals(frames, QUEUE, ENTERED, SENT, released)["depth"] == 1
+    assert totals(frames, QUEUE, ENTERED, SENT, kept)["depth"] == 1
+    assert totals(frames, QUEUE, ENTERED, SENT, rejected)["rejected"] == 1
+    assert totals(frames, QUEUE, ENTERED, SENT | {"flags": Flag.SETTLED})["accepted"] == 1
+
+
+def test_browsing_does_not_touch_the_queue_but_counts_at_the_outlet(frames):
+    lines = (ENTERED, SENT | {"flags": Flag.COPY}, ACCEPTED | {"flags": Flag.COPY})
+    assert totals(frames, QUEUE, *lines)["depth"] == 1
+    outlet = totals(frames, OUTLET, *lines)
+    assert (outlet["sent"], outlet["accepted"]) == (1, 1)
+
+
+def test_an_outlet_owes_what_it_was_sent(frames):
+    said = {"kind": Kind.OUTLET_CHECKPOINT, "link": 3, "window": 1, "copies": 1}
+    assert failures(frames, OUTLET, SENT, said).count() == 0
+    short = failures(frames, OUTLET, SENT, SENT, said)
+    assert found(identities.outlet_breaks(short)) == [("STUCK", None, None, 1)]
+    over = failures(frames, OUTLET, SENT, ACCEPTED, said)
+    assert found(identities.outlet_breaks(over)) == [("ORPHAN_SETTLEMENT", None, None, 1)]
+
+
+def test_an_outlet_that_is_gone_owes_nothing(frames):
+    gone = {"kind": Kind.LINK_DETACHED, "link": 3}
+    records = frames.records(SENT, gone)
+    summed = ledger(records)
+    outlets = identities.totals(identities.sums(summed, OUTLET), OUTLET)
+    assert found(identities.detached_breaks(outlets, summed)) == [("STUCK", None, "q", 1)]
+
+
+def test_a_route_counts_copies_and_what_became_of_them(frames):
+    upstream = SENT | {"flags": Flag.UNQUEUED, "exchange": "x", "node": "remote"}
+    again = upstream | {"flags": Flag.UNQUEUED | Flag.REDELIVERED}
+    row = totals(frames, ROUTE, RECEIVED | {"copies": 3}, ENTERED, upstream, again)
+    assert (row["copies"], row["entered"], row["sent_upstream"], row["pending"]) == (3, 1, 1, 1)
+
+
+def test_a_route_without_exchange_is_named_by_its_node(frames):
+    row = totals(frames, ROUTE, {"kind": Kind.RECEIVED, "node": "remote", "copies": 1})
+    assert row["route"] == "remote"
+
+
+def test_a_route_that_no_checkpoint_names_has_nothing_pending_at_the_end(frames):
+    stopped = {"kind": Kind.INCARNATION_STOPPED}
+    records = frames.records(RECEIVED, ENTERED, stopped)
+    summed = ledger(records)
+    windows = identities.sums(summed, ROUTE)
+    said = identities.statements(records, ROUTE)
+    implied = identities.with_implied(said, windows, incarnations(summed))
+    failed = identities.first_failures(identities.compared(windows, implied, ROUTE), ROUTE)
+    assert [(row["route"], row["excess"]) for row in failed.collect()] == [("x", 1)]
+    running = incarnations(ledger(frames.records(RECEIVED)))
+    assert identities.with_implied(said, windows, running).count() == 0
+
+
+def test_incarnations_say_whether_they_opened_and_stopped(frames):
+    lines = (
+        {"kind": Kind.INCARNATION_STARTED},
+        {"kind": Kind.CLOCK},
+        {"kind": Kind.INCARNATION_STOPPED},
+        {"kind": Kind.INCARNATION_STARTED, "incarnation": 2},
+        {"kind": Kind.RECOVERED, "incarnation": 2},
+    )
+    table = incarnations(ledger(frames.records(*lines))).orderBy("incarnation")
+    assert [(row["opened"], row["stopped"]) for row in table.collect()] == [
+        (True, True),
+        (False, False),
+    ]
+
+
+def test_declared_losses_are_counted_by_row(frames):
+    loss = {"kind": Kind.TRANSLATED_WITH_LOSS, "exchange": "body.value-map", "reason": Reason.DROP}
+    (row,) = losses(ledger(frames.records(loss, loss))).collect()
+    assert (row["row"], row["count"]) == ("body.value-map", 2)

@@ -1,0 +1,73 @@
+"""The command line: what it refuses, in one line each."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from support.audit_logs import balanced_log
+
+from gateway.accounting import __main__ as program
+from gateway.accounting import bundle, java
+
+
+def test_without_a_log_it_says_so_and_exits_2(tmp_path, capsys):
+    assert program.main(["reconcile", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == f"reconcile: no audit segments in {tmp_path}\n"
+
+
+def test_bad_usage_exits_2(capsys):
+    with pytest.raises(SystemExit) as exit_:
+        program.main(["reconcile"])
+    assert exit_.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_without_java_it_says_what_to_install_and_exits_2(tmp_path, capsys, monkeypatch):
+    balanced_log(tmp_path / "log")
+    monkeypatch.setattr(java, "java_home", lambda scratch: None)
+    arguments = ["reconcile", str(tmp_path / "log"), "--out", str(tmp_path / "out")]
+    assert program.main(arguments) == 2
+    assert capsys.readouterr().err == f"reconcile: {java.MISSING}\n"
+
+
+def test_without_its_libraries_it_says_what_to_install_and_exits_2(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(program, "LIBRARIES", ("no_such_library",))
+    assert program.main(["reconcile", str(tmp_path), "--out", str(tmp_path)]) == 2
+    assert "pip install 'amqp-gateway[accounting]'" in capsys.readouterr().err
+
+
+def test_an_output_that_cannot_be_made_exits_2(tmp_path, capsys):
+    balanced_log(tmp_path / "log")
+    (tmp_path / "file").touch()
+    arguments = ["reconcile", str(tmp_path / "log"), "--out", str(tmp_path / "file" / "out")]
+    assert program.main(arguments) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_bundle_has_nothing_compiled_and_runs_where_the_project_is_not(tmp_path: Path):
+    out = tmp_path / "accounting.zip"
+    bundle.build(out)
+    assert all(name.endswith(".py") for name in zipfile.ZipFile(out).namelist())
+    command = [sys.executable, str(out), "reconcile", str(tmp_path), "--out", str(tmp_path)]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (2, f"reconcile: no audit segments in {tmp_path}\n")
+
+
+def test_the_whole_command_is_quiet_and_ends_with_its_report(tmp_path: Path):
+    log = balanced_log(tmp_path / "log")
+    command = [
+        sys.executable,
+        "-m",
+        "gateway.accounting",
+        "reconcile",
+        log,
+        "--out",
+        tmp_path / "o",
+    ]
+    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    assert (told.returncode, told.stderr) == (0, "")
+    page = tmp_path / "o" / "report.html"
+    assert told.stdout.splitlines()[-1] == f"  report   {page}"
+    assert "<h1>Balanced</h1>" in page.read_text()

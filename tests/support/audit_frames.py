@@ -1,0 +1,57 @@
+"""Frames of three lines for the steps of the accounting jobs, and a short form of breaks."""
+
+from __future__ import annotations
+
+COLUMNS = {
+    "incarnation": "bigint",
+    "window": "bigint",
+    "sequence": "bigint",
+    "kind": "tinyint",
+    "outcome": "tinyint",
+    "flags": "smallint",
+    "message": "bigint",
+    "node": "string",
+    "position": "bigint",
+    "exchange": "string",
+    "link": "bigint",
+    "copies": "int",
+    "reason": "smallint",
+    "size": "bigint",
+    "id_digest": "bigint",
+    "body_digest": "bigint",
+    "mix": "bigint",
+}
+DEFAULTS = dict.fromkeys(COLUMNS, 0) | {"incarnation": 1, "node": None, "exchange": None}
+SCHEMA = ", ".join(f"`{name}` {type_}" for name, type_ in COLUMNS.items())
+
+
+class Frames:
+    """Makes frames of records from what matters in each line."""
+
+    def __init__(self, spark) -> None:
+        self.spark = spark
+
+    def records(self, *lines: dict):
+        rows = []
+        for sequence, line in enumerate(lines, start=1):
+            unknown = set(line) - set(COLUMNS)
+            assert not unknown, unknown
+            row = DEFAULTS | {"sequence": sequence} | line
+            rows.append(tuple(_plain(row[name]) for name in COLUMNS))
+        return self.spark.createDataFrame(rows, SCHEMA).coalesce(1)
+
+    def table(self, schema: str, *rows: tuple):
+        return self.spark.createDataFrame(list(rows), schema).coalesce(1)
+
+
+def _plain(value: object) -> object:
+    """Spark takes no enumerations."""
+    return int(value) if isinstance(value, int) else value
+
+
+def found(breaks) -> list[tuple]:
+    """Class, message, node and count of each break."""
+    return sorted(
+        ((row["class"], row["message"], row["node"], row["count"]) for row in breaks.collect()),
+        key=str,
+    )
