@@ -75,7 +75,8 @@ CANONICAL: Final = _canonical_table()
 """Constructor octet -> canonical code; `UNKNOWN` where no primitive type has it."""
 
 DEPTH_MAX: Final = 32
-ZERO_WIDTH_MAX: Final = 65_536
+# Elements of no octets in one array: ten octets would else stand for any amount of memory.
+ZERO_WIDTH_MAX: Final = 256
 
 RANGES: Final = {
     UBYTE: (0, 0xFF),

@@ -9,7 +9,6 @@ driver, so what the driver sends on an endpoint that has ended meanwhile is drop
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Final, final
 
 from gateway.amqp_1_0 import _spec, fields, frames, states
@@ -21,7 +20,6 @@ from gateway.amqp_1_0._spec import (
     Open,
     Performative,
     Transfer,
-    decode_sasl_frame,
 )
 from gateway.amqp_1_0.errors import (
     ConnectionFieldError,
@@ -31,13 +29,11 @@ from gateway.amqp_1_0.errors import (
     FramingError,
     HandshakeTimeoutError,
     IdleTimeoutError,
-    ProtocolHeaderError,
     SaslError,
     SessionScopeError,
 )
 from gateway.amqp_1_0.events import (
     Authenticated,
-    AuthenticationRequested,
     BeginReceived,
     CloseReceived,
     ConnectionLost,
@@ -49,8 +45,9 @@ from gateway.amqp_1_0.events import (
 )
 from gateway.amqp_1_0.fields import Fields
 from gateway.amqp_1_0.inbox import Inbox
-from gateway.amqp_1_0.sasl_layer import SaslClient, SaslServer, SaslState
-from gateway.amqp_1_0.session import NO_CHANNEL, Numbers, Session
+from gateway.amqp_1_0.layers import Layers, Phase
+from gateway.amqp_1_0.numbers import Numbers
+from gateway.amqp_1_0.session import NO_CHANNEL, Session
 from gateway.amqp_1_0.states import ConnectionInput, ConnectionState
 from gateway.amqp_1_0.timers import REMOTE_IDLE_MIN_MS, Timers
 from gateway.errors import DecodeError, LocalProtocolError
@@ -58,17 +55,6 @@ from gateway.wire.buffers import Reader, Writer
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
 from gateway.wire.sasl import ClientMechanism
-
-
-class Phase(IntEnum):
-    """What the next octets are."""
-
-    HEADER = 0  # the first protocol header
-    SASL = 1
-    VERDICT = 2  # nothing is read until the driver has the verdict
-    INNER_HEADER = 3  # the AMQP header behind the SASL layer
-    FRAMES = 4
-
 
 _OPEN_OUT: Final = (
     ConnectionState.OPEN_SENT,
@@ -118,13 +104,17 @@ class Connection:
         self.peer_max_frame_size = _spec.MIN_MAX_FRAME_SIZE
         self.link_count = 0
         self._now_ms = now_ms
-        self._phase = Phase.HEADER
         self._pos = 0
         self._inbox = Inbox()
         self._timers = Timers(now_ms, limits.handshake_timeout_ms, limits.idle_timeout_ms)
-        self._sasl_server = SaslServer(self.writer, mechanisms or [])
-        self._sasl_client = SaslClient(self.writer, able or [], hostname)
-        self._sasl = sasl_required if server else bool(able)
+        self._layers = Layers(
+            self.writer,
+            server=server,
+            mechanisms=mechanisms or [],
+            sasl_required=sasl_required,
+            able=able or [],
+            hostname=hostname,
+        )
         self._open_out: Open | None = None
         self._channel_max = min(limits.channel_max, limits.sessions_max - 1, 0xFFFF)
         self._channels = Numbers()
@@ -132,10 +122,8 @@ class Connection:
         self._outgoing: dict[int, Session] = {}
         self._dirty: list[Session] = []
         self._transfer = Transfer(handle=0)
-        if not server:
-            self.writer.raw(frames.PROTOCOL_SASL if self._sasl else frames.PROTOCOL_AMQP)
-            if not self._sasl:
-                self.machine.send(ConnectionInput.SEND_HEADER)
+        if not server and self._layers.start():
+            self.machine.send(ConnectionInput.SEND_HEADER)
 
     @property
     def state(self) -> int:
@@ -156,7 +144,7 @@ class Connection:
     @property
     def sasl_hostname(self) -> str | None:
         """Server: the hostname of the client's sasl-init."""
-        return self._sasl_server.hostname
+        return self._layers.hostname
 
     # What the driver does.
 
@@ -165,14 +153,12 @@ class Connection:
 
         What the client sent in the meantime is read by the next `receive_data`, which may be empty.
         """
-        if self._phase != Phase.VERDICT or self.closed:
+        layers = self._layers
+        if layers.phase != Phase.VERDICT or self.closed:
             return
-        if self._sasl_server.resolve(granted):
-            self._phase = Phase.INNER_HEADER
-        elif self._sasl_server.machine.state == SaslState.DENIED:
+        layers.resolve(granted)
+        if layers.denied:
             self.machine.receive(ConnectionInput.LOST)
-        else:
-            self._phase = Phase.SASL
 
     def send_open(
         self,
@@ -251,12 +237,14 @@ class Connection:
 
     def _read(self, octets: bytes, reader: Reader, events: list[Event]) -> int:
         """Read what is whole; how many octets the next piece needs (1: any number)."""
+        layers = self._layers
         size = len(octets)
-        while self._phase != Phase.VERDICT and not self.closed:
+        while layers.phase != Phase.VERDICT and not self.closed:
             pos = self._pos
             if size - pos < frames.HEADER_SIZE:
                 return frames.HEADER_SIZE
-            if self._phase == Phase.HEADER or self._phase == Phase.INNER_HEADER:
+            phase = layers.phase
+            if phase != Phase.FRAMES and phase != Phase.SASL:
                 self._pos = pos + frames.HEADER_SIZE
                 self._receive_header(octets[pos : self._pos])
                 continue
@@ -310,65 +298,31 @@ class Connection:
             frames.write_empty_frame(self.writer)
         return events
 
-    # Headers and SASL.
+    # Frames.
 
     def _frame_limit(self) -> int:
-        if self._phase == Phase.SASL:
+        if self._layers.phase == Phase.SASL:
             return _spec.MIN_MAX_FRAME_SIZE
         return max(self.limits.max_frame_size, _spec.MIN_MAX_FRAME_SIZE)
 
     def _receive_header(self, header: bytes) -> None:
-        if not self.server:
-            self._receive_server_header(header)
-            return
-        inner = self._phase == Phase.INNER_HEADER
-        if header == frames.PROTOCOL_SASL and not inner:
-            self._phase = Phase.SASL
-            self.writer.raw(frames.PROTOCOL_SASL)
-            self._sasl_server.start()
-        elif header == frames.PROTOCOL_AMQP and (inner or not self._sasl):
-            self._phase = Phase.FRAMES
+        self._layers.receive_header(header)
+        if self._layers.phase == Phase.FRAMES:
             self.machine.receive(ConnectionInput.RECV_HEADER)
-            self.writer.raw(frames.PROTOCOL_AMQP)
-            self.machine.send(ConnectionInput.SEND_HEADER)
-        else:
-            plain = inner or not self._sasl
-            self.writer.raw(frames.PROTOCOL_AMQP if plain else frames.PROTOCOL_SASL)
-            raise ProtocolHeaderError(f"protocol header {header.hex()}")
-
-    def _receive_server_header(self, header: bytes) -> None:
-        if self._phase == Phase.HEADER and self._sasl:
-            if header != frames.PROTOCOL_SASL:
-                raise ProtocolHeaderError(f"the server wants protocol header {header.hex()}")
-            self._phase = Phase.SASL
-            return
-        if header != frames.PROTOCOL_AMQP:
-            raise ProtocolHeaderError(f"the server wants protocol header {header.hex()}")
-        self._phase = Phase.FRAMES
-        self.machine.receive(ConnectionInput.RECV_HEADER)
+            if self.server:
+                self.machine.send(ConnectionInput.SEND_HEADER)
 
     def _receive_sasl(self, reader: Reader, events: list[Event]) -> None:
-        frame = decode_sasl_frame(reader)
-        if reader.remaining():
-            raise FrameDecodeError("octets behind a SASL frame")
-        if self.server:
-            credentials = self._sasl_server.receive(frame)
-            if credentials is not None:
-                self._phase = Phase.VERDICT
-                events.append(AuthenticationRequested(credentials))
+        event = self._layers.receive_sasl(reader)
+        if event is None:
             return
-        self._sasl_client.receive(frame)
-        if self._sasl_client.machine.state == SaslState.GRANTED:
-            self._phase = Phase.INNER_HEADER
-            self.writer.raw(frames.PROTOCOL_AMQP)
+        events.append(event)
+        if isinstance(event, Authenticated):
             self.machine.send(ConnectionInput.SEND_HEADER)
             self._write_open()
-            events.append(Authenticated())
-
-    # Frames.
 
     def _receive_frame(self, reader: Reader, events: list[Event]) -> None:
-        if self._phase == Phase.SASL:
+        if self._layers.phase == Phase.SASL:
             frames.enter_frame(reader, frames.SASL_FRAME)
             self._receive_sasl(reader, events)
             return

@@ -6,8 +6,6 @@ turn (flow state, coalesced dispositions) is written by `flush`.
 
 from __future__ import annotations
 
-from collections import deque
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final, final
 
 from gateway.amqp_1_0 import _spec, states
@@ -48,8 +46,11 @@ from gateway.amqp_1_0.events import (
 )
 from gateway.amqp_1_0.fields import Fields
 from gateway.amqp_1_0.link import NO_HANDLE, Link
-from gateway.amqp_1_0.outgoing import Outgoing, write_abort, write_transfer
+from gateway.amqp_1_0.numbers import Numbers
+from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.send_window import SendWindow
 from gateway.amqp_1_0.states import LinkInput, SessionInput, SessionState
+from gateway.amqp_1_0.unsettled import range_of, received_in, sent_in
 from gateway.wire import serial
 from gateway.wire.buffers import Reader
 from gateway.wire.machine import Machine
@@ -81,10 +82,9 @@ class Session:
         self.channel_in = NO_CHANNEL
         self.failure: SessionScopeError | None = None
         self.handle_max = min(self.limits.links_max, 0x100000000) - 1
-        self.next_outgoing_id = 0
         self.next_incoming_id = 0
         self.incoming_window = self.limits.session_window
-        self.remote_incoming_window = 0
+        self.sending = SendWindow(connection.writer)
         self.next_delivery_id = 0
         self.unsettled_out: dict[int, Outgoing] = {}
         self.unsettled_in: dict[int, Link] = {}
@@ -92,7 +92,6 @@ class Session:
         self.context: object = None
         self._named: dict[tuple[str, bool], Link] = {}
         self._handles = Numbers()
-        self._waiting: deque[Outgoing] = deque()
         self._dispositions = Dispositions()
         self._owing: list[Link] = []
         self._flow_due = False
@@ -113,7 +112,7 @@ class Session:
     @property
     def blocked(self) -> bool:
         """Deliveries of ours wait for the peer's incoming-window; `WindowOpened` will come."""
-        return len(self._waiting) > 0 or self.remote_incoming_window <= 0
+        return self.sending.blocked
 
     # What the driver does.
 
@@ -129,10 +128,11 @@ class Session:
             return
         self.machine.send(SessionInput.SEND_BEGIN)
         self.channel_out = self.connection.take_channel(self)
+        self.sending.channel = self.channel_out
         self.write(
             Begin(
                 remote_channel=None if self.channel_in == NO_CHANNEL else self.channel_in,
-                next_outgoing_id=self.next_outgoing_id,
+                next_outgoing_id=self.sending.next_outgoing_id,
                 incoming_window=self.incoming_window,
                 outgoing_window=OUTGOING_WINDOW,
                 handle_max=self.handle_max,
@@ -205,31 +205,8 @@ class Session:
         self.next_delivery_id = (self.next_delivery_id + 1) & serial.MASK
         if not delivery.settled:
             self.unsettled_out[delivery.delivery_id] = delivery
-        if self._waiting or not self._write_transfers(delivery):
-            self._waiting.append(delivery)
-            delivery.link.queued += 1
-
-    def _write_transfers(self, delivery: Outgoing) -> bool:
-        connection = self.connection
-        while self.remote_incoming_window > 0:
-            self.remote_incoming_window -= 1
-            self.next_outgoing_id = (self.next_outgoing_id + 1) & serial.MASK
-            if write_transfer(
-                connection.writer,
-                delivery,
-                self.channel_out,
-                delivery.link.handle_out,
-                connection.peer_max_frame_size,
-            ):
-                return True
-        return False
-
-    def _pump(self) -> None:
-        waiting = self._waiting
-        while waiting and self._write_transfers(waiting[0]):
-            waiting.popleft().link.queued -= 1
-        if self._owing:
-            self._touch()
+        self.sending.peer_max_frame_size = self.connection.peer_max_frame_size
+        self.sending.send(delivery)
 
     def owe_link_flow(self, link: Link) -> None:
         """Write the link's flow state at the end of the turn."""
@@ -238,18 +215,7 @@ class Session:
 
     def stop(self, link: Link) -> None:
         """Nothing more is sent on the link; a delivery that is half sent is aborted."""
-        if not link.queued:
-            return
-        kept: deque[Outgoing] = deque()
-        for delivery in self._waiting:
-            if delivery.link is not link:
-                kept.append(delivery)
-            elif delivery.started and self.can_send and self.remote_incoming_window > 0:
-                self.remote_incoming_window -= 1
-                self.next_outgoing_id = (self.next_outgoing_id + 1) & serial.MASK
-                write_abort(self.connection.writer, delivery, self.channel_out, link.handle_out)
-        self._waiting = kept
-        link.queued = 0
+        self.sending.stop(link, may_abort=self.can_send)
 
     def forget(self, link: Link) -> None:
         """We detach the link: nothing of it is unsettled here any more, nothing waits."""
@@ -270,8 +236,7 @@ class Session:
         """The peer's half has begun."""
         self.begin = begin
         self.next_incoming_id = begin.next_outgoing_id
-        in_flight = serial.distance(0, self.next_outgoing_id)
-        self.remote_incoming_window = max(0, begin.incoming_window - in_flight)
+        self.sending.begin(begin.incoming_window)
 
     def receive(self, code: int, reader: Reader, events: list[Event]) -> None:
         """Take an attach, flow, disposition or detach."""
@@ -340,13 +305,11 @@ class Session:
 
     def _receive_flow(self, flow: Flow, events: list[Event]) -> None:
         self.next_incoming_id = flow.next_outgoing_id
-        seen = flow.next_incoming_id
-        in_flight = serial.distance(0 if seen is None else seen, self.next_outgoing_id)
-        if in_flight < 0:
-            raise SessionFieldError("a next-incoming-id that was not sent yet")
         blocked = self.blocked
-        self.remote_incoming_window = max(0, flow.incoming_window - in_flight)
-        self._pump()
+        self.sending.peer_max_frame_size = self.connection.peer_max_frame_size
+        self.sending.update(flow)
+        if self._owing:
+            self._touch()
         if blocked and not self.blocked:
             events.append(WindowOpened(self))
         if flow.handle is None:
@@ -396,47 +359,22 @@ class Session:
 
     def _receive_disposition(self, disposition: Disposition, events: list[Event]) -> None:
         first = disposition.first
-        last = first if disposition.last is None else disposition.last
-        count = serial.distance(first, last) + 1
-        if count <= 0:
-            raise SessionFieldError(f"a range from {first} to {last}")
+        count = range_of(disposition)
         settled = disposition.settled is True
         if disposition.role:
-            deliveries = self._sent_in(first, count)
+            deliveries = sent_in(self.unsettled_out, first, count)
             if settled:
                 for delivery in deliveries:
                     del self.unsettled_out[delivery.delivery_id]
             if deliveries:
                 events.append(DispositionReceived(self, deliveries, settled, disposition.state))
             return
-        numbers = self._received_in(first, count)
+        numbers = received_in(self.unsettled_in, first, count)
         if settled:
             for number in numbers:
                 del self.unsettled_in[number]
         if numbers:
             events.append(SenderDispositionReceived(self, numbers, settled, disposition.state))
-
-    def _sent_in(self, first: int, count: int) -> list[Outgoing]:
-        found: list[Outgoing] = []
-        unsettled = self.unsettled_out
-        if count <= len(unsettled):
-            for number in range(first, first + count):
-                delivery = unsettled.get(number & serial.MASK)
-                if delivery is not None:
-                    found.append(delivery)
-            return found
-        return [
-            delivery
-            for number, delivery in unsettled.items()
-            if 0 <= serial.distance(first, number) < count
-        ]
-
-    def _received_in(self, first: int, count: int) -> list[int]:
-        unsettled = self.unsettled_in
-        if count <= len(unsettled):
-            numbers = [number & serial.MASK for number in range(first, first + count)]
-            return [number for number in numbers if number in unsettled]
-        return [number for number in unsettled if 0 <= serial.distance(first, number) < count]
 
     def fail(self, error: SessionScopeError) -> None:
         """End for an error of the peer's; as soon as we have begun, if we have not yet."""
@@ -470,7 +408,7 @@ class Session:
         self.links = {}
         self._named = {}
         self._owing = []
-        self._waiting.clear()
+        self.sending.clear()
         self.unsettled_in = {}
         self.unsettled_out = {}
 
@@ -518,7 +456,7 @@ class Session:
         flow = Flow(
             next_incoming_id=None if self.begin is None else self.next_incoming_id,
             incoming_window=self.incoming_window,
-            next_outgoing_id=self.next_outgoing_id,
+            next_outgoing_id=self.sending.next_outgoing_id,
             outgoing_window=OUTGOING_WINDOW,
         )
         if link is not None:
@@ -540,25 +478,3 @@ _DROPPING: Final = (
     SessionState.BOTH_SENT,
     SessionState.ENDED,
 )
-
-
-@final
-class Numbers:
-    """Free numbers - handles, channels - lowest first."""
-
-    __slots__ = ("_free", "_next")
-
-    def __init__(self) -> None:
-        self._next = 0
-        self._free: list[int] = []
-
-    def take(self) -> int:
-        """The lowest that is free."""
-        if self._free:
-            return heappop(self._free)
-        self._next += 1
-        return self._next - 1
-
-    def give(self, number: int) -> None:
-        """It is free again."""
-        heappush(self._free, number)

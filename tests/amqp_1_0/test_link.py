@@ -505,7 +505,7 @@ def test_a_half_sent_delivery_is_aborted_when_its_link_is_detached():
     flow = _spec.Flow(next_incoming_id=0, incoming_window=5, next_outgoing_id=0, outgoing_window=9)
     pair.client.receive_data(octets_of(flow), T0)
     pair.client.data_to_send()
-    sender.session.remote_incoming_window = 1
+    sender.session.sending.remote_incoming_window = 1
     sender.send_detach()
     sent = read_payloads(pair.client.data_to_send())
     assert [type(p).__name__ for _, p, _ in sent] == ["Transfer", "Detach"]

@@ -1,0 +1,131 @@
+"""What comes before the frames: protocol headers and the SASL layer, for both roles (2.2, 5.3).
+
+Tells its connection what the next octets are; writes headers and SASL frames itself.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import final
+
+from gateway.amqp_1_0 import frames
+from gateway.amqp_1_0._spec import decode_sasl_frame
+from gateway.amqp_1_0.errors import FrameDecodeError, ProtocolHeaderError
+from gateway.amqp_1_0.events import Authenticated, AuthenticationRequested, Event
+from gateway.amqp_1_0.sasl_layer import SaslClient, SaslServer, SaslState
+from gateway.wire.buffers import Reader, Writer
+from gateway.wire.sasl import ClientMechanism
+
+
+class Phase(IntEnum):
+    """What the next octets are."""
+
+    HEADER = 0  # the first protocol header
+    SASL = 1
+    VERDICT = 2  # nothing is read until the driver has the verdict
+    INNER_HEADER = 3  # the AMQP header behind the SASL layer
+    FRAMES = 4
+
+
+@final
+class Layers:
+    """The layers of one connection.
+
+    Attributes:
+        phase: what the next octets are.
+        denied: server: the client was refused, and has been told.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        *,
+        server: bool,
+        mechanisms: list[str],
+        sasl_required: bool,
+        able: list[ClientMechanism],
+        hostname: str | None,
+    ) -> None:
+        self.server = server
+        self.writer = writer
+        self.phase = Phase.HEADER
+        self.denied = False
+        self._sasl_server = SaslServer(writer, mechanisms)
+        self._sasl_client = SaslClient(writer, able, hostname)
+        self._sasl = sasl_required if server else bool(able)
+
+    @property
+    def hostname(self) -> str | None:
+        """Server: the hostname of the client's sasl-init."""
+        return self._sasl_server.hostname
+
+    def start(self) -> bool:
+        """Client: speak first; whether that was the AMQP header."""
+        self.writer.raw(frames.PROTOCOL_SASL if self._sasl else frames.PROTOCOL_AMQP)
+        return not self._sasl
+
+    def receive_header(self, header: bytes) -> None:
+        """Take a protocol header; frames follow where the phase is `FRAMES` then.
+
+        Raises:
+            ProtocolHeaderError: one that will not do; a server has told which would.
+        """
+        if self.server:
+            self._receive_client_header(header)
+        else:
+            self._receive_server_header(header)
+
+    def _receive_client_header(self, header: bytes) -> None:
+        inner = self.phase == Phase.INNER_HEADER
+        if header == frames.PROTOCOL_SASL and not inner:
+            self.phase = Phase.SASL
+            self.writer.raw(frames.PROTOCOL_SASL)
+            self._sasl_server.start()
+        elif header == frames.PROTOCOL_AMQP and (inner or not self._sasl):
+            self.phase = Phase.FRAMES
+            self.writer.raw(frames.PROTOCOL_AMQP)
+        else:
+            plain = inner or not self._sasl
+            self.writer.raw(frames.PROTOCOL_AMQP if plain else frames.PROTOCOL_SASL)
+            raise ProtocolHeaderError(f"protocol header {header.hex()}")
+
+    def _receive_server_header(self, header: bytes) -> None:
+        wanted = frames.PROTOCOL_AMQP
+        after = Phase.FRAMES
+        if self.phase == Phase.HEADER and self._sasl:
+            wanted = frames.PROTOCOL_SASL
+            after = Phase.SASL
+        if header != wanted:
+            raise ProtocolHeaderError(f"the server wants protocol header {header.hex()}")
+        self.phase = after
+
+    def receive_sasl(self, reader: Reader) -> Event | None:
+        """Take the body of a SASL frame; a client's `Authenticated` begins the inner layer.
+
+        Raises:
+            SaslError: the exchange has failed.
+        """
+        frame = decode_sasl_frame(reader)
+        if reader.remaining():
+            raise FrameDecodeError("octets behind a SASL frame")
+        if self.server:
+            credentials = self._sasl_server.receive(frame)
+            if credentials is None:
+                return None
+            self.phase = Phase.VERDICT
+            return AuthenticationRequested(credentials)
+        self._sasl_client.receive(frame)
+        if self._sasl_client.machine.state != SaslState.GRANTED:
+            return None
+        self.phase = Phase.INNER_HEADER
+        self.writer.raw(frames.PROTOCOL_AMQP)
+        return Authenticated()
+
+    def resolve(self, granted: bool) -> None:
+        """Server: the verdict on the client's credentials."""
+        if self._sasl_server.resolve(granted):
+            self.phase = Phase.INNER_HEADER
+        elif self._sasl_server.machine.state == SaslState.DENIED:
+            self.denied = True
+        else:
+            self.phase = Phase.SASL

@@ -1,0 +1,28 @@
+"""Small numbers that are given out and given back: handles (2.6.2) and channels (2.5.1)."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import final
+
+
+@final
+class Numbers:
+    """Free numbers, lowest first, as the specification recommends for both."""
+
+    __slots__ = ("_free", "_next")
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._free: list[int] = []
+
+    def take(self) -> int:
+        """The lowest that is free."""
+        if self._free:
+            return heappop(self._free)
+        self._next += 1
+        return self._next - 1
+
+    def give(self, number: int) -> None:
+        """It is free again."""
+        heappush(self._free, number)

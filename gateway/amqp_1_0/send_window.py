@@ -1,0 +1,106 @@
+"""The sending half of a session's flow control (2.5.6).
+
+Transfer-ids, the peer's incoming-window, and the deliveries that wait for it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, final
+
+from gateway.amqp_1_0._spec import Flow
+from gateway.amqp_1_0.errors import SessionFieldError
+from gateway.amqp_1_0.outgoing import Outgoing, write_abort, write_transfer
+from gateway.wire import serial
+from gateway.wire.buffers import Writer
+
+if TYPE_CHECKING:
+    from gateway.amqp_1_0.link import Link
+
+
+@final
+class SendWindow:
+    """What may be sent, and what waits.
+
+    Attributes:
+        next_outgoing_id: transfer-id of our next transfer; the first is 0.
+        remote_incoming_window: transfers that the peer still takes.
+        channel: our outgoing channel.
+        peer_max_frame_size: the largest frame that the peer takes.
+    """
+
+    __slots__ = (
+        "_waiting",
+        "channel",
+        "next_outgoing_id",
+        "peer_max_frame_size",
+        "remote_incoming_window",
+        "writer",
+    )
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.channel = 0
+        self.peer_max_frame_size = 0
+        self.next_outgoing_id = 0
+        self.remote_incoming_window = 0
+        self._waiting: deque[Outgoing] = deque()
+
+    @property
+    def blocked(self) -> bool:
+        """Deliveries wait for the peer's window, or the next one would."""
+        return len(self._waiting) > 0 or self.remote_incoming_window <= 0
+
+    def begin(self, incoming_window: int) -> None:
+        """The peer's begin: its window counts from our first transfer."""
+        self.remote_incoming_window = max(0, incoming_window - self.next_outgoing_id)
+
+    def update(self, flow: Flow) -> None:
+        """The peer's flow; what was in flight when it was written is not in its window any more."""
+        seen = flow.next_incoming_id
+        in_flight = serial.distance(0 if seen is None else seen, self.next_outgoing_id)
+        if in_flight < 0:
+            raise SessionFieldError("a next-incoming-id that was not sent yet")
+        self.remote_incoming_window = max(0, flow.incoming_window - in_flight)
+        waiting = self._waiting
+        while waiting and self._write(waiting[0]):
+            waiting.popleft().link.queued -= 1
+
+    def send(self, delivery: Outgoing) -> None:
+        """Write a delivery's transfers as far as the window goes; the rest waits."""
+        if self._waiting or not self._write(delivery):
+            self._waiting.append(delivery)
+            delivery.link.queued += 1
+
+    def _write(self, delivery: Outgoing) -> bool:
+        """Write transfers of one delivery; whether it was its last."""
+        handle = delivery.link.handle_out
+        while self.remote_incoming_window > 0:
+            self._count()
+            if write_transfer(
+                self.writer, delivery, self.channel, handle, self.peer_max_frame_size
+            ):
+                return True
+        return False
+
+    def _count(self) -> None:
+        self.remote_incoming_window -= 1
+        self.next_outgoing_id = (self.next_outgoing_id + 1) & serial.MASK
+
+    def stop(self, link: Link, *, may_abort: bool) -> None:
+        """Nothing more is sent on the link; a delivery half sent is aborted, if it can be."""
+        if not link.queued:
+            return
+        kept: deque[Outgoing] = deque()
+        for delivery in self._waiting:
+            if delivery.link is not link:
+                kept.append(delivery)
+            elif delivery.started and may_abort and self.remote_incoming_window > 0:
+                self._count()
+                write_abort(self.writer, delivery, self.channel, link.handle_out)
+        self._waiting = kept
+        link.queued = 0
+
+    def clear(self) -> None:
+        """The session has ended."""
+        self._waiting.clear()
