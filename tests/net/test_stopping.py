@@ -1,0 +1,133 @@
+"""The order of a graceful stop, and how signals shorten it."""
+
+import pytest
+from support.net import FakeFace, Net, Wire
+
+from gateway.net.headers import HEADER_0_10
+from gateway.net.pump import Pump
+from gateway.net.stopping import ANSWER_MS, CUT_MS, Stage, Stopping
+
+
+class Draining:
+    def __init__(self) -> None:
+        self.drained = False
+        self.is_idle = True
+
+    def drain(self) -> None:
+        self.drained = True
+
+    def idle(self) -> bool:
+        return self.is_idle
+
+
+class Stop:
+    def __init__(self, connections: int = 1) -> None:
+        self.net = Net()
+        self.ends: list[tuple[Pump, Wire]] = [self.net.connect() for _ in range(connections)]
+        for pump, _ in self.ends:
+            pump.dataReceived(HEADER_0_10)
+        self.net.turn()
+        self.log: list[str] = []
+        self.bridge = Draining()
+        self.stopping = Stopping(
+            self.net.door,
+            self.bridge,
+            lambda: self.log.append("listeners closed"),
+            lambda: self.log.append("finished"),
+            drain_timeout_ms=25_000,
+        )
+
+    @property
+    def faces(self) -> list[FakeFace]:
+        return self.net.faces
+
+    def lose(self) -> None:
+        for pump, _ in self.ends:
+            pump.connectionLost()
+        self.net.turn()
+
+
+def test_without_connections_it_is_over_with_the_next_turn() -> None:
+    made = Stop(0)
+    made.stopping.signal()
+    assert made.log == ["listeners closed"]
+    made.net.turn()
+    made.net.turn()
+    assert made.log == ["listeners closed", "finished"]
+    assert made.bridge.drained
+    assert made.net.clock.getDelayedCalls() == []
+
+
+def test_idle_connections_are_closed_at_once() -> None:
+    made = Stop(2)
+    made.stopping.signal()
+    assert [face.log for face in made.faces] == [["drain"], ["drain"]]
+    made.net.turn()
+    assert made.stopping.stage == Stage.CLOSING
+    made.net.turn()
+    assert [wire.value()[8:] for _, wire in made.ends] == [b"forced", b"forced"]
+    made.lose()
+    assert made.log[-1] == "finished"
+
+
+@pytest.mark.parametrize("what", ["face", "bridge"])
+def test_what_is_under_way_is_waited_for(what: str) -> None:
+    made = Stop()
+    made.faces[0].is_drained = what != "face"
+    made.bridge.is_idle = what != "bridge"
+    made.stopping.signal()
+    made.net.turn()
+    made.net.clock.advance(20)
+    assert made.stopping.stage == Stage.DRAINING
+    made.faces[0].is_drained = made.bridge.is_idle = True
+    made.net.turns.touch(made.faces[0])
+    made.net.turn()
+    assert made.stopping.stage == Stage.CLOSING
+
+
+def test_but_not_longer_than_the_drain_timeout() -> None:
+    made = Stop()
+    made.faces[0].is_drained = False
+    made.stopping.signal()
+    made.net.turn()
+    made.net.clock.advance(24.9)
+    assert made.stopping.stage == Stage.DRAINING
+    made.net.clock.advance(0.2)
+    assert made.stopping.stage == Stage.CLOSING
+
+
+def test_a_second_signal_goes_straight_to_the_close_and_a_third_one_cuts_off() -> None:
+    made = Stop()
+    made.faces[0].is_drained = False
+    made.stopping.signal()
+    made.stopping.signal()
+    assert made.stopping.stage == Stage.CLOSING
+    made.stopping.signal()
+    assert made.ends[0][1].aborted
+    made.stopping.signal()
+    made.lose()
+    assert made.log == ["listeners closed", "finished"]
+
+
+def test_who_does_not_answer_the_close_is_cut_off() -> None:
+    made = Stop()
+    made.stopping.signal()
+    made.net.turn()
+    made.net.clock.advance(ANSWER_MS / 1000 - 0.1)
+    assert not made.ends[0][1].aborted
+    made.net.clock.advance(0.2)
+    assert made.ends[0][1].aborted
+    made.lose()
+    assert made.log[-1] == "finished"
+
+
+def test_the_end_comes_even_if_a_connection_never_goes() -> None:
+    made = Stop()
+    made.stopping.signal()
+    made.net.turn()
+    made.net.clock.advance(ANSWER_MS / 1000 + 0.1)
+    made.net.clock.advance(CUT_MS / 1000 + 0.1)
+    assert made.log[-1] == "finished"
+    made.lose()
+    made.stopping.signal()
+    assert made.log.count("finished") == 1
