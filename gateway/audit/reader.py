@@ -112,11 +112,16 @@ class Segment:
         if crc32(text) != checksum:
             self._stop(0, 0, "header checksum differs")
             return
-        values = json.loads(text)
-        if values["schema"] != SCHEMA_VERSION:
-            self._stop(0, 0, f"schema version {values['schema']} is not {SCHEMA_VERSION}")
+        try:
+            values = json.loads(text)
+            header = Header(*(values[name] for name in Header._fields))
+        except (ValueError, TypeError, KeyError):  # an empty text has checksum 0, as zeros have
+            self._stop(0, 0, "header is not a header")
             return
-        self.header = Header(*(values[name] for name in Header._fields))
+        if header.schema != SCHEMA_VERSION:
+            self._stop(0, 0, f"schema version {header.schema} is not {SCHEMA_VERSION}")
+            return
+        self.header = header
         self.good = at + length
 
     def _stop(self, block: int, offset: int, problem: str, *, torn: bool = False) -> None:
