@@ -21,6 +21,8 @@ from gateway.translate import segment
 from gateway.wire.buffers import Reader
 
 PERSISTENT: Final = 2
+# A longer ttl is as good as for ever; with it, times still fit 64 bits with a sign.
+TTL_MS_MAX: Final = 1 << 62
 
 
 @final
@@ -86,7 +88,7 @@ def _read_delivery(arrival: Arrival, struct: Reader) -> None:
     if dp.priority is not None:
         arrival.priority = dp.priority
     if dp.ttl is not None and dp.ttl > 0:
-        arrival.ttl_ms = dp.ttl
+        arrival.ttl_ms = min(dp.ttl, TTL_MS_MAX)
     flags = 0
     if dp.redelivered:
         flags |= Flag.REDELIVERED
