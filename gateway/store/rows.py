@@ -132,7 +132,7 @@ def read_message(octets: bytes, start: int, end: int) -> Message:
     message_id = reader.i64()
     encoding = reader.u8()
     durable = reader.u8() != 0
-    priority = reader.i8()
+    priority = reader.i16()
     body_at = reader.i64()
     message_format = reader.u32()
     ttl_ms = reader.i64()

@@ -5,7 +5,7 @@ is a TURN record followed by the others, so turns can simply be put one after an
 
     record             first octet, then
     TURN               version u8, contents u8 (bit 0: topology records are among them)
-    MESSAGE            length u32 of what follows; id i64, encoding u8, durable u8, priority i8,
+    MESSAGE            length u32 of what follows; id i64, encoding u8, durable u8, priority i16,
                        body_at i64, message_format u32, ttl_ms i64, expires_ms i64, arrived_ms i64,
                        delivery_count u32, flags u32, id_digest i64, body_digest i64,
                        exchange (length u32, UTF-8), routing_key (same), payload (rest)
@@ -64,7 +64,7 @@ class TurnWriter:
         out.i64(message.id)
         out.u8(message.encoding)
         out.u8(1 if message.durable else 0)
-        out.i8(message.priority)
+        out.i16(message.priority)
         out.i64(message.body_at)
         out.u32(message.message_format)
         out.i64(message.ttl_ms)

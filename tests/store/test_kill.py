@@ -89,7 +89,9 @@ def campaign(directory: Path, kills: int, seed: int) -> int:
     living: set[Place] = set()
     reported: list[int] = []
     for kill in range(1, kills + 1):
-        turns = run_and_kill(directory, kill, chance.choice([1, 2, 20, 300, 1000]))
+        # With more lines than turns can be under way, some of them say "committed".
+        lines = 300 if kill == kills else chance.choice([1, 2, 20, 300, 1000])
+        turns = run_and_kill(directory, kill, lines)
         living = check(directory, living, turns)
         reported += [turn for turn in turns.turns if turn <= turns.safe]
         audit = [int(n) for n in (directory / "audit.txt").read_bytes().split(b";")[:-1]]

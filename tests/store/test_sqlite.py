@@ -1,5 +1,4 @@
 import shutil
-import tempfile
 import threading
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from support.stores import (
     message,
     one_message,
     reopened,
+    scratch,
 )
 
 from gateway.errors import StartupError, StoreError
@@ -121,12 +121,12 @@ class World:
             self.entries[(queue_id, self.positions)] = (sent.delivery_count, sent)
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(st.data(), st.sampled_from([1, 3, 1000]), st.sampled_from([0, 10_000]))
 def test_whatever_the_turns_the_store_holds_what_the_model_holds(
     data: st.DataObject, dead_rows: int, loose_octets: int
 ) -> None:
-    with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+    with scratch() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(committer, "DEAD_ROWS", dead_rows)
         patch.setattr(committer, "LOOSE_OCTETS", loose_octets)
         world = World(Path(directory))
@@ -168,7 +168,7 @@ def fill(directory: Path, turns: int) -> list[dict[tuple[int, int], Facts]]:
 @settings(max_examples=20)
 @given(st.data())
 def test_a_row_with_any_octet_changed_is_left_out_and_reported(data: st.DataObject) -> None:
-    with tempfile.TemporaryDirectory() as path:
+    with scratch() as path:
         directory = Path(path)
         everything = fill(directory, 5)[-1]
         database = committer.Database(directory / FILE_NAME)
@@ -192,12 +192,12 @@ def test_a_row_with_any_octet_changed_is_left_out_and_reported(data: st.DataObje
         assert (content(again), again.damage) == (found, [])
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(st.data())
 def test_a_file_with_any_octet_changed_is_refused_or_yields_only_true_entries(
     data: st.DataObject,
 ) -> None:
-    with tempfile.TemporaryDirectory() as path:
+    with scratch() as path:
         directory = Path(path)
         contents = fill(directory, 5)
         ever: dict[tuple[int, int], Facts] = {}

@@ -52,7 +52,7 @@ def messages(draw: st.DrawFn) -> Message:
         draw(st.integers(0, len(payload))),
         draw(U32),
         draw(st.booleans()),
-        draw(st.integers(-1, 127)),
+        draw(st.integers(-1, 255)),
         draw(I64),
         draw(I64),
         draw(I64),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import queue
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,6 +139,12 @@ def reopened(directory: Path) -> Recovered:
     running = Running(directory)
     running.close()
     return running.recovered
+
+
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """A directory, in memory where there is one: for tests that open stores by the hundred."""
+    memory = "/dev/shm"
+    return tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None)
 
 
 def one_message(position: int, number: int | None = None, queue_id: int = 1) -> TurnWriter:

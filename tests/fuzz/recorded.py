@@ -1,0 +1,191 @@
+"""Conversations of our own clients with our faces: seeds that come further than foreign ones."""
+
+from __future__ import annotations
+
+from fuzz.mutation import Pieces
+from support import face_1_0, talk_0_10
+from support.bridge_world import World
+
+from gateway.amqp_0_10 import _spec as spec_0_10
+from gateway.amqp_0_10 import _spec_constants as types_0_10
+from gateway.amqp_1_0 import _spec, events, sections, types
+from gateway.message import Message
+from gateway.translate import facts
+from gateway.translate.view import READER_0_10, READER_1_0
+from gateway.wire.buffers import Writer
+from gateway.wire.tagged import Tagged
+
+QUEUE = "q"
+
+
+def seeded(world: World) -> None:
+    """A queue with messages of both protocols in it."""
+    world.queue(QUEUE, durable=True)
+    for message in _messages(world):
+        world.host.publish(message, None, 0)
+    world.turn()
+
+
+def header_0_10() -> bytes:
+    """A header segment with a bit of everything."""
+    properties = spec_0_10.MessageProperties(
+        content_type="text/plain",
+        correlation_id=b"c" * 16,
+        reply_to=spec_0_10.ReplyTo(exchange="amq.direct", routing_key="answers"),
+        user_id=b"guest",
+        application_headers=[
+            ("text", Tagged(types_0_10.STR16, "text")),
+            ("number", Tagged(types_0_10.INT64, -5)),
+            ("list", Tagged(types_0_10.LIST, [Tagged(types_0_10.STR16, "item")])),
+            ("x-amqp-1.0", Tagged(types_0_10.STR16, "1wQEA")),
+        ],
+    )
+    delivery = spec_0_10.DeliveryProperties(
+        routing_key=QUEUE, ttl=60_000, priority=9, delivery_mode=2
+    )
+    return talk_0_10.write_header(delivery, properties)
+
+
+def payload_1_0() -> bytes:
+    """All sections."""
+    writer = Writer()
+    _spec.Header(durable=True, ttl=60_000, priority=9, delivery_count=1).encode(writer)
+    annotation = Tagged(types.SYMBOL, "x-opt-amqp-0-10"), Tagged(types.STRING, "1wQEA")
+    sections.write_map(writer, _spec.MESSAGE_ANNOTATIONS, [annotation])
+    _spec.Properties(
+        message_id=Tagged(types.STRING, "message-1"),
+        to="q",
+        subject="subject",
+        reply_to="answers",
+        correlation_id=Tagged(types.ULONG, 5),
+        content_type="text/plain",
+    ).encode(writer)
+    values = {"text": Tagged(types.STRING, "text"), "uint": Tagged(types.UINT, 7)}
+    sections.write_application_properties(writer, values)
+    pairs = [(Tagged(types.STRING, "key"), Tagged(types.LIST, [Tagged(types.NULL, None)]))]
+    sections.write_value(writer, Tagged(types.MAP, pairs))
+    sections.write_map(writer, _spec.FOOTER, [])
+    return writer.getvalue()
+
+
+def _messages(world: World) -> list[Message]:
+    header, payload = header_0_10(), payload_1_0()
+    number = world.bridge.next_message_id
+    return [
+        facts.message_from_0_10(
+            facts.arrival_0_10(header),
+            header,
+            b"body",
+            id=number(),
+            exchange="",
+            now_ms=world.now_ms,
+            publisher=1,
+            times_in_ms=False,
+            reader=READER_0_10,
+        ),
+        facts.message_from_1_0(
+            facts.arrival_1_0(payload),
+            payload,
+            0,
+            id=number(),
+            exchange="",
+            routing_key=QUEUE,
+            now_ms=world.now_ms,
+            publisher=1,
+            reader=READER_1_0,
+        ),
+    ]
+
+
+class Listening:
+    """Stands before a face and keeps what it is given."""
+
+    def __init__(self, face: object) -> None:
+        self._face = face
+        self.pieces: Pieces = []
+
+    def receive_data(self, octets: bytes, now_ms: int) -> None:
+        self.pieces.append(octets)
+        self._face.receive_data(octets, now_ms)  # type: ignore[attr-defined]  # a face
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._face, name)
+
+
+def talk_of_1_0() -> Pieces:
+    """Publish, browse, receive in part, settle in all ways, detach, end."""
+    house = face_1_0.House()
+    seeded(house.world)
+    client = face_1_0.Client(house, "client", 1)
+    listening = Listening(client.face)
+    client.face = listening  # type: ignore[assignment]  # listens only
+    house.clients.append(client)
+    client.step()
+    sender = client.sender(QUEUE)
+    for state in (False, True):
+        client.send(sender, payload_1_0(), settled=state)
+    client.send(client.sender("amq.topic/a.b"), payload_1_0())
+    client.receiver(QUEUE, distribution_mode="copy", credit=2)
+    receiver = client.receiver(QUEUE, credit=4)
+    states = [
+        _spec.Accepted(),
+        _spec.Released(),
+        _spec.Modified(delivery_failed=True),
+        _spec.Rejected(error=None),
+    ]
+    for delivery, state in zip(client.take_all(events.DeliveryReceived), states, strict=False):
+        receiver.session.settle_incoming(delivery.delivery_id, state)
+    client.step()
+    receiver.send_flow(credit=1, drain=True, echo=True)
+    client.step()
+    receiver.send_detach()
+    client.step()
+    client.connection.send_close()
+    client.step()
+    return listening.pieces
+
+
+def talk_of_0_10() -> Pieces:
+    """Declare, bind, publish, subscribe, settle in all ways, query, cancel, delete."""
+    gateway = talk_0_10.Gateway()
+    seeded(gateway.world)
+    client = talk_0_10.Client(gateway)
+    listening = Listening(client.face)
+    client.face = listening  # type: ignore[assignment]  # listens only
+    client.open()
+    client.attach()
+    spec = spec_0_10
+    client.does(
+        spec.QueueDeclare(queue="mine", durable=True, alternate_exchange="amq.fanout"),
+        spec.ExchangeDeclare(exchange="topics", type="topic"),
+        spec.ExchangeBind(exchange="topics", queue="mine", binding_key="a.#"),
+        spec.ExchangeBound(exchange="topics", queue="mine"),
+        spec.QueueQuery(queue="mine"),
+        spec.ExchangeQuery(name="topics"),
+    )
+    for explicit in (False, True):
+        client.publishes(b"body", explicit=explicit, message=spec.MessageProperties())
+    client.says(spec.MessageTransfer(destination="topics"), header=header_0_10(), body=b"x" * 300)
+    client.hears()
+    client.subscribes("q", "d", credit=4)
+    client.subscribes("mine", "browser", acquire=1, mode=1)
+    client.hears()
+    client.does(
+        spec.MessageAccept(transfers=[(0, 0)]),
+        spec.MessageRelease(transfers=[(1, 1)], set_redelivered=True),
+        spec.MessageReject(transfers=[(2, 2)], code=0, text="no"),
+        spec.MessageAcquire(transfers=[(3, 3)]),
+        spec.MessageFlush(destination="d"),
+        spec.MessageStop(destination="d"),
+        spec.ExecutionSync(),
+    )
+    client.completes(0, 1)
+    client.hears()
+    client.does(
+        spec.MessageCancel(destination="d"),
+        spec.ExchangeUnbind(exchange="topics", queue="mine", binding_key="a.#"),
+        spec.QueuePurge(queue="mine"),
+        spec.QueueDelete(queue="mine"),
+        spec.ExchangeDelete(exchange="topics"),
+    )
+    return listening.pieces
