@@ -86,11 +86,17 @@ def _times(x: Crossing, properties: Properties, dp: DeliveryProperties) -> None:
     )
     expiry = properties.absolute_expiry_time
     marker = x.take("dp.ttl", digest_number(expiry), names.ROW_TTL)
-    if marker is not None and expiry is not None:
-        dp.ttl = max(expiry - x.context.now_ms, 1)
-    dp.expiration = _time(
-        x, expiry, "dp.expiration", "properties.absolute-expiry-time", names.ROW_EXPIRY
-    )
+    if marker is None or expiry is None:
+        dp.expiration = _time(
+            x, expiry, "dp.expiration", "properties.absolute-expiry-time", names.ROW_EXPIRY
+        )
+        return
+    # The time was made of a ttl that header.ttl could not hold; dp.expiration is beside it.
+    dp.ttl = max(expiry - x.context.now_ms, 1)
+    own = x.take_typed("dp.expiration", digest_number(expiry), names.ROW_EXPIRY, new.LONG)
+    if own is not None and own.present:
+        datetime = cast(int, own.value.value)
+        dp.expiration = to_ms(datetime) if x.context.java else datetime
 
 
 def _time(x: Crossing, timestamp_ms: int | None, path: str, path_1_0: str, row: int) -> int | None:
