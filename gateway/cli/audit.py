@@ -93,7 +93,7 @@ def reconcile(log: pathlib.Path | None, out: pathlib.Path, master: str) -> None:
 
 def run_reconciliation(log: pathlib.Path, out: pathlib.Path, master: str = "local[*]") -> int:
     """Run the job in a process of its own, since the gateway never imports Spark; its exit code."""
-    command = [sys.executable, "-m", "gateway.accounting", "reconcile", str(log)]
+    command = [sys.executable, "-P", "-m", "gateway.accounting", "reconcile", str(log)]
     done = subprocess.run([*command, "--out", str(out), "--master", master], check=False)
     return done.returncode
 

@@ -59,6 +59,7 @@ def test_the_whole_command_is_quiet_and_ends_with_its_report(tmp_path: Path):
     log = balanced_log(tmp_path / "log")
     command = [
         sys.executable,
+        "-P",
         "-m",
         "gateway.accounting",
         "reconcile",

@@ -79,7 +79,7 @@ class Gateway:
 
 
 def _command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "gateway", *arguments]
+    return [sys.executable, "-P", "-m", "gateway", *arguments]
 
 
 def _run(*arguments: str, given: str) -> None:
