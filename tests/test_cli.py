@@ -1,0 +1,290 @@
+"""The verbs: what they print, and their exit codes."""
+
+import json
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from support.house import House
+
+from gateway.audit.reader import segment_paths
+from gateway.cli import audit as audit_verbs
+from gateway.cli import messages, run
+from gateway.cli.main import commands
+from gateway.clients.client import ClientError
+from gateway.clients.letter import Letter, Typed
+from gateway.clients.tools import Incoming, Outgoing
+from gateway.errors import StartupError
+from gateway.net.users import ITERATIONS, read_users
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    for mechanism in ITERATIONS:
+        monkeypatch.setitem(ITERATIONS, mechanism, 10)
+
+
+def amqp_gateway(*arguments: str, given: str | None = None) -> Result:
+    return CliRunner().invoke(commands, list(arguments), input=given)
+
+
+def test_the_version_says_which_form_runs() -> None:
+    done = amqp_gateway("--version")
+    assert done.exit_code == 0
+    assert done.output.startswith("amqp-gateway 0.1.0 (")
+    assert done.output.rstrip()[-1] == ")"
+
+
+@pytest.mark.parametrize("verb", sorted(commands.commands))
+def test_every_verb_explains_itself(verb: str) -> None:
+    done = amqp_gateway(verb, "--help")
+    assert done.exit_code == 0
+    assert "Examples:" in done.output or verb == "audit"
+
+
+def test_python_m_gateway_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "gateway", "check", "--set", "colour=blue"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (2, "colour: there is no such key\n")
+
+
+def test_check_prints_what_a_configuration_comes_to(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text("drain_timeout: 90s\n")
+    done = amqp_gateway("check", "--config", str(file), "--set", "limits.links=5")
+    assert done.exit_code == 0
+    told = yaml.safe_load(done.output)
+    assert (told["drain_timeout"], told["limits"]["links"]) == ("90s", 5)
+
+
+def test_check_reports_all_problems_and_exits_with_2(tmp_path: pathlib.Path) -> None:
+    users = tmp_path / "users.yaml"
+    users.write_text("alice: nonsense")
+    done = amqp_gateway("check", "--set", "limits.links=0", "--set", "admin=x")
+    assert done.exit_code == 2
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == [
+        "admin",
+        "limits.links",
+    ]
+    assert amqp_gateway("check", "--set", f"users_file={users}").exit_code == 2
+
+
+def test_check_lists_the_keys_and_the_schema() -> None:
+    listed = amqp_gateway("check", "--keys").output
+    assert "drain_timeout (duration, default 25s)" in listed
+    assert "tls.certificate (path, required)" in listed
+    assert "tls.client_ca (path)" in listed
+    schema = json.loads(amqp_gateway("check", "--schema").output)
+    assert "drain_timeout" in schema["properties"]
+
+
+def test_serve_hands_the_settings_on_and_exits_as_the_service_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    served: list[Any] = []
+    monkeypatch.setattr(run, "begin_logging", lambda *_, **__: None)
+    monkeypatch.setattr(run, "run", lambda settings: served.append(settings) or 3)
+    assert amqp_gateway("serve", "--set", "limits.links=5").exit_code == 3
+    assert served[0].limits.links == 5
+
+    def cannot(_settings: object) -> int:
+        raise StartupError("cannot listen on 127.0.0.1:5672: Address already in use")
+
+    monkeypatch.setattr(run, "run", cannot)
+    done = amqp_gateway("serve")
+    assert done.exit_code == 1
+    assert done.stderr == "amqp-gateway: cannot listen on 127.0.0.1:5672: Address already in use\n"
+    assert amqp_gateway("serve", "--set", "admin=0.0.0.0:1").exit_code == 2
+
+
+def test_users_are_added_changed_listed_and_removed(tmp_path: pathlib.Path) -> None:
+    file = ["--file", str(tmp_path / "users.yaml")]
+    added = amqp_gateway("user", "add", *file, "--password-stdin", "alice", given="secret\n")
+    assert (added.exit_code, added.output) == (0, f"alice: added in {file[1]}\n")
+    first = read_users(pathlib.Path(file[1]))["alice"]["SCRAM-SHA-256"]
+    assert first.check("secret")
+    prompted = amqp_gateway("user", "add", *file, "alice", given="new\nnew\n")
+    assert "password changed" in prompted.output
+    assert "new" not in prompted.output.replace("renewed", "").splitlines()
+    assert read_users(pathlib.Path(file[1]))["alice"]["SCRAM-SHA-256"].check("new")
+    assert amqp_gateway("user", "list", *file).output == "alice  SCRAM-SHA-256, SCRAM-SHA-512\n"
+    assert amqp_gateway("user", "remove", *file, "alice").exit_code == 0
+    again = amqp_gateway("user", "remove", *file, "alice")
+    assert (again.exit_code, again.stderr) == (1, f"amqp-gateway: {file[1]} has no user alice\n")
+
+
+@pytest.mark.parametrize(("name", "password"), [("", "x"), ("alice", ""), ("al\u0007", "x")])
+def test_names_and_passwords_that_cannot_be_used_are_wrong_arguments(
+    name: str, password: str, tmp_path: pathlib.Path
+) -> None:
+    file = str(tmp_path / "users.yaml")
+    done = amqp_gateway("user", "add", "-f", file, "--password-stdin", name, given=password)
+    assert done.exit_code == 2
+    assert not pathlib.Path(file).exists()
+
+
+@pytest.fixture
+def log(tmp_path: pathlib.Path) -> pathlib.Path:
+    House(tmp_path / "data").start().stop()
+    return tmp_path / "data" / "audit"
+
+
+def test_audit_cat_prints_json_lines(log: pathlib.Path) -> None:
+    for path in (log, segment_paths(log)[0]):
+        done = amqp_gateway("audit", "cat", str(path))
+        assert done.exit_code == 0
+        kinds = [json.loads(line)["kind"] for line in done.output.splitlines()]
+        assert (kinds[0], kinds[-1]) == ("incarnation-started", "incarnation-stopped")
+
+
+def test_audit_verify_finds_a_changed_octet(log: pathlib.Path) -> None:
+    whole = amqp_gateway("audit", "verify", str(log))
+    assert whole.exit_code == 0
+    assert whole.output.endswith(": whole\n")
+    segment = segment_paths(log)[0]
+    octets = bytearray(segment.read_bytes())
+    octets[-50] ^= 1
+    segment.write_bytes(octets)
+    broken = amqp_gateway("audit", "verify", str(log))
+    assert broken.exit_code == 1
+    assert broken.output.startswith("LOG_GAP ")
+    assert amqp_gateway("audit", "cat", str(log)).exit_code == 1
+
+
+def test_a_log_that_is_not_there_is_one_line(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for verb in ("cat", "verify"):
+        done = amqp_gateway("audit", verb)
+        assert done.exit_code == 1
+        assert (
+            done.stderr == f"amqp-gateway: there is no audit log in {tmp_path}/amqp-gateway/audit\n"
+        )
+
+
+def test_reconcile_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+
+    def fake(command: list[str], check: bool) -> Any:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 1)
+
+    monkeypatch.setattr(audit_verbs.subprocess, "run", fake)
+    assert amqp_gateway("reconcile", "/log", "--out", "/out").exit_code == 1
+    assert ran[0][1:] == [
+        *("-P", "-m", "gateway.accounting", "reconcile", "/log"),
+        *("--out", "/out", "--master", "local[*]"),
+    ]
+
+
+class Script:
+    """Stands in for the reactor: keeps what the conversation would have been about."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, answer: object) -> None:
+        self.answer = answer
+        self.asked: list[Any] = []
+        monkeypatch.setattr(messages, "converse", lambda script: script(None))
+        monkeypatch.setattr(messages.tools, "send", self.take)
+        monkeypatch.setattr(messages.tools, "receive", self.take)
+
+    def take(self, _connector: object, what: Any, _show: Any) -> Any:
+        self.asked.append(what)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_send_makes_the_letter_that_was_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    from collections import Counter
+
+    script = Script(monkeypatch, Counter({"accepted": 2}))
+    done = amqp_gateway(
+        *("send", "--protocol", "0-10", "--to", "q", "--map", '{"a": [1, null]}', "-n", "2"),
+        *("--property", "size:int32=2", "--property", "who=me", "--durable", "--ttl", "5"),
+        *("--priority", "3", "--subject", "s", "--port", "1234"),
+    )
+    assert (done.exit_code, done.output) == (0, "2 accepted\n")
+    (what,) = script.asked
+    assert isinstance(what, Outgoing)
+    assert (what.protocol, what.where.port, what.address, what.count) == ("0-10", 1234, "q", 2)
+    assert what.letter == Letter(
+        body=Typed("map", {"a": Typed("list", [Typed("int64", 1), Typed("void", None)])}),
+        subject="s",
+        durable=True,
+        priority=3,
+        ttl_ms=5,
+        properties={"size": Typed("int32", 2), "who": Typed("string", "me")},
+    )
+
+
+def test_send_exits_with_1_when_not_all_were_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    from collections import Counter
+
+    Script(monkeypatch, Counter({"accepted": 1, "rejected: full": 1}))
+    done = amqp_gateway("send", "--to", "q", "--body", "x", "--json")
+    assert done.exit_code == 1
+    assert json.loads(done.output) == {"accepted": 1, "rejected: full": 1}
+    Script(monkeypatch, ClientError("cannot connect"))
+    failed = amqp_gateway("send", "--to", "q")
+    assert (failed.exit_code, failed.stderr) == (1, "amqp-gateway: cannot connect\n")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--body", "x", "--map", "{}"],
+        ["--map", "5"],
+        ["--property", "novalue"],
+        ["--property", "n:int8=400"],
+        ["--property", "n:int9=4"],
+        ["--port", "0"],
+        ["--protocol", "0-9"],
+    ],
+)
+def test_wrong_arguments_exit_with_2(wrong: list[str]) -> None:
+    assert amqp_gateway("send", "--to", "q", *wrong).exit_code == 2
+
+
+def test_receive_asks_for_what_was_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Script(monkeypatch, 3)
+    options = ["--count", "3", "--ack", "settled", "--browse", "--timeout", "2"]
+    assert amqp_gateway("receive", "--from", "q", *options).exit_code == 0
+    (what,) = script.asked
+    assert isinstance(what, Incoming)
+    assert (what.subscription.credit, what.subscription.once) == (3, True)
+    assert (what.subscription.settled, what.subscription.browse) == (True, True)
+    few = amqp_gateway("receive", "--from", "q", "--count", "5")
+    assert (few.exit_code, few.stderr) == (1, "amqp-gateway: 3 of 5 messages came\n")
+
+
+def test_a_password_comes_from_standard_input_and_tls_has_its_own_port(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    script = Script(monkeypatch, 0)
+    authority = str(tmp_path / "ca.pem")
+    options = ["-u", "alice", "--password-stdin", "--tls-ca", authority, "--virtual-host", "v"]
+    assert amqp_gateway("receive", "--from", "q", *options, given="secret\n").exit_code == 0
+    (what,) = script.asked
+    assert (what.login.username, what.login.password, what.login.virtual_host) == (
+        *("alice", "secret"),
+        "v",
+    )
+    assert what.where.port == 5671
+
+
+@pytest.mark.parametrize("show", [messages._show_text, messages._show_json])
+def test_a_letter_is_shown(show: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    show(Letter(body=Typed("string", "hello"), priority=3, properties={"n": Typed("int8", 1)}))
+    text = capsys.readouterr().out
+    assert "hello" in text
+    assert "priority" in text
+    assert '{"n": 1}' in text
