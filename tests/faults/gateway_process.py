@@ -1,0 +1,145 @@
+"""A real gateway in a process of its own, and blocking connections to it."""
+
+from __future__ import annotations
+
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gateway.clients.client import Client, Login
+from gateway.clients.client_0_10 import Client010
+from gateway.clients.client_1_0 import Client10
+
+PATIENCE_S = 60.0
+_READY = re.compile(r"ready: AMQP 127\.0\.0\.1:(\d+).*\((\d+) messages recovered\)")
+
+
+class GatewayProcess:
+    """`amqp-gateway serve` on free ports, from its start to its end."""
+
+    def __init__(self, directory: Path) -> None:
+        settings = [
+            "listen.amqp=127.0.0.1:0",
+            "admin=127.0.0.1:0",
+            f"data_directory={directory}",
+        ]
+        options = [part for setting in settings for part in ("--set", setting)]
+        self._log = open(directory.with_suffix(".log"), "a+")  # noqa: SIM115  # closed at its end
+        start = self._log.seek(0, 2)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "gateway", "serve", *options],
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            cwd=Path(__file__).parent,
+        )
+        ready = self._wait_for_ready(start)
+        self.port, self.recovered = int(ready[1]), int(ready[2])
+
+    def _wait_for_ready(self, start: int) -> re.Match[str]:
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            self._log.seek(start)
+            text = self._log.read()
+            ready = _READY.search(text)
+            if ready:
+                return ready
+            if self.process.poll() is not None:
+                break
+            select.select([], [], [], 0.02)
+        self.process.kill()
+        raise AssertionError(f"the gateway did not start: {text}")
+
+    def kill(self) -> None:
+        """The process is gone, whatever it was doing."""
+        self.process.kill()
+        self.process.wait()
+        self._log.close()
+
+    def stop(self) -> int:
+        """Ask it to stop; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(PATIENCE_S)
+        self._log.close()
+        return code
+
+
+class Line:
+    """A client on a socket."""
+
+    def __init__(self, client: Client, port: int) -> None:
+        self.client = client
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def write(self) -> None:
+        octets = self.client.data_to_send()
+        if octets:
+            self.socket.sendall(octets)
+
+    def read(self) -> None:
+        octets = self.socket.recv(1 << 18)
+        if not octets:
+            raise ConnectionError("the gateway has closed the connection")
+        self.client.receive_data(octets, _now_ms())
+
+
+class Lines:
+    """All connections of one life of the gateway, driven by whoever waits for something."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.lines: list[Line] = []
+
+    def connect_0_10(self) -> Client010:
+        client = Client010(Login(), _now_ms())
+        self._connect(client)
+        return client
+
+    def connect_1_0(self) -> Client10:
+        client = Client10(Login(), _now_ms())
+        self._connect(client)
+        return client
+
+    def _connect(self, client: Client) -> None:
+        self.lines.append(Line(client, self.port))
+        self.wait_for(client.ready())
+
+    def turn(self, seconds: float = 0.05) -> None:
+        """Write what is to be written, read what has come."""
+        for line in self.lines:
+            line.write()
+        by_socket = {line.socket: line for line in self.lines}
+        for one in select.select(list(by_socket), [], [], seconds)[0]:
+            by_socket[one].read()
+
+    def run_until(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, "waited too long"
+            self.turn()
+
+    def wait_for(self, deferred: Any) -> Any:  # Any: a Deferred of anything, and its result
+        """What a Deferred fires with."""
+        results: list[Any] = []
+        deferred.addBoth(results.append)
+        self.run_until(lambda: bool(results))
+        if isinstance(results[0], Exception) or hasattr(results[0], "raiseException"):
+            results[0].raiseException()
+        return results[0]
+
+    def hang_up(self) -> None:
+        """Close the sockets without a word."""
+        for line in self.lines:
+            line.socket.close()
+        self.lines.clear()
+
+
+def _now_ms() -> int:
+    return int(time.monotonic() * 1000)

@@ -1,0 +1,9 @@
+"""The gateway, killed 20 times under load of both protocols, loses and doubles nothing."""
+
+from pathlib import Path
+
+from faults.kill import campaign
+
+
+def test_nothing_confirmed_is_lost_or_doubled_by_twenty_kills(tmp_path: Path) -> None:
+    print(campaign(tmp_path / "data", kills=20, seed=1))
