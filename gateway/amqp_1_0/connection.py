@@ -227,8 +227,8 @@ class Connection:
                 needed = self._read(octets, reader, events)
             except ConnectionScopeError as error:
                 self._fail(error, events)
-            except DecodeError as error:
-                self._fail(FrameDecodeError(str(error)), events)
+            except DecodeError as malformed:
+                self._fail(FrameDecodeError(str(malformed)), events)
         if not self.closed:
             self._inbox.keep(octets, self._pos, needed)
             if self._inbox.held() > self.limits.max_frame_size + frames.HEADER_SIZE:
