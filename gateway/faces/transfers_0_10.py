@@ -50,7 +50,7 @@ class Transfers:
         session = self.session
         command_id = event.command_id
         try:
-            arrival = arrival_0_10(event.payload[: event.body_at])
+            arrival = arrival_0_10(event.payload, event.body_at)
         except DecodeError as error:
             refusal = Refusal(Condition.DECODE_ERROR, str(error))
             session.end_with(refusal, command_id=command_id, command=transfer)
@@ -97,8 +97,8 @@ class Transfers:
         face = self.session.face
         return message_from_0_10(
             arrival,
-            event.payload[: event.body_at],
-            event.payload[event.body_at :],
+            event.payload,
+            event.body_at,
             id=face.bridge.next_message_id(),
             exchange=exchange,
             now_ms=face.bridge.now_ms,

@@ -68,10 +68,10 @@ class Arrival:
         return absolute
 
 
-def arrival_0_10(header: bytes) -> Arrival:
-    """The facts of a 0-10 header segment's content (empty when the transfer had none)."""
+def arrival_0_10(payload: bytes, body_at: int) -> Arrival:
+    """The facts of a 0-10 header segment's content: what stands before `body_at`, if anything."""
     arrival = Arrival()
-    reader = Reader(header)
+    reader = Reader(payload, 0, body_at)
     while reader.remaining():
         struct = reader.sub(reader.u32())
         code = struct.u16()
@@ -165,8 +165,8 @@ def _read_properties(arrival: Arrival, properties: Properties) -> None:
 
 def message_from_0_10(
     arrival: Arrival,
-    header: bytes,
-    body: bytes,
+    payload: bytes,
+    body_at: int,
     *,
     id: int,
     exchange: str,
@@ -177,13 +177,14 @@ def message_from_0_10(
 ) -> Message:
     """The message of a transfer to `exchange`; its key is the one in `arrival`.
 
-    `times_in_ms`: the sender is the Java client.
+    `payload`: header and body segments' content, the latter from `body_at`. `times_in_ms`: the
+    sender is the Java client.
     """
     return Message(
         id,
         int(Encoding.AMQP_0_10),
-        header + body,
-        len(header),
+        payload,
+        body_at,
         0,
         arrival.durable,
         arrival.priority,
@@ -196,7 +197,7 @@ def message_from_0_10(
         arrival.flags | Flag.TIMES_IN_MS if times_in_ms else arrival.flags,
         publisher,
         arrival.id_digest,
-        digest(body),
+        digest(payload[body_at:]),
         reader,
     )
 

@@ -1,7 +1,7 @@
 """Messages for the translation's tests: built, generated, and reduced to what "equal" means.
 
-Equal (the promise of the mapping): same fields, types and values. The width of a length prefix, the
-choice among encodings of one value, content-length and the split of the header segment are not part.
+Equal (the promise of the mapping): same fields, types and values. The width of a length prefix,
+the choice among encodings of one value, content-length and section splits are not part of it.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ def message_0_10(
 
 def arrived_0_10(header: bytes, body: bytes, exchange: str, java: bool = False) -> Message:
     return facts.message_from_0_10(
-        facts.arrival_0_10(header),
-        header,
-        body,
+        facts.arrival_0_10(header, len(header)),
+        header + body,
+        len(header),
         id=1,
         exchange=exchange,
         now_ms=NOW_MS,
@@ -182,19 +182,16 @@ _WIDTH = {
 }
 
 
-def plain(item: Any, code: int = -1) -> Any:
-    """A value as plain data that compares by type and content."""
+def plain(item: Any, widths: dict[int, int] | None = None) -> Any:
+    """A value as plain data that compares by type and content; `widths` merges 0-10 codes."""
     if isinstance(item, Tagged):
-        return _WIDTH.get(item.code, item.code), plain(item.value, item.code)
+        return (widths or {}).get(item.code, item.code), plain(item.value, widths)
     if isinstance(item, Array010):
-        return "array", _WIDTH.get(item.code, item.code), [plain(each) for each in item.values]
+        code = (widths or {}).get(item.code, item.code)
+        return "array", code, [plain(each, widths) for each in item.values]
     if isinstance(item, new.Array):
-        return (
-            "array",
-            item.code,
-            [plain(each) for each in item.items],
-            [plain(each) for each in item.descriptors],
-        )
+        items = [plain(each) for each in item.items]
+        return "array", item.code, items, [plain(each) for each in item.descriptors]
     if isinstance(item, new.Described):
         return "described", plain(item.descriptor), plain(item.value)
     if isinstance(item, Struct32):
@@ -202,7 +199,7 @@ def plain(item: Any, code: int = -1) -> Any:
     if isinstance(item, float):
         return repr(item)
     if isinstance(item, list | tuple):
-        return [plain(each) for each in item]
+        return [plain(each, widths) for each in item]
     return item
 
 
@@ -221,7 +218,7 @@ def view_0_10(message: Message) -> dict[str, Any]:
     reply_to = mp.reply_to
     seen["mp.reply_to"] = reply_to and (reply_to.exchange, reply_to.routing_key)
     headers = seen.pop("mp.application_headers") or []
-    seen |= {f"app.{name}": plain(item) for name, item in headers}
+    seen |= {f"app.{name}": plain(item, _WIDTH) for name, item in headers}
     seen["others"] = segment.others
     seen["body"] = opened(mp.content_type, message.body())
     return seen
@@ -231,10 +228,10 @@ def opened(content_type: str | None, body: bytes) -> Any:
     """A map or list body as plain data, any other as its octets."""
     if content_type == "amqp/map":
         table = content.read_body_map(body, 40)
-        return body if table is None else {name: plain(item) for name, item in table}
+        return body if table is None else {name: plain(item, _WIDTH) for name, item in table}
     if content_type == "amqp/list":
         items = content.read_body_list(body, 40)
-        return body if items is None else [plain(item) for item in items]
+        return body if items is None else [plain(item, _WIDTH) for item in items]
     return body
 
 
