@@ -1,0 +1,71 @@
+from hypothesis import given
+from hypothesis import strategies as st
+from support.frames_1_0 import read_frames
+
+from gateway.amqp_1_0 import _spec
+from gateway.amqp_1_0.dispositions import Dispositions
+from gateway.wire.buffers import Writer
+
+ACCEPTED, RELEASED = _spec.Accepted(), _spec.Released()
+
+
+def written(dispositions):
+    writer = Writer()
+    dispositions.write(writer, 3, 512)
+    frames = read_frames(writer.getvalue())
+    assert all(channel == 3 for channel, _ in frames)
+    return [performative for _, performative in frames]
+
+
+def test_accepts_become_ranges_in_whatever_order_they_come():
+    dispositions = Dispositions()
+    for number in (5, 1, 2, 9, 3):
+        dispositions.add(True, number, True, ACCEPTED)
+    found = [(d.first, d.last) for d in written(dispositions)]
+    assert found == [(1, 3), (5, None), (9, None)]
+    assert written(dispositions) == []
+
+
+def test_ranges_go_over_the_end_of_the_numbers():
+    dispositions = Dispositions()
+    for number in (2**32 - 1, 0, 1):
+        dispositions.add(True, number, True, ACCEPTED)
+        dispositions.add(False, number, True, ACCEPTED)
+    assert [(d.role, d.first, d.last) for d in written(dispositions)] == [
+        (True, 2**32 - 1, 1),
+        (False, 2**32 - 1, 1),
+    ]
+
+
+def test_another_role_state_or_settlement_begins_another_range():
+    dispositions = Dispositions()
+    dispositions.add(True, 0, True, RELEASED)
+    dispositions.add(True, 1, True, _spec.Released())
+    dispositions.add(True, 2, False, RELEASED)
+    dispositions.add(False, 3, False, RELEASED)
+    dispositions.add(False, 4, False, None)
+    found = [(d.role, d.first, d.last, d.settled, d.state) for d in written(dispositions)]
+    assert found == [
+        (True, 0, 1, True, RELEASED),
+        (True, 2, None, False, RELEASED),
+        (False, 3, None, False, RELEASED),
+        (False, 4, None, False, None),
+    ]
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.booleans(), st.sampled_from([ACCEPTED, RELEASED, None])),
+        max_size=40,
+    )
+)
+def test_what_is_said_of_each_delivery_is_what_was_added(said):
+    dispositions = Dispositions()
+    for number, (role, settled, state) in enumerate(said):
+        dispositions.add(role, number, settled, state)
+    heard = {}
+    for d in written(dispositions):
+        for number in range(d.first, (d.first if d.last is None else d.last) + 1):
+            assert number not in heard
+            heard[number] = (d.role, d.settled is True, d.state)
+    assert heard == dict(enumerate(said))

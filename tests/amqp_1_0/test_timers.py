@@ -1,0 +1,38 @@
+from gateway.amqp_1_0.timers import CLOSE_TIMEOUT_MS, Timers
+
+
+def test_the_handshake_comes_before_everything_else():
+    timers = Timers(1000, 100, 50)
+    assert timers.next_deadline() == 1100
+    assert not timers.overdue(1099)
+    assert timers.overdue(1100)
+
+
+def test_an_open_connection_has_the_earlier_of_its_two_deadlines():
+    timers = Timers(1000, 100, 500)
+    timers.opened(400)
+    assert timers.next_deadline() == 1200
+    assert timers.must_speak(1200)
+    timers.sent(1450)
+    assert timers.next_deadline() == 1500
+    assert timers.overdue(1500)
+    timers.received(1500)
+    assert timers.next_deadline() == 1650
+
+
+def test_without_time_outs_there_is_no_deadline():
+    timers = Timers(1000, 100, 0)
+    timers.opened(0)
+    assert timers.next_deadline() is None
+    assert not timers.overdue(10**12)
+    assert not timers.must_speak(10**12)
+
+
+def test_a_close_is_waited_for_once():
+    timers = Timers(1000, 100, 500)
+    timers.opened(100)
+    timers.closing(2000)
+    timers.closing(3000)
+    assert timers.next_deadline() == 2000 + CLOSE_TIMEOUT_MS
+    assert timers.given_up(2000 + CLOSE_TIMEOUT_MS)
+    assert not timers.must_speak(10**9)
