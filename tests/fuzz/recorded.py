@@ -73,9 +73,9 @@ def _messages(world: World) -> list[Message]:
     number = world.bridge.next_message_id
     return [
         facts.message_from_0_10(
-            facts.arrival_0_10(header),
-            header,
-            b"body",
+            facts.arrival_0_10(header, len(header)),
+            header + b"body",
+            len(header),
             id=number(),
             exchange="",
             now_ms=world.now_ms,

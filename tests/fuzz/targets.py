@@ -214,9 +214,9 @@ def _headers_0_10(octets: bytes) -> None:
     end = min(len(octets), 2 * octets[0] + 2) if octets else 0
     header, octets = octets[1:end], octets[end:]
     sent = facts.message_from_0_10(
-        facts.arrival_0_10(header),
-        header,
-        octets,
+        facts.arrival_0_10(header, len(header)),
+        header + octets,
+        len(header),
         id=1,
         exchange="x",
         now_ms=NOW_MS,
