@@ -409,7 +409,6 @@ def run(settings: Settings) -> int:
 
     reactor = cast(PosixReactorBase, installed)
     service = Service(settings, reactor)
-    service.on_stopped = reactor.stop
 
     def told(_number: int, _frame: object) -> None:
         # Not Twisted's own: its second signal ends in a traceback.
@@ -418,5 +417,6 @@ def run(settings: Settings) -> int:
     for number in SIGNALS:
         signal.signal(number, told)
     service.start()
+    service.on_stopped = reactor.stop
     reactor.run(installSignalHandlers=False)
     return service.exit_code

@@ -24,7 +24,9 @@ OURS: Final = "gateway"
 
 def begin_logging(stream: TextIO, *, level: str, form: str) -> None:
     """Send all log events of this process to `stream`; `form` is ``text`` or ``json``."""
-    globalLogBeginner.beginLoggingTo([observer(stream, level=level, form=form)])
+    globalLogBeginner.beginLoggingTo(
+        [observer(stream, level=level, form=form)], redirectStandardIO=False
+    )
 
 
 def observer(stream: TextIO, *, level: str, form: str) -> ILogObserver:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import pathlib
 
 from OpenSSL import SSL
+from twisted.internet.error import VerifyError
 from twisted.internet.interfaces import IOpenSSLContextFactory
 from twisted.internet.ssl import (
     Certificate,
     CertificateOptions,
     PrivateCertificate,
-    trustRootFromCertificates,
 )
 
 from gateway.errors import StartupError
@@ -42,13 +42,14 @@ def tls_context(
             privateKey=own.privateKey.original,
             certificate=own.original,
             extraCertChain=[each.original for each in chain[1:]],
-            trustRoot=trustRootFromCertificates(trusted) if trusted else None,
+            verify=bool(trusted),
+            caCerts=[each.original for each in trusted],
             requireCertificate=require_client_certificate,
         )
         options.getContext()  # says now that key and certificate do not match
     except OSError as error:
         raise StartupError(f"TLS: cannot read {blame}: {error.strerror}") from None
-    except (SSL.Error, ValueError, IndexError) as error:
+    except (SSL.Error, VerifyError, ValueError, IndexError) as error:
         raise StartupError(f"TLS: {blame} cannot be used: {error!r}") from None
     return options
 
