@@ -236,9 +236,10 @@ def _app_id(x: Crossing, mp: MessageProperties, headers: Headers, out: Headers) 
 def note_app_id(x: Crossing, mp: MessageProperties, out: Headers) -> None:
     """Keep that a property under app-id's name, made of a header, is not mp.app-id."""
     visible = out.get(names.APP_ID)
-    if mp.app_id is None and visible is not None:
-        if visible.code == new.STRING or visible.code == new.BINARY:
-            x.keep_quietly("mp.app-id", digest_value(visible), None, names.ROW_APP_ID)
+    if mp.app_id is not None or visible is None:
+        return
+    if visible.code == new.STRING or visible.code == new.BINARY:
+        x.keep_quietly("mp.app-id", digest_value(visible), None, names.ROW_APP_ID)
 
 
 def _group_id(x: Crossing, properties: Properties, headers: Headers, out: Headers) -> None:

@@ -1,6 +1,6 @@
-"""The promise: what crosses and comes back is equal, and every value that does not cross is told."""
+"""The promise: what crosses and comes back is equal, and what does not cross is told."""
 
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from translate.messages import (
     arrived_0_10,
     arrived_1_0,
