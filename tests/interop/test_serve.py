@@ -133,9 +133,7 @@ def test_a_port_in_use_is_one_line(served: Served, tmp_path: pathlib.Path) -> No
     other = Served(tmp_path / "other", f"listen.amqp=127.0.0.1:{port}")
     code, said = other.ended()
     assert code == 1
-    last = said.splitlines()[-1]
-    assert last == f"amqp-gateway: cannot listen on 127.0.0.1:{port}: Address already in use"
-    assert "Traceback" not in said
+    assert said == f"amqp-gateway: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 
 
 def test_a_data_directory_in_use_is_one_line(served: Served) -> None:
@@ -341,6 +339,6 @@ def test_a_key_that_is_not_the_certificates_is_one_line(tmp_path: pathlib.Path) 
     certificate, _ = authority.issue("one")
     _, key = authority.issue("two")
     code, said = Served(tmp_path, f"tls.certificate={certificate}", f"tls.key={key}").ended()
-    assert code == 1
-    assert said.startswith(f"amqp-gateway: TLS: {key} cannot be used")
+    assert code == 2
+    assert said.startswith(f"tls.key: {key} cannot be used")
     assert said.count("\n") == 1

@@ -203,6 +203,7 @@ class Respond(Receive):
             body=request.body, inferred=request.inferred, address=request.reply_to
         )
         reply.correlation_id = request.correlation_id or request.id
+        reply.content_type = request.content_type
         self.replies.send(reply)
 
     def on_settled(self, event: proton.Event) -> None:
@@ -214,7 +215,7 @@ class Respond(Receive):
 
 
 class Forward(Receive):
-    """Sends what it received on to another address, unchanged."""
+    """Sends what it received on to another address, which is all that it changes."""
 
     def open(self, container: Container) -> None:
         super().open(container)
@@ -222,6 +223,7 @@ class Forward(Receive):
         self.unsettled = self.wanted
 
     def on_message(self, event: proton.Event) -> None:
+        event.message.address = self.options["to"]
         self.onward.send(event.message)
         self.settle(event)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python2.7
 """The Python client of AMQP 0-10 (qpid.messaging), driven by a test. Runs on Python 2.7 only.
 
-Verbs send, receive, browse; options as ``--name value``; messages as JSON lines on standard input,
+Verbs send, receive, forward; options as ``--name value``; messages as JSON lines on standard input,
 what happened as JSON lines on standard output, in the form of the other peers: a value is a pair
 [type, value], octets are hexadecimal.
 """
@@ -127,6 +127,18 @@ def receive(session, options):
             session.acknowledge(got)
 
 
+def forward(session, options):
+    receiver = session.receiver(str(options["address"]))
+    sender = session.sender(str(options["to"]))
+    for _ in range(int(options.get("count", 1))):
+        got = receiver.fetch(timeout=float(options.get("timeout-ms", 10000)) / 1000)
+        # the client shows the key that a message came by, which is not one of its properties
+        del got.properties["x-amqp-0-10.routing-key"]
+        sender.send(got, sync=True)
+        session.acknowledge(got)
+        say(event="sent")
+
+
 def end(session, options):
     if options.get("ack") == "none":
         return
@@ -153,7 +165,7 @@ def main():
     )
     try:
         session = connection.session(transactional="transacted" in options)
-        {"send": send, "receive": receive}[verb](session, options)
+        {"send": send, "receive": receive, "forward": forward}[verb](session, options)
         end(session, options)
     finally:
         connection.close()

@@ -1,0 +1,56 @@
+"""tshark reads what we send and finds nothing wrong with it."""
+
+from typing import Any
+
+from interop.addresses import jms_queue
+from interop.dissector import Dissection, dissect
+from interop.foreign import Client
+from interop.recorder import Recorder
+
+MESSAGES: list[dict[str, Any]] = [
+    {
+        "body": ["text", "x"],
+        "properties": {
+            "a_boolean": ["boolean", True],
+            "a_short": ["short", 300],
+            "an_int": ["int", -70000],
+            "a_string": ["string", "x"],
+        },
+        "durable": True,
+        "ttl-ms": 600_000,
+        "jms-type": "order",
+    },
+    {"body": ["bytes", "00ff"]},
+    {"body": ["map", {"i": ["int", 1]}]},
+]
+
+
+def ours(dissection: Dissection) -> str:
+    """What the server sent, one line a packet."""
+    return "\n".join(
+        line.split("\t", 1)[1] for line in dissection.summary if line.startswith("5672\t")
+    )
+
+
+def test_it_reads_our_0_10(tshark: None, jms: Client, recorder: Recorder, name: str) -> None:
+    jms.run("publish", recorder.port, MESSAGES, destination=jms_queue(name))
+    jms.run("consume", recorder.port, destination=f"ADDR:{name}", count=3)
+    publishing, consuming = (dissect(one) for one in recorder.conversations)
+    for dissection in (publishing, consuming):
+        assert dissection.complaints() == []
+    assert "connection.open-ok" in ours(publishing)
+    assert "session.completed" in ours(publishing)
+    assert ours(consuming).count("message.transfer") == 3
+
+
+def test_it_reads_our_1_0(
+    tshark: None, jms: Client, proton: Client, recorder: Recorder, name: str
+) -> None:
+    jms.run("publish", recorder.port, MESSAGES, destination=jms_queue(name))
+    proton.run("receive", recorder.port, address=name, count=3)
+    proton.run("send", recorder.port, [{"body": ["string", "x"]}], address=name)
+    _, receiving, sending = (dissect(one) for one in recorder.conversations)
+    for dissection in (receiving, sending):
+        assert dissection.complaints() == []
+    assert ours(receiving).count("transfer") == 3
+    assert "disposition" in ours(sending)

@@ -1,0 +1,86 @@
+"""The Python 2.7 client of AMQP 0-10 on one side, 1.0 clients on the other."""
+
+from typing import Any
+
+import pytest
+from interop.foreign import Client
+
+CREATE = "{name}; {{create: always, node: {{type: queue}}}}"
+PROPERTIES: dict[str, Any] = {
+    "a_long": ["long", "-7"],
+    "a_boolean": ["boolean", True],
+    "a_double": ["double", "1.5"],
+    "a_uuid": ["uuid", "b62c1a1b-8e83-3ac3-9874-76c503552361"],
+    "a_timestamp": ["timestamp", "1795242122000"],
+    "a_string": ["string", "h\u00e9llo"],
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (["string", "h\u00e9"], ["data", "68c3a9"]),
+        (["binary", "00ff"], ["data", "00ff"]),
+        (["map", {"x": ["long", "1"]}], ["map", {"x": ["long", "1"]}]),
+        (["list", [["long", "1"], ["null", None]]], ["list", [["long", "1"], ["null", None]]]),
+    ],
+)
+def test_proton_receives_what_it_sends(
+    body: Any, expected: Any, qpid_python: Client, proton: Client, port: int, name: str
+) -> None:
+    message = {"body": body, "properties": PROPERTIES, "durable": True, "subject": "s"}
+    qpid_python.run("send", port, [message], address=CREATE.format(name=name))
+    [received] = proton.run("receive", port, address=name).received
+    assert received["body"] == expected
+    assert received["properties"] == PROPERTIES
+    assert received["durable"]
+    assert received["subject"] == ["string", "s"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (["string", "h\u00e9"], ["string", "h\u00e9"]),
+        (["data", "00ff"], ["binary", "00ff"]),
+        (["map", {"x": ["int", "1"]}], ["map", {"x": ["long", "1"]}]),
+        (["list", [["int", "1"], ["null", None]]], ["list", [["long", "1"], ["null", None]]]),
+    ],
+)
+def test_it_receives_what_rhea_sends(
+    body: Any, expected: Any, qpid_python: Client, rhea: Client, port: int, name: str
+) -> None:
+    qpid_python.run("send", port, [], address=CREATE.format(name=name))
+    message = {"body": body, "properties": PROPERTIES, "durable": True, "subject": "s"}
+    rhea.run("send", port, [message], address=name)
+    [received] = qpid_python.run("receive", port, address=name).received
+    assert received["body"] == expected
+    assert received["durable"]
+    assert received["subject"] == "s"
+    properties = received["properties"]
+    assert {key: properties[key] for key in PROPERTIES} == PROPERTIES
+
+
+def test_it_receives_from_a_topic_exchange(qpid_python: Client, proton: Client, port: int) -> None:
+    waiting = qpid_python.start("receive", port, address="amq.topic/chess.#")
+    waiting.until("ready")
+    message = {"body": ["string", "e4"], "subject": "chess.opening"}
+    proton.run("send", port, [message], address="amq.topic")
+    [received] = waiting.finish().without_error().received
+    assert received["body"] == ["string", "e4"]
+
+
+def test_it_logs_in_with_a_password(
+    qpid_python: Client, proton: Client, port: int, name: str
+) -> None:
+    alice = {"user": "alice", "password": "wonderland"}
+    address = CREATE.format(name=name)
+    qpid_python.run("send", port, [{"body": ["binary", "00"]}], address=address, **alice)
+    assert len(proton.run("receive", port, address=name).received) == 1
+
+
+def test_a_wrong_password_is_refused(qpid_python: Client, port: int) -> None:
+    said = qpid_python.start(
+        "receive", port, address="any", user="alice", password="looking-glass"
+    ).finish()
+    assert said.exit_code == 1
+    assert said.errors
