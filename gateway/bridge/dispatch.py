@@ -73,7 +73,7 @@ class Dispatcher:
         if not self._held:
             return
         safe = self.copies.turns.safe
-        self._ready.extend(line for line in self._held if line.queue.safe_after <= safe)
+        self._ready.extend([line for line in self._held if line.queue.safe_after <= safe])
         self._held = [line for line in self._held if line.queue.safe_after > safe]
 
 

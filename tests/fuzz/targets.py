@@ -15,6 +15,7 @@ from zlib import crc32
 from fuzz import recorded
 from fuzz.mutation import Pieces, conversations
 from support import face_1_0, talk_0_10
+from support.field_names import field_names
 from support.stores import Running, message, scratch
 
 from gateway.amqp_0_10 import decoding as decoding_0_10
@@ -259,7 +260,7 @@ def _described(events: list[object]) -> list[str]:
     texts = []
     for event in events:
         fields = []
-        for name in event.__slots__:  # type: ignore[attr-defined]  # every event has it
+        for name in field_names(event):
             value = getattr(event, name)
             plain = type(value).__module__.rsplit(".", 1)[-1] not in ("session", "link", "errors")
             shown = value if plain else type(value).__name__

@@ -5,6 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support import drive_0_10 as drive
 from support import values_0_10
+from support.field_names import field_names
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.connection import Connection
@@ -132,7 +133,7 @@ def described(events: list[Event]) -> list[str]:
     for event in events:
         session = getattr(event, "session", None)
         fields = [
-            f"{name}={getattr(event, name)!r}" for name in event.__slots__ if name != "session"
+            f"{name}={getattr(event, name)!r}" for name in field_names(event) if name != "session"
         ]
         where = f" {session.channel} {session.name!r}" if session is not None else ""
         texts.append(f"{type(event).__name__}{where} {fields}")

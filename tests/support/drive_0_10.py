@@ -1,5 +1,7 @@
 """Plays the other side of a 0-10 connection: frames to feed, and what came out, decoded."""
 
+from support.field_names import field_names
+
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.connection import Connection
 from gateway.amqp_0_10.events import AttachReceived, Event
@@ -174,5 +176,4 @@ def shown(value: object) -> object:
         return [shown(each) for each in value]
     if not isinstance(value, Event):
         return value
-    fields = [name for name in dir(value) if not name.startswith("_")]
-    return type(value).__name__, {name: getattr(value, name) for name in fields}
+    return type(value).__name__, {name: getattr(value, name) for name in field_names(value)}

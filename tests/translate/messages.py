@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
+from support.field_names import field_names
 
 from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties, ReplyTo
@@ -208,8 +209,8 @@ def view_0_10(message: Message) -> dict[str, Any]:
     segment = open_header(message.payload, message.body_at, 40)
     dp = segment.delivery
     mp = segment.properties
-    seen = {f"dp.{name}": getattr(dp, name) for name in type(dp).__slots__}
-    seen |= {f"mp.{name}": getattr(mp, name) for name in type(mp).__slots__}
+    seen = {f"dp.{name}": getattr(dp, name) for name in field_names(dp)}
+    seen |= {f"mp.{name}": getattr(mp, name) for name in field_names(mp)}
     seen["dp.delivery_mode"] = dp.delivery_mode == 2
     seen["dp.exchange"] = message.exchange
     seen["dp.routing_key"] = message.routing_key
@@ -246,7 +247,7 @@ def view_1_0(payload: bytes) -> dict[str, Any]:
         "ttl": header.ttl or None,
         "delivery_count": header.delivery_count or 0,
     }
-    seen |= {name: plain(getattr(properties, name)) for name in Properties.__slots__}
+    seen |= {name: plain(getattr(properties, name)) for name in field_names(properties)}
     annotations = sections.annotations(payload, found.message_annotations)
     seen["annotations"] = by_key(annotations)
     seen["application"] = {}
