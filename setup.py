@@ -16,7 +16,11 @@ ROOT = pathlib.Path(__file__).parent
 PURE = os.environ.get("GATEWAY_PURE", "")
 
 HOT_PACKAGES = ["wire", "amqp_0_10", "amqp_1_0", "translate", "bridge", "faces"]
-HOT_MODULES = ["errors", "message", "audit/packing", "audit/records", "store/writes"]
+HOT_STORE = ["writes", "rows", "recovery", "occupancy", "rewriting"]
+HOT_MODULES = [
+    *["errors", "message", "audit/packing", "audit/records"],
+    *[f"store/{name}" for name in HOT_STORE],
+]
 # Loaded once at start from YAML: nothing to gain, and a third-party parser to import.
 PURE_MODULES = {"gateway/translate/rows.py"}
 
