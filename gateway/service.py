@@ -7,10 +7,9 @@ with one line.
 
 from __future__ import annotations
 
-import pathlib
+import gc
+import resource
 import signal
-import sqlite3
-import uuid
 from collections.abc import Callable
 from typing import Any, Final, cast, final
 
@@ -43,57 +42,30 @@ from gateway.metrics import METRICS, OBJECT_METRICS, Collector
 from gateway.net.authenticate import Authentication
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import NetCounts
+from gateway.net.data_directory import LateSegments, identity, open_store
 from gateway.net.headers import Ask
 from gateway.net.http import admin_site
+from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listen import Door, Listener
 from gateway.net.measures import Sources, object_readers, readers
 from gateway.net.passwords import Passwords
 from gateway.net.stopping import Stage, Stopping
 from gateway.net.tls import tls_context
 from gateway.net.turns import TurnLoop
-from gateway.store.interface import Recovered
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.view import READER_0_10, READER_1_0
 from gateway.wire import buffers
 
 AUDIT_FOLDER: Final = "audit"
-IDENTITY_FILE: Final = "gateway-id"
 PASSWORD_THREADS: Final = 4
 BACKLOG: Final = 512
-LAG_INTERVAL_S: Final = 1.0
+FILES_BESIDES: Final = 64  # store, audit log, ports, libraries
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 def form() -> str:
     """Which form of the hot packages runs: ``compiled`` or ``pure``."""
     return "pure" if buffers.__file__.endswith(".py") else "compiled"
-
-
-@final
-class LateSegments:
-    """The audit segments, opened at first use: the store holds the directory by then."""
-
-    def __init__(self, directory: pathlib.Path) -> None:
-        self._directory = directory
-        self._writer: SegmentWriter | None = None
-
-    def writer(self) -> SegmentWriter:
-        """The writer, opened."""
-        if self._writer is None:
-            self._writer = SegmentWriter(self._directory)
-        return self._writer
-
-    def append(self, blocks: bytes) -> None:
-        """See `AuditSegments`."""
-        self.writer().append(blocks)
-
-    def sync(self) -> None:
-        """See `AuditSegments`."""
-        self.writer().sync()
-
-    def close(self) -> None:
-        """See `AuditSegments`."""
-        self.writer().close()
 
 
 @final
@@ -104,7 +76,7 @@ class Service:
 
     Raises:
         StartupError: with one line that says why it cannot run.
-        ConfigurationError: the users file cannot be used.
+        ConfigurationError: a file that the settings name cannot be used.
     """
 
     log = Logger()
@@ -132,7 +104,7 @@ class Service:
             lambda turn: self.turns.on_committed(turn),
             lambda error: self.turns.on_store_failed(error),
         )
-        self.recovered = _open(self.store)
+        self.recovered = open_store(self.store)
         try:
             self.bridge = self._bridge(segments.writer())
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
@@ -342,7 +314,8 @@ class Service:
         audit.incarnation_stopped(now_ms)
         try:
             self.store.close(audit.take_block(now_ms))
-            self.log.info("stopped")
+            if self._timers:  # else it never started, and says itself why
+                self.log.info("stopped")
         except StoreError as error:
             self.exit_code = 1
             self.log.critical("the store could not be closed in order: {error}", error=error)
@@ -351,20 +324,11 @@ class Service:
         self.on_stopped()
 
 
-@final
-class LagMeter:
-    """How late a timer fires that is due every `LAG_INTERVAL_S`."""
-
-    def __init__(self, reactor: PosixReactorBase, counts: NetCounts) -> None:
-        self._reactor = reactor
-        self._counts = counts
-        self._last_s = reactor.seconds()
-
-    def tick(self) -> None:
-        """The timer fired."""
-        now_s = self._reactor.seconds()
-        self._counts.lag_s.observe(max(0.0, now_s - self._last_s - LAG_INTERVAL_S))
-        self._last_s = now_s
+def check(settings: Settings) -> None:
+    """Read every file that the settings name. Raises ConfigurationError."""
+    _tls(settings)
+    if settings.users_file is not None:
+        Passwords(settings.users_file).load()
 
 
 def _tls(settings: Settings) -> IOpenSSLContextFactory | None:
@@ -379,24 +343,26 @@ def _tls(settings: Settings) -> IOpenSSLContextFactory | None:
     )
 
 
-def _open(store: SqliteStore) -> Recovered:
-    try:
-        return store.open()
-    except (OSError, StoreError, sqlite3.Error) as error:
-        raise StartupError(f"cannot open the data directory: {error}") from error
+def raise_file_limit(needed: int) -> int:
+    """Let the process have as many files open as it needs, if it may; how many that are."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return needed if soft == resource.RLIM_INFINITY else soft
 
 
-def identity(directory: pathlib.Path) -> str:
-    """A UUID that stays with a data directory: the first start makes it."""
-    path = directory / IDENTITY_FILE
-    try:
-        if path.exists():
-            return str(uuid.UUID(path.read_text().strip()))
-        made = str(uuid.uuid4())
-        path.write_text(made + "\n")
-        return made
-    except (OSError, ValueError) as error:
-        raise StartupError(f"cannot use {path}: {error}") from None
+def _warn(service: Service) -> None:
+    """Say what is allowed, but perhaps not meant."""
+    settings = service.settings
+    files = raise_file_limit(settings.limits.connections + FILES_BESIDES)
+    if files < settings.limits.connections + FILES_BESIDES:
+        service.log.warn(
+            "only {files} files may be open: fewer connections than limits allow", files=files
+        )
+    amqp = settings.listen.amqp
+    if settings.users_file is not None and amqp is not None and not amqp.loopback:
+        service.log.warn("passwords cross the network in clear text on {amqp}", amqp=str(amqp))
 
 
 def run(settings: Settings) -> int:
@@ -417,6 +383,9 @@ def run(settings: Settings) -> int:
     for number in SIGNALS:
         signal.signal(number, told)
     service.start()
+    _warn(service)
+    # What recovery made stays: the cycle collector need not look at it again and again.
+    gc.freeze()
     service.on_stopped = reactor.stop
     reactor.run(installSignalHandlers=False)
     return service.exit_code

@@ -12,7 +12,7 @@ import yaml
 from gateway.cli.options import configuration
 from gateway.config import keys, load, resolved, schema
 from gateway.net.logs import begin_logging
-from gateway.net.passwords import Passwords
+from gateway.service import check as check_files
 from gateway.service import run
 
 
@@ -63,8 +63,7 @@ def check(config: pathlib.Path | None, changes: tuple[str, ...], show: str | Non
         click.echo(json.dumps(schema(), indent=2))
     else:
         settings = load(config, list(changes))
-        if settings.users_file is not None:
-            Passwords(settings.users_file).load()
+        check_files(settings)
         click.echo(yaml.safe_dump(resolved(settings), sort_keys=False), nl=False)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pathlib
 
-from OpenSSL import SSL
+from OpenSSL import SSL, crypto
 from twisted.internet.error import VerifyError
 from twisted.internet.interfaces import IOpenSSLContextFactory
 from twisted.internet.ssl import (
@@ -16,7 +16,7 @@ from twisted.internet.ssl import (
     PrivateCertificate,
 )
 
-from gateway.errors import StartupError
+from gateway.errors import ConfigurationError
 
 
 def tls_context(
@@ -29,15 +29,16 @@ def tls_context(
     """TLS 1.2 and later; client certificates are verified if an authority is given.
 
     Raises:
-        StartupError: a file cannot be read or is not what it should be, or the key is another's.
+        ConfigurationError: a file cannot be read or used, or the key is another certificate's.
     """
-    blame = certificate
+    blame, key_path = certificate, "tls.certificate"
     try:
         chain = _certificates(certificate)
-        blame = key
-        own = PrivateCertificate.loadPEM(chain[0].dumpPEM() + b"\n" + key.read_bytes())
-        blame = client_ca or key
+        if client_ca is not None:
+            blame, key_path = client_ca, "tls.client_ca"
         trusted = [] if client_ca is None else _certificates(client_ca)
+        blame, key_path = key, "tls.key"
+        own = PrivateCertificate.loadPEM(chain[0].dumpPEM() + b"\n" + key.read_bytes())
         options = CertificateOptions(
             privateKey=own.privateKey.original,
             certificate=own.original,
@@ -48,13 +49,15 @@ def tls_context(
         )
         options.getContext()  # says now that key and certificate do not match
     except OSError as error:
-        raise StartupError(f"TLS: cannot read {blame}: {error.strerror}") from None
-    except (SSL.Error, VerifyError, ValueError, IndexError) as error:
-        raise StartupError(f"TLS: {blame} cannot be used: {error!r}") from None
+        raise ConfigurationError([(key_path, f"cannot read {blame}: {error.strerror}")]) from None
+    except (SSL.Error, crypto.Error, VerifyError, ValueError) as error:
+        raise ConfigurationError([(key_path, f"{blame} cannot be used: {error!r}")]) from None
     return options
 
 
 def _certificates(path: pathlib.Path) -> list[Certificate]:
     mark = b"-----END CERTIFICATE-----"
     parts = path.read_bytes().split(mark)
+    if len(parts) == 1:
+        raise ValueError("there is no PEM certificate in it")
     return [Certificate.loadPEM(part + mark) for part in parts[:-1]]

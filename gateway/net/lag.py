@@ -1,0 +1,27 @@
+"""How late the event loop is: the time between a timer's due moment and its call."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from twisted.internet.base import ReactorBase
+
+from gateway.net.counts import NetCounts
+
+LAG_INTERVAL_S: Final = 1.0
+
+
+@final
+class LagMeter:
+    """How late a timer fires that is due every `LAG_INTERVAL_S`."""
+
+    def __init__(self, reactor: ReactorBase, counts: NetCounts) -> None:
+        self._reactor = reactor
+        self._counts = counts
+        self._last_s = reactor.seconds()
+
+    def tick(self) -> None:
+        """The timer fired."""
+        now_s = self._reactor.seconds()
+        self._counts.lag_s.observe(max(0.0, now_s - self._last_s - LAG_INTERVAL_S))
+        self._last_s = now_s
