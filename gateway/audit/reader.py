@@ -103,7 +103,7 @@ class Segment:
             return
         magic, checksum, length = SEGMENT_PREAMBLE.unpack_from(octets)
         if magic != SEGMENT_MAGIC or length > MAX_LENGTH:
-            self._stop(0, 0, "not an audit segment")
+            self._stop(0, 0, "not an audit segment", torn=not any(octets))
             return
         text = octets[at : at + length]
         if len(text) < length:
@@ -114,14 +114,13 @@ class Segment:
             return
         try:
             values = json.loads(text)
-            header = Header(*(values[name] for name in Header._fields))
+            if values["schema"] != SCHEMA_VERSION:
+                self._stop(0, 0, f"schema version {values['schema']} is not {SCHEMA_VERSION}")
+                return
+            self.header = Header(*(values[name] for name in Header._fields))
         except (ValueError, TypeError, KeyError):  # an empty text has checksum 0, as zeros have
             self._stop(0, 0, "header is not a header")
             return
-        if header.schema != SCHEMA_VERSION:
-            self._stop(0, 0, f"schema version {header.schema} is not {SCHEMA_VERSION}")
-            return
-        self.header = header
         self.good = at + length
 
     def _stop(self, block: int, offset: int, problem: str, *, torn: bool = False) -> None:

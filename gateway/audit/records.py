@@ -49,11 +49,11 @@ Outlets (bridge)
 Restart
     First `incarnation_started`, always the first record, then one `recovered` per entry that the
     store handed over (digest computed anew from what it handed over), then `queue_checkpoint` of
-    each queue. Depth starts at 0 in each incarnation: `recovered` re-opens it. Copies without DURABLE that were in a queue when
-    an incarnation ended, in order or not, went with the process: accounting derives them, nobody
-    writes records for them. The same holds for deliveries that were unsettled and route copies that
-    were pending at that time. A durable copy that is not recovered is LOST.
-    In order: `queue_checkpoint`, `outlet_checkpoint`, `route_checkpoint` of all, then
+    each queue. Depth starts at 0 in each incarnation: `recovered` re-opens it. Copies without
+    DURABLE that were in a queue when an incarnation ended, in order or not, went with the process:
+    accounting derives them, nobody writes records for them. The same holds for deliveries that were
+    unsettled and route copies that were pending at that time. A durable copy that is not recovered
+    is LOST. In order: `queue_checkpoint`, `outlet_checkpoint`, `route_checkpoint` of all, then
     `incarnation_stopped`, the last record.
 
 Periodically (bridge.checkpoint)

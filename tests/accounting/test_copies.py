@@ -70,7 +70,7 @@ def test_what_was_not_recovered_cannot_be_sent(frames):
 
 
 def test_what_is_recovered_must_have_entered(frames):
-    assert breaks(frames, RECOVERED) == ["LOG_GAP"]
+    assert breaks(frames, RECOVERED) == ["ORPHAN_SETTLEMENT"]
 
 
 def test_a_remote_copy_is_sent_without_entering_and_again_after_it_came_back(frames):
@@ -99,6 +99,10 @@ def test_a_transient_copy_goes_with_its_process(frames):
     gone = copies.ended_with_process(still, runs(frames, 1, 2))
     assert found(copies.lost_at_restart(gone)) == []
     assert gone.count() == 1
+
+
+def test_what_has_left_is_not_there_whatever_was_recorded_of_it_later(frames):
+    assert open_copies(frames, ENTERED, SENT, SENT, ACCEPTED, RELEASED).count() == 0
 
 
 def test_what_is_open_in_the_last_incarnation_is_not_gone(frames):

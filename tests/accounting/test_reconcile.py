@@ -2,28 +2,21 @@
 
 import shutil
 import struct
+from functools import reduce
 from pathlib import Path
 from zlib import crc32
 
 import pytest
 from support.audit_logs import ScriptedGateway, balanced_log
 
-from gateway.accounting.reconcile import Result, reconcile
+from gateway.accounting.reconcile import Result, log_breaks, read, reconcile
 from gateway.accounting.report import html_page, summary
-from gateway.audit.reader import Segment, segment_paths
-from gateway.audit.schema import RECORD_OCTETS
+from gateway.audit.reader import Block, Segment, segment_paths
+from gateway.audit.schema import RECORD_OCTETS, BlockKind, Outcome
 
 
-@pytest.fixture
-def run(spark, tmp_path):
-    def reconciled(log: Path) -> Result:
-        return reconcile(spark, log, tmp_path / "out")
-
-    return reconciled
-
-
-def test_a_balanced_log_is_balanced_and_the_results_are_written(run, tmp_path):
-    result = run(balanced_log(tmp_path / "log", segment_octets=1500))
+def test_a_balanced_log_is_balanced_and_the_results_are_written(spark, tmp_path):
+    result = reconcile(spark, balanced_log(tmp_path / "log", segment_octets=1500), tmp_path / "out")
     assert result.classes == {}
     assert result.balanced
     assert result.final
@@ -36,64 +29,83 @@ def test_a_balanced_log_is_balanced_and_the_results_are_written(run, tmp_path):
     assert "Every copy of every message" in html_page(result)
 
 
-def test_a_message_that_never_left_is_lost_and_named(run, tmp_path):
-    gateway = ScriptedGateway(tmp_path / "log")
-    ids = [gateway.publish("orders") for _ in range(3)]
-    gateway.consume("orders", ids[0])
-    gateway.lose("orders", ids[1])
-    gateway.stop()
-    result = run(gateway.close())
-    assert [(row["class"], row["message"], row["node"]) for row in result.breaks] == [
-        ("LOST", ids[1], "orders")
-    ]
-    assert f"LOST: message {ids[1]}, orders" in summary(result, "report.html")
-    assert "Not balanced" in html_page(result)
+class Broken:
+    """A log with one break of each class, each in a queue of its own, and what was found in it."""
+
+    def __init__(self, directory: Path) -> None:
+        gateway = ScriptedGateway(directory)
+        self.fine = gateway.publish("fine")
+        gateway.consume("fine", self.fine)
+        others = [gateway.publish("lost", exchange="lost") for _ in range(3)]
+        self.lost = others[1]
+        gateway.lose("lost", self.lost)
+        self.duplicate = gateway.publish("twice")
+        gateway.deliver("twice", self.duplicate)
+        gateway.deliver("twice", self.duplicate)
+        position = gateway.accept("twice", self.duplicate)
+        gateway.settle("twice", self.duplicate, position, Outcome.RELEASED, 0)
+        gateway.unsettled -= 1
+        self.mutated = gateway.publish("changed")
+        gateway.deliver("changed", self.mutated, body_digest=5)
+        gateway.accept("changed", self.mutated)
+        self.strayed = gateway.publish("one", "two", exchange="stray", arriving=1)
+        self.forgotten = gateway.publish("durable")
+        self.kept = gateway.publish("durable")
+        self.transient = gateway.publish("transient", durable=False)
+        gateway.stop()
+        gateway.lose("durable", self.forgotten)
+        gateway.start()
+        gateway.consume("durable", self.kept)
+        self.log = gateway.close()
 
 
-def test_a_message_that_left_twice_is_a_duplicate_and_named(run, tmp_path):
-    gateway = ScriptedGateway(tmp_path / "log")
-    first, second = gateway.publish("orders"), gateway.publish("orders")
-    gateway.consume("orders", first)
-    gateway.deliver("orders", second)
-    gateway.deliver("orders", second)
-    gateway.accept("orders", second)
-    gateway.settle("orders", second, 2, 3, 0)  # the other delivery is released
-    gateway.unsettled -= 1
-    gateway.stop()
-    result = run(gateway.close())
-    assert {(row["class"], row["message"]) for row in result.breaks} == {("DUPLICATE", second)}
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory) -> Broken:
+    return Broken(tmp_path_factory.mktemp("broken"))
 
 
-def test_a_durable_message_that_a_restart_forgot_is_lost(run, tmp_path):
-    gateway = ScriptedGateway(tmp_path / "log")
-    kept, forgotten = gateway.publish("orders"), gateway.publish("orders")
-    gateway.publish("scratch", durable=False)
-    gateway.turn()  # and then killed
-    gateway.lose("orders", forgotten)
-    gateway.start()
-    gateway.consume("orders", kept)
-    result = run(gateway.close())
-    assert [(row["class"], row["message"]) for row in result.breaks] == [("LOST", forgotten)]
+@pytest.fixture(scope="module")
+def result(spark, broken, tmp_path_factory) -> Result:
+    return reconcile(spark, broken.log, tmp_path_factory.mktemp("out"))
+
+
+def classes_of(result: Result, message: int) -> set[str]:
+    return {row["class"] for row in result.breaks if row["message"] == message}
+
+
+def test_a_message_that_never_left_is_lost_and_named(result, broken):
+    assert classes_of(result, broken.lost) == {"LOST"}
+    assert f"LOST: message {broken.lost}, lost: " in summary(result, "report.html")
+
+
+def test_a_message_that_left_twice_is_a_duplicate_and_named(result, broken):
+    assert classes_of(result, broken.duplicate) == {"DUPLICATE"}
+    assert f"DUPLICATE: message {broken.duplicate}, twice: " in summary(result, "report.html")
+
+
+def test_a_body_that_changed_is_mutated(result, broken):
+    assert classes_of(result, broken.mutated) == {"MUTATED"}
+
+
+def test_a_copy_that_never_arrived_is_lost(result, broken):
+    assert classes_of(result, broken.strayed) == {"LOST"}
+
+
+def test_a_durable_message_that_a_restart_forgot_is_lost(result, broken):
+    assert classes_of(result, broken.forgotten) == {"LOST"}
+
+
+def test_what_is_in_order_is_not_among_the_breaks(result, broken):
+    others = {broken.fine, broken.kept, broken.transient}
+    assert not others & {row["message"] for row in result.breaks}
+    assert all(row["message"] is not None for row in result.breaks)
+
+
+def test_a_log_that_did_not_end_in_order_is_judged_so_far(result):
+    assert not result.balanced
     assert not result.final
-    assert "not balanced so far" in summary(result, "r")
-
-
-def test_a_copy_that_never_arrived_is_lost(run, tmp_path):
-    gateway = ScriptedGateway(tmp_path / "log")
-    message = gateway.publish("orders", "copies", arriving=1)
-    gateway.stop()
-    result = run(gateway.close())
-    assert [(row["class"], row["message"]) for row in result.breaks] == [("LOST", message)]
-
-
-def test_a_body_that_changed_is_mutated(run, tmp_path):
-    gateway = ScriptedGateway(tmp_path / "log")
-    message = gateway.publish("orders")
-    gateway.deliver("orders", message, body_digest=5)
-    gateway.accept("orders", message)
-    gateway.stop()
-    result = run(gateway.close())
-    assert [(row["class"], row["message"]) for row in result.breaks] == [("MUTATED", message)]
+    assert summary(result, "r").startswith("not balanced so far: ")
+    assert "Not balanced so far" in html_page(result)
 
 
 @pytest.fixture
@@ -102,46 +114,65 @@ def copied(tmp_path) -> Path:
     return Path(shutil.copytree(log, tmp_path / "copy"))
 
 
-def gaps(result: Result) -> list[tuple]:
-    return [
-        (row["segment"], row["block"], row["offset"])
-        for row in result.breaks
-        if row["class"] == "LOG_GAP"
-    ]
+@pytest.fixture
+def gaps(spark, frames):
+    def found(log: Path) -> list[tuple]:
+        segments = read(spark, log, view="segments").coalesce(1)
+        steps = log_breaks(segments, frames.records())
+        rows = reduce(type(segments).unionByName, steps).orderBy("segment", "block").collect()
+        assert {row["class"] for row in rows} <= {"LOG_GAP"}
+        return [(row["segment"], row["block"], row["offset"]) for row in rows]
+
+    return found
 
 
-def test_an_octet_changed_is_a_gap_with_its_place(run, copied):
+def record_blocks(octets: bytes) -> list[Block]:
+    return [block for block in Segment("s", octets).blocks() if block.kind == BlockKind.RECORDS]
+
+
+def test_a_whole_log_has_no_gap(gaps, copied):
+    assert gaps(copied) == []
+
+
+def test_an_octet_changed_is_a_gap_with_its_place(gaps, copied):
     path = segment_paths(copied)[1]
     octets = bytearray(path.read_bytes())
     block = list(Segment("s", bytes(octets)).blocks())[3]
     octets[block.start + 5] ^= 1
     path.write_bytes(octets)
-    assert gaps(run(copied)) == [(path.name, 3, block.offset)]
+    assert gaps(copied) == [(path.name, 3, block.offset)]
 
 
-def test_a_record_cut_out_is_a_gap_with_its_place(run, copied):
+def test_a_record_cut_out_is_a_gap_with_its_place(gaps, copied):
     path = segment_paths(copied)[0]
     octets = path.read_bytes()
-    block = [block for block in Segment("s", octets).blocks() if block.kind == 2][2]
+    block = record_blocks(octets)[2]
     cut = block.start + RECORD_OCTETS
     path.write_bytes(octets[:cut] + octets[cut + RECORD_OCTETS :])
-    assert gaps(run(copied)) == [(path.name, block.ordinal, block.offset)]
+    assert gaps(copied) == [(path.name, block.ordinal, block.offset)]
 
 
-def test_a_record_cut_out_with_care_is_a_gap_too(run, copied):
-    path = segment_paths(copied)[0]
-    octets = path.read_bytes()
-    block = [block for block in Segment("s", octets).blocks() if block.kind == 2][2]
+def test_a_record_cut_out_with_care_is_a_gap_and_breaks_the_chain(gaps, copied):
+    first, second = segment_paths(copied)[:2]
+    octets = first.read_bytes()
+    block = record_blocks(octets)[2]
     content = octets[block.start : block.start + RECORD_OCTETS]
     content += octets[block.start + 2 * RECORD_OCTETS : block.end]
     head = struct.pack("<IBBH", len(content), 2, block.flags, 0)
     forged = struct.pack("<I", crc32(content, crc32(head))) + head + content
-    path.write_bytes(octets[: block.offset] + forged + octets[block.end :])
-    place = (path.name, block.ordinal, block.start + RECORD_OCTETS)
-    assert place in gaps(run(copied))
+    first.write_bytes(octets[: block.offset] + forged + octets[block.end :])
+    place = (first.name, block.ordinal, block.start + RECORD_OCTETS)
+    assert gaps(copied) == [place, (second.name, 0, 0)]
 
 
-def test_a_segment_that_is_missing_is_a_gap(run, copied):
+def test_a_segment_that_is_missing_is_a_gap(gaps, copied):
     paths = segment_paths(copied)
     paths[1].unlink()
-    assert gaps(run(copied)) == [(paths[2].name, 0, 0)]
+    assert gaps(copied) == [(paths[2].name, 0, 0)]
+
+
+def test_a_block_cut_off_the_end_of_a_closed_segment_is_a_gap(gaps, copied):
+    first, second = segment_paths(copied)[:2]
+    octets = first.read_bytes()
+    first.write_bytes(octets[: record_blocks(octets)[-1].offset])
+    assert gaps(copied) == [(second.name, 0, 0)]
