@@ -4,13 +4,11 @@ A recorded conversation is written as a capture file with TCP segments of our ow
 right to capture is needed, and read back with tshark's AMQP dissector.
 """
 
-import json
 import struct
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from interop.recorder import Conversation
 
@@ -22,18 +20,17 @@ _COMPLAINTS = ("Malformed", "Exception occurred", "expert.severity: Error")
 
 @dataclass(frozen=True)
 class Dissection:
-    """What tshark made of it: ``lines`` is its full text, ``summary`` one line a packet."""
+    """What tshark made of it: ``text`` in full, ``summary`` one line a packet."""
 
     summary: list[str]
     text: str
 
-    def complaints(self, *, but_for: tuple[str, ...] = ()) -> list[str]:
-        """Lines in which tshark says that something is wrong, but for known false alarms."""
+    def complaints(self) -> list[str]:
+        """Lines in which tshark says that something is wrong."""
         return [
             line.strip()
             for line in self.text.splitlines()
             if any(word in line for word in _COMPLAINTS)
-            and not any(known in line for known in but_for)
         ]
 
 
@@ -48,15 +45,6 @@ def dissect(conversation: Conversation) -> Dissection:
             .splitlines(),
             text=_tshark(capture, "-O", "amqp"),
         )
-
-
-def dissected_fields(conversation: Conversation) -> list[dict[str, Any]]:
-    """The AMQP layer of every packet as tshark's JSON."""
-    with tempfile.TemporaryDirectory() as work:
-        capture = Path(work) / "conversation.pcap"
-        capture.write_bytes(_capture(conversation))
-        packets = json.loads(_tshark(capture, "-T", "json", "-J", "amqp tcp"))
-    return [packet["_source"]["layers"] for packet in packets]
 
 
 def _tshark(capture: Path, *options: str) -> str:

@@ -18,7 +18,6 @@ from interop.recorder import Conversation, Recorder
 from interop.recording_scenarios import SCENARIOS, SERVER, Scenario
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
-_OCTETS_A_LINE = 64
 _INDEX = """# AMQP {protocol} conversations of foreign clients with {server}
 
 One connection a file, as `tests/interop/record_vectors.py` recorded it: a line is a direction
@@ -52,19 +51,14 @@ def _record(scenario: Scenario, broker: BrokerJ) -> bool:
             return False
     _write(VECTORS / scenario.protocol / f"{scenario.name}.hex", relay.only_conversation())
     print(f"{scenario.name}: sent {len(said.sent)}, received {len(said.received)}", flush=True)
-    for error in said.errors:
-        print(f"  {error}")
+    for event in said.errors:
+        print(f"  {event}")
     return True
 
 
 def _write(place: Path, conversation: Conversation) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
-    lines = []
-    for from_client, octets in conversation.pieces:
-        for start in range(0, len(octets), _OCTETS_A_LINE):
-            text = octets[start : start + _OCTETS_A_LINE].hex()
-            lines.append(f"{'>' if from_client else '<'} {text}\n")
-    place.write_text("".join(lines))
+    place.write_text(conversation.as_text())
 
 
 def _write_index(protocol: str) -> None:

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 _READ_SIZE = 65536
+_OCTETS_A_LINE = 64
 
 
 @dataclass
@@ -21,9 +22,18 @@ class Conversation:
 
     pieces: list[tuple[bool, bytes]] = field(default_factory=list)
 
-    def stream(self, *, from_client: bool) -> bytes:
-        """All octets of one direction."""
-        return b"".join(octets for direction, octets in self.pieces if direction is from_client)
+    def as_text(self) -> str:
+        """Lines of a direction (``>`` from the client, ``<`` to it) and octets in hexadecimal."""
+        return "".join(
+            f"{'>' if from_client else '<'} {octets[start : start + _OCTETS_A_LINE].hex()}\n"
+            for from_client, octets in self.pieces
+            for start in range(0, len(octets), _OCTETS_A_LINE)
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """What `as_text` wrote."""
+        return cls([(line[0] == ">", bytes.fromhex(line[1:])) for line in text.splitlines()])
 
 
 class Recorder:

@@ -1,11 +1,12 @@
 """tshark reads what we send and finds nothing wrong with it."""
 
+from pathlib import Path
 from typing import Any
 
 from interop.addresses import jms_queue
 from interop.dissector import Dissection, dissect
 from interop.foreign import Client
-from interop.recorder import Recorder
+from interop.recorder import Conversation, Recorder
 
 MESSAGES: list[dict[str, Any]] = [
     {
@@ -54,3 +55,13 @@ def test_it_reads_our_1_0(
         assert dissection.complaints() == []
     assert ours(receiving).count("transfer") == 3
     assert "disposition" in ours(sending)
+
+
+def test_it_complains_of_what_it_cannot_read(tshark: None) -> None:
+    vectors = Path(__file__).parent.parent / "vectors" / "1.0"
+    conversation = Conversation.from_text((vectors / "proton-send-kinds.hex").read_text())
+    assert dissect(conversation).complaints() == []
+    from_client, _ = conversation.pieces[-1]
+    # a frame of the right size whose performative ends in the middle
+    conversation.pieces.append((from_client, b"\0\0\0\x0c\2\0\0\0\0\x53\x10\xd0"))
+    assert dissect(conversation).complaints()

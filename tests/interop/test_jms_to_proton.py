@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from interop.addresses import jms_exchange, jms_queue
 from interop.foreign import Client, Event
+from interop.gateway_process import PASSWORD, USER
 
 ESCROW = "x-opt-amqp-0-10"
 JMS_TYPE = "x-opt-jms-msg-type"
@@ -151,7 +152,7 @@ def test_a_topic_of_the_session_is_a_key_of_the_topic_exchange(
 def test_an_authenticated_publisher_reaches_an_authenticated_receiver(
     jms: Client, proton: Client, port: int, name: str
 ) -> None:
-    alice = {"user": "alice", "password": "wonderland"}
+    alice: dict[str, Any] = {"user": USER, "password": PASSWORD}
     jms.run("publish", port, [{"body": ["text", "x"]}], destination=jms_queue(name), **alice)
     [received] = proton.run("receive", port, address=name, **alice).received
     assert received["body"] == ["data", "78"]

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from interop.foreign import Client
+from interop.gateway_process import PASSWORD, USER
 
 CREATE = "{name}; {{create: always, node: {{type: queue}}}}"
 PROPERTIES: dict[str, Any] = {
@@ -72,7 +73,7 @@ def test_it_receives_from_a_topic_exchange(qpid_python: Client, proton: Client, 
 def test_it_logs_in_with_a_password(
     qpid_python: Client, proton: Client, port: int, name: str
 ) -> None:
-    alice = {"user": "alice", "password": "wonderland"}
+    alice: dict[str, Any] = {"user": USER, "password": PASSWORD}
     address = CREATE.format(name=name)
     qpid_python.run("send", port, [{"body": ["binary", "00"]}], address=address, **alice)
     assert len(proton.run("receive", port, address=name).received) == 1
@@ -80,7 +81,7 @@ def test_it_logs_in_with_a_password(
 
 def test_a_wrong_password_is_refused(qpid_python: Client, port: int) -> None:
     said = qpid_python.start(
-        "receive", port, address="any", user="alice", password="looking-glass"
+        "receive", port, address="any", user=USER, password="looking-glass"
     ).finish()
     assert said.exit_code == 1
     assert said.errors
