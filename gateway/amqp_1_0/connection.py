@@ -23,14 +23,17 @@ from gateway.amqp_1_0._spec import (
 )
 from gateway.amqp_1_0.errors import (
     ConnectionFieldError,
+    ConnectionLimitError,
     ConnectionScopeError,
     ConnectionStateError,
     FrameDecodeError,
+    FrameSizeTooSmallError,
     FramingError,
     HandshakeTimeoutError,
     IdleTimeoutError,
     SaslError,
     SessionScopeError,
+    describe,
 )
 from gateway.amqp_1_0.events import (
     Authenticated,
@@ -103,6 +106,8 @@ class Connection:
         self.open: Open | None = None
         self.peer_max_frame_size = _spec.MIN_MAX_FRAME_SIZE
         self.link_count = 0
+        self.partial_octets = 0
+        self._owed: list[Event] = []
         self._now_ms = now_ms
         self._pos = 0
         self._inbox = Inbox()
@@ -215,7 +220,7 @@ class Connection:
     def receive_data(self, data: bytes, now_ms: int) -> list[Event]:
         """Take octets; what they mean, in their order."""
         self._now_ms = now_ms
-        events: list[Event] = []
+        events = self._take_owed()
         octets = self._inbox.take(data)
         if not octets:
             return events
@@ -260,12 +265,19 @@ class Connection:
 
     def receive_eof(self) -> list[Event]:
         """The peer sends no more, or the transport is gone."""
+        events = self._take_owed()
         if self.closed:
-            return []
+            return events
         told = self.machine.state == ConnectionState.DISCARDING
         self.machine.receive(ConnectionInput.LOST)
         self._lose_sessions()
-        return [] if told else [ConnectionLost()]
+        return events if told else [ConnectionLost()]
+
+    def _take_owed(self) -> list[Event]:
+        """What happened while the driver sent: a frame of ours that the peer cannot take."""
+        owed = self._owed
+        self._owed = []
+        return owed
 
     def data_to_send(self) -> bytes:
         """Octets to write, forgotten here."""
@@ -284,11 +296,11 @@ class Connection:
     def handle_deadline(self, now_ms: int) -> list[Event]:
         """Keep the connection alive, or give it up."""
         self._now_ms = now_ms
-        events: list[Event] = []
+        events = self._take_owed()
         if self.closed:
             return events
         if self._timers.given_up(now_ms):
-            return self.receive_eof()
+            return events + self.receive_eof()
         if self._timers.overdue(now_ms):
             if self.open is None:
                 self._fail(HandshakeTimeoutError("the handshake took too long"), events)
@@ -427,7 +439,7 @@ class Connection:
     # What sessions do.
 
     def take_channel(self, session: Session) -> int:
-        """A free outgoing channel."""
+        """A free outgoing channel; `NO_CHANNEL`, and we close, beyond what the peer allows."""
         channel = self._channels.take()
         performative = self.open
         highest = 0
@@ -436,7 +448,10 @@ class Connection:
             highest = 0xFFFF if given is None else given
         if channel > highest:
             self._channels.give(channel)
-            raise LocalProtocolError("the peer takes no more sessions")
+            if session.channel_in == NO_CHANNEL:
+                raise LocalProtocolError("the peer takes no more sessions")
+            self._fail(ConnectionLimitError("more sessions than your channel-max"), self._owed)
+            return NO_CHANNEL
         self._outgoing[channel] = session
         return channel
 
@@ -446,9 +461,12 @@ class Connection:
             self._channels.give(session.channel_out)
 
     def write(self, channel: int, performative: Performative) -> None:
-        """Write a frame for a session."""
+        """Write a frame for a session; one that the peer cannot take ends the connection."""
         if self.can_send:
-            self._write(channel, performative)
+            try:
+                self._write(channel, performative)
+            except FrameSizeTooSmallError as error:
+                self._fail(error, self._owed)
 
     def _write(self, channel: int, performative: Performative) -> None:
         frames.write_frame(self.writer, channel, performative, self.peer_max_frame_size)
@@ -482,7 +500,9 @@ class Connection:
             self.send_open()
         if self.can_send:
             self._flush()
-            self._write(0, Close(error=Error(condition=error.condition, description=str(error))))
+            self._write(
+                0, Close(error=Error(condition=error.condition, description=describe(error)))
+            )
             self._timers.closing(self._now_ms)
         self.machine.receive(ConnectionInput.FAIL)
         if self.machine.state != ConnectionState.DISCARDING:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from typing import final
 
-from gateway.amqp_1_0 import frames
 from gateway.amqp_1_0._spec import Accepted, DeliveryState, Disposition
 from gateway.wire import serial
-from gateway.wire.buffers import Writer
 from gateway.wire.serial import RangeSet
 
 
@@ -45,16 +43,15 @@ class Dispositions:
                 return
         entries.append(Disposition(role=role, first=delivery_id, settled=settled, state=state))
 
-    def write(self, writer: Writer, channel: int, maximum: int) -> None:
-        """Write everything that waits, and forget it."""
+    def take(self) -> list[Disposition]:
+        """Everything that waits, forgotten here."""
+        entries = self.entries
+        self.entries = []
         if self.accepted:
             for first, last in self.accepted.take():
                 end = None if last == first else last
                 accepted = Disposition(
                     role=True, first=first, last=end, settled=True, state=Accepted()
                 )
-                frames.write_frame(writer, channel, accepted, maximum)
-        if self.entries:
-            for entry in self.entries:
-                frames.write_frame(writer, channel, entry, maximum)
-            self.entries = []
+                entries.append(accepted)
+        return entries

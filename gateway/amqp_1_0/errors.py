@@ -7,10 +7,17 @@ scope that the class names, and reports an event. They do not cross its surface.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from gateway.amqp_1_0 import _spec_conditions as conditions
 from gateway.errors import RemoteProtocolError
+
+DESCRIPTION_MAX: Final = 200
+
+
+def describe(error: RemoteProtocolError) -> str:
+    """The text that a peer is told: short, so that it fits the smallest frame."""
+    return str(error)[:DESCRIPTION_MAX]
 
 
 class ConnectionScopeError(RemoteProtocolError):
@@ -149,3 +156,9 @@ class ConnectionFieldError(ConnectionScopeError):
     """A field of open or begin that has an impossible value."""
 
     condition: ClassVar[str] = conditions.INVALID_FIELD
+
+
+class LinkLimitError(LinkScopeError):
+    """More octets of unfinished deliveries than the gateway keeps for one connection."""
+
+    condition: ClassVar[str] = conditions.RESOURCE_LIMIT_EXCEEDED

@@ -22,9 +22,11 @@ from gateway.amqp_1_0._spec import (
 )
 from gateway.amqp_1_0.errors import (
     LinkFieldError,
+    LinkLimitError,
     LinkScopeError,
     MessageSizeExceededError,
     TransferLimitExceededError,
+    describe,
 )
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.fields import Fields
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from gateway.amqp_1_0.session import Session
 
 NO_HANDLE: Final = -1
+UNFINISHED_MESSAGES: Final = 2  # of the largest size, in all links of a connection together
 
 
 @final
@@ -132,7 +135,9 @@ class Link:
         failure = self.failure
         if failure is not None:
             self.failure = None
-            self.send_detach(error=Error(condition=failure.condition, description=str(failure)))
+            self.send_detach(
+                error=Error(condition=failure.condition, description=describe(failure))
+            )
 
     def refuse(self, error: Error) -> None:
         """Answer an attach with "no" (2.6.3): our terminus null, then detach with the error."""
@@ -253,14 +258,15 @@ class Link:
                 raise MessageSizeExceededError(f"more than {self.max_message_size} octets")
             if transfer.more is not True or transfer.aborted is True:
                 return self._whole(transfer, payload)
-            self._partial = Partial(transfer, payload, self._rcv_second(transfer.rcv_settle_mode))
+            second = self._rcv_second(transfer.rcv_settle_mode)
+            self._partial = Partial(transfer, payload, second)
+            self._keep(len(payload))
             return None
         partial.add(transfer, payload)
-        if partial.size > self.max_message_size:
-            raise MessageSizeExceededError(f"more than {self.max_message_size} octets")
+        self._keep(len(payload))
         if transfer.more is True and transfer.aborted is not True:
             return None
-        self._partial = None
+        self.drop_partial()
         self._count()
         if transfer.aborted is True or partial.resume:
             return None
@@ -274,6 +280,23 @@ class Link:
             partial.state,
             partial.rcv_second,
         )
+
+    def _keep(self, octets: int) -> None:
+        """Count what an unfinished delivery holds; all of a connection together are bounded."""
+        connection = self.session.connection
+        connection.partial_octets += octets
+        partial = self._partial
+        if partial is not None and partial.size > self.max_message_size:
+            raise MessageSizeExceededError(f"more than {self.max_message_size} octets")
+        if connection.partial_octets > UNFINISHED_MESSAGES * self.max_message_size:
+            raise LinkLimitError("too much of unfinished deliveries")
+
+    def drop_partial(self) -> None:
+        """The delivery that was under way is whole, or will never be."""
+        partial = self._partial
+        if partial is not None:
+            self._partial = None
+            self.session.connection.partial_octets -= partial.size
 
     def _whole(self, transfer: Transfer, payload: bytes) -> DeliveryReceived | None:
         self._count()
@@ -315,10 +338,9 @@ class Link:
         """Detach for an error of the peer's; as soon as we are attached, if we are not yet."""
         self.dead = True
         self.failed = True
-        self._partial = None
         self.session.forget(self)
         if self.machine.allows(LinkInput.SEND_DETACH):
-            self.send_detach(error=Error(condition=error.condition, description=str(error)))
+            self.send_detach(error=Error(condition=error.condition, description=describe(error)))
         else:
             self.failure = error
 

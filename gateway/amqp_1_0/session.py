@@ -33,6 +33,7 @@ from gateway.amqp_1_0.errors import (
     StolenError,
     UnattachedHandleError,
     WindowViolationError,
+    describe,
 )
 from gateway.amqp_1_0.events import (
     AttachReceived,
@@ -126,8 +127,11 @@ class Session:
         """Begin our half: to open a session, or to answer the peer's begin."""
         if not self.connection.can_send or self.channel_out != NO_CHANNEL:
             return
+        channel = self.connection.take_channel(self)
+        if channel == NO_CHANNEL:
+            return
         self.machine.send(SessionInput.SEND_BEGIN)
-        self.channel_out = self.connection.take_channel(self)
+        self.channel_out = channel
         self.sending.channel = self.channel_out
         self.write(
             Begin(
@@ -215,6 +219,7 @@ class Session:
 
     def stop(self, link: Link) -> None:
         """Nothing more is sent on the link; a delivery that is half sent is aborted."""
+        link.drop_partial()
         self.sending.stop(link, may_abort=self.can_send)
 
     def forget(self, link: Link) -> None:
@@ -380,7 +385,7 @@ class Session:
         """End for an error of the peer's; as soon as we have begun, if we have not yet."""
         if self.can_send and self.machine.allows(SessionInput.FAIL):
             self.write_dispositions()
-            self.write(End(error=Error(condition=error.condition, description=str(error))))
+            self.write(End(error=Error(condition=error.condition, description=describe(error))))
             self.machine.send(SessionInput.FAIL)
             self._release()
         elif self.machine.state != SessionState.ENDED:
@@ -404,6 +409,7 @@ class Session:
         self.connection.link_count -= len(self.links)
         for link in self.links.values():
             link.dead = True
+            link.drop_partial()
             link.machine.receive(LinkInput.LOST)
         self.links = {}
         self._named = {}
@@ -421,10 +427,8 @@ class Session:
 
     def write_dispositions(self) -> None:
         """Write the dispositions that wait."""
-        connection = self.connection
-        self._dispositions.write(
-            connection.writer, self.channel_out, connection.peer_max_frame_size
-        )
+        for disposition in self._dispositions.take():
+            self.write(disposition)
 
     def flush(self) -> None:
         """Write what is owed: dispositions, then flow states."""

@@ -12,6 +12,7 @@ from gateway.amqp_1_0._spec import (
     Rejected,
     TransactionalState,
 )
+from gateway.amqp_1_0.errors import DESCRIPTION_MAX
 from gateway.message import Outcome, Refusal
 from gateway.translate.conditions import to_symbol
 from gateway.translate.outcomes import of_state
@@ -28,7 +29,8 @@ OUTCOMES: Final = [
 
 def error_of(refusal: Refusal) -> Error:
     """A "no" of the bridge, for a detach, an end or a rejection."""
-    return Error(condition=to_symbol(refusal.condition), description=refusal.description or None)
+    description = refusal.description[:DESCRIPTION_MAX]
+    return Error(condition=to_symbol(refusal.condition), description=description or None)
 
 
 def rejected(refusal: Refusal) -> Rejected:

@@ -549,3 +549,64 @@ def test_credit_windows_and_settlement_stay_in_step_whatever_the_order(data):
     assert sender.credit == receiver.credit
     assert sender.delivery_count == receiver.delivery_count
     assert sender.session.unsettled_out == receiver.session.unsettled_in == {}
+
+
+def test_unfinished_deliveries_of_all_links_together_are_bounded():
+    pair = Pair(server_limits=Limits(message_size_max=1000)).open()
+    session, _ = pair.begin()
+    for name in ("a", "b", "c"):
+        _, receiver = pair.attach(session, _spec.SENDER, name=name)
+        receiver.send_flow(credit=5)
+    pair.step()
+    assert feed(pair, transfer(b"x" * 900, more=True)) == []
+    assert feed(pair, transfer(b"x" * 900, handle=1, delivery_id=1, more=True)) == []
+    found = feed(pair, transfer(b"x" * 900, handle=2, delivery_id=2, more=True))
+    failed_link(pair, found, "amqp:resource-limit-exceeded")
+    assert pair.server.partial_octets == 1800
+    assert len(feed(pair, transfer(b"x"))) == 1
+    assert pair.server.partial_octets == 900
+    feed(pair, octets_of(_spec.Detach(handle=1, closed=True)))
+    assert pair.server.partial_octets == 0
+
+
+def small_framed(**open_fields):
+    """A server connection whose client takes frames of 512 octets only, with a session."""
+    from support.frames_1_0 import octets_of
+
+    from gateway.amqp_1_0 import frames
+    from gateway.amqp_1_0.connection import Connection
+
+    server = Connection(server=True, container_id="s", limits=Limits(), now_ms=T0)
+    begin = _spec.Begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9)
+    found = server.receive_data(
+        frames.PROTOCOL_AMQP
+        + octets_of(_spec.Open(container_id="c", max_frame_size=512, **open_fields), begin),
+        T0,
+    )
+    server.send_open()
+    return server, found[1].session
+
+
+def test_an_answer_that_the_peer_cannot_take_closes_the_connection():
+    server, session = small_framed()
+    session.send_begin()
+    attach = _spec.Attach(name="x" * 600, handle=0, role=True, source=_spec.Source(address="a"))
+    found = server.receive_data(octets_of(attach), T0)
+    found[0].link.send_attach(source=_spec.Source(address="a"), target=_spec.Target())
+    found[0].link.send_detach()
+    close = read_frames(server.data_to_send())[-1][1]
+    assert close.error.condition == "amqp:frame-size-too-small"
+    told = server.receive_data(octets_of(_spec.Close()), T0)
+    assert [type(e).__name__ for e in told] == ["Violation"]
+    assert server.closed
+
+
+def test_more_sessions_than_the_peer_itself_allows_close_the_connection():
+    server, session = small_framed(channel_max=0)
+    session.send_begin()
+    begin = _spec.Begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9)
+    found = server.receive_data(octets_of(begin, channel=1), T0)
+    found[0].session.send_begin()
+    close = read_frames(server.data_to_send())[-1][1]
+    assert close.error.condition == "amqp:resource-limit-exceeded"
+    assert [type(e).__name__ for e in server.receive_eof()] == ["Violation"]
