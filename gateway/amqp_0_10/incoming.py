@@ -17,9 +17,9 @@ from gateway.amqp_0_10.errors import (
     ResourceLimitExceededError,
 )
 from gateway.amqp_0_10.primitives import Ranges
-from gateway.amqp_0_10.progress import Progress, subtract
+from gateway.amqp_0_10.progress import Progress, insert, subtract
 from gateway.wire.limits import Limits
-from gateway.wire.serial import MASK, RangeSet, add, distance
+from gateway.wire.serial import MASK, add, distance
 
 # A peer is asked for known-completed after so many completions, and no longer waited for after
 # so many: the transport is reliable, it has been told.
@@ -56,7 +56,7 @@ class Incoming:
         self._limit = limits.commands_in_doubt_max
         self.assembler = Assembler(limits, handled)
         self._progress = Progress()
-        self._unknown = RangeSet()
+        self._unknown: Ranges = []
         self._told = 0
         # Ids of execution.sync commands, which complete when all before them have.
         self._syncs: list[int] = []
@@ -109,7 +109,7 @@ class Incoming:
         progress = self._progress
         if command_id != progress.next:
             if progress.is_complete(command_id):
-                self._unknown.add(command_id)
+                insert(self._unknown, command_id, command_id)
                 self.due = True
             return False
         self.command_id = progress.advance()
@@ -132,7 +132,7 @@ class Incoming:
             self._complete_syncs()
 
     def _tell(self, first: int, last: int) -> None:
-        self._unknown.add_range(first, last)
+        insert(self._unknown, first, last)
         self._told += distance(first, last) + 1
         self.due = True
 
@@ -145,16 +145,16 @@ class Incoming:
 
     def known_completed(self, ranges: Ranges) -> None:
         """session.known-completed: need not be told again."""
-        self._unknown.ranges = subtract(self._unknown.ranges, ranges)
-        self._told = self._unknown.count()
+        self._unknown = subtract(self._unknown, ranges)
+        self._told = sum([distance(first, last) + 1 for first, last in self._unknown])
 
     def completed(self) -> list[SessionCompleted]:
         """What tells all completions that the peer is not known to know."""
         self.due = False
         timely = self._told >= ASK_AFTER
-        ranges = self._unknown.ranges
+        ranges = self._unknown
         if self._told >= FORGET_AFTER:
-            self._unknown.take()
+            self._unknown = []
             self._told = 0
         if not ranges:
             return [SessionCompleted(commands=[])]
@@ -165,7 +165,7 @@ class Incoming:
 
     def confirmed(self) -> Ranges:
         """What will certainly be completed: what is."""
-        return list(self._unknown.ranges)
+        return list(self._unknown)
 
     def expected(self) -> Ranges:
         """The command that we expect; nothing for a session without state."""

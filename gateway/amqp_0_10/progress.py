@@ -31,6 +31,38 @@ def subtract(have: Ranges, gone: Ranges) -> Ranges:
     return left
 
 
+def place(ranges: Ranges, serial: int) -> int:
+    """Index of the first of ascending ranges that ends at or behind `serial`."""
+    low = 0
+    high = len(ranges)
+    while low < high:
+        middle = (low + high) // 2
+        if distance(ranges[middle][1], serial) > 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def insert(ranges: Ranges, first: int, last: int) -> Ranges:
+    """Put a range into ascending ones, which do not touch; what of it was not there."""
+    if not ranges or distance(ranges[-1][1], first) > 1:
+        ranges.append((first, last))
+        return [(first, last)]
+    at = place(ranges, add(first, -1))
+    stop = at
+    while stop < len(ranges) and distance(ranges[stop][0], last) >= -1:
+        stop += 1
+    new = subtract([(first, last)], ranges[at:stop])
+    if stop > at:
+        if distance(ranges[at][0], first) > 0:
+            first = ranges[at][0]
+        if distance(last, ranges[stop - 1][1]) > 0:
+            last = ranges[stop - 1][1]
+    ranges[at:stop] = [(first, last)]
+    return new
+
+
 @final
 class Progress:
     """Commands `first` .. `next` - 1: all before `low` are completed, those in `ahead` too.
@@ -62,7 +94,7 @@ class Progress:
         """Whether a command is completed."""
         if distance(command_id, self.low) > 0:
             return True
-        at = self._place(command_id)
+        at = place(self.ahead, command_id)
         return at < len(self.ahead) and distance(self.ahead[at][0], command_id) >= 0
 
     def complete(self, first: int, last: int) -> Ranges:
@@ -76,37 +108,13 @@ class Progress:
         if not self.ahead and first == self.low:
             self.low = add(last, 1)
             return [(first, last)]
-        return self._complete_ahead(first, last)
-
-    def _place(self, command_id: int) -> int:
-        """Index of the first range in `ahead` that ends at or behind `command_id`."""
-        low = 0
-        high = len(self.ahead)
-        while low < high:
-            middle = (low + high) // 2
-            if distance(self.ahead[middle][1], command_id) > 0:
-                low = middle + 1
-            else:
-                high = middle
-        return low
-
-    def _complete_ahead(self, first: int, last: int) -> Ranges:
         ahead = self.ahead
-        at = self._place(add(first, -1))
-        stop = at
-        while stop < len(ahead) and distance(ahead[stop][0], last) >= -1:
-            stop += 1
-        new = subtract([(first, last)], ahead[at:stop])
-        if stop > at:
-            if distance(ahead[at][0], first) > 0:
-                first = ahead[at][0]
-            if distance(last, ahead[stop - 1][1]) > 0:
-                last = ahead[stop - 1][1]
-        ahead[at:stop] = [(first, last)]
+        new = insert(ahead, first, last)
         for low, high in new:
             self._ahead_count += distance(low, high) + 1
-        if first == self.low:
-            self.low = add(last, 1)
-            self._ahead_count -= distance(first, last) + 1
+        low, high = ahead[0]
+        if low == self.low:
+            self.low = add(high, 1)
+            self._ahead_count -= distance(low, high) + 1
             del ahead[0]
         return new

@@ -1,10 +1,12 @@
 """Completion of commands, against a plain set of numbers."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.amqp_0_10.progress import Progress, subtract
-from gateway.wire.serial import add
+from gateway.amqp_0_10.progress import Progress, insert, subtract
+from gateway.wire.serial import add, distance
 
 starts = st.sampled_from([0, 7, 0xFFFFFFF0, 0x7FFFFFF8])
 spans = st.lists(st.tuples(st.integers(-5, 40), st.integers(0, 12)), max_size=30)
@@ -50,3 +52,21 @@ def test_subtract_is_set_difference(start: int, first: list, second: list) -> No
         for k in range((high - low) % 2**32 + 1)
     ]
     assert left == sorted(have_numbers - gone_numbers)
+
+
+@given(starts, spans)
+def test_insert_is_set_union_and_tells_what_is_new(start: int, spans: list) -> None:
+    ranges: list[tuple[int, int]] = []
+    model: set[int] = set()
+    for at, length in spans:
+        new = insert(ranges, add(start, at), add(start, at + length))
+        wanted = set(range(at, at + length + 1))
+        assert {n for span in new for n in numbers(span, start)} == wanted - model
+        model |= wanted
+        assert [n for span in ranges for n in numbers(span, start)] == sorted(model)
+        assert all(distance(first[1], second[0]) > 1 for first, second in pairwise(ranges))
+
+
+def numbers(span: tuple[int, int], start: int) -> list[int]:
+    first = distance(start, span[0])
+    return list(range(first, first + distance(span[0], span[1]) + 1))
