@@ -5,54 +5,22 @@ from typing import Any
 
 import pytest
 from support.house import House
-from twisted.internet.defer import Deferred
+from support.memory_connector import MemoryConnector
 
 from gateway.cli.demo import Counted, _print
-from gateway.clients.client import ClientError, Login
+from gateway.clients.client import ClientError
 from gateway.clients.demo import BODIES, LANES, Count, Tally, arrives_as, letter, scenario
 from gateway.clients.letter import Typed
 
 
-class Memory:
-    """A `Connector` whose connections are guests of a house."""
-
-    def __init__(self, house: House) -> None:
-        self.house = house
-        self.reactor = house.reactor
-        self.clock = house.service.clock
-
-    async def connect_0_10(self, _where: object, login: Login) -> Any:
-        client = self.house.connect_0_10(login)
-        await client.ready()
-        return client
-
-    async def connect_1_0(self, _where: object, login: Login) -> Any:
-        client = self.house.connect_1_0(login)
-        await client.ready()
-        return client
-
-    def pause(self, seconds: float) -> Deferred[None]:
-        later: Deferred[None] = Deferred()
-        self.reactor.callLater(seconds, later.callback, None)
-        return later
-
-
 def play(house: House, count: int) -> list[Tally]:
-    said: list[str] = []
-    memory: Any = Memory(house)
-    steps = Deferred.fromCoroutine(
-        scenario(memory, None, Counted(house.service), count, said.append)  # type: ignore[arg-type]
+    connector: Any = MemoryConnector(house)
+    where: Any = None
+    counted = Counted(house.service)
+    tallies: list[Tally] = connector.play(
+        scenario(connector, where, counted, count, lambda _said: None)
     )
-    results: list[Any] = []
-    steps.addCallbacks(results.append, results.append)
-    for _ in range(1000):
-        if results:
-            break
-        house.pass_time(0.1)
-    result = results[0]
-    if not isinstance(result, list):
-        result.raiseException()
-    return result
+    return tallies
 
 
 def test_everything_arrives_both_ways_and_is_settled(

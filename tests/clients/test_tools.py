@@ -1,0 +1,93 @@
+"""What `send` and `receive` do, against a gateway in memory."""
+
+import pathlib
+from typing import Any
+
+import pytest
+from support.house import House
+from support.memory_connector import MemoryConnector
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from gateway.clients import tools
+from gateway.clients.client import ClientError, Login, Subscription
+from gateway.clients.conversation import Where
+from gateway.clients.letter import Letter, Typed
+
+TEXT = Letter(body=Typed("string", "number {n}"))
+
+
+@pytest.fixture
+def connector(tmp_path: pathlib.Path) -> Any:
+    return MemoryConnector(House(tmp_path).start())
+
+
+def outgoing(protocol: str, address: str = "q", **changes: Any) -> tools.Outgoing:
+    given: dict[str, Any] = {"letter": TEXT, "count": 1, "create": False, "timeout_s": 5.0}
+    return tools.Outgoing(protocol, Where(), Login(), address, **(given | changes))
+
+
+def incoming(protocol: str, **changes: Any) -> tools.Incoming:
+    given: dict[str, Any] = {
+        "subscription": Subscription("q"),
+        "count": 0,
+        "outcome": "accept",
+        "create": False,
+        "timeout_s": 1.0,
+    }
+    return tools.Incoming(protocol, Where(), Login(), **(given | changes))
+
+
+@pytest.mark.parametrize("protocol", ["0-10", "1.0"])
+def test_letters_are_numbered_and_counted_by_outcome(connector: Any, protocol: str) -> None:
+    connector.play(tools.send(connector, outgoing("0-10", create=True), lambda _: None))
+    ticks: list[int] = []
+    what = outgoing(protocol, count=1200)
+    assert connector.play(tools.send(connector, what, ticks.append)) == {"accepted": 1200}
+    assert sum(ticks) == 1200
+    shown: list[Letter] = []
+    receiving = tools.receive(connector, incoming(protocol, count=1201), shown.append)
+    assert connector.play(receiving) == 1201
+    texts = [letter.body.value for letter in shown]
+    as_text = [text if isinstance(text, str) else text.decode() for text in texts]
+    assert as_text == ["number 1", *(f"number {n}" for n in range(1, 1201))]
+    connector.house.stop()
+
+
+def test_a_letter_without_a_number_in_it_is_sent_as_it_is() -> None:
+    for body in (Typed("string", "plain"), Typed("binary", b"{n}")):
+        letter = Letter(body=body)
+        assert tools.numbered(letter, 5) is letter
+
+
+def test_no_answer_in_time_is_an_outcome() -> None:
+    clock = Clock()
+    answer: Deferred[str] = Deferred()
+    answer.addTimeout(5, clock)
+    outcomes: list[str] = []
+    Deferred.fromCoroutine(tools.outcome_of(answer)).addCallback(outcomes.append)
+    clock.advance(5)
+    assert outcomes == ["no answer"]
+
+
+def test_only_0_10_can_make_a_queue(connector: Any) -> None:
+    with pytest.raises(ClientError, match="--create needs 0-10"):
+        connector.play(tools.send(connector, outgoing("1.0", create=True), lambda _: None))
+    connector.house.stop()
+
+
+def test_receiving_ends_when_nothing_comes_any_more(connector: Any) -> None:
+    connector.play(tools.send(connector, outgoing("0-10", create=True), lambda _: None))
+    before_s = connector.reactor.seconds()
+    shown: list[Letter] = []
+    what = incoming("1.0", timeout_s=4.0)
+    assert connector.play(tools.receive(connector, what, shown.append)) == 1
+    assert connector.reactor.seconds() - before_s == pytest.approx(4.0, abs=0.5)
+    connector.house.stop()
+
+
+def test_a_queue_can_be_made_for_receiving(connector: Any) -> None:
+    what = incoming("0-10", create=True)
+    assert connector.play(tools.receive(connector, what, lambda _: None)) == 0
+    assert connector.house.service.bridge.default_host.queue("q") is not None
+    connector.house.stop()
