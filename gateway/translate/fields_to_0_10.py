@@ -140,7 +140,8 @@ def _app_id(x: Crossing, mp: MessageProperties, table: FieldTable, fields: Field
         return
     visible = digest_value(own)
     octets = ids.octets_of(own)
-    if len(octets) > STR16_MAX or x.take("mp.app-id", visible, names.ROW_APP_ID) is not None:
+    entry = x.take("mp.app-id", visible, names.ROW_APP_ID)
+    if len(octets) > STR16_MAX or (entry is not None and not entry.present):
         return
     del fields[name]
     mp.app_id = octets

@@ -268,7 +268,7 @@ def _group_sequence(x: Crossing, properties: Properties, headers: Headers, out: 
     entry = x.take("properties.group-sequence", visible, names.ROW_GROUP_SEQUENCE)
     _give_back(x, names.GROUP_SEQUENCE, visible, headers, out)
     headers.pop(names.GROUP_SEQUENCE, None)
-    if entry is None:
+    if entry is None or entry.present:
         properties.group_sequence = number
         if original.code != (old.INT32 if number <= names.INT32_MAX else old.UINT32):
             keep_header(x, names.GROUP_SEQUENCE, visible, original)

@@ -5,7 +5,7 @@ The names in `properties_to_1_0` and `properties_to_0_10` have been taken out be
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 from gateway.amqp_0_10.types import FieldTable
 from gateway.amqp_1_0 import types
@@ -80,9 +80,11 @@ def restore_to_1_0(x: Crossing, out: dict[str, Tagged], odd: types.Map) -> None:
         entry = x.take(path, NOTHING, HEADERS_KEY)
         if entry is not None and entry.present:
             out[name] = entry.value
-    entry = x.take(ODD, NOTHING, HEADERS_KEY)
-    if entry is not None and isinstance(entry.value.value, list) and entry.value.code == types.MAP:
-        odd.extend(entry.value.value)
+    entry = x.take_typed(ODD, NOTHING, HEADERS_KEY, types.MAP)
+    if entry is not None and entry.present:
+        for key, value in cast(types.Map, entry.value.value):
+            if key.code != types.STRING or key.value not in out:
+                odd.append((key, value))
 
 
 def read_properties(x: Crossing, pairs: types.Map, out: dict[str, Tagged]) -> None:

@@ -57,6 +57,8 @@ def header(message: Message, priority: int, delivery_count: int, now_ms: int) ->
 
 def payload(message: Message, translated: Translated10, delivery_count: int, now_ms: int) -> bytes:
     """One delivery's octets: header section, annotations and properties, body and footer."""
+    if message.message_format != 0:
+        return translated.body
     front = header(message, translated.priority, delivery_count, now_ms)
     return front + translated.head + translated.body
 

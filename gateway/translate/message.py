@@ -6,7 +6,7 @@ claims a header or property by name comes before the rest of them.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.types import FieldTable
@@ -16,9 +16,9 @@ from gateway.errors import DecodeError
 from gateway.message import Condition, Encoding, Loss, Message, Refusal
 from gateway.translate import body_to_0_10, body_to_1_0, headers, hop_0_10, hop_1_0
 from gateway.translate.context import Context, Translated010, Translated10
-from gateway.translate.crossing import Crossing
+from gateway.translate.crossing import ESCROW_MALFORMED, Crossing
 from gateway.translate.delivery_to_0_10 import delivery_to_0_10, other_structs
-from gateway.translate.escrow import ANNOTATION, HEADER, NOTHING
+from gateway.translate.escrow import ANNOTATION, HEADER, NOTHING, Entry
 from gateway.translate.fields_to_0_10 import properties_to_0_10
 from gateway.translate.fields_to_1_0 import note_app_id, priority_to_1_0, properties_to_1_0
 from gateway.translate.rows import BY_NUMBER, number
@@ -63,11 +63,21 @@ def to_1_0(message: Message, context: Context) -> Translated10:
 
 def _footer_to_1_0(x: Crossing) -> bytes:
     entry = x.take_typed("footer", NOTHING, ROW_FOOTER, types.MAP)
-    if entry is None or not isinstance(entry.value.value, list):
+    if entry is None or not entry.present:
         return b""
     writer = Writer()
-    sections.write_map(writer, FOOTER, entry.value.value)
+    sections.write_map(writer, FOOTER, _annotations_kept(x, entry))
     return writer.getvalue()
+
+
+def _annotations_kept(x: Crossing, entry: Entry) -> types.Map:
+    """Annotations or a footer from the escrow: the keys must be what they may be (3.2.10)."""
+    pairs = cast(types.Map, entry.value.value)
+    for key, _ in pairs:
+        if key.code != types.SYMBOL and key.code != types.ULONG:
+            x.lose(ESCROW_MALFORMED)
+            return []
+    return pairs
 
 
 def _head(
@@ -79,8 +89,8 @@ def _head(
 ) -> bytes:
     pairs: types.Map = []
     entry = x.take_typed("annotations", NOTHING, ROW_ANNOTATIONS, types.MAP)
-    if entry is not None and isinstance(entry.value.value, list):
-        for key, value in entry.value.value:
+    if entry is not None and entry.present:
+        for key, value in _annotations_kept(x, entry):
             if key.value not in annotations and key.value != ANNOTATION:
                 pairs.append((key, value))
     pairs.extend([(Tagged(types.SYMBOL, name), value) for name, value in annotations.items()])

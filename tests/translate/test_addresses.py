@@ -1,0 +1,83 @@
+"""Which node an address names, and the address of a node."""
+
+import pytest
+from translate.messages import Names
+
+from gateway.translate.addresses import (
+    Capability,
+    address_of,
+    capability_of,
+    reply_to_address,
+    reply_to_node,
+    resolve,
+)
+
+NODES = Names(("q", "both", "x/q"), ("x", "both", "amq.topic", "x/y"))
+
+
+@pytest.mark.parametrize(
+    ("address", "capability", "queue", "exchange", "key"),
+    [
+        ("q", Capability.ANY, "q", "", None),
+        ("both", Capability.ANY, "both", "", None),
+        ("both", Capability.QUEUE, "both", "", None),
+        ("both", Capability.TOPIC, "", "both", None),
+        ("x/q", Capability.ANY, "x/q", "", None),
+        ("x/k", Capability.ANY, "", "x", "k"),
+        ("x/", Capability.ANY, "", "x", ""),
+        ("x/a/b", Capability.ANY, "", "x", "a/b"),
+        ("x/y", Capability.ANY, "", "x/y", None),
+        ("news.it", Capability.TOPIC, "", "amq.topic", "news.it"),
+        ("x/q", Capability.TOPIC, "", "x", "q"),
+    ],
+)
+def test_an_address_names_one_node(
+    address: str, capability: Capability, queue: str, exchange: str, key: str | None
+) -> None:
+    node = resolve(address, capability, NODES)
+    assert node is not None
+    assert (node.queue, node.exchange, node.key) == (queue, exchange, key)
+
+
+@pytest.mark.parametrize(
+    ("address", "capability"),
+    [
+        ("", Capability.ANY),
+        ("nothing", Capability.ANY),
+        ("/k", Capability.ANY),
+        ("nothing/k", Capability.ANY),
+        ("x", Capability.QUEUE),
+        ("x/k", Capability.QUEUE),
+    ],
+)
+def test_an_address_may_name_nothing(address: str, capability: Capability) -> None:
+    assert resolve(address, capability, NODES) is None
+
+
+def test_without_the_topic_exchange_a_topic_name_is_nothing() -> None:
+    assert resolve("news", Capability.TOPIC, Names()) is None
+
+
+def test_asking_for_both_is_asking_for_neither() -> None:
+    assert capability_of(["queue", "topic"]) == Capability.ANY
+    assert capability_of(["shared"]) == Capability.ANY
+    assert capability_of(["temporary-queue"]) == Capability.QUEUE
+    assert capability_of(["shared", "topic"]) == Capability.TOPIC
+
+
+def test_the_address_of_a_node() -> None:
+    assert address_of("x", "k") == "x"
+    assert address_of("", "q") == "q"
+    assert address_of("", "") is None
+
+
+@pytest.mark.parametrize(("exchange", "key"), [("", "q"), ("x", "k"), ("x", "a/b"), ("x", "")])
+def test_a_reply_to_of_a_known_node_comes_back(exchange: str, key: str) -> None:
+    address = reply_to_address(exchange, key)
+    assert address is not None
+    assert reply_to_node(address, NODES) == (exchange, key, True)
+
+
+def test_an_unknown_reply_to_is_a_key_of_the_default_exchange() -> None:
+    assert reply_to_node("far/away", NODES) == ("", "far/away", False)
+    assert reply_to_address("", "") is None

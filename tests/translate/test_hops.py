@@ -1,0 +1,117 @@
+"""The same protocol in and out: octets kept but for what a hop must write."""
+
+from hypothesis import given
+from translate.cases import new_message, s, sym
+from translate.messages import (
+    NOW_MS,
+    arrived_0_10,
+    arrived_1_0,
+    context,
+    data,
+    message_0_10,
+    messages_0_10,
+    messages_1_0,
+    payload_1_0,
+    view_0_10,
+    view_1_0,
+)
+
+from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
+from gateway.amqp_1_0 import sections
+from gateway.amqp_1_0 import types as new
+from gateway.amqp_1_0._spec import Header, Properties
+from gateway.message import Message
+from gateway.translate import hop_1_0
+from gateway.translate.message import to_0_10, to_1_0
+from gateway.translate.segment import open_header
+from gateway.wire.tagged import Tagged
+
+
+@given(messages_1_0())
+def test_the_bare_message_and_the_footer_keep_their_octets(message: Message) -> None:
+    found = sections.scan(message.payload)
+    made = to_1_0(message, context())
+    assert (made.head + made.body).endswith(message.payload[found.bare_at :])
+    assert made.losses == []
+    again = hop_1_0.payload(message, made, message.delivery_count, NOW_MS)
+    assert view_1_0(again) == view_1_0(message.payload)
+
+
+def test_delivery_annotations_end_and_the_header_is_written_anew() -> None:
+    header = Header(durable=True, priority=3, ttl=1000, delivery_count=2)
+    plain = payload_1_0(header, Properties(to="q"), body=data(b"x"))
+    at = plain.index(b"\x00\x53\x73")
+    payload = plain[:at] + b"\x00\x53\x71\xc1\x05\x02\xa3\x01a\x40" + plain[at:]
+    message = arrived_1_0(payload, "", "q")
+    sent = hop_1_0.payload(message, to_1_0(message, context()), 5, NOW_MS + 400)
+    assert b"\x00\x53\x71" not in sent
+    found = sections.header(sent, sections.scan(sent))
+    assert found == Header(durable=True, priority=3, ttl=600, delivery_count=5)
+
+
+def test_the_first_acquirer_is_the_one_without_failed_deliveries_before() -> None:
+    message = new_message()
+    first = hop_1_0.header(message, -1, 0, NOW_MS)
+    assert sections.header(first, sections.scan(first)) == Header(first_acquirer=True)
+
+
+def test_annotations_of_a_modified_outcome_are_merged() -> None:
+    own = [(sym("a"), s("1")), (sym("b"), s("2"))]
+    message = new_message(annotations=own)
+    merged = new.to_bytes(Tagged(new.MAP, [(sym("b"), s("3")), (sym("c"), s("4"))]))
+    made = hop_1_0.onward(message, merged)
+    seen = view_1_0(made.head + made.body)["annotations"]
+    assert [item[1] for item in seen.values()] == ["1", "3", "4"]
+    bare = hop_1_0.onward(new_message(), merged)
+    assert len(view_1_0(bare.head + bare.body)["annotations"]) == 2
+    unread = hop_1_0.onward(message, b"\xc1\xff")
+    assert len(view_1_0(unread.head + unread.body)["annotations"]) == 2
+
+
+def test_a_foreign_format_passes_unopened_from_1_0_to_1_0() -> None:
+    message = arrived_1_0(b"\x01opaque", "", "q", 7)
+    made = to_1_0(message, context())
+    assert hop_1_0.payload(message, made, 0, NOW_MS) == b"\x01opaque"
+
+
+def test_a_message_is_expired_when_its_time_is_over() -> None:
+    message = new_message(header=Header(ttl=10))
+    assert not hop_1_0.expired(message, NOW_MS + 9)
+    assert hop_1_0.expired(message, NOW_MS + 10)
+    assert not hop_1_0.expired(new_message(), NOW_MS + 10**12)
+    assert not hop_1_0.expired(message_0_10(DeliveryProperties(expiration=1)), NOW_MS)
+
+
+@given(messages_0_10())
+def test_a_0_10_message_passes_as_it_was(message: Message) -> None:
+    made = to_0_10(message, context(), message.delivery_count)
+    again = arrived_0_10(made.header, made.body, message.exchange)
+    assert view_0_10(again) == view_0_10(message)
+    assert (made.losses, made.refusal) == ([], None)
+
+
+def test_a_header_segment_that_says_it_all_keeps_its_octets() -> None:
+    dp = DeliveryProperties(exchange="x", routing_key="k")
+    message = message_0_10(dp, MessageProperties(app_id=b"a"), b"body", "x")
+    made = to_0_10(message, context())
+    assert made.header + made.body == message.payload
+
+
+def test_redelivered_ttl_and_node_are_those_of_the_delivery() -> None:
+    dp = DeliveryProperties(ttl=1000, routing_key="k")
+    message = message_0_10(dp, MessageProperties(app_id=b"a"), b"body", "x")
+    late = context()
+    late.now_ms = NOW_MS + 300
+    made = to_0_10(message, late, 1)
+    seen = open_header(made.header, len(made.header), 8)
+    assert seen.delivery == DeliveryProperties(
+        redelivered=True, ttl=700, exchange="x", routing_key="k"
+    )
+    assert seen.properties == MessageProperties(app_id=b"a")
+
+
+def test_a_transfer_without_header_segment_gets_one() -> None:
+    made = to_0_10(arrived_0_10(b"", b"body", "x"), context())
+    seen = open_header(made.header, len(made.header), 8)
+    assert (seen.delivery.exchange, seen.delivery.routing_key) == ("x", "")
+    assert made.body == b"body"
