@@ -260,10 +260,8 @@ def _described(events: list[object]) -> list[str]:
     texts = []
     for event in events:
         fields = []
-        for name in dir(event):  # compiled classes have no __slots__
+        for name in field_names(event):
             value = getattr(event, name)
-            if name.startswith("_") or callable(value):
-                continue
             plain = type(value).__module__.rsplit(".", 1)[-1] not in ("session", "link", "errors")
             shown = value if plain else type(value).__name__
             fields.append(f"{name}={shown}" if name not in ("deliveries", "error") else name)
