@@ -100,7 +100,7 @@ def campaign(directory: Path, kills: int, seed: int) -> int:
     return len(reported)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 4])  # with kills after 300 lines: some are committed
 def test_what_was_reported_before_a_kill_is_there_after_it(tmp_path: Path, seed: int) -> None:
     assert campaign(tmp_path, 6, seed) > 0
 
