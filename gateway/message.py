@@ -80,8 +80,9 @@ class Outcome:
         description: for `REJECTED`, the peer's text, for people.
         delivery_failed: for `MODIFIED`, the attempt counts as a failed delivery.
         undeliverable_here: for `MODIFIED`, not to be sent to this subscriber again.
-        annotations: for `MODIFIED`, message-annotations to merge: an encoded AMQP 1.0 map, or
-            empty.
+        annotations: for `MODIFIED`, message-annotations for the later deliveries of this copy: an
+            encoded AMQP 1.0 map, or empty. What a peer says is to be merged with what there was
+            (`Delivery.annotations`); what `settle` is given takes the place of it.
     """
 
     kind: OutcomeKind
@@ -288,6 +289,8 @@ class Delivery:
             "redelivered".
         acquired: whether the subscriber holds it (move) or only sees it (copy).
         settled: set by the bridge when the delivery has ended, whoever ended it.
+        annotations: message-annotations that earlier subscribers added: an encoded AMQP 1.0 map,
+            or empty.
     """
 
     message: Message
@@ -297,6 +300,7 @@ class Delivery:
     delivery_count: int
     acquired: bool
     settled: bool
+    annotations: bytes
 
     def __init__(
         self,
@@ -314,3 +318,4 @@ class Delivery:
         self.delivery_count = delivery_count
         self.acquired = acquired
         self.settled = False
+        self.annotations = b""

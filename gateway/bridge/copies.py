@@ -31,7 +31,14 @@ class Copies:
         self.pressure = pressure
         self.deadlines = deadlines
 
-    def enter(self, queue: Queue, message: Message, exchange: Exchange, rerouted: bool) -> bool:
+    def enter(
+        self,
+        queue: Queue,
+        message: Message,
+        exchange: Exchange,
+        rerouted: bool,
+        annotations: bytes = b"",
+    ) -> bool:
         """A new copy at the end of `queue`; whether it is a durable one."""
         durable = message.durable and queue.settings.durable
         entry = queue.append(message, durable)
@@ -42,6 +49,8 @@ class Copies:
             self.turns.store_message(message)
             self.turns.writes.enqueue(queue.number, entry.position, message.id)
         self.ledger.entered(queue, entry, exchange, rerouted)
+        if annotations:
+            self.annotate(entry, annotations)
         return durable
 
     def recover(self, queue: Queue, entry: Entry) -> None:
@@ -54,7 +63,7 @@ class Copies:
     def leave(self, queue: Queue, entry: Entry) -> None:
         """A copy is gone."""
         queue.remove(entry)
-        self.pressure.left(len(entry.message.payload))
+        self.pressure.left(len(entry.message.payload) + len(entry.annotations))
         if entry.durable:
             self.turns.writes.dequeue(queue.number, entry.position)
 
@@ -69,6 +78,11 @@ class Copies:
         entry.delivery_count += 1
         if entry.durable:
             self.turns.writes.redelivered(queue.number, entry.position, entry.delivery_count)
+
+    def annotate(self, entry: Entry, annotations: bytes) -> None:
+        """The copy's annotations are `annotations` from now on."""
+        self.pressure.changed(len(annotations) - len(entry.annotations))
+        entry.annotations = annotations
 
     def expire(self, queue: Queue, entry: Entry) -> None:
         """An available copy whose time is over."""

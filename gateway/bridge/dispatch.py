@@ -370,6 +370,7 @@ class Line:
             acquire,
         )
         delivery.settled = settled
+        delivery.annotations = entry.annotations
         status = subscription.outlet.deliver(delivery)
         if status == DeliverStatus.BLOCKED:
             subscription.blocked = True

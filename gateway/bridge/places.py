@@ -32,9 +32,11 @@ class Entry:
         durable: the store has it.
         returned: it waits in its queue's `returned` heap.
         excluded: numbers of the subscriptions that it must not be sent to.
+        annotations: what subscribers added to it, as in `Delivery`; memory only.
     """
 
     __slots__ = (
+        "annotations",
         "delivery_count",
         "durable",
         "excluded",
@@ -52,6 +54,7 @@ class Entry:
         self.holder: int = AVAILABLE
         self.returned = False
         self.excluded: set[int] | None = None
+        self.annotations = b""
 
 
 @final

@@ -49,6 +49,10 @@ class Pressure:
         if self.octets > self._limits.octets_high or self.messages > self._limits.messages_high:
             self.high = True
 
+    def changed(self, difference: int) -> None:
+        """A copy grew or shrank; what that means for publishers shows with the next one."""
+        self.octets += difference
+
     def left(self, size: int) -> None:
         """A copy left."""
         self.octets -= size

@@ -65,7 +65,9 @@ class Publishing:
         durable = self._enter(queues, message, exchange, False)
         return self._answer(durable, message, publisher, token)
 
-    def reroute(self, message: Message, exchange: Exchange, reason: Reason) -> None:
+    def reroute(
+        self, message: Message, exchange: Exchange, reason: Reason, annotations: bytes
+    ) -> None:
         """Send a message on through an alternate exchange; a full queue does not get it."""
         ledger = self._copies.ledger
         queues = exchange.router.route(message)
@@ -76,7 +78,7 @@ class Publishing:
             if queue.full_for(len(message.payload)):
                 ledger.refused(message, exchange, Reason.QUEUE_FULL, queue.node)
             else:
-                self._enter(queue.only, message, exchange, True)
+                self._enter(queue.only, message, exchange, True, annotations)
 
     def _unrouted(
         self,
@@ -115,13 +117,18 @@ class Publishing:
         return self._answer(durable, message, publisher, token)
 
     def _enter(
-        self, queues: list[Queue], message: Message, exchange: Exchange, rerouted: bool
+        self,
+        queues: list[Queue],
+        message: Message,
+        exchange: Exchange,
+        rerouted: bool,
+        annotations: bytes = b"",
     ) -> bool:
         """A copy into each queue; whether any is durable."""
         lines = self._topology.lines
         durable = False
         for queue in queues:
-            if self._copies.enter(queue, message, exchange, rerouted):
+            if self._copies.enter(queue, message, exchange, rerouted, annotations):
                 durable = True
             lines[queue.number].on_entered()
         return durable

@@ -133,6 +133,8 @@ class Settlement:
     ) -> None:
         if outcome.delivery_failed:
             self._copies.failed(queue, entry)
+        if outcome.annotations:
+            self._copies.annotate(entry, outcome.annotations)
         if queue.deleted:
             self._orphan(queue, entry)
             return
@@ -155,4 +157,4 @@ class Settlement:
         self._copies.leave(queue, entry)
         alternate = self._topology.alternate_of(queue)
         assert alternate is not None
-        self._publishing.reroute(entry.message, alternate, reason)
+        self._publishing.reroute(entry.message, alternate, reason, entry.annotations)

@@ -21,6 +21,7 @@ from gateway.faces.outcomes_1_0 import error_of, outcome_of
 from gateway.message import Condition, Delivery, Outcome, Refusal
 from gateway.translate import hop_1_0
 from gateway.translate.message import to_1_0
+from gateway.translate.outcomes import lose_annotations, merged
 
 if TYPE_CHECKING:
     from gateway.faces.session_1_0 import ServerSession10
@@ -84,7 +85,9 @@ class Consumer10:
             self.blocked = True
             return DeliverStatus.BLOCKED
         message = delivery.message
-        translated = to_1_0(message, session.face.context_for(session.host))
+        translated = to_1_0(
+            message, session.face.context_for(session.host), delivery.annotations
+        )
         if translated.losses:
             losses.record(session.bridge, translated.losses, message.id, delivery.subscription)
         if translated.refusal is not None:
@@ -149,8 +152,18 @@ class Consumer10:
         bridged = self.unsettled.pop(delivery.delivery_id, None)
         if bridged is None:
             return False
+        if outcome.annotations:
+            outcome = self._merged(bridged, outcome)
         self.session.host.settle(bridged, outcome)
         return not settled
+
+    def _merged(self, delivery: Delivery, outcome: Outcome) -> Outcome:
+        made = merged(delivery.annotations, outcome)
+        if not made.annotations:
+            session = self.session
+            lost = lose_annotations(session.face.settings.translated)
+            losses.record(session.bridge, lost, delivery.message.id, delivery.subscription)
+        return made
 
     def resume(self) -> None:
         """There is room again for what `deliver` refused."""

@@ -45,7 +45,7 @@ class Deliveries:
             return DeliverStatus.BLOCKED
         message = delivery.message
         context = session.face.context_for(session.host)
-        translated = to_0_10(message, context, delivery.delivery_count)
+        translated = to_0_10(message, context, delivery.delivery_count, delivery.annotations)
         if translated.losses:
             losses.record(session.bridge, translated.losses, message.id, delivery.subscription)
         if translated.refusal is not None:

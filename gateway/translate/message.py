@@ -31,10 +31,16 @@ ROW_FOOTER: Final = number("footer")
 ROW_FORMAT: Final = number("message-format")
 
 
-def to_1_0(message: Message, context: Context) -> Translated10:
-    """The message for a 1.0 peer; `hop_1_0.payload` puts the header section before it."""
+def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translated10:
+    """The message for a 1.0 peer; `hop_1_0.payload` puts the header section before it.
+
+    `merged` (an encoded map) are message-annotations that an earlier receiver added.
+    """
     if message.encoding == Encoding.AMQP_1_0:
-        return hop_1_0.onward(message)
+        made = hop_1_0.onward(message, merged)
+        if merged and message.message_format != 0:
+            made.losses = _lost_annotations(message, context)
+        return made
     x = Crossing(message, context)
     try:
         segment = open_header(message.payload, message.body_at, context.depth_max)
@@ -57,7 +63,7 @@ def to_1_0(message: Message, context: Context) -> Translated10:
     odd: types.Map = []
     headers.restore_to_1_0(x, out, odd)
     footer = _footer_to_1_0(x)
-    head = _head(x, annotations, properties, out, odd)
+    head = _head(x, annotations, properties, out, odd, merged)
     return Translated10(head, body.octets + footer, priority, x.losses)
 
 
@@ -86,6 +92,7 @@ def _head(
     properties: Properties,
     out: dict[str, Tagged],
     odd: types.Map,
+    merged: bytes,
 ) -> bytes:
     pairs: types.Map = []
     entry = x.take_typed("annotations", NOTHING, ROW_ANNOTATIONS, types.MAP)
@@ -94,6 +101,8 @@ def _head(
             if key.value not in annotations and key.value != ANNOTATION:
                 pairs.append((key, value))
     pairs.extend([(Tagged(types.SYMBOL, name), value) for name, value in annotations.items()])
+    if merged:
+        pairs = [pair for pair in hop_1_0.merge(pairs, merged) if pair[0].value != ANNOTATION]
     escrow = x.finish()
     if escrow is not None:
         pairs.append((Tagged(types.SYMBOL, ANNOTATION), Tagged(types.STRING, escrow)))
@@ -107,10 +116,18 @@ def _head(
     return writer.getvalue()
 
 
-def to_0_10(message: Message, context: Context, delivery_count: int = 0) -> Translated010:
-    """The message for a 0-10 peer, as the delivery after `delivery_count` failed ones."""
+def to_0_10(
+    message: Message, context: Context, delivery_count: int = 0, merged: bytes = b""
+) -> Translated010:
+    """The message for a 0-10 peer, as the delivery after `delivery_count` failed ones.
+
+    `merged` is as in `to_1_0`. A message that came by 0-10 goes on as it is: there they are a loss.
+    """
     if message.encoding == Encoding.AMQP_0_10:
-        return hop_0_10.onward(message, delivery_count, context.now_ms)
+        made = hop_0_10.onward(message, delivery_count, context.now_ms)
+        if merged:
+            made.losses = _lost_annotations(message, context)
+        return made
     x = Crossing(message, context)
     if message.message_format != 0:
         return _refused(x)
@@ -119,7 +136,8 @@ def to_0_10(message: Message, context: Context, delivery_count: int = 0) -> Tran
         properties = sections.properties(message.payload, found) or Properties()
     except DecodeError:
         return _refused(x)
-    annotations = _annotations(x, found)
+    pairs = _annotations(x, found, merged)
+    annotations = {key.value: value for key, value in pairs if isinstance(key.value, str)}
     if ANNOTATION in annotations:
         x.open(annotations.pop(ANNOTATION).value)
     own = _application_properties(x, found)
@@ -130,7 +148,7 @@ def to_0_10(message: Message, context: Context, delivery_count: int = 0) -> Tran
     headers.restore_to_0_10(x, table)
     body = body_to_0_10.body_to_0_10(x, found, properties, mp, table, annotations)
     others = other_structs(x)
-    _keep_rest(x, found, annotations)
+    _keep_rest(x, found, pairs, annotations)
     escrow = x.finish()
     if escrow is not None:
         table.append((HEADER, Tagged(STR16, escrow)))
@@ -140,6 +158,12 @@ def to_0_10(message: Message, context: Context, delivery_count: int = 0) -> Tran
     return Translated010(header, body, x.losses)
 
 
+def _lost_annotations(message: Message, context: Context) -> list[Loss]:
+    x = Crossing(message, context)
+    x.lose(ROW_ANNOTATIONS)
+    return x.losses
+
+
 def _refused(x: Crossing) -> Translated010:
     row = BY_NUMBER[ROW_FORMAT]
     x.context.counts.lost[ROW_FORMAT] += 1
@@ -147,16 +171,13 @@ def _refused(x: Crossing) -> Translated010:
     return Translated010(b"", b"", [Loss(row.id, row.policy)], refusal)
 
 
-def _annotations(x: Crossing, found: sections.Sections) -> dict[str, Tagged]:
-    """The message-annotations with symbols as keys; those that are none are kept with the rest."""
-    named: dict[str, Tagged] = {}
+def _annotations(x: Crossing, found: sections.Sections, merged: bytes) -> types.Map:
+    pairs: types.Map = []
     try:
-        for key, value in sections.annotations(x.message.payload, found.message_annotations):
-            if isinstance(key.value, str):
-                named[key.value] = value
+        pairs = sections.annotations(x.message.payload, found.message_annotations)
     except DecodeError:
         x.lose(headers.MALFORMED)
-    return named
+    return hop_1_0.merge(pairs, merged) if merged else pairs
 
 
 def _application_properties(x: Crossing, found: sections.Sections) -> dict[str, Tagged]:
@@ -170,16 +191,12 @@ def _application_properties(x: Crossing, found: sections.Sections) -> dict[str, 
     return own
 
 
-def _keep_rest(x: Crossing, found: sections.Sections, left: dict[str, Tagged]) -> None:
+def _keep_rest(
+    x: Crossing, found: sections.Sections, pairs: types.Map, left: dict[str, Tagged]
+) -> None:
     """Keep the annotations that nothing claimed, and the footer."""
     payload = x.message.payload
-    rest: types.Map = []
-    try:
-        for key, value in sections.annotations(payload, found.message_annotations):
-            if not isinstance(key.value, str) or key.value in left:
-                rest.append((key, value))
-    except DecodeError:
-        rest = []
+    rest = [pair for pair in pairs if not isinstance(pair[0].value, str) or pair[0].value in left]
     if rest:
         x.keep("annotations", NOTHING, Tagged(types.MAP, rest), ROW_ANNOTATIONS)
     try:

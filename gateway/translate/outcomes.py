@@ -17,12 +17,14 @@ from gateway.message import (
     Outcome,
     OutcomeKind,
 )
+from gateway.translate import hop_1_0
 from gateway.translate.conditions import (
     from_reject_code,
     from_symbol,
     to_reject_code,
     to_symbol,
 )
+from gateway.translate.context import Counts
 from gateway.translate.delivery_to_0_10 import cut
 from gateway.translate.rows import BY_NUMBER, number
 from gateway.wire.buffers import Reader, Writer
@@ -32,6 +34,8 @@ ROW_ACCEPTED: Final = number("outcomes.accepted")
 ROW_REJECTED: Final = number("outcomes.rejected")
 ROW_RELEASED: Final = number("outcomes.released")
 ROW_MODIFIED: Final = number("outcomes.modified")
+# Octets of annotations that a copy may gather beside its message.
+MERGED_MAX: Final = 16 * 1024
 
 
 def of_release(set_redelivered: bool) -> Outcome:
@@ -101,6 +105,29 @@ def _of_modified(state: Modified) -> Outcome:
         undeliverable_here=state.undeliverable_here is True,
         annotations=annotations,
     )
+
+
+def merged(before: bytes, outcome: Outcome) -> Outcome:
+    """A modified outcome with all the annotations that its copy has then (1.0 3.4.5).
+
+    Without any if there would be too many: then those `before` stay, and the new ones are lost.
+    """
+    own = hop_1_0.merge([], before) if before else []
+    writer = Writer()
+    types.encode_map(writer, hop_1_0.merge(own, outcome.annotations))
+    annotations = writer.getvalue()
+    return Outcome(
+        OutcomeKind.MODIFIED,
+        delivery_failed=outcome.delivery_failed,
+        undeliverable_here=outcome.undeliverable_here,
+        annotations=annotations if len(annotations) <= MERGED_MAX else b"",
+    )
+
+
+def lose_annotations(counts: Counts) -> list[Loss]:
+    """Count that a subscriber's annotations were not merged."""
+    counts.lost[ROW_MODIFIED] += 1
+    return [Loss(BY_NUMBER[ROW_MODIFIED].id, "drop")]
 
 
 def to_state(outcome: Outcome) -> State:

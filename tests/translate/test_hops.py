@@ -68,6 +68,31 @@ def test_annotations_of_a_modified_outcome_are_merged() -> None:
     assert len(view_1_0(unread.head + unread.body)["annotations"]) == 2
 
 
+def test_annotations_of_a_modified_outcome_cross_with_the_message() -> None:
+    merged = new.to_bytes(Tagged(new.MAP, [(sym("b"), s("3")), (sym("c"), s("4"))]))
+    message = new_message(annotations=[(sym("a"), s("1")), (sym("b"), s("2"))])
+    crossed = to_0_10(message, context(), 1, merged)
+    assert crossed.losses == []
+    back = to_1_0(arrived_0_10(crossed.header, crossed.body, ""), context())
+    seen = view_1_0(back.head + back.body)["annotations"]
+    assert sorted(item[1] for item in seen.values()) == ["1", "3", "4"]
+    old = message_0_10(DeliveryProperties(), MessageProperties(), b"body")
+    made = to_1_0(old, context(), merged)
+    seen = view_1_0(made.head + made.body)["annotations"]
+    assert {"3", "4"} <= {item[1] for item in seen.values()}
+
+
+def test_where_annotations_of_a_modified_outcome_have_no_place_they_are_a_loss() -> None:
+    merged = new.to_bytes(Tagged(new.MAP, [(sym("c"), s("4"))]))
+    old = message_0_10(DeliveryProperties(), MessageProperties(), b"body")
+    foreign = arrived_1_0(b"\x01opaque", "", "q", 7)
+    for losses in (
+        to_0_10(old, context(), 1, merged).losses,
+        to_1_0(foreign, context(), merged).losses,
+    ):
+        assert [loss.row for loss in losses] == ["annotations.message"]
+
+
 def test_a_foreign_format_passes_unopened_from_1_0_to_1_0() -> None:
     message = arrived_1_0(b"\x01opaque", "", "q", 7)
     made = to_1_0(message, context())
