@@ -1,7 +1,7 @@
 """Conversations of 0-10 clients with the server's face on a real bridge.
 
 A `Gateway` holds the bridge and its turns; a `Client` says commands and hears, in plain values,
-what comes back: commands (with content as ``(command, header, body)``), opened results, ``completed``
+what comes back: commands (with content as ``(command, header, body)``), opened results, `completed`
 ranges, exceptions as ``(code, command id)``, and the ends of sessions and connections.
 """
 
