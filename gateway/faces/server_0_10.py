@@ -100,7 +100,7 @@ class Server010:
         """The transport is over."""
         self.bridge.now_ms = now_ms
         self._take(self.connection.receive_eof(), now_ms)
-        self._end()
+        self._end(Reason.CONNECTION_LOST)
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
@@ -138,7 +138,7 @@ class Server010:
     def force_close(self, now_ms: int) -> None:
         """The operator ends the connection: close with connection-forced, 320."""
         self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, "the gateway stops", now_ms)
-        self._end()
+        self._end(Reason.STOPPING)
         self.touch()
 
     # What sessions ask.
@@ -210,9 +210,9 @@ class Server010:
                 self._end_session(ended, Reason.SESSION_ENDED)
         elif isinstance(event, Violation):
             self.settings.counts.protocol_errors[PROTOCOL] += 1
-            self._end()
+            self._end(Reason.CONNECTION_LOST)
         elif isinstance(event, ConnectionClosed):
-            self._end()
+            self._end(Reason.NONE if event.code else Reason.CONNECTION_LOST)
 
     # Negotiation.
 
@@ -245,7 +245,7 @@ class Server010:
         if mechanism is None:
             self.settings.counts.authentication_failures[PROTOCOL] += 1
             self.connection.drop()  # without a word, as the XML says
-            self._end()
+            self._end(Reason.NONE)
             return
         self._mechanism = mechanism
         self._step(mechanism.respond(start_ok.response), now_ms)
@@ -339,19 +339,24 @@ class Server010:
             del attached[key]
         self.settings.counts.sessions_closed[PROTOCOL] += 1
         self.bridge.audit.session_detached(
-            self.bridge.now_ms, self.peer.connection_id, session=session.audit_name
+            self.bridge.now_ms,
+            self.peer.connection_id,
+            session=session.audit_name,
+            reason=reason,
         )
         session.end(reason)
         self.touch()  # what it gave back may go to others in this turn
 
-    def _end(self) -> None:
-        """The connection is over, for whatever reason: nothing of it stays."""
+    def _end(self, reason: Reason) -> None:
+        """The connection is over, closed in good order where there is no `reason`."""
         if self._gone:
             return
         self._gone = True
         self.authenticator.forget(self)
         for session in list(self._sessions.values()):
-            self._end_session(session, Reason.CONNECTION_LOST)
+            self._end_session(session, Reason.SESSION_ENDED if reason == Reason.NONE else reason)
         if self._opened:
             self.settings.counts.connections_closed[PROTOCOL] += 1
-            self.bridge.audit.connection_closed(self.bridge.now_ms, self.peer.connection_id)
+            self.bridge.audit.connection_closed(
+                self.bridge.now_ms, self.peer.connection_id, reason=reason
+            )

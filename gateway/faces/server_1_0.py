@@ -309,13 +309,15 @@ class Server10:
             self.touch()
 
     def _end(self, reason: Reason) -> None:
-        """The connection is over, for whatever reason: nothing of it stays."""
+        """The connection is over, closed in good order where there is no `reason`."""
         if self._gone:
             return
         self._gone = True
         self.authenticator.forget(self)
         for session in list(self._sessions):
-            self._end_session(session.session, reason)
+            self._end_session(
+                session.session, Reason.SESSION_ENDED if reason == Reason.NONE else reason
+            )
         if self._opened:
             self.settings.counts.connections_closed[PROTOCOL] += 1
             self.bridge.audit.connection_closed(
