@@ -33,7 +33,11 @@ def parser() -> argparse.ArgumentParser:
     )
     job.add_argument("log", type=Path, metavar="AUDIT_DIR", help="directory of audit segments")
     job.add_argument("--out", type=Path, required=True, help="directory for report and Parquet")
-    job.add_argument("--master", default="local[*]", help="Spark master (default: %(default)s)")
+    job.add_argument(
+        "--master",
+        default="local[*]",
+        help="Spark master; empty: the one submitted to (default: %(default)s)",
+    )
     return top
 
 

@@ -1,8 +1,10 @@
-"""Builds the zip for `spark-submit --py-files`: `python -m gateway.accounting.bundle OUT.zip`.
+"""Builds what `spark-submit` needs: `python -m gateway.accounting.bundle accounting.zip`.
 
-It holds exactly what the jobs import of this project; all of it is plain Python. Run it with
-`spark-submit --py-files OUT.zip OUT.zip reconcile AUDIT_DIR --out DIR --master MASTER`, or put
-`OUT.zip` beside a script that calls `gateway.accounting.__main__.main`.
+The zip holds exactly what the jobs import of this project, all of it plain Python; beside it comes
+a start script of the same name. On a cluster, with a log and an output directory that all its
+machines see at the same path:
+
+    spark-submit --master MASTER --py-files accounting.zip accounting.py reconcile LOG --out DIR
 """
 
 from __future__ import annotations
@@ -14,7 +16,12 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent.parent
 MODULES: Final = ("__init__.py", "audit/__init__.py", "audit/schema.py", "audit/reader.py")
-_START: Final = "import sys\nfrom gateway.accounting.__main__ import main\nsys.exit(main())\n"
+_START: Final = """import sys
+
+from gateway.accounting.__main__ import main
+
+sys.exit(main([*sys.argv[1:], "--master", ""]))  # the master is the one that was submitted to
+"""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the same sources give the same zip
 
 
@@ -25,12 +32,12 @@ def sources() -> list[Path]:
 
 
 def build(out: Path) -> None:
-    """Write the zip."""
+    """Write the zip, and the start script beside it."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as bundle:
         for path in sources():
             name = path.relative_to(ROOT).as_posix()
             bundle.writestr(zipfile.ZipInfo(name, _EPOCH), path.read_bytes())
-        bundle.writestr(zipfile.ZipInfo("__main__.py", _EPOCH), _START)
+    out.with_suffix(".py").write_text(_START)
 
 
 if __name__ == "__main__":

@@ -61,9 +61,14 @@ def local_settings(scratch: Path, *, small: bool = False) -> dict[str, str]:
 def spark_session(
     name: str, master: str, scratch: Path, *, small: bool = False
 ) -> Iterator[SparkSession]:
-    """A session with the audit data source registered; stopped at the end. `small`: a small log."""
+    """A session with the audit data source registered; stopped at the end.
+
+    Without a `master` it is the one that the program was submitted to. `small`: a small log.
+    """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(name).master(master)
+    builder = SparkSession.builder.appName(name)
+    if master:
+        builder = builder.master(master)
     if master.startswith("local"):
         for key, value in local_settings(scratch, small=small).items():
             builder = builder.config(key, value)

@@ -50,8 +50,15 @@ def test_the_bundle_has_nothing_compiled_and_runs_where_the_project_is_not(tmp_p
     out = tmp_path / "accounting.zip"
     bundle.build(out)
     assert all(name.endswith(".py") for name in zipfile.ZipFile(out).namelist())
-    command = [sys.executable, str(out), "reconcile", str(tmp_path), "--out", str(tmp_path)]
-    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    start = [sys.executable, str(tmp_path / "accounting.py")]
+    told = subprocess.run(
+        [*start, "reconcile", str(tmp_path), "--out", str(tmp_path)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(out)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (told.returncode, told.stderr) == (2, f"reconcile: no audit segments in {tmp_path}\n")
 
 
