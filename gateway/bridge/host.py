@@ -165,10 +165,11 @@ class VirtualHost:
         return self._settlement.acquire(delivery)
 
     def release_owner(self, owner: Owner) -> None:
-        """A session or connection ended: its subscriptions, exclusive queues, auto-deletes.
+        """A session or connection ended: its subscriptions, scoped bindings, exclusive queues.
 
         The face settles what is unsettled first (`MODIFIED_FAILED`).
         """
+        self.topology.end_scope(owner)
         owned = self._owned.get(owner.owner_id())
         if owned is None:
             return
@@ -320,9 +321,12 @@ class VirtualHost:
         arguments: dict[str, Tagged],
         encoded: bytes,
         owner: Owner | None = None,
+        *,
+        scoped: bool = False,
     ) -> Refusal | None:
         """Bind; a second binding of the same queue, exchange and key changes nothing.
 
+        `scoped`: it is not stored, and ends with `owner`, unless somebody binds the same otherwise.
         `arguments` have codes of `Kind` (the match of a headers exchange), `encoded` is how they
         came. Refused: not-found, resource-locked, invalid-argument (default exchange, empty queue
         name, unknown x-match), resource-limit-exceeded.
@@ -330,7 +334,8 @@ class VirtualHost:
         refusal = self.topology.check_binding(queue, exchange, owner)
         if refusal is not None:
             return refusal
-        return self.topology.add_binding(queue, exchange, key, arguments, encoded)
+        scope = owner if scoped else None
+        return self.topology.add_binding(queue, exchange, key, arguments, encoded, scope)
 
     def unbind(
         self, queue: str, exchange: str, key: str, owner: Owner | None = None

@@ -108,9 +108,13 @@ def make_router(type: str, route_cache_max: int) -> Router | None:
 
 @final
 class Binding:
-    """One binding of an exchange: how it was made, for queries and for the store."""
+    """One binding of an exchange: how it was made, for queries and for the store.
 
-    __slots__ = ("arguments", "encoded", "key", "queue")
+    Attributes:
+        owners: who must live for it to stay (`scopes`); `None` when it is for good.
+    """
+
+    __slots__ = ("arguments", "encoded", "key", "owners", "queue")
 
     def __init__(
         self, queue: Queue, key: str, arguments: dict[str, Tagged], encoded: bytes
@@ -119,6 +123,7 @@ class Binding:
         self.key = key
         self.arguments = arguments
         self.encoded = encoded
+        self.owners: set[int] | None = None
 
 
 @final

@@ -25,6 +25,7 @@ from gateway.bridge.routing import (
     make_router,
 )
 from gateway.bridge.rows import BindingRow, ExchangeRow, QueueRow, RowKind, row_key
+from gateway.bridge.scopes import Scopes
 from gateway.bridge.seams import Bound, Owner, QueueSettings
 from gateway.bridge.turns import TurnBook
 from gateway.message import Condition, Message, Refusal
@@ -80,6 +81,7 @@ class Topology:
         "_limits",
         "_names",
         "_prefix",
+        "_scopes",
         "_turns",
         "exchanges",
         "lines",
@@ -96,6 +98,7 @@ class Topology:
         self._turns = turns
         self._limits = limits
         self._bindings = 0
+        self._scopes = Scopes()
         self._names: dict[str, int] = {}
         self.queues: dict[str, Queue] = {}
         self.lines: dict[int, Line] = {}
@@ -312,11 +315,14 @@ class Topology:
         key: str,
         arguments: dict[str, Tagged],
         encoded: bytes,
+        scope: Owner | None,
     ) -> Refusal | None:
-        """Bind what `check_binding` has passed; the row is written too."""
+        """Bind what `check_binding` has passed, for the life of `scope` if there is one."""
         queue = self.queues[queue_name]
         exchange = self.exchanges[exchange_name]
-        if (queue_name, key) in exchange.bindings:
+        existing = exchange.bindings.get((queue_name, key))
+        if existing is not None:
+            self._bind_again(exchange, existing, scope)
             return None
         if exchange.type == HEADERS and not match_of(arguments):
             return Refusal(Condition.INVALID_ARGUMENT, "x-match is neither all nor any")
@@ -324,11 +330,39 @@ class Topology:
             return Refusal(Condition.INVALID_ARGUMENT, "the binding key is too long")
         if self._bindings >= self._limits.bindings_max:
             return too_many("bindings")
-        self.put_binding(exchange, Binding(queue, key, arguments, encoded))
-        if queue.settings.durable and exchange.durable:
-            row = BindingRow(self._host, exchange_name, queue_name, key, arguments, encoded)
-            self._turns.writes.topology(RowKind.BINDING, row.row_key(), row.encoded())
+        binding = Binding(queue, key, arguments, encoded)
+        self.put_binding(exchange, binding)
+        if scope is None:
+            self._store_binding(exchange, binding)
+        else:
+            binding.owners = set()
+            self._scopes.add(scope.owner_id(), exchange_name, binding)
         return None
+
+    def _bind_again(self, exchange: Exchange, binding: Binding, scope: Owner | None) -> None:
+        if scope is not None:
+            self._scopes.add(scope.owner_id(), exchange.name, binding)
+        elif binding.owners is not None:
+            self._scopes.forget(exchange.name, binding)
+            self._store_binding(exchange, binding)
+
+    def _store_binding(self, exchange: Exchange, binding: Binding) -> None:
+        queue = binding.queue
+        if queue.settings.durable and exchange.durable:
+            row = BindingRow(
+                self._host,
+                exchange.name,
+                queue.name,
+                binding.key,
+                binding.arguments,
+                binding.encoded,
+            )
+            self._turns.writes.topology(RowKind.BINDING, row.row_key(), row.encoded())
+
+    def end_scope(self, owner: Owner) -> None:
+        """An owner is gone: so are the bindings that were for its life only."""
+        for exchange_name, binding in self._scopes.end(owner.owner_id()):
+            self.remove_binding(self.exchanges[exchange_name], binding)
 
     def put_binding(self, exchange: Exchange, binding: Binding) -> None:
         """Add a binding that is not there yet."""
@@ -339,10 +373,12 @@ class Topology:
     def remove_binding(self, exchange: Exchange, binding: Binding) -> None:
         """Remove a binding that is there; the last one takes an auto-delete exchange with it."""
         queue = binding.queue
+        stored = queue.settings.durable and exchange.durable and binding.owners is None
+        self._scopes.forget(exchange.name, binding)
         exchange.remove(binding)
         self._bindings -= 1
         self._record(Reason.UNBOUND, queue.node, exchange.node, False)
-        if queue.settings.durable and exchange.durable:
+        if stored:
             key = row_key(self._host, exchange.name, queue.name, binding.key)
             self._turns.writes.topology_removed(RowKind.BINDING, key)
         if exchange.auto_delete and not exchange.bindings and not exchange.alternate_of:

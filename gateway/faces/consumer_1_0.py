@@ -85,9 +85,7 @@ class Consumer10:
             self.blocked = True
             return DeliverStatus.BLOCKED
         message = delivery.message
-        translated = to_1_0(
-            message, session.face.context_for(session.host), delivery.annotations
-        )
+        translated = to_1_0(message, session.face.context_for(session.host), delivery.annotations)
         if translated.losses:
             losses.record(session.bridge, translated.losses, message.id, delivery.subscription)
         if translated.refusal is not None:

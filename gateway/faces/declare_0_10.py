@@ -29,6 +29,7 @@ from gateway.amqp_0_10.types import Command, FieldTable, Struct
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.faces.face import FaceCounts
+from gateway.faces.subscriptions_0_10 import selects
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
 from gateway.wire.buffers import Reader, Writer
@@ -42,6 +43,10 @@ MAX_SIZE: Final = "qpid.max_size"
 POLICY_TYPE: Final = "qpid.policy_type"
 AUTO_DELETE_TIMEOUT: Final = "qpid.auto_delete_timeout"  # seconds; implies auto-delete
 QUEUE_ARGUMENTS: Final = frozenset((MAX_COUNT, MAX_SIZE, POLICY_TYPE, AUTO_DELETE_TIMEOUT))
+
+# A binding with this argument, of this value, ends with the session.
+SCOPE: Final = "x-scope"
+SESSION: Final = "session"
 
 RESERVED_PREFIX: Final = "amq."
 NAME_REQUIRED: Final = "a name is required"
@@ -132,6 +137,9 @@ class Declarations:
         if not command.queue or not command.exchange:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
         arguments = command.arguments or []
+        if selects(arguments):
+            # The queue must never get what the client excluded from it.
+            return Refusal(Condition.NOT_IMPLEMENTED, "selectors are not offered here")
         return self.host.bind(
             command.queue,
             command.exchange,
@@ -139,6 +147,7 @@ class Declarations:
             neutral(arguments),
             encoded(arguments),
             self.owner,
+            scoped=any([key == SCOPE and tagged.value == SESSION for key, tagged in arguments]),
         )
 
     def on_exchange_unbind(self, command: ExchangeUnbind) -> Refusal | None:

@@ -268,3 +268,94 @@ def test_an_exclusive_queue_is_locked_for_others() -> None:
         other.attach()
     owner.does(spec.QueuePurge(queue="q"), bind(to="amq.direct"))
     assert owner.does(spec.QueueDelete(queue="q")) == ["completed 3-3"]
+
+
+def scoped(**fields: object) -> spec.ExchangeBind:
+    return bind(to="amq.direct", arguments=[("x-scope", Tagged(STR16, "session"))], **fields)
+
+
+def is_bound(gateway: Gateway) -> bool:
+    return ("q", "k") in gateway.world.host.exchange("amq.direct").bindings
+
+
+@pytest.mark.parametrize("end", ["detach", "loss", "exception"])
+def test_a_binding_for_the_session_ends_with_it(end: str) -> None:
+    gateway = Gateway()
+    first = gateway.session()
+    first.does(declare(durable=True), scoped(), bind(to="amq.direct", key="other"))
+    assert is_bound(gateway)
+    if end == "detach":
+        first.session.detach()
+        first.hears()
+    elif end == "loss":
+        first.loses_transport()
+    else:
+        first.does(spec.QueueDelete(queue="none"))
+    assert list(gateway.world.host.exchange("amq.direct").bindings) == [("q", "other")]
+
+
+def test_a_binding_for_sessions_lasts_until_the_last_of_them_ends() -> None:
+    gateway = Gateway()
+    first, second = gateway.session(), gateway.session()
+    first.does(declare(), scoped())
+    second.does(scoped())
+    first.loses_transport()
+    assert is_bound(gateway)
+    second.loses_transport()
+    assert not is_bound(gateway)
+
+
+def test_a_binding_that_anybody_wants_for_good_stays_and_is_stored() -> None:
+    gateway = Gateway()
+    first, second = gateway.session(), gateway.session()
+    first.does(declare(durable=True), scoped())
+    second.does(bind(to="amq.direct"))
+    first.loses_transport()
+    assert is_bound(gateway)
+    gateway.world.crash()
+    assert is_bound(gateway)
+
+
+def test_a_binding_for_the_session_is_gone_after_a_crash() -> None:
+    gateway = Gateway()
+    first = gateway.session()
+    first.does(declare(durable=True), scoped())
+    gateway.world.crash()
+    assert gateway.world.host.queue("q") is not None
+    assert not is_bound(gateway)
+
+
+def test_a_binding_for_the_session_that_was_taken_away_is_not_taken_away_again() -> None:
+    gateway = Gateway()
+    first = gateway.session()
+    unbind = spec.ExchangeUnbind(queue="q", exchange="amq.direct", binding_key="k")
+    first.does(declare(), scoped(), unbind, bind(to="amq.direct"))
+    first.does(declare("gone"), scoped(queue="gone"), spec.QueueDelete(queue="gone"))
+    first.loses_transport()
+    assert is_bound(gateway)
+
+
+def test_an_auto_delete_exchange_goes_with_its_last_scoped_binding() -> None:
+    gateway = Gateway()
+    first = gateway.session()
+    scope = [("x-scope", Tagged(STR16, "session"))]
+    first.does(declare(), exchange(auto_delete=True))
+    first.does(bind(key="1", arguments=scope), bind(key="2", arguments=scope))
+    first.loses_transport()
+    assert gateway.world.host.exchange("x") is None
+
+
+@pytest.mark.parametrize("name", ["x-filter-jms-selector", "x-apache-selector"])
+def test_a_binding_with_a_selector_is_refused_rather_than_made_without(name: str) -> None:
+    talker = client()
+    talker.does(declare())
+    chosen = bind(to="amq.direct", arguments=[(name, Tagged(STR16, "a = 1"))])
+    assert talker.does(chosen) == [(540, 1), "ended 0"]
+    assert not is_bound(talker.gateway)
+
+
+def test_an_empty_selector_in_a_binding_selects_nothing() -> None:
+    talker = client()
+    empty = [("x-filter-jms-selector", Tagged(STR16, ""))]
+    talker.does(declare(), bind(to="amq.direct", arguments=empty))
+    assert is_bound(talker.gateway)
