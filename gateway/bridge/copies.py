@@ -5,7 +5,7 @@ What is recorded of it is the caller's to say (`ledger`), since copies come and 
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.bridge.deadlines import Deadlines
 from gateway.bridge.ledger import Ledger
@@ -15,6 +15,9 @@ from gateway.bridge.queues import Queue
 from gateway.bridge.routing import Exchange
 from gateway.bridge.turns import TurnBook
 from gateway.message import NEVER, Message
+
+# What the store's records and a 1.0 header hold; a publisher may begin there.
+DELIVERY_COUNT_MAX: Final = 0xFFFFFFFF
 
 
 @final
@@ -75,7 +78,8 @@ class Copies:
 
     def failed(self, queue: Queue, entry: Entry) -> None:
         """A delivery of the copy has failed: it counts."""
-        entry.delivery_count += 1
+        if entry.delivery_count < DELIVERY_COUNT_MAX:
+            entry.delivery_count += 1
         if entry.durable:
             self.turns.writes.redelivered(queue.number, entry.position, entry.delivery_count)
 

@@ -231,6 +231,19 @@ def test_each_outcome_does_to_the_queue_what_it_says(house, state, depth, count)
         assert (header.first_acquirer is True) == (count == 0)
 
 
+def test_a_delivery_count_that_cannot_grow_stays_what_it_is(house):
+    client = house.client()
+    most = _spec.Header(durable=True, delivery_count=0xFFFFFFFF)
+    client.send(client.sender("q"), message(header=most))
+    receiver = client.receiver("q")
+    for _ in range(2):
+        event = client.take(events.DeliveryReceived)
+        header = sections.header(event.payload, sections.scan(event.payload))
+        assert header.delivery_count == 0xFFFFFFFF
+        receiver.session.settle_incoming(event.delivery_id, _spec.Modified(delivery_failed=True))
+        client.step()
+
+
 def test_undeliverable_here_keeps_a_message_from_that_receiver_only(house):
     client, receiver = outcomes_on(house, _spec.Modified(undeliverable_here=True))
     receiver.send_flow(credit=1)
