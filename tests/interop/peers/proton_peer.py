@@ -1,6 +1,6 @@
 """A 1.0 client made of Qpid Proton, driven by a test from its own process.
 
-Verbs send, receive, respond and forward; options as ``--name value``; messages as JSON lines on
+Verbs send, receive, request, respond and forward; options as ``--name value``; messages as JSON lines on
 standard input, what happened as JSON lines on standard output (proton_values says how).
 """
 
@@ -214,6 +214,39 @@ class Respond(Receive):
                 self.end()
 
 
+class Request(Peer):
+    """Sends each message with a dynamic node as its reply-to, and waits for as many replies."""
+
+    def open(self, container: Container) -> None:
+        self.waiting = [proton_values.message(json.loads(line)) for line in sys.stdin]
+        self.wanted = len(self.waiting)
+        self.replies = container.create_receiver(self.connection, None, dynamic=True)
+        self.sender = container.create_sender(self.connection, self.options["address"])
+
+    def on_link_opened(self, event: proton.Event) -> None:
+        if event.link == self.replies:
+            self.replies.flow(self.wanted)
+            self.ask()
+
+    def on_sendable(self, event: proton.Event) -> None:
+        self.ask()
+
+    def ask(self) -> None:
+        address = self.replies.remote_source.address
+        while address and self.waiting and self.sender.credit:
+            request = self.waiting.pop(0)
+            request.reply_to = address
+            self.sender.send(request)
+
+    def on_message(self, event: proton.Event) -> None:
+        say(event="received", **proton_values.describe(event.message))
+        event.delivery.update(proton.Delivery.ACCEPTED)
+        event.delivery.settle()
+        self.wanted -= 1
+        if not self.wanted:
+            self.end()
+
+
 class Forward(Receive):
     """Sends what it received on to another address, which is all that it changes."""
 
@@ -236,7 +269,13 @@ class Forward(Receive):
 
 
 def main(arguments: list[str]) -> int:
-    verbs = {"send": Send, "receive": Receive, "respond": Respond, "forward": Forward}
+    verbs = {
+        "send": Send,
+        "receive": Receive,
+        "request": Request,
+        "respond": Respond,
+        "forward": Forward,
+    }
     options = dict(zip((name[2:] for name in arguments[1::2]), arguments[2::2], strict=True))
     peer = verbs[arguments[0]](options)
     Container(peer).run()

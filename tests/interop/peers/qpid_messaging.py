@@ -1,7 +1,7 @@
 #!/usr/bin/env python2.7
 """The Python client of AMQP 0-10 (qpid.messaging), driven by a test. Runs on Python 2.7 only.
 
-Verbs send, receive, forward; options as ``--name value``; messages as JSON lines on standard input,
+Verbs send, receive, request, respond, forward; options as ``--name value``; messages as JSON lines on standard input,
 what happened as JSON lines on standard output, in the form of the other peers: a value is a pair
 [type, value], octets are hexadecimal.
 """
@@ -127,6 +127,31 @@ def receive(session, options):
             session.acknowledge(got)
 
 
+def request(session, options):
+    replies = session.receiver("#; {create: always, delete: always}")
+    sender = session.sender(str(options["address"]))
+    for line in sys.stdin.readlines():
+        asked = message(json.loads(line))
+        asked.reply_to = replies.source
+        sender.send(asked, sync=True)
+        say(event="sent", **{"message-id": str(asked.id)})
+        got = replies.fetch(timeout=float(options.get("timeout-ms", 10000)) / 1000)
+        say(event="received", **describe(got))
+
+
+def respond(session, options):
+    receiver = session.receiver(str(options["address"]))
+    session.sync()
+    say(event="ready")
+    for _ in range(int(options.get("count", 1))):
+        got = receiver.fetch(timeout=float(options.get("timeout-ms", 10000)) / 1000)
+        say(event="received", **describe(got))
+        reply = Message(got.content, correlation_id=got.correlation_id or str(got.id))
+        session.sender(got.reply_to).send(reply, sync=True)
+        session.acknowledge(got)
+        say(event="sent")
+
+
 def forward(session, options):
     receiver = session.receiver(str(options["address"]))
     sender = session.sender(str(options["to"]))
@@ -163,9 +188,16 @@ def main():
         sasl_mechanisms="PLAIN" if "user" in options else "ANONYMOUS",
         heartbeat=int(options["heartbeat-s"]) if "heartbeat-s" in options else None,
     )
+    verbs = {
+        "send": send,
+        "receive": receive,
+        "request": request,
+        "respond": respond,
+        "forward": forward,
+    }
     try:
         session = connection.session(transactional="transacted" in options)
-        {"send": send, "receive": receive, "forward": forward}[verb](session, options)
+        verbs[verb](session, options)
         end(session, options)
     finally:
         connection.close()
