@@ -1,7 +1,7 @@
 """A 1.0 client made of Qpid Proton, driven by a test from its own process.
 
-Verbs send, receive, request, respond and forward; options as ``--name value``; messages as JSON lines on
-standard input, what happened as JSON lines on standard output (proton_values says how).
+Verbs send, receive, request, respond and forward; options as ``--name value``; messages as JSON
+lines on standard input, what happened as JSON lines on standard output (proton_values says how).
 """
 
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/env python2.7
 """The Python client of AMQP 0-10 (qpid.messaging), driven by a test. Runs on Python 2.7 only.
 
-Verbs send, receive, request, respond, forward; options as ``--name value``; messages as JSON lines on standard input,
-what happened as JSON lines on standard output, in the form of the other peers: a value is a pair
-[type, value], octets are hexadecimal.
+Verbs send, receive, request, respond, forward; options as ``--name value``; messages as JSON lines
+on standard input, what happened as JSON lines on standard output, in the form of the other peers: a
+value is a pair [type, value], octets are hexadecimal.
 """
 
 import datetime
