@@ -131,12 +131,13 @@ def test_passwords_are_checked_for_both_protocols(tmp_path: pathlib.Path) -> Non
     users = tmp_path / "users.yaml"
     write_users(users, {"alice": make_user("secret", 10)})
     house = House(tmp_path / "data", f"users_file={users}").start()
-    for connect in (house.connect_0_10, house.connect_1_0):
+    counts = house.service.authentication
+    for number, connect in enumerate((house.connect_0_10, house.connect_1_0), 1):
         good = connect(Login("alice", "secret"))
-        house.wait_for_a_thread()
+        house.wait_until(lambda number=number: counts.accepted["PLAIN"] == number)
         house.result(good.ready())
         bad = connect(Login("alice", "wrong"))
-        house.wait_for_a_thread()
+        house.wait_until(lambda number=number: counts.refused["PLAIN"] == number)
         house.pass_time(3)
         with pytest.raises(ClientError):
             house.result(bad.ready())

@@ -140,10 +140,11 @@ class House:
             call.getTime() <= self.reactor.seconds() for call in self.reactor.getDelayedCalls()
         )
 
-    def wait_for_a_thread(self) -> None:
-        """Let one thread's answer come in, and all that follows from it."""
-        self.reactor.from_threads.get(timeout=THREAD_TIMEOUT_S)()
-        self.run()
+    def wait_until(self, happened: Callable[[], bool]) -> None:
+        """Take what threads answer, and all that follows from it, until something has happened."""
+        while not happened():
+            self.reactor.from_threads.get(timeout=THREAD_TIMEOUT_S)()
+            self.run()
 
     def pass_time(self, seconds: float) -> None:
         self.reactor.advance(seconds)
