@@ -85,6 +85,11 @@ METRICS: Final = (
         "gateway_arguments_ignored_total",
         "Arguments of declare, bind and subscribe that have no effect here.",
     ),
+    _counter(
+        "gateway_unsupported_total",
+        "Uses of what is not offered here, whether refused or only without effect.",
+        "feature",
+    ),
     _counter("gateway_translation_losses_total", "Values that did not cross.", "row"),
     _counter("gateway_translation_escrowed_total", "Values put into escrow.", "row"),
     _counter("gateway_translation_restored_total", "Values that came back from escrow.", "row"),

@@ -215,6 +215,7 @@ class Service:
             if listen.amqps is not None:
                 self._listen("amqps", listen.amqps, Listener(self.door, tls_first=True))
             self._listen("admin", self.settings.admin, site)
+            self.faces.admin_address = f"http://{self.addresses['admin']}"
         except StartupError:
             self._close_listeners()
             self._finish()

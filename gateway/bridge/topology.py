@@ -37,6 +37,9 @@ PREDECLARED: Final = (
     ("amq.fanout", FANOUT),
     ("amq.match", HEADERS),
     ("amq.headers", HEADERS),
+    # Where management clients send to and listen; what they ask is answered by the face.
+    ("qmf.default.direct", DIRECT),
+    ("qmf.default.topic", TOPIC),
 )
 RESERVED: Final = ("amq.", "qpid.")
 UNKNOWN_EXCHANGE: Final = "(unknown exchange)"

@@ -18,7 +18,8 @@ from gateway.bridge.seams import QueueSettings
 from gateway.bridge.subscription import Subscription
 from gateway.faces.consumer_1_0 import Consumer10
 from gateway.faces.dynamic_1_0 import policy_of, policy_properties
-from gateway.faces.filters_1_0 import Wanted, binding_key, read_filters
+from gateway.faces.features import EXCHANGES, Feature
+from gateway.faces.filters_1_0 import Wanted, binding_key, read_filters, selects
 from gateway.faces.outcomes_1_0 import OUTCOMES, error_of, outcome_of
 from gateway.faces.producer_1_0 import Producer10
 from gateway.message import MODIFIED_FAILED, Condition, Refusal
@@ -36,6 +37,7 @@ def attach_producer(session: ServerSession10, link: Link, attach: Attach) -> Ref
     """A client wants to send: answer its attach, or say why not."""
     target = attach.target
     if isinstance(target, Coordinator):
+        _count(session, Feature.TX)
         return Refusal(Condition.NOT_IMPLEMENTED, "transactions are not offered here")
     if target is None:
         return Refusal(Condition.INVALID_ARGUMENT, "an attach of a sender without a target")
@@ -52,6 +54,8 @@ def attach_producer(session: ServerSession10, link: Link, attach: Attach) -> Ref
         node = resolve(target.address, capability_of(asked), session.nodes)
         if node is None:
             return Refusal(Condition.NOT_FOUND, f"there is no node {target.address!r}")
+    if node is not None and node.exchange in EXCHANGES:
+        _count(session, EXCHANGES[node.exchange])
     producer = Producer10(session, link, node, asked, made)
     session.add_producer(producer)
     link.send_attach(
@@ -109,6 +113,7 @@ def attach_consumer(session: ServerSession10, link: Link, attach: Attach) -> Ref
         return _recover(session, link, attach)
     asked = source.capabilities or []
     if SHARED in asked:
+        _count(session, Feature.SHARED_SUBSCRIPTION)
         return Refusal(Condition.NOT_IMPLEMENTED, "shared subscriptions are not offered here")
     made = ""
     if source.dynamic is True:
@@ -150,7 +155,7 @@ def _consume(
     session: ServerSession10, consumer: Consumer10, queue: str, source: Source
 ) -> Refusal | None:
     """Consume or browse a queue."""
-    wanted = read_filters(source.filter, None, session.connection_id())
+    wanted = _filters(session, source, None)
     if isinstance(wanted, Refusal):
         return wanted
     bridged = session.host.subscribe(
@@ -184,7 +189,7 @@ def _subscribe(
     exchange = host.exchange(node.exchange)
     if exchange is None:
         return Refusal(Condition.NOT_FOUND, f"there is no exchange {node.exchange!r}")
-    wanted = read_filters(source.filter, exchange.type, session.connection_id())
+    wanted = _filters(session, source, exchange.type)
     if isinstance(wanted, Refusal):
         return wanted
     key = binding_key(wanted, exchange.type, node.key)
@@ -294,6 +299,19 @@ def _answer(
         rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
     )
     consumer.start(bridged)
+
+
+def _count(session: ServerSession10, feature: Feature) -> None:
+    session.face.settings.counts.unsupported[feature] += 1
+
+
+def _filters(
+    session: ServerSession10, source: Source, exchange_type: str | None
+) -> Wanted | Refusal:
+    wanted = read_filters(source.filter, exchange_type, session.connection_id())
+    if isinstance(wanted, Refusal) and wanted.condition == Condition.NOT_IMPLEMENTED:
+        _count(session, Feature.SELECTOR if selects(source.filter) else Feature.FILTER)
+    return wanted
 
 
 def refuse(link: Link, refusal: Refusal) -> None:

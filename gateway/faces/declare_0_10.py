@@ -29,6 +29,13 @@ from gateway.amqp_0_10.types import Command, FieldTable, Struct
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.faces.face import FaceCounts
+from gateway.faces.features import (
+    EXCHANGES,
+    FEDERATION_PREFIX,
+    XML_TYPE,
+    Feature,
+    count_arguments,
+)
 from gateway.faces.subscriptions_0_10 import selects
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
@@ -82,19 +89,27 @@ class Declarations:
 
     def _exchange(self, command: Command) -> Answer:
         if isinstance(command, ExchangeDeclare):
+            self._count_exchange(command.exchange)
             return self.on_exchange_declare(command)
         if isinstance(command, ExchangeDelete):
             return self.on_exchange_delete(command)
         assert isinstance(command, ExchangeQuery)
+        self._count_exchange(command.name)
         return self.on_exchange_query(command)
 
     def _binding(self, command: Command) -> Answer:
         if isinstance(command, ExchangeBind):
+            self._count_exchange(command.exchange)
             return self.on_exchange_bind(command)
         if isinstance(command, ExchangeUnbind):
             return self.on_exchange_unbind(command)
         assert isinstance(command, ExchangeBound)
         return self.on_exchange_bound(command)
+
+    def _count_exchange(self, name: str | None) -> None:
+        feature = EXCHANGES.get(name or "")
+        if feature is not None:
+            self.counts.unsupported[feature] += 1
 
     def on_exchange_declare(self, command: ExchangeDeclare) -> Refusal | None:
         """exchange.declare: reserved names and types are the bridge's to judge."""
@@ -106,6 +121,9 @@ class Declarations:
             if self.strict:
                 return unknown_argument(arguments[0][0])
             self.counts.arguments_ignored += len(arguments)
+            count_arguments(self.counts.unsupported, [key for key, _ in arguments])
+        if command.type == XML_TYPE and not command.passive:
+            self.counts.unsupported[Feature.XML_EXCHANGE] += 1
         answer = self.host.declare_exchange(
             name,
             command.type or "",
@@ -139,7 +157,13 @@ class Declarations:
         arguments = command.arguments or []
         if selects(arguments):
             # The queue must never get what the client excluded from it.
+            self.counts.unsupported[Feature.SELECTOR] += 1
             return Refusal(Condition.NOT_IMPLEMENTED, "selectors are not offered here")
+        keys = [key for key, _ in arguments]
+        if any([key.startswith(FEDERATION_PREFIX) for key in keys]):
+            self.counts.unsupported[Feature.FEDERATION] += 1
+            return Refusal(Condition.NOT_IMPLEMENTED, "federation is not offered here")
+        count_arguments(self.counts.unsupported, keys)
         return self.host.bind(
             command.queue,
             command.exchange,
@@ -198,16 +222,20 @@ class Declarations:
             if key not in QUEUE_ARGUMENTS:
                 if self.strict:
                     return unknown_argument(key)
-                self.counts.arguments_ignored += 1
+                self._ignore(key)
             elif key == POLICY_TYPE:
                 if tagged.value != "reject":
-                    self.counts.arguments_ignored += 1
+                    self._ignore(key)
             else:
                 limit = number(tagged)
                 if limit < 0:
                     return Refusal(Condition.INVALID_ARGUMENT, f"{key} is no number of 0 or more")
                 apply_number(settings, key, limit)
         return None
+
+    def _ignore(self, key: str) -> None:
+        self.counts.arguments_ignored += 1
+        count_arguments(self.counts.unsupported, [key])
 
     def on_queue_delete(self, command: QueueDelete) -> Refusal | None:
         """queue.delete."""

@@ -11,6 +11,7 @@ from typing import Protocol, final
 
 from gateway.bridge.host import VirtualHost
 from gateway.faces.dynamic_1_0 import DynamicNodes
+from gateway.faces.features import Feature
 from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
 from gateway.wire.limits import Limits
@@ -119,6 +120,7 @@ class FaceCounts:
         "protocol_errors",
         "sessions_closed",
         "sessions_opened",
+        "unsupported",
     )
 
     def __init__(self) -> None:
@@ -131,6 +133,7 @@ class FaceCounts:
         self.protocol_errors = [0, 0]
         self.authentication_failures = [0, 0]
         self.arguments_ignored = 0  # of declare, bind and subscribe: kept, but without effect here
+        self.unsupported = [0 for _ in Feature]  # uses of what is not offered, by feature
 
 
 class Attached(Protocol):
@@ -150,6 +153,7 @@ class FaceSettings:
         container_id: the name this gateway gives itself in open and server-properties.
         federation_tag: a textual UUID, stable in the life of a data directory.
         version: the product's version.
+        admin_address: where the admin API listens; "" before that is known.
         hostnames: 1.0 hostname -> virtual host name.
         anonymous_name: the identity of connections without authentication.
         anonymous_allowed: whether a 1.0 connection may come without SASL.
@@ -167,6 +171,7 @@ class FaceSettings:
     container_id: str
     federation_tag: str
     version: str
+    admin_address: str
     hostnames: dict[str, str]
     anonymous_name: str
     anonymous_allowed: bool
@@ -198,6 +203,7 @@ class FaceSettings:
         self.container_id = container_id
         self.federation_tag = federation_tag
         self.version = version
+        self.admin_address = ""
         self.hostnames = hostnames or {}
         self.anonymous_name = anonymous_name
         self.anonymous_allowed = anonymous_allowed

@@ -85,6 +85,16 @@ def _kind(descriptor: Tagged) -> int:
     return -1
 
 
+def selects(filters: dict[str, Tagged] | None) -> bool:
+    """Whether a selector is among them."""
+    for tagged in (filters or {}).values():
+        if tagged.code == types.DESCRIBED:
+            descriptor = cast(types.Described, tagged.value).descriptor
+            if _kind(descriptor) == _spec.SELECTOR_FILTER_CODE:
+                return True
+    return False
+
+
 def _apply(
     wanted: Wanted,
     name: str,

@@ -31,6 +31,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.faces.crossings import Crossings, is_own
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
+from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.session_0_10 import ServerSession
 from gateway.message import Encoding
 from gateway.translate.context import Context
@@ -240,6 +241,8 @@ class Server010:
         for key, _value in start_ok.client_properties or []:
             if key == JAVA_MARK:
                 self.java = True
+            elif key == FEDERATION_PROPERTY:
+                self.settings.counts.unsupported[Feature.FEDERATION] += 1
         name = start_ok.mechanism or ""
         mechanism = server_mechanism(name) if name in self.authenticator.mechanisms() else None
         if mechanism is None:

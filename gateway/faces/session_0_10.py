@@ -23,6 +23,7 @@ from gateway.bridge.host import VirtualHost
 from gateway.faces.declare_0_10 import Declarations
 from gateway.faces.deliveries_0_10 import Deliveries
 from gateway.faces.errors_0_10 import execution_error
+from gateway.faces.features import CLASSES, Feature
 from gateway.faces.subscriptions_0_10 import Subscriptions
 from gateway.faces.transfers_0_10 import Transfers
 from gateway.message import Condition, Outcome, Refusal
@@ -172,6 +173,7 @@ class ServerSession:
             return self._message(command)
         if class_code in (CLASS_EXCHANGE, CLASS_QUEUE):
             return self.declarations.answer(command)
+        self.face.settings.counts.unsupported[CLASSES.get(class_code, Feature.OTHER)] += 1
         return Refusal(Condition.NOT_IMPLEMENTED, f"{type(command).__name__} is not offered here")
 
     def _message(self, command: Command) -> Answer:

@@ -12,6 +12,7 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.audit.schema import Reason
+from gateway.faces.features import Feature, count_arguments
 from gateway.faces.subscription_0_10 import Subscription010
 from gateway.message import Condition, Refusal
 
@@ -45,6 +46,8 @@ class Subscriptions:
             return self._stop(command)
         if isinstance(command, spec.MessageCancel):
             return self._cancel(command)
+        # message.resume is the only one left.
+        self.session.face.settings.counts.unsupported[Feature.RESUME] += 1
         return Refusal(Condition.NOT_IMPLEMENTED, f"{type(command).__name__} is not offered here")
 
     def flush(self, command: spec.MessageFlush, command_id: int) -> Refusal | None:
@@ -126,9 +129,11 @@ class Subscriptions:
             return Refusal(Condition.ILLEGAL_ARGUMENT, "no such accept-mode or acquire-mode")
         if selects(arguments):
             # A consumer must never get what it excluded: until there are selectors, it gets none.
+            settings.counts.unsupported[Feature.SELECTOR] += 1
             return Refusal(Condition.NOT_IMPLEMENTED, "selectors are not offered here")
         ignored = [key for key, _ in arguments if key not in SELECTOR_ARGUMENTS]
         settings.counts.arguments_ignored += len(ignored)
+        count_arguments(settings.counts.unsupported, ignored)
         return None
 
     def _cancel(self, command: spec.MessageCancel) -> Refusal | None:

@@ -14,6 +14,8 @@ from gateway.amqp_0_10.events import CommandReceived
 from gateway.amqp_0_10.types import Command
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError
+from gateway.faces import qmf
+from gateway.faces.features import EXCHANGES
 from gateway.message import Condition, Flag, Message, Outcome, OutcomeKind, Refusal
 from gateway.translate.facts import Arrival, arrival_0_10, message_from_0_10
 from gateway.translate.outcomes import reject_of
@@ -88,10 +90,22 @@ class Transfers:
             self._pending.add(command_id)
         elif status == PublishStatus.UNROUTABLE:
             discard = bool(arrival.flags & Flag.DISCARD_UNROUTABLE)
+            if transfer.destination in EXCHANGES:
+                discard |= self._asked_for_management(event, transfer.destination or "")
             self._unrouted(command_id, published.refusal or UNROUTABLE, discard=discard)
         else:
             assert published.refusal is not None
+            if transfer.destination in EXCHANGES:
+                self._count(transfer.destination or "")
             session.end_with(published.refusal, command_id=command_id, command=transfer)
+
+    def _asked_for_management(self, event: CommandReceived, exchange: str) -> bool:
+        """Nobody took a message to one of the exchanges of management; whether it is answered."""
+        self._count(exchange)
+        return exchange == qmf.QMF_DIRECT and qmf.answer(self.session, event)
+
+    def _count(self, exchange: str) -> None:
+        self.session.face.settings.counts.unsupported[EXCHANGES[exchange]] += 1
 
     def _message(self, event: CommandReceived, exchange: str, arrival: Arrival) -> Message:
         face = self.session.face

@@ -9,6 +9,7 @@ from typing import Final, final
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues import Queue
 from gateway.faces.face import FaceCounts
+from gateway.faces.features import Feature
 from gateway.message import Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
 from gateway.net.authenticate import Authentication
@@ -90,6 +91,7 @@ def readers(sources: Sources) -> dict[str, Reader]:
         ),
         "gateway_messages_total": lambda: _stages(bridge),
         "gateway_arguments_ignored_total": lambda: _one(faces.arguments_ignored),
+        "gateway_unsupported_total": lambda: _features(faces.unsupported),
         "gateway_translation_losses_total": lambda: _rows(sources.translated.lost),
         "gateway_translation_escrowed_total": lambda: _rows(sources.translated.escrowed),
         "gateway_translation_restored_total": lambda: _rows(sources.translated.restored),
@@ -157,6 +159,10 @@ def _stages(bridge: Bridge) -> list[Sample]:
 
 def _rows(by_number: list[int]) -> list[Sample]:
     return [((row.id,), by_number[row.number]) for row in ROWS.values()]
+
+
+def _features(by_number: list[int]) -> list[Sample]:
+    return [((feature.name.lower(),), by_number[feature]) for feature in Feature]
 
 
 def _lag(net: NetCounts) -> list[HistogramSample]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from interop.foreign import Client
-from interop.gateway_process import PASSWORD, USER
+from interop.gateway_process import PASSWORD, USER, Gateway
 
 CREATE = "{name}; {{create: always, node: {{type: queue}}}}"
 PROPERTIES: dict[str, Any] = {
@@ -85,3 +85,24 @@ def test_a_wrong_password_is_refused(qpid_python: Client, port: int) -> None:
     ).finish()
     assert said.exit_code == 1
     assert said.errors
+
+
+def test_a_management_request_is_answered_with_the_address_of_the_admin_api(
+    qpid_python: Client, gateway: Gateway
+) -> None:
+    request = {
+        "body": ["map", {}],
+        "correlation-id": "7",
+        "properties": {
+            "x-amqp-0-10.app-id": ["binary", b"qmf2".hex()],
+            "method": ["string", "request"],
+            "qmf.opcode": ["string", "_query_request"],
+        },
+    }
+    asked = qpid_python.run("request", gateway.port, [request], address="qmf.default.direct/broker")
+    [reply] = asked.received
+    assert reply["correlation-id"] == "7"
+    assert reply["properties"]["qmf.opcode"] == ["string", "_exception"]
+    [kind, values] = reply["body"][1]["_values"]
+    assert kind == "map"
+    assert f":{gateway.admin_port}" in values["error_text"][1]

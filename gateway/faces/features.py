@@ -1,0 +1,78 @@
+"""What clients ask for that is not offered here, by the names under which it is counted.
+
+One count for each use, so that whoever migrates learns what is needed before something breaks
+(MAPPING section 6). What is refused and what is only without effect are counted alike.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+
+class Feature(IntEnum):
+    """The label of the metric is the name in small letters; numbers are places in the count."""
+
+    QMF = 0
+    XML_EXCHANGE = 1
+    FEDERATION = 2
+    FAILOVER = 3
+    SELECTOR = 4
+    TX = 5
+    DTX = 6
+    FILE = 7
+    STREAM = 8
+    RESUME = 9
+    FILTER = 10  # another filter of a 1.0 source than those offered
+    SHARED_SUBSCRIPTION = 11
+    QUEUE_POLICY = 12  # another than reject
+    LAST_VALUE_QUEUE = 13
+    PRIORITY_QUEUE = 14
+    MESSAGE_GROUP = 15
+    MESSAGE_SEQUENCE = 16
+    INITIAL_VALUE = 17
+    NO_LOCAL = 18  # as an argument of 0-10 commands
+    EXCLUSIVE_BINDING = 19
+    OTHER = 20
+
+
+# Whole 0-10 classes, by their codes.
+CLASSES: Final[dict[int, Feature]] = {
+    0x05: Feature.TX,
+    0x06: Feature.DTX,
+    0x09: Feature.FILE,
+    0x0A: Feature.STREAM,
+}
+# Exchanges that brokers have for their own ends.
+EXCHANGES: Final[dict[str, Feature]] = {
+    "qmf.default.direct": Feature.QMF,
+    "qmf.default.topic": Feature.QMF,
+    "qpid.management": Feature.QMF,
+    "amq.failover": Feature.FAILOVER,
+}
+# Arguments of declare, bind and subscribe.
+ARGUMENTS: Final[dict[str, Feature]] = {
+    "qpid.policy_type": Feature.QUEUE_POLICY,
+    "qpid.last_value_queue": Feature.LAST_VALUE_QUEUE,
+    "qpid.last_value_queue_key": Feature.LAST_VALUE_QUEUE,
+    "qpid.priorities": Feature.PRIORITY_QUEUE,
+    "x-qpid-priorities": Feature.PRIORITY_QUEUE,
+    "qpid.group_header_key": Feature.MESSAGE_GROUP,
+    "qpid.msg_sequence": Feature.MESSAGE_SEQUENCE,
+    "qpid.ive": Feature.INITIAL_VALUE,
+    "qpid.exclusive-binding": Feature.EXCLUSIVE_BINDING,
+    "no-local": Feature.NO_LOCAL,
+    "x-qpid-no-local": Feature.NO_LOCAL,
+}
+XML_TYPE: Final = "xml"
+# A broker that comes as a client of another says so when it connects.
+FEDERATION_PROPERTY: Final = "qpid.fed_link"
+FEDERATION_PREFIX: Final = "qpid.fed."
+
+
+def count_arguments(unsupported: list[int], keys: list[str]) -> None:
+    """Count arguments that have no effect, those that stand for a feature."""
+    for key in keys:
+        feature = ARGUMENTS.get(key)
+        if feature is not None:
+            unsupported[feature] += 1

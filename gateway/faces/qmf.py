@@ -1,0 +1,92 @@
+"""QMF, the management of Qpid brokers by messages: not offered, and said so to who asks.
+
+A QMF 2 request that nobody took is answered with an ``_exception`` that names the admin API. QMF
+has no specification but its clients: app-id ``qmf2``, opcode in a header, amqp/map as body, the
+reply to reply-to with the request's correlation-id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gateway.amqp_0_10._spec_constants import MAP, STR16, UINT32
+from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
+from gateway.amqp_0_10.encoding import write_map
+from gateway.amqp_0_10.events import CommandReceived
+from gateway.amqp_0_10.structs import write_header
+from gateway.amqp_0_10.types import FieldTable
+from gateway.errors import DecodeError
+from gateway.translate.facts import arrival_0_10, message_from_0_10
+from gateway.translate.segment import open_header
+from gateway.translate.view import READER_0_10
+from gateway.wire.buffers import Writer
+from gateway.wire.tagged import Tagged
+
+if TYPE_CHECKING:
+    from gateway.faces.session_0_10 import ServerSession
+
+QMF_DIRECT: Final = "qmf.default.direct"
+APP_ID: Final = b"qmf2"
+NOT_IMPLEMENTED: Final = 3
+
+
+def answer(session: ServerSession, event: CommandReceived) -> bool:
+    """Answer a request, if it is one and says whereto; whether it was answered."""
+    limits = session.face.settings.limits
+    try:
+        asked = open_header(event.payload, event.body_at, limits.depth_max).properties
+    except DecodeError:
+        return False
+    reply_to = asked.reply_to
+    if asked.app_id != APP_ID or reply_to is None:
+        return False
+    exchange = reply_to.exchange or ""
+    key = reply_to.routing_key or ""
+    if session.host.exchange(exchange) is None:
+        return False
+    _publish(session, exchange, key, asked.correlation_id)
+    return True
+
+
+def _publish(session: ServerSession, exchange: str, key: str, correlation_id: bytes | None) -> None:
+    face = session.face
+    headers: FieldTable = [
+        ("method", Tagged(STR16, "response")),
+        ("qmf.opcode", Tagged(STR16, "_exception")),
+        ("qmf.agent", Tagged(STR16, face.settings.container_id)),
+    ]
+    head = write_header(
+        DeliveryProperties(exchange=exchange, routing_key=key),
+        MessageProperties(
+            app_id=APP_ID,
+            content_type="amqp/map",
+            correlation_id=correlation_id,
+            application_headers=headers,
+        ),
+    )
+    payload = head + _body(face.settings.admin_address)
+    message = message_from_0_10(
+        arrival_0_10(payload, len(head)),
+        payload,
+        len(head),
+        id=session.bridge.next_message_id(),
+        exchange=exchange,
+        now_ms=session.bridge.now_ms,
+        publisher=0,
+        times_in_ms=False,
+        reader=READER_0_10,
+    )
+    session.host.publish(message, None, 0)
+
+
+def _body(admin_address: str) -> bytes:
+    text = "QMF is not offered here"
+    if admin_address:
+        text += f"; the gateway's own admin API is at {admin_address}"
+    values: FieldTable = [
+        ("error_code", Tagged(UINT32, NOT_IMPLEMENTED)),
+        ("error_text", Tagged(STR16, text)),
+    ]
+    writer = Writer()
+    write_map(writer, [("_values", Tagged(MAP, values))])
+    return writer.getvalue()
