@@ -89,6 +89,7 @@ def extensions() -> list[object]:
             [*options, *[path for paths, _ in groups for path in paths]],
             opt_level="3",
             separate=groups,
+            debug_level="0",
         )
     except (Exception, SystemExit) as error:
         if PURE == "0":

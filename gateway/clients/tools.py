@@ -59,11 +59,23 @@ async def send(
         if len(answers) == IN_FLIGHT or number == what.count:
             for answer in answers:
                 answer.addTimeout(what.timeout_s, connector.reactor)
-            for answer in answers:
-                outcomes[await outcome_of(answer)] += 1
-                progress(1)
+            await _collect(answers, outcomes, progress)
             answers = []
     return outcomes
+
+
+async def _collect(
+    answers: list[Deferred[str]], outcomes: Counter[str], progress: Callable[[int], None]
+) -> None:
+    """Count the outcomes; when the connection ends, it is said once and not for each letter."""
+    try:
+        for answer in answers:
+            outcomes[await outcome_of(answer)] += 1
+            progress(1)
+    except ClientError:
+        for answer in answers:
+            answer.addErrback(lambda _failure: None)
+        raise
 
 
 async def outcome_of(answer: Deferred[str]) -> str:

@@ -17,6 +17,7 @@ from typing import final
 from prometheus_client import ProcessCollector
 from prometheus_client.twisted import MetricsResource
 from twisted.web.http import Request
+from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Site
 
@@ -43,8 +44,16 @@ class Scrape(Resource):
         return answer
 
 
+class Directory(Resource):
+    """A resource with children, and 404 for what is none."""
+
+    def getChild(self, path: bytes, request: Request) -> IResource:
+        """Called for a path that no child has."""
+        return notFound()
+
+
 @final
-class Metrics(Resource):
+class Metrics(Directory):
     """``/metrics`` and below it ``/metrics/objects``."""
 
     def __init__(self, collector: Collector, objects: Collector) -> None:
@@ -93,7 +102,7 @@ class AdminSite(Site):
 
 def admin_site(collector: Collector, objects: Collector, ready: Ready) -> AdminSite:
     """The admin port's site; `ready` answers `None`, or why the gateway is not ready."""
-    root = Resource()
+    root = Directory()
     root.putChild(b"metrics", Metrics(collector, objects))
     root.putChild(b"healthz", Probe(lambda: None))
     root.putChild(b"readyz", Probe(ready))
