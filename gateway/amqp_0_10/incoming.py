@@ -37,6 +37,9 @@ class Incoming:
     next_id: of the command that comes next.
     pointed: a command-point has come.
     due: there are completions to tell.
+    fresh: how many commands have come since `flush`, whether completed or not: nobody had the time
+        to carry them out, so they do not count against the limit yet. What one turn can bring is
+        bounded by what is read in it.
     """
 
     __slots__ = (
@@ -48,6 +51,7 @@ class Incoming:
         "assembler",
         "command_id",
         "due",
+        "fresh",
         "next_id",
         "pointed",
     )
@@ -64,6 +68,7 @@ class Incoming:
         self.next_id = 0
         self.pointed = False
         self.due = False
+        self.fresh = 0
 
     def point(self, command_id: int | None, offset: int | None) -> None:
         """session.command-point: the id of what comes next."""
@@ -102,7 +107,7 @@ class Incoming:
         """Add a frame; whether there is now a command to execute, in `assembler`."""
         if not self.assembler.add(flags, kind, buf, start, end):
             return False
-        if self._progress.incomplete() >= self._limit:
+        if self._progress.incomplete() - self.fresh >= self._limit:
             raise ResourceLimitExceededError(f"more than {self._limit} commands not completed")
         command_id = self.next_id
         self.next_id = (command_id + 1) & MASK
@@ -113,6 +118,7 @@ class Incoming:
                 self.due = True
             return False
         self.command_id = progress.advance()
+        self.fresh += 1
         return True
 
     def uncompleted(self) -> int:

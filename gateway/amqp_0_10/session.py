@@ -253,7 +253,8 @@ class Session:
                 self._broken(error, 0, None, events)
 
     def flush(self) -> None:
-        """Write the answers that the turn has gathered."""
+        """The turn ends: write the answers that it has gathered."""
+        self._incoming.fresh = 0
         if self._machine.state == SessionState.ATTACHED:
             self._write_answers()
 

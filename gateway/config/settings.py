@@ -76,7 +76,7 @@ class LimitSettings(Section):
     unsettled: Count = 10_000
     """Deliveries of one session that the client has not settled yet."""
     commands_in_doubt: Count = 65_536
-    """0-10 commands of one session whose completion the client has not heard of."""
+    """0-10 commands of one session not completed after a turn; at half of it reading pauses."""
     message_size: Annotated[int, *size(1024, "2GiB")] = 64 * 1024 * 1024
     """Largest message."""
     depth: Annotated[int, Field(ge=4, le=100)] = 32

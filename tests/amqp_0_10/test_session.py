@@ -446,10 +446,25 @@ def test_controls_and_commands_without_a_session_are_not_attached() -> None:
 def test_too_many_commands_not_completed_end_the_session() -> None:
     server = drive.opened_server(Limits(commands_in_doubt_max=3))
     drive.attached(server)
-    events = told(server, TRANSFER * 4)
-    assert [type(event) for event in events] == [CommandReceived] * 3 + [SessionEnded]
-    assert events[3].error.code == spec.ErrorCode.RESOURCE_LIMIT_EXCEEDED
+    assert [type(event) for event in told(server, TRANSFER * 3)] == [CommandReceived] * 3
+    server.data_to_send()
+    [event] = told(server, TRANSFER)
+    assert type(event) is SessionEnded
+    assert event.error.code == spec.ErrorCode.RESOURCE_LIMIT_EXCEEDED
     assert drive.values(server.data_to_send())[0].command_id == 3
+
+
+def test_commands_that_come_in_one_piece_are_all_taken_and_counted_after_the_turn() -> None:
+    server = drive.opened_server(Limits(commands_in_doubt_max=3))
+    drive.attached(server)
+    events = told(server, TRANSFER * 10)
+    assert [type(event) for event in events] == [CommandReceived] * 10
+    session = events[0].session
+    session.complete(0, 7)
+    server.data_to_send()
+    assert [type(event) for event in told(server, TRANSFER * 10)] == [CommandReceived] * 10
+    server.data_to_send()
+    assert [type(event) for event in told(server, TRANSFER)] == [SessionEnded]
 
 
 @pytest.mark.parametrize(

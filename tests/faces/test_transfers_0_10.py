@@ -308,3 +308,14 @@ def test_a_message_is_routed_by_the_key_in_its_header() -> None:
     client.says(spec.MessageTransfer(), header=header, body=b"x")
     client.hears()
     assert gateway.world.depth() == 1
+
+
+def test_more_small_commands_than_the_limit_in_one_read_are_carried_out() -> None:
+    gateway = Gateway(limits=Limits(commands_in_doubt_max=10))
+    client = gateway.session()
+    client.says(*[spec.ExchangeQuery(name="amq.topic")] * 3_000)
+    client.says(spec.QueueDeclare(queue="last"))
+    heard = client.hears()
+    assert len([one for one in heard if isinstance(one, spec.ExchangeQueryResult)]) == 3_000
+    assert gateway.world.host.queue("last") is not None
+    assert not client.face.reading_paused
