@@ -14,7 +14,7 @@ from gateway.amqp_1_0 import fields, sections, types
 from gateway.amqp_1_0._spec import APPLICATION_PROPERTIES, FOOTER, MESSAGE_ANNOTATIONS, Properties
 from gateway.errors import DecodeError
 from gateway.message import Condition, Encoding, Loss, Message, Refusal
-from gateway.translate import body_to_0_10, body_to_1_0, headers, hop_0_10, hop_1_0
+from gateway.translate import body_to_0_10, body_to_1_0, headers, hop_0_10, hop_1_0, merged_0_10
 from gateway.translate.context import Context, Translated010, Translated10
 from gateway.translate.crossing import ESCROW_MALFORMED, Crossing
 from gateway.translate.delivery_to_0_10 import delivery_to_0_10, other_structs
@@ -39,7 +39,9 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
     if message.encoding == Encoding.AMQP_1_0:
         made = hop_1_0.onward(message, merged)
         if merged and message.message_format != 0:
-            made.losses = _lost_annotations(message, context)
+            x = Crossing(message, context)
+            x.lose(ROW_ANNOTATIONS)
+            made.losses = x.losses
         return made
     x = Crossing(message, context)
     try:
@@ -121,13 +123,12 @@ def to_0_10(
 ) -> Translated010:
     """The message for a 0-10 peer, as the delivery after `delivery_count` failed ones.
 
-    `merged` is as in `to_1_0`. A message that came by 0-10 goes on as it is: there they are a loss.
+    `merged` is as in `to_1_0`; it goes into escrow like all annotations.
     """
     if message.encoding == Encoding.AMQP_0_10:
-        made = hop_0_10.onward(message, delivery_count, context.now_ms)
         if merged:
-            made.losses = _lost_annotations(message, context)
-        return made
+            return merged_0_10.onward(message, context, delivery_count, merged)
+        return hop_0_10.onward(message, delivery_count, context.now_ms)
     x = Crossing(message, context)
     if message.message_format != 0:
         return _refused(x)
@@ -156,12 +157,6 @@ def to_0_10(
         mp.application_headers = table
     header = hop_0_10.header(message, delivery, mp, others, delivery_count, context.now_ms)
     return Translated010(header, body, x.losses)
-
-
-def _lost_annotations(message: Message, context: Context) -> list[Loss]:
-    x = Crossing(message, context)
-    x.lose(ROW_ANNOTATIONS)
-    return x.losses
 
 
 def _refused(x: Crossing) -> Translated010:

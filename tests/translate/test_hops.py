@@ -16,12 +16,14 @@ from translate.messages import (
     view_1_0,
 )
 
+from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
 from gateway.amqp_1_0 import sections
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Header, Properties
 from gateway.message import Message
 from gateway.translate import hop_1_0
+from gateway.translate.escrow import HEADER
 from gateway.translate.message import to_0_10, to_1_0
 from gateway.translate.segment import open_header
 from gateway.wire.tagged import Tagged
@@ -82,15 +84,50 @@ def test_annotations_of_a_modified_outcome_cross_with_the_message() -> None:
     assert {"3", "4"} <= {item[1] for item in seen.values()}
 
 
+def test_annotations_of_a_modified_outcome_ride_beside_a_0_10_message() -> None:
+    merged = new.to_bytes(Tagged(new.MAP, [(sym("b"), s("3")), (sym("c"), s("4"))]))
+    headers = [("h", Tagged(STR16, "v"))]
+    old = message_0_10(
+        DeliveryProperties(ttl=1000), MessageProperties(application_headers=headers), b"body", "x"
+    )
+    once = to_0_10(old, context(), 1, merged)
+    assert (once.losses, once.body) == ([], b"body")
+    seen = open_header(once.header, len(once.header), 8)
+    assert (seen.delivery.redelivered, seen.delivery.exchange) == (True, "x")
+    assert [name for name, _ in seen.properties.application_headers or []] == ["h", HEADER]
+    again = arrived_0_10(once.header, once.body, "x")
+    later = new.to_bytes(Tagged(new.MAP, [(sym("c"), s("5"))]))
+    twice = to_0_10(again, context(), 1, later)
+    back = to_1_0(arrived_0_10(twice.header, twice.body, "x"), context())
+    annotations = view_1_0(back.head + back.body)["annotations"]
+    assert {"3", "5"} <= {item[1] for item in annotations.values()}
+    assert back.losses == []
+
+
+def test_other_originals_in_escrow_stay_when_annotations_are_added() -> None:
+    crossed = to_0_10(new_message(message_id=s("my-id")), context())
+    merged = new.to_bytes(Tagged(new.MAP, [(sym("c"), s("4"))]))
+    more = to_0_10(arrived_0_10(crossed.header, crossed.body, ""), context(), 0, merged)
+    back = to_1_0(arrived_0_10(more.header, more.body, ""), context())
+    found = sections.properties(back.head, sections.scan(back.head))
+    assert found is not None and found.message_id == s("my-id")
+
+
 def test_where_annotations_of_a_modified_outcome_have_no_place_they_are_a_loss() -> None:
     merged = new.to_bytes(Tagged(new.MAP, [(sym("c"), s("4"))]))
     old = message_0_10(DeliveryProperties(), MessageProperties(), b"body")
+    theirs = [(HEADER, Tagged(STR16, "not ours"))]
+    taken = message_0_10(DeliveryProperties(), MessageProperties(application_headers=theirs), b"")
     foreign = arrived_1_0(b"\x01opaque", "", "q", 7)
     for losses in (
-        to_0_10(old, context(), 1, merged).losses,
+        to_0_10(old, context(escrow=False), 1, merged).losses,
+        to_0_10(taken, context(), 1, merged).losses,
         to_1_0(foreign, context(), merged).losses,
     ):
         assert [loss.row for loss in losses] == ["annotations.message"]
+    kept = to_0_10(taken, context(), 1, merged)
+    seen = open_header(kept.header, len(kept.header), 8)
+    assert seen.properties.application_headers == theirs
 
 
 def test_a_foreign_format_passes_unopened_from_1_0_to_1_0() -> None:
