@@ -66,6 +66,8 @@ def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
 
 
 def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
+    from pyspark.errors import PySparkRuntimeError
+
     from gateway.accounting import report, session
     from gateway.accounting.reconcile import reconcile
 
@@ -75,8 +77,12 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     except OSError as error:
         return _not_run(f"{out}: {error.strerror}")
     small = octets < session.SMALL_LOG_OCTETS
-    with session.spark_session("reconcile", options.master, scratch, small=small) as spark:
-        result = reconcile(spark, log, out)
+    try:
+        started = session.spark_session("reconcile", options.master, scratch, small=small)
+        with started as spark:
+            result = reconcile(spark, log, out)
+    except PySparkRuntimeError as error:
+        return _not_run(f"Spark does not start: {error}")
     page = out / "report.html"
     page.write_text(report.html_page(result), encoding="utf-8")
     print(report.summary(result, str(page)))

@@ -70,6 +70,9 @@ def spark_session(
     if master:
         builder = builder.master(master)
     if master.startswith("local"):
+        # Otherwise Java looks up the machine's name, which need not have an address.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
         for key, value in local_settings(scratch, small=small).items():
             builder = builder.config(key, value)
     spark = builder.getOrCreate()
