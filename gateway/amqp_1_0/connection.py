@@ -76,7 +76,7 @@ class Connection:
         able: client: SASL mechanisms of ours, best first; none: no SASL layer.
         hostname: client: for sasl-init.
         strict: end a session for what was in flight on a link that we detached with an error
-        (2.6.5).
+        (2.6.5), and close with an error for what comes behind the peer's close (2.4.3).
 
     Attributes:
         sasl_hostname: server: the hostname of the client's sasl-init.
@@ -347,6 +347,8 @@ class Connection:
         if code < _spec.OPEN or code > _spec.CLOSE:
             raise FrameDecodeError("a frame body that is no performative")
         state = self.machine.state
+        if state == ConnectionState.CLOSE_RCVD and not self.strict:
+            return  # rhea sends a detach behind its close
         if state == ConnectionState.DISCARDING:
             if code == _spec.CLOSE:
                 self.machine.receive(ConnectionInput.RECV_CLOSE)

@@ -201,6 +201,19 @@ def test_pipelined_open_begin_and_close_are_answered_in_order():
     assert connection.closed
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_comes_behind_a_close_is_ignored_unless_strict(strict):
+    connection = opened(strict=strict)
+    connection.receive_data(octets_of(BEGIN), T0)
+    found = connection.receive_data(octets_of(_spec.Close(), _spec.End()), T0)
+    assert kinds(found) == ["CloseReceived", "Violation"][: 1 + strict]
+    if not strict:
+        connection.send_close()
+        [(_, close)] = read_frames(connection.data_to_send())
+        assert close.error is None
+        assert connection.closed
+
+
 @pytest.mark.parametrize("code", range(256))
 def test_no_first_octets_of_a_frame_body_break_anything(code):
     connection = opened()
