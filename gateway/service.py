@@ -180,6 +180,7 @@ class Service:
             strict=settings.strict,
             escrow=settings.translation.escrow,
             text_body_value=settings.translation.text_body == "value",
+            timestamp=settings.translation.timestamp,
         )
 
     def _door(self) -> Door:

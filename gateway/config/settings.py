@@ -195,6 +195,8 @@ class TranslationSettings(Section):
     and counted."""
     text_body: Literal["data", "value"] = "data"
     """A 0-10 text body as a 1.0 data section, or as an amqp-value string."""
+    timestamp: bool = False
+    """Write the time of arrival into messages that have none."""
 
 
 class LoggingSettings(Section):

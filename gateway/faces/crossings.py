@@ -52,6 +52,7 @@ class Crossings:
                 escrow_max=settings.limits.escrow_max,
                 depth_max=settings.limits.depth_max,
                 text_body_value=settings.text_body_value,
+                timestamp=settings.timestamp,
                 java=java,
             )
             self.contexts[host.name] = context

@@ -161,6 +161,7 @@ class FaceSettings:
         counts: shared by all faces.
         escrow: whether escrow is sent along with translated messages.
         text_body_value: a 0-10 text body goes to 1.0 as an amqp-value string, not as data.
+        timestamp: messages without a time of creation get that of their arrival.
         translated: what all translations count.
         attached: 0-10 sessions that are attached, by user and name; shared by all faces.
         replies: the reply table of each virtual host, shared by all faces.
@@ -179,6 +180,7 @@ class FaceSettings:
     counts: FaceCounts
     escrow: bool
     text_body_value: bool
+    timestamp: bool
     translated: Counts
     attached: dict[tuple[str, bytes], Attached]
     replies: dict[str, ReplyTable]
@@ -198,6 +200,7 @@ class FaceSettings:
         counts: FaceCounts | None = None,
         escrow: bool = True,
         text_body_value: bool = False,
+        timestamp: bool = False,
     ) -> None:
         self.limits = limits
         self.container_id = container_id
@@ -211,6 +214,7 @@ class FaceSettings:
         self.counts = counts or FaceCounts()
         self.escrow = escrow
         self.text_body_value = text_body_value
+        self.timestamp = timestamp
         self.translated = Counts()
         self.attached = {}
         self.replies = {}

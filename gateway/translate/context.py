@@ -49,6 +49,7 @@ class Context:
         escrow_max: the most octets that escrow may add to a message.
         depth_max: how deep values may nest.
         text_body_value: a text body goes to 1.0 as an amqp-value string, not as data.
+        timestamp: messages without a time of creation get that of their arrival.
         java: the receiving 0-10 client is the Java one: times in milliseconds, text types without
             a charset.
         now_ms: the gateway's clock, set before each batch.
@@ -61,6 +62,7 @@ class Context:
     escrow_max: int
     depth_max: int
     text_body_value: bool
+    timestamp: bool
     java: bool
     now_ms: int
 
@@ -74,6 +76,7 @@ class Context:
         escrow_max: int = 16 * 1024,
         depth_max: int = 32,
         text_body_value: bool = False,
+        timestamp: bool = False,
         java: bool = False,
         now_ms: int = 0,
     ) -> None:
@@ -84,6 +87,7 @@ class Context:
         self.escrow_max = escrow_max
         self.depth_max = depth_max
         self.text_body_value = text_body_value
+        self.timestamp = timestamp
         self.java = java
         self.now_ms = now_ms
 

@@ -84,6 +84,8 @@ def _times(x: Crossing, properties: Properties, dp: DeliveryProperties) -> None:
     dp.timestamp = _time(
         x, properties.creation_time, "dp.timestamp", "properties.creation-time", names.ROW_CREATION
     )
+    if dp.timestamp is None and x.context.timestamp:
+        dp.timestamp = from_ms(x.message.arrived_ms, x.context.java)
     expiry = properties.absolute_expiry_time
     marker = x.take("dp.ttl", digest_number(expiry), names.ROW_TTL)
     if marker is None or expiry is None:

@@ -129,6 +129,8 @@ def _times(x: Crossing, dp: DeliveryProperties, properties: Properties) -> None:
     properties.creation_time = _time(
         x, dp.timestamp, "dp.timestamp", "properties.creation-time", names.ROW_CREATION
     )
+    if properties.creation_time is None and x.context.timestamp:
+        properties.creation_time = x.message.arrived_ms
     if x.message.ttl_ms <= TTL_MAX:
         properties.absolute_expiry_time = _time(
             x, dp.expiration, "dp.expiration", "properties.absolute-expiry-time", names.ROW_EXPIRY

@@ -1,17 +1,19 @@
 """What each 0-10 hop does to a message, and the 0-10 to 0-10 one whole.
 
 Body and header segment keep their octets but for redelivered, ttl, exchange and routing key, which
-are those of this delivery. The last two are always set: clients need them, above all the Java one.
+are those of this delivery, and a timestamp where the configuration asks for one. Exchange and
+routing key are always set: clients need them, above all the Java one.
 """
 
 from __future__ import annotations
 
 from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
 from gateway.message import Message
-from gateway.translate.context import Translated010
+from gateway.translate.context import Context, Translated010
 from gateway.translate.delivery_to_0_10 import cut
 from gateway.translate.hop_1_0 import ttl_left
 from gateway.translate.segment import DELIVERY_PROPERTIES
+from gateway.translate.times import from_ms
 from gateway.wire.buffers import Reader, Writer
 
 
@@ -35,16 +37,18 @@ def header(
     return writer.getvalue()
 
 
-def onward(message: Message, delivery_count: int, now_ms: int) -> Translated010:
+def onward(message: Message, context: Context, delivery_count: int) -> Translated010:
     """A 0-10 message for a 0-10 peer."""
     payload = message.payload
     at, end, delivery = _delivery_properties(payload, message.body_at)
     redelivered = delivery_count > 0
-    left = ttl_left(message, now_ms)
+    left = ttl_left(message, context.now_ms)
+    stamped = delivery.timestamp is not None or not context.timestamp
     exchange = cut(message.exchange)
     key = cut(message.routing_key)
     same = (
         delivery.redelivered == redelivered
+        and stamped
         and (left is None or delivery.ttl == left)
         and delivery.exchange == exchange
         and delivery.routing_key == key
@@ -52,6 +56,8 @@ def onward(message: Message, delivery_count: int, now_ms: int) -> Translated010:
     if same:
         return Translated010(payload[: message.body_at], message.body(), [])
     delivery.redelivered = redelivered
+    if not stamped:
+        delivery.timestamp = from_ms(message.arrived_ms, context.java)
     if left is not None:
         delivery.ttl = left
     delivery.exchange = exchange

@@ -28,7 +28,7 @@ ROW_ANNOTATIONS: Final = number("annotations.message")
 
 def onward(message: Message, context: Context, delivery_count: int, merged: bytes) -> Translated010:
     """The message as `hop_0_10.onward` has it, and `merged` beside it; else they are a loss."""
-    made = hop_0_10.onward(message, delivery_count, context.now_ms)
+    made = hop_0_10.onward(message, context, delivery_count)
     x = Crossing(message, context)
     try:
         header = _with_escrow(x, made.header, merged)

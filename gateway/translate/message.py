@@ -128,7 +128,7 @@ def to_0_10(
     if message.encoding == Encoding.AMQP_0_10:
         if merged:
             return merged_0_10.onward(message, context, delivery_count, merged)
-        return hop_0_10.onward(message, delivery_count, context.now_ms)
+        return hop_0_10.onward(message, context, delivery_count)
     x = Crossing(message, context)
     if message.message_format != 0:
         return _refused(x)

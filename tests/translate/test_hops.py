@@ -177,3 +177,27 @@ def test_a_transfer_without_header_segment_gets_one() -> None:
     seen = open_header(made.header, len(made.header), 8)
     assert (seen.delivery.exchange, seen.delivery.routing_key) == ("x", "")
     assert made.body == b"body"
+
+
+def test_the_time_of_arrival_is_written_only_where_asked_for_and_where_none_is() -> None:
+    old, new_one = message_0_10(), new_message()
+    for java, expected in ((False, old.arrived_ms // 1000), (True, old.arrived_ms)):
+        for message in (old, new_one):
+            plain = to_0_10(message, context(java=java), 0)
+            asked = to_0_10(message, context(java=java, timestamp=True), 0)
+            assert _timestamp(plain.header) is None
+            assert _timestamp(asked.header) == expected
+    carried = message_0_10(DeliveryProperties(timestamp=7))
+    assert _timestamp(to_0_10(carried, context(timestamp=True), 0).header) == 7
+    assert _creation_time(to_1_0(old, context()).head) is None
+    assert _creation_time(to_1_0(old, context(timestamp=True)).head) == old.arrived_ms
+
+
+def _timestamp(header: bytes) -> int | None:
+    return open_header(header, len(header), 40).delivery.timestamp
+
+
+def _creation_time(head: bytes) -> int | None:
+    found = sections.scan(head + data(b""))
+    properties = sections.properties(head + data(b""), found)
+    return None if properties is None else properties.creation_time
