@@ -1,4 +1,4 @@
-"""Attaching links of 1.0 clients: what a terminus names, and what is answered (MAPPING section 3).
+"""Attaching links of 1.0 clients: what a terminus names, and what is answered.
 
 A source is a queue (consumed or browsed), or an exchange, for which a subscription queue is made
 and bound; a target is a queue, an exchange, or nothing: the anonymous terminus. Either may ask for

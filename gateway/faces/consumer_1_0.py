@@ -1,7 +1,7 @@
 """A link by which a 1.0 client consumes or browses: the bridge's deliveries out, outcomes back.
 
 Credit is the client's flow state; what a delivery's header says (ttl left, delivery-count) is
-written for each (MAPPING rule 1). A delivery that the client settles without an outcome, or that
+written for each. A delivery that the client settles without an outcome, or that
 its link leaves behind, gets the source's default-outcome.
 """
 

@@ -36,7 +36,7 @@ from gateway.faces.features import (
     Feature,
     count_arguments,
 )
-from gateway.faces.subscriptions_0_10 import selects
+from gateway.faces.subscriptions_0_10 import NO_LOCAL, selects
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
 from gateway.wire.buffers import Reader, Writer
@@ -219,6 +219,10 @@ class Declarations:
 
     def _apply(self, arguments: FieldTable, settings: QueueSettings) -> Refusal | None:
         for key, tagged in arguments:
+            if key == NO_LOCAL and tagged.value:
+                # As with selectors: a consumer must never get what it excluded.
+                count_arguments(self.counts.unsupported, [key])
+                return Refusal(Condition.NOT_IMPLEMENTED, "no-local is not offered here")
             if key not in QUEUE_ARGUMENTS:
                 if self.strict:
                     return unknown_argument(key)

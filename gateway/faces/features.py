@@ -1,7 +1,7 @@
 """What clients ask for that is not offered here, by the names under which it is counted.
 
-One count for each use, so that whoever migrates learns what is needed before something breaks
-(MAPPING section 6). What is refused and what is only without effect are counted alike.
+One count for each use, so that whoever migrates learns what is needed before something breaks.
+What is refused and what is only without effect are counted alike.
 """
 
 from __future__ import annotations

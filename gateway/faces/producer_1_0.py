@@ -1,6 +1,6 @@
 """A link by which a 1.0 client publishes: deliveries into the bridge, outcomes and credit back.
 
-An outcome is told when every copy has ended by MAPPING rule 3: at once, with the commit of its
+An outcome is told when every copy is safe or has ended by rule: at once, with the commit of its
 turn, or when the bridge lets go what it holds back. Credit is given back as outcomes are told, so
 that a publisher which is held back runs dry instead of filling memory.
 """
@@ -73,7 +73,7 @@ class Producer10:
         self._may_reject = not outcomes or REJECTED_SYMBOL in outcomes
 
     def _is_lenient(self, capabilities: list[str]) -> bool:
-        """Whether a message that no queue takes is accepted all the same (MAPPING section 2)."""
+        """Whether a message that no queue takes is accepted all the same."""
         if REJECT_UNROUTABLE in capabilities:
             return False
         if DISCARD_UNROUTABLE in capabilities or "topic" in capabilities:

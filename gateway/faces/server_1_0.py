@@ -1,7 +1,7 @@
 """The server's face of a 1.0 connection: who the client is, its virtual host, its sessions.
 
 Protocol events come in, bridge verbs go out; a session's links are `session_1_0`'s. Sources: 1.0
-parts 2.4 and 5.3; which hostname is which virtual host, and the end of a connection: MAPPING 3, 4.
+parts 2.4 and 5.3; which hostname is which virtual host, and the end of a connection.
 """
 
 from __future__ import annotations

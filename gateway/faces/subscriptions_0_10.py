@@ -19,6 +19,7 @@ from gateway.message import Condition, Refusal
 if TYPE_CHECKING:
     from gateway.faces.session_0_10 import ServerSession
 
+NO_LOCAL: Final = "no-local"
 SELECTOR_ARGUMENTS: Final = frozenset(("x-apache-selector", "x-filter-jms-selector"))
 
 
@@ -131,6 +132,9 @@ class Subscriptions:
             # A consumer must never get what it excluded: until there are selectors, it gets none.
             settings.counts.unsupported[Feature.SELECTOR] += 1
             return Refusal(Condition.NOT_IMPLEMENTED, "selectors are not offered here")
+        if any(key == NO_LOCAL and tagged.value for key, tagged in arguments):
+            settings.counts.unsupported[Feature.NO_LOCAL] += 1
+            return Refusal(Condition.NOT_IMPLEMENTED, "no-local is not offered here")
         ignored = [key for key, _ in arguments if key not in SELECTOR_ARGUMENTS]
         settings.counts.arguments_ignored += len(ignored)
         count_arguments(settings.counts.unsupported, ignored)

@@ -1,6 +1,6 @@
 """message.transfer from a 0-10 client: into the bridge, and the completions and accepts back.
 
-A transfer is completed when every copy has ended by MAPPING rule 3. accept-mode explicit adds a
+A transfer is completed when every copy is safe or has ended by rule. accept-mode explicit adds a
 message.accept or message.reject, sent to nobody who did not ask for it: some clients break the
 connection over them. An absent accept-mode on a transfer means none.
 """

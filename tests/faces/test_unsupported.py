@@ -60,8 +60,8 @@ def subscribe(name: str) -> spec.MessageSubscribe:
         (spec.ExchangeQuery(name="amq.failover"), Feature.FAILOVER, None),
         (declare("qpid.policy_type"), Feature.QUEUE_POLICY, None),
         (declare("qpid.last_value_queue_key"), Feature.LAST_VALUE_QUEUE, None),
-        (declare("no-local"), Feature.NO_LOCAL, None),
-        (subscribe("no-local"), Feature.NO_LOCAL, None),
+        (declare("no-local"), Feature.NO_LOCAL, 540),
+        (subscribe("no-local"), Feature.NO_LOCAL, 540),
         (bind(arguments=argument("qpid.exclusive-binding")), Feature.EXCLUSIVE_BINDING, None),
         (
             spec.ExchangeDeclare(exchange="x", type="topic", arguments=argument("qpid.ive")),
