@@ -1,7 +1,8 @@
 """The names of one virtual host: its exchanges, queues and bindings, and what may be done to them.
 
-Every rule of declare, delete, bind and unbind is here (0-10 classes exchange and queue), with the rows that the store keeps of what is durable. Messages are
-not touched: what becomes of those of a deleted queue is the host's affair.
+Every rule of declare, delete, bind and unbind is here (0-10 classes exchange and queue), with the
+rows that the store keeps of what is durable. Messages are not touched: what becomes of those of a
+deleted queue is the host's affair.
 """
 
 from __future__ import annotations
