@@ -1,7 +1,6 @@
 """The header and the addressing of a 1.0 message as 0-10 delivery-properties.
 
-The time-to-live that is left and the redelivered flag are filled in when the message is sent
-(`hop_0_10`).
+The redelivered flag is filled in when the message is sent (`hop_0_10`).
 """
 
 from __future__ import annotations
@@ -14,12 +13,14 @@ from gateway.amqp_0_10.types import FieldTable
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Properties
 from gateway.errors import DecodeError
-from gateway.message import NO_PRIORITY, NO_TTL
+from gateway.message import NO_PRIORITY
 from gateway.translate import names
 from gateway.translate.addresses import address_of
 from gateway.translate.crossing import ESCROW_MALFORMED, STR16_MAX, Crossing
 from gateway.translate.escrow import NOTHING, digest_number, digest_text
+from gateway.translate.facts import with_excess
 from gateway.translate.headers import restore_header
+from gateway.translate.hop_1_0 import ttl_left
 from gateway.translate.times import from_ms, to_ms
 from gateway.translate.values import Conversion
 from gateway.wire.buffers import Reader
@@ -48,8 +49,7 @@ def delivery_to_0_10(
     message = x.message
     dp = DeliveryProperties()
     dp.delivery_mode = PERSISTENT if message.durable else NON_PERSISTENT
-    if message.ttl_ms != NO_TTL:
-        dp.ttl = message.ttl_ms
+    dp.ttl = ttl_left(message, x.context.now_ms)
     _priority(x, dp)
     exchange = cut(message.exchange)
     key = cut(message.routing_key)
@@ -94,7 +94,9 @@ def _times(x: Crossing, properties: Properties, dp: DeliveryProperties) -> None:
         )
         return
     # The time was made of a ttl that header.ttl could not hold; dp.expiration is beside it.
-    dp.ttl = max(expiry - x.context.now_ms, 1)
+    left = max(x.message.expires_ms - x.context.now_ms, 1)
+    original = marker.value.value
+    dp.ttl = with_excess(left, original) if isinstance(original, int) else left
     own = x.take_typed("dp.expiration", digest_number(expiry), names.ROW_EXPIRY, new.LONG)
     if own is not None and own.present:
         datetime = cast(int, own.value.value)

@@ -21,8 +21,10 @@ from gateway.translate import segment
 from gateway.wire.buffers import Reader
 
 PERSISTENT: Final = 2
-# A longer ttl is as good as for ever; with it, times still fit 64 bits with a sign.
+# Of a longer ttl so much is counted down here: with it, times still fit 64 bits with a sign. What
+# it has more (`with_excess`) is the receiver's to count.
 TTL_MS_MAX: Final = 1 << 62
+UINT64_MAX: Final = (1 << 64) - 1
 
 
 @final
@@ -100,6 +102,11 @@ def _read_delivery(arrival: Arrival, struct: Reader) -> None:
     arrival.flags = flags
     if dp.routing_key is not None:
         arrival.routing_key = dp.routing_key
+
+
+def with_excess(left_ms: int, ttl_ms: int) -> int:
+    """What is left of a 0-10 ttl, given what is left of the part that is counted down here."""
+    return min(left_ms + max(ttl_ms - TTL_MS_MAX, 0), UINT64_MAX)
 
 
 def _read_message_properties(arrival: Arrival, struct: Reader) -> None:

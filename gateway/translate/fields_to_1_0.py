@@ -23,6 +23,7 @@ from gateway.translate.escrow import (
     digest_text,
     digest_value,
 )
+from gateway.translate.facts import TTL_MS_MAX
 from gateway.translate.headers import keep_header
 from gateway.translate.segment import HeaderSegment
 from gateway.translate.times import from_ms, to_ms
@@ -140,7 +141,10 @@ def _times(x: Crossing, dp: DeliveryProperties, properties: Properties) -> None:
     expires_ms = x.message.expires_ms
     properties.absolute_expiry_time = expires_ms
     visible = digest_number(expires_ms)
-    x.keep_quietly("dp.ttl", visible, Tagged(new.NULL, None), names.ROW_TTL)
+    if dp.ttl is not None and dp.ttl > TTL_MS_MAX:
+        x.keep("dp.ttl", visible, Tagged(new.ULONG, dp.ttl), names.ROW_TTL)
+    else:
+        x.keep_quietly("dp.ttl", visible, Tagged(new.NULL, None), names.ROW_TTL)
     if dp.expiration is None:
         x.keep_quietly("dp.expiration", visible, None, names.ROW_EXPIRY)
     else:

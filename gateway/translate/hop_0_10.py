@@ -11,6 +11,7 @@ from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessagePropertie
 from gateway.message import Message
 from gateway.translate.context import Context, Translated010
 from gateway.translate.delivery_to_0_10 import cut
+from gateway.translate.facts import with_excess
 from gateway.translate.hop_1_0 import ttl_left
 from gateway.translate.segment import DELIVERY_PROPERTIES
 from gateway.translate.times import from_ms
@@ -18,18 +19,13 @@ from gateway.wire.buffers import Reader, Writer
 
 
 def header(
-    message: Message,
     delivery: DeliveryProperties,
     properties: MessageProperties,
     others: bytes,
     delivery_count: int,
-    now_ms: int,
 ) -> bytes:
     """The header segment of one delivery of a translated message."""
     delivery.redelivered = delivery_count > 0
-    if delivery.ttl is not None:
-        left = message.expires_ms - now_ms
-        delivery.ttl = left if left > 0 else 1
     writer = Writer()
     delivery.encode(writer)
     properties.encode(writer)
@@ -43,6 +39,8 @@ def onward(message: Message, context: Context, delivery_count: int) -> Translate
     at, end, delivery = _delivery_properties(payload, message.body_at)
     redelivered = delivery_count > 0
     left = ttl_left(message, context.now_ms)
+    if left is not None and delivery.ttl is not None:
+        left = with_excess(left, delivery.ttl)
     stamped = delivery.timestamp is not None or not context.timestamp
     exchange = cut(message.exchange)
     key = cut(message.routing_key)

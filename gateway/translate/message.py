@@ -155,7 +155,7 @@ def to_0_10(
         table.append((HEADER, Tagged(STR16, escrow)))
     if table:
         mp.application_headers = table
-    header = hop_0_10.header(message, delivery, mp, others, delivery_count, context.now_ms)
+    header = hop_0_10.header(delivery, mp, others, delivery_count)
     return Translated010(header, body, x.losses)
 
 

@@ -73,6 +73,13 @@ def ttl_is_what_is_left() -> None:
     late = context()
     late.now_ms = NOW_MS + 100
     assert Seen(message, late).dp.ttl == 400
+    longest = in_1_0(old_message(dp=DeliveryProperties(ttl=2**64 - 1)))
+    assert (longest["ttl"], longest["absolute_expiry_time"]) == (None, NOW_MS + 2**62)
+
+
+@loses("header.ttl")
+def a_ttl_beyond_2_to_the_62() -> Message:
+    return old_message(dp=DeliveryProperties(ttl=2**62 + 1))
 
 
 @row("header.delivery-count", TO_1_0, TO_0_10)

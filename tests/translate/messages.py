@@ -462,7 +462,7 @@ def messages_0_10(draw: st.DrawFn) -> Message:
         redelivered=draw(st.booleans()),
         priority=draw(maybe() | integers(8, False)),
         delivery_mode=draw(maybe() | st.sampled_from([1, 2])),
-        ttl=draw(maybe() | st.integers(0, 2**40)),
+        ttl=draw(maybe() | st.integers(0, 2**40) | integers(64, False)),
         timestamp=draw(maybe() | i64s | st.integers(0, 2**40)),
         expiration=draw(maybe() | i64s | st.integers(0, 2**40)),
         exchange=draw(maybe() | st.just(exchange)),

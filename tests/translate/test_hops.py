@@ -1,5 +1,6 @@
 """The same protocol in and out: octets kept but for what a hop must write."""
 
+import pytest
 from hypothesis import given
 from translate.cases import new_message, s, sym
 from translate.messages import (
@@ -23,7 +24,7 @@ from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Header, Properties
 from gateway.message import Message
 from gateway.translate import hop_1_0
-from gateway.translate.escrow import HEADER
+from gateway.translate.escrow import ANNOTATION, HEADER, Deposit, digest_number
 from gateway.translate.message import to_0_10, to_1_0
 from gateway.translate.segment import open_header
 from gateway.wire.tagged import Tagged
@@ -170,6 +171,30 @@ def test_redelivered_ttl_and_node_are_those_of_the_delivery() -> None:
         redelivered=True, ttl=700, exchange="x", routing_key="k"
     )
     assert seen.properties == MessageProperties(app_id=b"a")
+
+
+@pytest.mark.parametrize("ttl", [2**62 + 1, 2**63, 2**64 - 1])
+def test_a_ttl_longer_than_the_gateway_counts_is_counted_down_and_kept(ttl: int) -> None:
+    message = message_0_10(DeliveryProperties(ttl=ttl))
+    late = context()
+    late.now_ms = NOW_MS + 300
+    made = to_0_10(message, late)
+    assert made.losses == []
+    assert open_header(made.header, len(made.header), 8).delivery.ttl == ttl - 300
+    crossed = to_1_0(message, late)
+    back = to_0_10(arrived_1_0(crossed.head + crossed.body, "", "q"), late)
+    assert crossed.losses + back.losses == []
+    assert open_header(back.header, len(back.header), 8).delivery.ttl == ttl - 300
+
+
+def test_a_ttl_in_escrow_that_no_gateway_wrote_is_bounded() -> None:
+    expires_ms = 2**63 - 1
+    escrow = Deposit(1000)
+    escrow.keep("dp.ttl", digest_number(expires_ms), Tagged(new.ULONG, 2**64 - 1))
+    note = [(sym(ANNOTATION), s(escrow.text() or ""))]
+    message = new_message(annotations=note, absolute_expiry_time=expires_ms)
+    made = to_0_10(message, context())
+    assert open_header(made.header, len(made.header), 8).delivery.ttl == 2**64 - 1
 
 
 def test_a_transfer_without_header_segment_gets_one() -> None:
