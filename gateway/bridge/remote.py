@@ -1,0 +1,121 @@
+"""What the bridge and an upstream are to one another: where nodes live, and links to them.
+
+A *placement* says that a queue or an exchange of ours is a node of an upstream. The bridge keeps
+nothing for such a node but what is on its way: a *transit queue* in front of the upstream, whose
+publishers hear of the end of each copy and not of its beginning, and one behind it for each
+subscription. Everything that the bridge does for a queue - order, credit, settlement, the ledger -
+it does for these, too. What speaks to the upstream is a face, behind `Remote` and `Source`.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol, final
+
+from gateway.message import Outcome, Refusal
+
+if TYPE_CHECKING:
+    from gateway.bridge.feed import Feed
+    from gateway.bridge.inlet import Inlet
+    from gateway.bridge.queues import Queue
+
+
+class OnRejected(IntEnum):
+    """What becomes of a copy that the upstream rejected and whose publisher did not ask."""
+
+    DEAD_LETTER = 0  # to the local queue `gateway.rejected`
+    EXCEPTION = 1  # its publisher hears of it as an exception
+    DROP = 2  # counted
+
+
+class Source(Protocol):
+    """A link from an upstream node, as the bridge sees it: it feeds an `Inlet` or a `Feed`.
+
+    It is the `Publisher` of what it brings: `on_published(token, outcome)` tells how each copy
+    ended, which is what the upstream is to be told. None of these calls a verb of the bridge.
+    """
+
+    def on_published(self, token: int, outcome: Outcome) -> None:
+        """The copy that was received with `token` has ended; what that made durable is safe."""
+
+    def on_credit(self) -> None:
+        """`wanted()` or `draining` may have changed: look at the end of the turn."""
+
+    def on_left(self) -> None:
+        """Nobody wants messages from here any more; what is unsettled still gets its outcome."""
+
+
+class LookUpWaiter(Protocol):
+    """Whoever asked whether a node is there."""
+
+    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
+        """It is, or why not."""
+
+
+class Remote(Protocol):
+    """One upstream. Every call returns at once; answers come as calls."""
+
+    @property
+    def name(self) -> str:
+        """As configured."""
+
+    def serve(self, queue: Queue) -> None:
+        """Send what is in `queue` to its node from now on: subscribe by `VirtualHost.relay`."""
+
+    def unserve(self, queue: Queue) -> None:
+        """Send nothing more from `queue`: the relay is cancelled once what is under way ended."""
+
+    def open(self, inlet: Inlet) -> Source:
+        """Open a link from the node of `inlet`, now or when the upstream is there.
+
+        `inlet.on_attached` or `inlet.on_refused` follows, never from inside this call.
+        """
+
+    def feed(self, feed: Feed) -> Source:
+        """Open a link from an exchange's node for one binding: a subscription there."""
+
+    def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
+        """Ask whether the queue's node exists; `False`: taken to exist, no answer will come."""
+
+    def delete(self, host: str, queue: str) -> Refusal | None:
+        """Delete the node, if that can be done from here."""
+
+    def purge(self, host: str, queue: str) -> Refusal | None:
+        """Empty the node, if that can be done from here."""
+
+
+@final
+class Placement:
+    """Where a node lives.
+
+    Attributes:
+        remote: the upstream.
+        spool: of a queue: what is published is stored here first, and sent on from there.
+        on_rejected: as the enumeration says.
+    """
+
+    __slots__ = ("on_rejected", "remote", "spool")
+
+    def __init__(
+        self,
+        remote: Remote,
+        *,
+        spool: bool = False,
+        on_rejected: OnRejected = OnRejected.DEAD_LETTER,
+    ) -> None:
+        self.remote = remote
+        self.spool = spool
+        self.on_rejected = on_rejected
+
+
+class Placements(Protocol):
+    """The node rules: which nodes of which virtual host are remote. Everything else is local."""
+
+    def queue(self, host: str, name: str) -> Placement | None:
+        """Where the queue `name` lives; `None`: here."""
+
+    def exchange(self, host: str, name: str) -> Placement | None:
+        """Where the exchange `name` lives; `None`: here."""
+
+    def queues(self, host: str) -> list[str]:
+        """Remote queues that are named one by one: they are there from the start."""
