@@ -93,6 +93,8 @@ class LimitSettings(Section):
     """1.0 incoming window: transfer frames that one session may have under way."""
     link_credit: Annotated[int, Field(ge=1, le=2**31 - 1)] = 500
     """1.0 credit granted to a sender."""
+    batch: Count = 10_000
+    """Messages that one 1.0 delivery of a batch's message-format may hold."""
     escrow: Annotated[int, *size(0, "64KiB")] = 16 * 1024
     """Most escrow that one message may carry; above it the mapping row's policy applies."""
 
@@ -113,6 +115,7 @@ class LimitSettings(Section):
             idle_timeout_ms=self.idle_timeout,
             session_window=self.session_window,
             link_credit=self.link_credit,
+            batch_max=self.batch,
             escrow_max=self.escrow,
         )
 

@@ -14,8 +14,9 @@ from gateway.amqp_1_0._spec_conditions import UNKNOWN_ID
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.audit.schema import Flag as AuditFlag
-from gateway.bridge.seams import PublishStatus
-from gateway.errors import DecodeError
+from gateway.bridge.seams import Published, PublishStatus
+from gateway.errors import DecodeError, LimitError
+from gateway.faces.batch_1_0 import Batch
 from gateway.faces.outcomes_1_0 import (
     REJECTED_SYMBOL,
     STATE_ACCEPTED,
@@ -24,7 +25,8 @@ from gateway.faces.outcomes_1_0 import (
 )
 from gateway.message import Condition, Message, Outcome, Refusal
 from gateway.translate.addresses import Capability, Node, resolve
-from gateway.translate.facts import Arrival, arrival_1_0, from_foreign, message_from_1_0
+from gateway.translate.batch import BATCH_FORMAT, messages_in
+from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.outcomes import to_state
 from gateway.translate.view import READER_1_0
 
@@ -65,6 +67,7 @@ class Producer10:
         self._safe_with: list[tuple[int, int, int]] = []
         self._second: set[int] = set()  # deliveries that their sender is to settle first
         self._held_back = 0
+        self._batches: dict[int, Batch] = {}  # of those held back, by delivery-id
         self._leaving = False
         attach = link.attach
         outcomes = None
@@ -119,37 +122,36 @@ class Producer10:
         if isinstance(event.state, TransactionalState):
             self._end(event, Rejected(error=Error(condition=UNKNOWN_ID)))
             return
+        if event.message_format == BATCH_FORMAT:
+            self._on_batch(event)
+            return
+        message = self._message(event.payload, event.message_format)
+        if isinstance(message, Refusal):
+            self._refuse(event, message)
+        else:
+            self._publish(event, message)
+
+    def _message(self, payload: bytes, message_format: int) -> Message | Refusal:
+        """The message, if it is one that may be published by this link."""
         try:
-            arrival = (
-                arrival_1_0(event.payload)
-                if event.message_format == 0
-                else from_foreign(event.payload)
-            )
+            arrival = arrival_1_0(payload) if message_format == 0 else from_foreign(payload)
         except DecodeError as error:
-            self._refuse(event, Refusal(Condition.DECODE_ERROR, str(error)))
-            return
+            return Refusal(Condition.DECODE_ERROR, str(error))
         if not self.session.face.may_claim(arrival.user_id):
-            self._refuse(
-                event, Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
-            )
-            return
+            return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
         node = self.node
         if node is None:
             node = resolve(arrival.to or "", Capability.ANY, self.session.nodes)
             if node is None:
-                self._refuse(event, Refusal(Condition.NOT_FOUND, f"no node {arrival.to!r} here"))
-                return
-        self._publish(event, arrival, node)
-
-    def _message(self, event: DeliveryReceived, arrival: Arrival, node: Node) -> Message:
+                return Refusal(Condition.NOT_FOUND, f"no node {arrival.to!r} here")
         key = node.queue
         if node.exchange:
             key = node.key if node.key is not None else arrival.subject or ""
         bridge = self.session.bridge
         return message_from_1_0(
             arrival,
-            event.payload,
-            event.message_format,
+            payload,
+            message_format,
             id=bridge.next_message_id(),
             exchange=node.exchange,
             routing_key=key,
@@ -158,31 +160,86 @@ class Producer10:
             reader=READER_1_0,
         )
 
-    def _publish(self, event: DeliveryReceived, arrival: Arrival, node: Node) -> None:
-        session = self.session
+    def _publish(self, event: DeliveryReceived, message: Message) -> None:
         token = SETTLED if event.settled else event.delivery_id
-        published = session.host.publish(
-            self._message(event, arrival, node), self, token, self.number
-        )
+        published = self.session.host.publish(message, self, token, self.number)
         status = published.status
         if status == PublishStatus.IN_TURN:
             if not event.settled:
                 self._accept_when_safe(event.delivery_id)
         elif status == PublishStatus.PENDING:
             self._held_back += 1
-        elif status == PublishStatus.DONE or (status == PublishStatus.UNROUTABLE and self.lenient):
-            self._end(event, STATE_ACCEPTED)
-        elif status == PublishStatus.UNROUTABLE:
-            self._refuse(event, Refusal(Condition.NOT_FOUND, "no queue took the message"))
         else:
-            self._refuse(event, published.refusal or Refusal(Condition.INTERNAL_ERROR, ""))
+            refusal = self._refusal_of(published)
+            if refusal is None:
+                self._end(event, STATE_ACCEPTED)
+            else:
+                self._refuse(event, refusal)
         self._give_credit()
 
-    def _refuse(self, event: DeliveryReceived, refusal: Refusal) -> None:
-        if event.settled:
+    def _refusal_of(self, published: Published) -> Refusal | None:
+        """Why a publish has come to nothing; `None` if it has not."""
+        if published.status == PublishStatus.REFUSED:
+            return published.refusal or Refusal(Condition.INTERNAL_ERROR, "")
+        if published.status == PublishStatus.UNROUTABLE and not self.lenient:
+            return Refusal(Condition.NOT_FOUND, "no queue took the message")
+        return None
+
+    def _on_batch(self, event: DeliveryReceived) -> None:
+        """Publish the messages of one batch, if all of them may be."""
+        messages: list[Message] = []
+        try:
+            payloads = messages_in(event.payload, self.session.face.settings.limits.batch_max)
+        except LimitError as limit:
+            self._refuse(event, Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, str(limit)))
             return
+        except DecodeError as error:
+            self._refuse(event, Refusal(Condition.DECODE_ERROR, str(error)))
+            return
+        for number, payload in enumerate(payloads, 1):
+            message = self._message(payload, 0)
+            if isinstance(message, Refusal):
+                why = f"message {number} of the batch: {message.description}"
+                self._refuse(event, Refusal(message.condition, why))
+                return
+            messages.append(message)
+        self._publish_batch(event, messages)
+
+    def _publish_batch(self, event: DeliveryReceived, messages: list[Message]) -> None:
+        token = SETTLED if event.settled else event.delivery_id
+        host = self.session.host
+        batch = Batch(len(messages))
+        for message in messages:
+            published = host.publish(message, self, token, self.number)
+            refusal = self._refusal_of(published)
+            if refusal is not None:
+                batch.stop(refusal)
+                break
+            batch.take(published.status)
+        self._held_back += batch.held_back
+        if not event.settled:
+            if batch.held_back:
+                self._batches[token] = batch
+            elif batch.in_turn and batch.refusal is None:
+                self._accept_when_safe(token)
+            else:
+                self._end_batch(token, batch)
+        self._give_credit()
+
+    def _end_batch(self, delivery_id: int, batch: Batch) -> None:
+        if batch.refusal is not None:
+            self._reject(delivery_id, batch.refusal)
+        else:
+            outcome = batch.outcome
+            self._tell(delivery_id, STATE_ACCEPTED if outcome is None else to_state(outcome))
+
+    def _refuse(self, event: DeliveryReceived, refusal: Refusal) -> None:
+        if not event.settled:
+            self._reject(event.delivery_id, refusal)
+
+    def _reject(self, delivery_id: int, refusal: Refusal) -> None:
         if self._may_reject:
-            self._end(event, rejected(refusal))
+            self._tell(delivery_id, rejected(refusal))
         else:
             # The source does not know the outcome rejected: the link has to tell (3.2.1, 4.2).
             self.link.send_detach(error=error_of(refusal))
@@ -226,7 +283,12 @@ class Producer10:
         if self._held_back == 0:
             return  # the link is gone
         self._held_back -= 1
-        if token != SETTLED:
+        batch = self._batches.get(token)
+        if batch is not None:
+            if batch.let_go(outcome):
+                del self._batches[token]
+                self._end_batch(token, batch)
+        elif token != SETTLED:
             self._tell(token, to_state(outcome))
         self._moved_on()
 
@@ -269,6 +331,7 @@ class Producer10:
         """The link is gone; what was published stays so, but nobody is told."""
         self._leaving = True
         self._safe_with = []
+        self._batches = {}
         self._held_back = 0
         self.session.bridge.audit.link_detached(
             self.session.bridge.now_ms,

@@ -28,6 +28,7 @@ class Limits:
     idle_timeout_ms: int
     session_window: int
     link_credit: int
+    batch_max: int
     escrow_max: int
 
     def __init__(
@@ -47,6 +48,7 @@ class Limits:
         idle_timeout_ms: int = 120_000,
         session_window: int = 2048,
         link_credit: int = 500,
+        batch_max: int = 10_000,
         escrow_max: int = 16 * 1024,
     ) -> None:
         self.max_frame_size = max_frame_size
@@ -63,4 +65,5 @@ class Limits:
         self.idle_timeout_ms = idle_timeout_ms
         self.session_window = session_window
         self.link_credit = link_credit
+        self.batch_max = batch_max
         self.escrow_max = escrow_max

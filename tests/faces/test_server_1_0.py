@@ -363,10 +363,10 @@ def test_ttl_shrinks_as_time_passes_and_an_expired_message_is_not_sent(house):
 
 def test_a_foreign_message_format_is_passed_on_untouched(house):
     client = house.client()
-    client.send(client.sender("q"), b"opaque", message_format=0x80013700)
+    client.send(client.sender("q"), b"opaque", message_format=0x80013701)
     client.receiver("q")
     event = client.take(events.DeliveryReceived)
-    assert (event.payload, event.message_format) == (b"opaque", 0x80013700)
+    assert (event.payload, event.message_format) == (b"opaque", 0x80013701)
 
 
 # What is refused.

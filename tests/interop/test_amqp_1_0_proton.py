@@ -78,6 +78,20 @@ def test_a_message_comes_back_as_it_was(connection, body):
     assert got.first_acquirer
 
 
+def test_a_batch_of_another_client_comes_as_its_messages(gateway, connection, rhea):
+    bodies = [["string", "one"], ["data", "00ff"], ["map", {"x": ["boolean", True]}]]
+    messages = [{"body": body, "subject": body[0]} for body in bodies]
+    [sent] = rhea.run("send", gateway.port, messages, address="q", batch="yes").sent
+    assert sent["outcome"] == "accepted"
+    receiver = connection.create_receiver("q", credit=3)
+    got = [receiver.receive(timeout=TIMEOUT_S) for _ in bodies]
+    for _ in got:
+        receiver.accept()
+    receiver.close()
+    assert [message.body for message in got] == ["one", b"\x00\xff", {"x": True}]
+    assert [message.subject for message in got] == ["string", "data", "map"]
+
+
 def test_a_released_message_is_seen_again_and_a_failed_one_is_counted(connection):
     connection.create_sender("durable").send(proton.Message(body="m", durable=True))
     receiver = connection.create_receiver("durable", credit=1)

@@ -439,7 +439,7 @@ def a_jms_type_of_text() -> Message:
 @row("message-format", TO_0_10)
 def a_foreign_format_is_refused() -> None:
     ctx = context()
-    made = translation.to_0_10(arrived_1_0(b"opaque", "", "q", 0x80013700), ctx)
+    made = translation.to_0_10(arrived_1_0(b"opaque", "", "q", 0x80013701), ctx)
     assert made.refusal is not None
     assert made.refusal.condition == Condition.NOT_IMPLEMENTED
     assert [(loss.row, loss.policy) for loss in made.losses] == [("message-format", "refuse")]

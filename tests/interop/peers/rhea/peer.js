@@ -119,16 +119,24 @@ const connection = container.connect({
 function send() {
     const lines = require('fs').readFileSync(0, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
     const sender = connection.open_sender({ target: { address: options.address } });
+    const wanted = options.batch ? 1 : lines.length;
     let settled = 0;
     const outcome = (name) => (context) => {
         const state = context.delivery.remote_state || {};
         const error = state.error || {};
         say({ event: 'sent', outcome: name, class: error.condition || '', text: error.description || '' });
         settled += 1;
-        if (settled === lines.length) { sender.close(); connection.close(); }
+        if (settled === wanted) { sender.close(); connection.close(); }
     };
     for (const name of ['accepted', 'released', 'rejected', 'modified']) container.on(name, outcome(name));
-    container.once('sendable', () => lines.forEach((line) => sender.send(message(line))));
+    // All messages in one delivery: each is a data section of a batch.
+    const batch = () => rhea.message.encode({
+        body: rhea.message.data_sections(lines.map((line) => rhea.message.encode(message(line)))),
+    });
+    container.once('sendable', () => {
+        if (options.batch) sender.send(batch(), undefined, 0x80013700);
+        else lines.forEach((line) => sender.send(message(line)));
+    });
 }
 
 function receive() {
