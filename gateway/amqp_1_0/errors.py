@@ -9,10 +9,18 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0 import _spec_conditions as conditions
 from gateway.errors import RemoteProtocolError
 
 DESCRIPTION_MAX: Final = 200
+
+_SASL_CODES: Final = {
+    _spec.SASL_AUTH: "auth",
+    _spec.SASL_SYS: "sys",
+    _spec.SASL_SYS_PERM: "sys-perm",
+    _spec.SASL_SYS_TEMP: "sys-temp",
+}
 
 
 def describe(error: RemoteProtocolError) -> str:
@@ -68,10 +76,53 @@ class SaslError(ConnectionScopeError):
     condition: ClassVar[str] = conditions.UNAUTHORIZED_ACCESS
 
 
+class NoMechanismError(SaslError):
+    """Client: the server offers no mechanism that we may use.
+
+    Args:
+        offered: what it does offer.
+    """
+
+    def __init__(self, offered: list[str]) -> None:
+        super().__init__(f"no mechanism of ours among {', '.join(offered) or 'none at all'}")
+        self.offered = offered
+
+
+class SaslRefusedError(SaslError):
+    """Client: the outcome is not ok.
+
+    Args:
+        code: the sasl-code, 1 (auth) to 4 (sys-temp).
+        problem: what the mechanism knows of it, or "".
+    """
+
+    def __init__(self, code: int, problem: str) -> None:
+        name = _SASL_CODES.get(code, "unknown")
+        super().__init__(f"the server refused us, {name}" + (f": {problem}" if problem else ""))
+        self.code = code
+
+    @property
+    def temporary(self) -> bool:
+        """The credentials were not at fault, as far as we were told: trying again makes sense."""
+        return self.code == _spec.SASL_SYS or self.code == _spec.SASL_SYS_TEMP
+
+
+class ServerProofError(SaslError):
+    """Client: the server says that all is well, but did not prove that it is who it should be."""
+
+
 class ProtocolHeaderError(ConnectionScopeError):
-    """The peer wants another protocol than this connection speaks, or allows."""
+    """The peer wants another protocol than this connection speaks, or allows.
+
+    Args:
+        header: the eight octets that came, or none.
+    """
 
     condition: ClassVar[str] = conditions.NOT_IMPLEMENTED
+
+    def __init__(self, message: str, header: bytes = b"") -> None:
+        super().__init__(message)
+        self.header = header
 
 
 class SessionScopeError(RemoteProtocolError):

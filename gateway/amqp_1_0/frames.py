@@ -74,7 +74,7 @@ def write_frame(writer: Writer, channel: int, performative: Performative, maximu
 
 
 def write_sasl_frame(writer: Writer, frame: SaslFrame) -> None:
-    """One SASL frame; those that we make are far below the 512 octets allowed, or truncated."""
+    """One SASL frame. A token may take it beyond the 512 octets of 5.3.1: it cannot be split."""
     start = begin_frame(writer, SASL_FRAME, 0)
     frame.encode(writer)
     end_frame(writer, start)

@@ -27,6 +27,17 @@ class Phase(IntEnum):
     FRAMES = 4
 
 
+def _wants(header: bytes) -> str:
+    """What a server means by a header that we did not ask for (2.2, 5.2, 5.3)."""
+    if header == frames.PROTOCOL_AMQP:
+        return "the server wants no SASL layer"
+    if header == frames.PROTOCOL_SASL:
+        return "the server wants a SASL layer"
+    if header[:5] == b"AMQP\x02":
+        return "the server wants TLS"
+    return f"the server wants protocol header {header.hex()}"
+
+
 @final
 class Layers:
     """The layers of one connection.
@@ -87,7 +98,7 @@ class Layers:
         else:
             plain = inner or not self._sasl
             self.writer.raw(frames.PROTOCOL_AMQP if plain else frames.PROTOCOL_SASL)
-            raise ProtocolHeaderError(f"protocol header {header.hex()}")
+            raise ProtocolHeaderError(f"protocol header {header.hex()}", header)
 
     def _receive_server_header(self, header: bytes) -> None:
         wanted = frames.PROTOCOL_AMQP
@@ -96,7 +107,7 @@ class Layers:
             wanted = frames.PROTOCOL_SASL
             after = Phase.SASL
         if header != wanted:
-            raise ProtocolHeaderError(f"the server wants protocol header {header.hex()}")
+            raise ProtocolHeaderError(_wants(header), header)
         self.phase = after
 
     def receive_sasl(self, reader: Reader) -> Event | None:

@@ -14,7 +14,12 @@ from gateway.amqp_1_0._spec import (
     SaslOutcome,
     SaslResponse,
 )
-from gateway.amqp_1_0.errors import SaslError
+from gateway.amqp_1_0.errors import (
+    NoMechanismError,
+    SaslError,
+    SaslRefusedError,
+    ServerProofError,
+)
 from gateway.errors import LocalProtocolError
 from gateway.wire import sasl
 from gateway.wire.buffers import Writer
@@ -139,7 +144,10 @@ class SaslServer:
 
 @final
 class SaslClient:
-    """The client's side."""
+    """The client's side.
+
+    A server may send a mechanism's last word as a challenge or with the outcome (5.3.3.6).
+    """
 
     def __init__(self, writer: Writer, able: list[ClientMechanism], hostname: str | None) -> None:
         self.writer = writer
@@ -147,34 +155,35 @@ class SaslClient:
         self.hostname = hostname
         self.machine = Machine(SASL, SaslState.WAIT_MECHANISMS)
         self._mechanism: ClientMechanism | None = None
+        self._rounds = 0
 
     def receive(self, frame: SaslFrame) -> None:
         """Take mechanisms, a challenge or the outcome.
 
         Raises:
-            SaslError: no common mechanism, or the server said no.
+            NoMechanismError: no common mechanism.
+            SaslRefusedError: the server said no.
+            ServerProofError: it said yes, but did not prove what the mechanism has it prove.
+            SaslError: the mechanism gives up, or a frame is out of turn.
         """
         state = self.machine.state
         if isinstance(frame, SaslMechanisms) and state == SaslState.WAIT_MECHANISMS:
             self._choose(frame.sasl_server_mechanisms)
-        elif isinstance(frame, SaslChallenge) and state == SaslState.WAIT_OUTCOME:
-            mechanism = self._mechanism
-            response = None if mechanism is None else mechanism.respond(frame.challenge)
-            if response is None:
-                raise SaslError("the mechanism gives up")
-            frames.write_sasl_frame(self.writer, SaslResponse(response=response))
-        elif isinstance(frame, SaslOutcome) and state == SaslState.WAIT_OUTCOME:
-            granted = frame.code == _spec.SASL_OK
-            self.machine.send(SaslInput.GRANT if granted else SaslInput.DENY)
-            if not granted:
-                raise SaslError(f"the server refused us, sasl-code {frame.code}")
-        else:
+            return
+        mechanism = self._mechanism
+        if mechanism is None or state != SaslState.WAIT_OUTCOME:
             raise SaslError("a SASL frame out of turn")
+        if isinstance(frame, SaslChallenge):
+            self._respond(mechanism, frame.challenge)
+        elif isinstance(frame, SaslOutcome):
+            self._end(mechanism, frame)
+        else:
+            raise SaslError("a SASL frame that a client sends")
 
     def _choose(self, offered: list[str]) -> None:
         mechanism = sasl.choose(offered, self.able)
         if mechanism is None:
-            raise SaslError(f"no mechanism of ours among {', '.join(offered)}")
+            raise NoMechanismError(offered)
         self._mechanism = mechanism
         self.machine.send(SaslInput.MECHANISMS)
         frames.write_sasl_frame(
@@ -185,3 +194,21 @@ class SaslClient:
                 hostname=self.hostname,
             ),
         )
+
+    def _respond(self, mechanism: ClientMechanism, challenge: bytes) -> None:
+        self._rounds += 1
+        if self._rounds > ROUNDS_MAX:
+            raise SaslError("too many rounds")
+        response = mechanism.respond(challenge)
+        if response is None:
+            raise SaslError(f"{mechanism.name()} gives up: {mechanism.problem()}")
+        frames.write_sasl_frame(self.writer, SaslResponse(response=response))
+
+    def _end(self, mechanism: ClientMechanism, outcome: SaslOutcome) -> None:
+        granted = outcome.code == _spec.SASL_OK
+        proven = mechanism.complete(outcome.additional_data) if granted else False
+        self.machine.send(SaslInput.GRANT if proven else SaslInput.DENY)
+        if not granted:
+            raise SaslRefusedError(outcome.code, mechanism.problem())
+        if not proven:
+            raise ServerProofError(mechanism.problem())

@@ -19,6 +19,7 @@ PLAIN: Final = "PLAIN"
 EXTERNAL: Final = "EXTERNAL"
 
 RESPONSE_MAX: Final = 4096
+PROBLEM_MAX: Final = 200
 
 
 class StepKind(IntEnum):
@@ -85,7 +86,7 @@ class ServerMechanism(Protocol):
 
 
 class ClientMechanism(Protocol):
-    """One authentication under way, on the client's side."""
+    """One authentication under way, on the client's side; each connection needs a fresh one."""
 
     def name(self) -> str:
         """The mechanism's name."""
@@ -95,6 +96,12 @@ class ClientMechanism(Protocol):
 
     def respond(self, challenge: bytes) -> bytes | None:
         """The answer to a challenge; `None` to give up."""
+
+    def complete(self, data: bytes | None) -> bool:
+        """Whether to believe a server that says it is content; `data` came with its word."""
+
+    def problem(self) -> str:
+        """What the mechanism knows of why it failed; "" where it knows nothing."""
 
 
 DENIED_STEP: Final = Step(StepKind.DENIED)
@@ -220,6 +227,14 @@ class AnonymousClient:
         """The trace, to a server that did not take it at first."""
         return self.trace.encode()
 
+    def complete(self, data: bytes | None) -> bool:
+        """The server need not prove anything."""
+        return True
+
+    def problem(self) -> str:
+        """Nothing is known."""
+        return ""
+
 
 @final
 class PlainClient:
@@ -242,6 +257,14 @@ class PlainClient:
         """The message, to a server that did not take it at first."""
         return self.message
 
+    def complete(self, data: bytes | None) -> bool:
+        """The server need not prove anything."""
+        return True
+
+    def problem(self) -> str:
+        """Nothing is known."""
+        return ""
+
 
 @final
 class ExternalClient:
@@ -263,6 +286,14 @@ class ExternalClient:
     def respond(self, challenge: bytes) -> bytes | None:
         """The identity to act as, or nothing."""
         return self.authorization.encode()
+
+    def complete(self, data: bytes | None) -> bool:
+        """The server need not prove anything."""
+        return True
+
+    def problem(self) -> str:
+        """Nothing is known."""
+        return ""
 
 
 def choose(offered: list[str], able: list[ClientMechanism]) -> ClientMechanism | None:

@@ -80,3 +80,12 @@ def test_what_a_plain_client_says_a_plain_server_hears(authorization, username, 
 )
 def test_a_client_answers_a_challenge_with_what_it_would_have_said_at_first(client):
     assert client.respond(b"") == client.initial()
+
+
+@pytest.mark.parametrize(
+    "client", [sasl.PlainClient("u", "p"), sasl.AnonymousClient(), sasl.ExternalClient("me")]
+)
+def test_a_client_of_one_message_believes_the_outcome(client):
+    assert client.complete(None)
+    assert client.complete(b"whatever")
+    assert client.problem() == ""
