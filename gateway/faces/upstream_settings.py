@@ -1,0 +1,142 @@
+"""What the configuration says to an upstream's face, and what the face counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from gateway.message import OutcomeKind
+from gateway.wire.limits import Limits
+from gateway.wire.sasl import ClientMechanism
+
+
+class NodeRules(Protocol):
+    """What the node rules say of addresses, where they do not leave that to the profile."""
+
+    def queue_address(self, host: str, queue: str) -> str | None:
+        """The address of a queue's node."""
+
+    def exchange_address(self, host: str, exchange: str, key: str) -> str | None:
+        """The address to which a message of an exchange's node goes."""
+
+
+@final
+@dataclass(init=False, slots=True)
+class UpstreamSettings:
+    """One upstream, as plain values.
+
+    Attributes:
+        name: as configured; in link names, audit node names and metrics.
+        container_id: of our open; the same each time, since durable subscriptions hang on it.
+        limits: of the connection: frames, sessions, links, unsettled deliveries, message sizes.
+        mechanisms: makes SASL mechanisms for one connection, best first; none: no SASL layer.
+        random: a number from 0 up to 1: jitter for the back-off.
+        rules: addresses that the configuration gives.
+        hostname: of our open and of sasl-init; "": none.
+        attach_timeout_ms: how long an attach or a look-up may be without an answer.
+        back_off_min_ms, back_off_max_ms: before a link is attached again; doubled each time.
+        max_redeliveries: released or modified that often, a copy is taken to be rejected.
+        addresses_max: sender links that one exchange keeps, by address.
+        reply_nodes_max: reply nodes that are kept at the upstream.
+    """
+
+    name: str
+    container_id: str
+    limits: Limits
+    mechanisms: Callable[[], list[ClientMechanism]]
+    random: Callable[[], float]
+    rules: NodeRules | None
+    hostname: str
+    attach_timeout_ms: int
+    back_off_min_ms: int
+    back_off_max_ms: int
+    max_redeliveries: int
+    addresses_max: int
+    reply_nodes_max: int
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        container_id: str,
+        limits: Limits,
+        mechanisms: Callable[[], list[ClientMechanism]],
+        random: Callable[[], float],
+        rules: NodeRules | None = None,
+        hostname: str = "",
+        attach_timeout_ms: int = 30_000,
+        back_off_min_ms: int = 1_000,
+        back_off_max_ms: int = 60_000,
+        max_redeliveries: int = 10,
+        addresses_max: int = 256,
+        reply_nodes_max: int = 1_000,
+    ) -> None:
+        self.name = name
+        self.container_id = container_id
+        self.limits = limits
+        self.mechanisms = mechanisms
+        self.random = random
+        self.rules = rules
+        self.hostname = hostname
+        self.attach_timeout_ms = attach_timeout_ms
+        self.back_off_min_ms = back_off_min_ms
+        self.back_off_max_ms = back_off_max_ms
+        self.max_redeliveries = max_redeliveries
+        self.addresses_max = addresses_max
+        self.reply_nodes_max = reply_nodes_max
+
+
+@final
+class UpstreamCounts:
+    """What one upstream counts, as plain ints that `metrics` reads at scrape; they only go up.
+
+    Attributes:
+        connections_made: opened by both sides.
+        connections_lost: opened, and ended without our asking.
+        connections_refused: ended before the peer's open.
+        sessions_ended: by the peer, or for its errors.
+        links_attached, links_refused, links_detached: by the peer's answer, its refusal, its detach.
+        received: deliveries.
+        sent: deliveries, those sent again included.
+        settled_received, settled_sent: by `OutcomeKind`, told to the peer and heard from it.
+        unsettled_lost: deliveries whose fate the end of a link left open, both ways.
+        undecodable: received, and rejected because they are no message.
+        poison: copies or deliveries with which the link broke twice.
+        redirected: redirects that were told.
+    """
+
+    __slots__ = (
+        "connections_lost",
+        "connections_made",
+        "connections_refused",
+        "links_attached",
+        "links_detached",
+        "links_refused",
+        "poison",
+        "received",
+        "redirected",
+        "sent",
+        "sessions_ended",
+        "settled_received",
+        "settled_sent",
+        "undecodable",
+        "unsettled_lost",
+    )
+
+    def __init__(self) -> None:
+        self.connections_made = 0
+        self.connections_lost = 0
+        self.connections_refused = 0
+        self.sessions_ended = 0
+        self.links_attached = 0
+        self.links_refused = 0
+        self.links_detached = 0
+        self.received = 0
+        self.sent = 0
+        self.settled_received = [0 for _ in OutcomeKind]
+        self.settled_sent = [0 for _ in OutcomeKind]
+        self.unsettled_lost = 0
+        self.undecodable = 0
+        self.poison = 0
+        self.redirected = 0
