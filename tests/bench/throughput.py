@@ -18,8 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from faults.gateway_process import GatewayProcess, Line, Lines
 from support import face_1_0, talk_0_10
+from support.gateway_process import GatewayProcess
+from support.lines import Line, Lines
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.session import Session
@@ -96,7 +97,7 @@ def cpu_of(pid: int) -> float:
 def through_sockets(messages: int, *, durable: bool) -> tuple[float, float]:
     """Seconds, and CPU seconds of the gateway."""
     with tempfile.TemporaryDirectory() as scratch:
-        gateway = GatewayProcess(Path(scratch) / "data")
+        gateway = GatewayProcess(Path(scratch)).start()
         try:
             return _through_sockets(gateway, messages, durable)
         finally:
@@ -104,7 +105,7 @@ def through_sockets(messages: int, *, durable: bool) -> tuple[float, float]:
 
 
 def _through_sockets(gateway: GatewayProcess, messages: int, durable: bool) -> tuple[float, float]:
-    lines = Lines(gateway.port)
+    lines = Lines(gateway.amqp_port)
     old = lines.connect_0_10()
     lines.wait_for(old.declare_queue("q", durable=durable))
     new = Client10(Login(), 0, WIDE)
@@ -115,9 +116,9 @@ def _through_sockets(gateway: GatewayProcess, messages: int, durable: bool) -> t
     write_transfer(old._session, durable=durable)
     octets = memoryview(old.data_to_send() * messages)
     sender, receiver = lines.lines
-    cpu, started = cpu_of(gateway.process.pid), time.perf_counter()
+    cpu, started = cpu_of(gateway.pid), time.perf_counter()
     _pump(sender, receiver, octets, messages)
-    taken = time.perf_counter() - started, cpu_of(gateway.process.pid) - cpu
+    taken = time.perf_counter() - started, cpu_of(gateway.pid) - cpu
     lines.hang_up()
     return taken
 

@@ -19,7 +19,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from faults.gateway_process import GatewayProcess, Lines
+from support.gateway_process import GatewayProcess
+from support.lines import Lines
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.audit.reader import verify
@@ -71,13 +72,13 @@ class Life:
     """One start of the gateway, and the clients under whose load it dies."""
 
     def __init__(self, directory: Path, knowledge: Knowledge, number: int) -> None:
-        self.gateway = GatewayProcess(directory)
+        self.gateway = GatewayProcess(directory).start()
         self.knowledge = knowledge
         self.number = number
         self.sent = 0
         self.outstanding = {queue: 0 for queue in QUEUES}
         self.confirmations = 0
-        self.lines = Lines(self.gateway.port)
+        self.lines = Lines(self.gateway.amqp_port)
         self.seen_now: set[str] = set()
 
     def browse(self) -> list[list[Letter]]:
@@ -183,7 +184,7 @@ def campaign(directory: Path, kills: int, seed: int) -> str:
     finally:
         code = last.gateway.stop()
     assert code == 0, f"exit code {code}"
-    damage = verify(directory / "audit")
+    damage = verify(last.gateway.audit)
     assert not damage, [str(one) for one in damage]
     return (
         f"{kills} kills: {len(knowledge.sent)} sent, {len(knowledge.confirmed)} confirmed, "
@@ -194,4 +195,4 @@ def campaign(directory: Path, kills: int, seed: int) -> str:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-        print(campaign(Path(scratch) / "data", int(sys.argv[1]), seed))
+        print(campaign(Path(scratch), int(sys.argv[1]), seed))

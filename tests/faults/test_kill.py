@@ -6,4 +6,4 @@ from faults.kill import campaign
 
 
 def test_nothing_confirmed_is_lost_or_doubled_by_twenty_kills(tmp_path: Path) -> None:
-    print(campaign(tmp_path / "data", kills=20, seed=1))
+    print(campaign(tmp_path, kills=20, seed=1))

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 from interop import foreign, installed
-from interop.gateway_process import Gateway
+from interop.foreign import PASSWORD, USER
 from interop.recorder import Recorder
+from support.gateway_process import GatewayProcess
 
 
 def _needs(peer: str) -> None:
@@ -59,22 +60,30 @@ def tshark() -> None:
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """One gateway for the tests of a file; at their end it must stop, with exit code 0."""
-    with Gateway(tmp_path_factory.mktemp("gateway")) as running:
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    """One gateway for the tests of a file; at their end it must stop, with exit code 0.
+
+    Anonymous clients are allowed, and USER with PASSWORD.
+    """
+    directory = tmp_path_factory.mktemp("gateway")
+    users = directory / "users.yaml"
+    made = GatewayProcess(directory, {"users_file": str(users), "anonymous": True})
+    added = made.tool("user", "add", "--file", str(users), "--password-stdin", USER, given=PASSWORD)
+    assert added.returncode == 0, added.stderr
+    with made as running:
         yield running
 
 
 @pytest.fixture
-def port(gateway: Gateway) -> int:
+def port(gateway: GatewayProcess) -> int:
     """Where clients connect."""
-    return gateway.port
+    return gateway.amqp_port
 
 
 @pytest.fixture
-def recorder(gateway: Gateway) -> Iterator[Recorder]:
+def recorder(gateway: GatewayProcess) -> Iterator[Recorder]:
     """A relay to the gateway that records what passes."""
-    with Recorder(gateway.port) as relay:
+    with Recorder(gateway.amqp_port) as relay:
         yield relay
 
 

@@ -27,6 +27,8 @@ Event = dict[str, Any]
 
 _PEERS = installed.HERE / "peers"
 _TIME_LIMIT_S = 60
+# who may log in to the gateway under test
+USER, PASSWORD = "alice", "wonderland"
 
 
 class ForeignError(AssertionError):

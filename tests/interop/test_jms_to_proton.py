@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 from interop.addresses import jms_exchange, jms_queue
-from interop.foreign import Client, Event
-from interop.gateway_process import PASSWORD, USER
+from interop.foreign import PASSWORD, USER, Client, Event
 
 ESCROW = "x-opt-amqp-0-10"
 JMS_TYPE = "x-opt-jms-msg-type"

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from interop.foreign import Client
-from interop.gateway_process import PASSWORD, USER, Gateway
+from interop.foreign import PASSWORD, USER, Client
+from support.gateway_process import GatewayProcess
 
 CREATE = "{name}; {{create: always, node: {{type: queue}}}}"
 PROPERTIES: dict[str, Any] = {
@@ -88,7 +88,7 @@ def test_a_wrong_password_is_refused(qpid_python: Client, port: int) -> None:
 
 
 def test_a_management_request_is_answered_with_the_address_of_the_admin_api(
-    qpid_python: Client, gateway: Gateway
+    qpid_python: Client, gateway: GatewayProcess
 ) -> None:
     request = {
         "body": ["map", {}],
@@ -99,7 +99,9 @@ def test_a_management_request_is_answered_with_the_address_of_the_admin_api(
             "qmf.opcode": ["string", "_query_request"],
         },
     }
-    asked = qpid_python.run("request", gateway.port, [request], address="qmf.default.direct/broker")
+    asked = qpid_python.run(
+        "request", gateway.amqp_port, [request], address="qmf.default.direct/broker"
+    )
     [reply] = asked.received
     assert reply["correlation-id"] == "7"
     assert reply["properties"]["qmf.opcode"] == ["string", "_exception"]

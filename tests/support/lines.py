@@ -1,16 +1,11 @@
-"""A real gateway in a process of its own, and blocking connections to it."""
+"""Blocking connections of the project's own clients to a gateway in another process."""
 
 from __future__ import annotations
 
-import re
 import select
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from gateway.clients.client import Client, Login
@@ -18,56 +13,6 @@ from gateway.clients.client_0_10 import Client010
 from gateway.clients.client_1_0 import Client10
 
 PATIENCE_S = 60.0
-_READY = re.compile(r"ready: AMQP 127\.0\.0\.1:(\d+).*\((\d+) messages recovered\)")
-
-
-class GatewayProcess:
-    """`amqp-gateway serve` on free ports, from its start to its end."""
-
-    def __init__(self, directory: Path) -> None:
-        settings = [
-            "listen.amqp=127.0.0.1:0",
-            "admin=127.0.0.1:0",
-            f"data_directory={directory}",
-        ]
-        options = [part for setting in settings for part in ("--set", setting)]
-        self._log = open(directory.with_suffix(".log"), "a+")  # noqa: SIM115  # closed at its end
-        start = self._log.seek(0, 2)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "gateway", "serve", *options],
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            cwd=Path(__file__).parent,
-        )
-        ready = self._wait_for_ready(start)
-        self.port, self.recovered = int(ready[1]), int(ready[2])
-
-    def _wait_for_ready(self, start: int) -> re.Match[str]:
-        deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline:
-            self._log.seek(start)
-            text = self._log.read()
-            ready = _READY.search(text)
-            if ready:
-                return ready
-            if self.process.poll() is not None:
-                break
-            select.select([], [], [], 0.02)
-        self.process.kill()
-        raise AssertionError(f"the gateway did not start: {text}")
-
-    def kill(self) -> None:
-        """The process is gone, whatever it was doing."""
-        self.process.kill()
-        self.process.wait()
-        self._log.close()
-
-    def stop(self) -> int:
-        """Ask it to stop; its exit code."""
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(PATIENCE_S)
-        self._log.close()
-        return code
 
 
 class Line:
