@@ -1,0 +1,79 @@
+"""Where a peer sends us instead: connection and link redirects (2.8.16, 2.8.18)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from gateway.amqp_1_0 import types
+from gateway.amqp_1_0._spec import Error
+from gateway.amqp_1_0._spec_conditions import CONNECTION_REDIRECT, LINK_REDIRECT
+from gateway.amqp_1_0.fields import Fields
+
+_INTEGERS: Final = (
+    types.UBYTE,
+    types.USHORT,
+    types.UINT,
+    types.ULONG,
+    types.BYTE,
+    types.SHORT,
+    types.INT,
+    types.LONG,
+)
+_TEXTS: Final = (types.STRING, types.SYMBOL)
+
+
+@final
+@dataclass(init=False, slots=True)
+class Redirect:
+    """What the peer told of the other place; `None` what it did not tell, or not as it should.
+
+    Attributes:
+        hostname: for open and sasl-init, and TLS.
+        network_host, port: what to connect to.
+        address: of a link only: the terminus there.
+    """
+
+    hostname: str | None
+    network_host: str | None
+    port: int | None
+    address: str | None
+
+    def __init__(
+        self,
+        *,
+        hostname: str | None = None,
+        network_host: str | None = None,
+        port: int | None = None,
+        address: str | None = None,
+    ) -> None:
+        self.hostname = hostname
+        self.network_host = network_host
+        self.port = port
+        self.address = address
+
+
+def redirect_of(error: Error | None) -> Redirect | None:
+    """The redirect that a close or a detach carries; `None`: it is no redirect."""
+    if error is None or error.condition not in (CONNECTION_REDIRECT, LINK_REDIRECT):
+        return None
+    info: Fields = error.info or {}
+    return Redirect(
+        hostname=_text(info, "hostname"),
+        network_host=_text(info, "network-host"),
+        port=_port(info),
+        address=_text(info, "address"),
+    )
+
+
+def _text(info: Fields, key: str) -> str | None:
+    value = info.get(key)
+    return None if value is None or value.code not in _TEXTS else str(value.value)
+
+
+def _port(info: Fields) -> int | None:
+    value = info.get("port")
+    if value is None or value.code not in _INTEGERS:
+        return None
+    port = value.value
+    return port if isinstance(port, int) and 0 < port < 65536 else None
