@@ -211,6 +211,11 @@ class Connection:
         """A new session of ours, to be opened by its `send_begin`."""
         return Session(self)
 
+    @property
+    def can_begin(self) -> bool:
+        """The peer takes one more session; before its open has come, only one at all."""
+        return self.can_send and self._channels.lowest() <= self._channel_limit()
+
     def sessions(self) -> list[Session]:
         """Those that the peer has begun and not ended."""
         return list(self._incoming.values())
@@ -409,7 +414,7 @@ class Connection:
         session.channel_in = channel
         self._incoming[channel] = session
         session.receive_begin(begin)
-        events.append(BeginReceived(session, begin))
+        events.append(BeginReceived(session, begin, begin.remote_channel is not None))
 
     def _receive_session_frame(
         self, code: int, channel: int, reader: Reader, events: list[Event]
@@ -443,12 +448,7 @@ class Connection:
     def take_channel(self, session: Session) -> int:
         """A free outgoing channel; `NO_CHANNEL`, and we close, beyond what the peer allows."""
         channel = self._channels.take()
-        performative = self.open
-        highest = 0
-        if performative is not None:
-            given = performative.channel_max
-            highest = 0xFFFF if given is None else given
-        if channel > highest:
+        if channel > self._channel_limit():
             self._channels.give(channel)
             if session.channel_in == NO_CHANNEL:
                 raise LocalProtocolError("the peer takes no more sessions")
@@ -456,6 +456,12 @@ class Connection:
             return NO_CHANNEL
         self._outgoing[channel] = session
         return channel
+
+    def _channel_limit(self) -> int:
+        performative = self.open
+        if performative is None:
+            return 0
+        return 0xFFFF if performative.channel_max is None else performative.channel_max
 
     def give_channel(self, session: Session) -> None:
         """The session has ended on our side."""
@@ -469,6 +475,10 @@ class Connection:
                 self._write(channel, performative)
             except FrameSizeTooSmallError as error:
                 self._fail(error, self._owed)
+
+    def fail(self, error: ConnectionScopeError) -> None:
+        """A frame of ours, written while the driver sends, cannot be: the connection ends."""
+        self._fail(error, self._owed)
 
     def _write(self, channel: int, performative: Performative) -> None:
         frames.write_frame(self.writer, channel, performative, self.peer_max_frame_size)

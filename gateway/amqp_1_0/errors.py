@@ -191,6 +191,12 @@ class LinkFieldError(LinkScopeError):
     condition: ClassVar[str] = conditions.INVALID_FIELD
 
 
+class LinkStateError(LinkScopeError):
+    """A transfer that the state of the link does not permit."""
+
+    condition: ClassVar[str] = conditions.NOT_ALLOWED
+
+
 class StolenError(LinkScopeError):
     """The link has been attached again elsewhere."""
 

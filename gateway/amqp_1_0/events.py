@@ -53,24 +53,42 @@ class OpenReceived:
 
 @final
 class BeginReceived:
-    """A new session of the peer's: answer with `Session.send_begin`; or the answer to ours."""
+    """A new session of the peer's, or the answer to ours.
 
-    __slots__ = ("begin", "session")
+    A new one is answered with `Session.send_begin` or `Session.refuse`.
 
-    def __init__(self, session: Session, begin: Begin) -> None:
+    Attributes:
+        answer: it is the answer to ours.
+    """
+
+    __slots__ = ("answer", "begin", "session")
+
+    def __init__(self, session: Session, begin: Begin, answer: bool) -> None:
         self.session = session
         self.begin = begin
+        self.answer = answer
 
 
 @final
 class AttachReceived:
-    """A new link: answer with `Link.send_attach` or `Link.refuse`; or the answer to ours."""
+    """A new link of the peer's, or the answer to ours.
 
-    __slots__ = ("attach", "link")
+    A new one is answered with `Link.send_attach` or `Link.refuse`. An answer may have another
+    terminus, settle mode or message size than we asked for: it is the driver who judges them, and
+    detaches. One that is `Link.refused` is followed by `DetachReceived`, which says why; nothing is
+    to be sent on the link in between. A peer that attaches with our link's name and *our* role has
+    begun a link of its own: names count in each direction by themselves (2.6.1).
 
-    def __init__(self, link: Link, attach: Attach) -> None:
+    Attributes:
+        answer: it is the answer to ours.
+    """
+
+    __slots__ = ("answer", "attach", "link")
+
+    def __init__(self, link: Link, attach: Attach, answer: bool) -> None:
         self.link = link
         self.attach = attach
+        self.answer = answer
 
 
 @final
@@ -102,6 +120,8 @@ class DeliveryReceived:
         delivery_id: to settle it by, when not `settled`.
         state: the state that the sender gave it (a transactional-state, for example).
         rcv_second: the receiver must wait for the sender's settlement.
+        resume: it takes up a delivery of the unsettled map that we attached with (2.6.13): the
+            payload may be missing, or begin where `state` says.
     """
 
     __slots__ = (
@@ -110,6 +130,7 @@ class DeliveryReceived:
         "message_format",
         "payload",
         "rcv_second",
+        "resume",
         "settled",
         "state",
         "tag",
@@ -125,6 +146,7 @@ class DeliveryReceived:
         payload: bytes,
         state: DeliveryState | None,
         rcv_second: bool,
+        resume: bool = False,
     ) -> None:
         self.link = link
         self.delivery_id = delivery_id
@@ -134,11 +156,24 @@ class DeliveryReceived:
         self.payload = payload
         self.state = state
         self.rcv_second = rcv_second
+        self.resume = resume
+
+
+@final
+class DeliveryAborted:
+    """The sender gives up a delivery of the unsettled map that we attached with: forget it."""
+
+    __slots__ = ("link", "tag")
+
+    def __init__(self, link: Link, tag: bytes) -> None:
+        self.link = link
+        self.tag = tag
 
 
 @final
 class DispositionReceived:
-    """The receiver spoke of deliveries that we sent, in order of their ids.
+    """The receiver spoke of deliveries that we sent, in order of their ids; unknown ids are passed
+    over.
 
     When `settled` they have been forgotten here; else `Session.settle_outgoing` ends them.
     """
@@ -179,7 +214,11 @@ class SenderDispositionReceived:
 
 @final
 class DetachReceived:
-    """Answer with `Link.send_detach`, unless we had detached first."""
+    """Answer with `Link.send_detach`, unless we had detached first.
+
+    `detach.closed` is not true: the link is only suspended, and may be resumed (`resumption`).
+    What we sent and is unsettled stays in `Session.unsettled_out` until we detach, too.
+    """
 
     __slots__ = ("detach", "link")
 
@@ -190,7 +229,12 @@ class DetachReceived:
 
 @final
 class LinkViolation:
-    """The peer broke a link's rules; the link is being detached with the error."""
+    """The peer broke a link's rules; the link is being detached with the error.
+
+    The session goes on. There is nothing to answer: the driver lets go of the link and of what was
+    unsettled on it, which is forgotten here. The peer's `DetachReceived` follows, after which (or
+    at once, by another name) the link may be attached anew, by `Session.attach`.
+    """
 
     __slots__ = ("error", "link")
 
@@ -201,7 +245,10 @@ class LinkViolation:
 
 @final
 class EndReceived:
-    """Answer with `Session.send_end`, unless we had ended first."""
+    """Answer with `Session.send_end`, unless we had ended first.
+
+    The session's links and everything unsettled are gone with it; no event says so of each.
+    """
 
     __slots__ = ("error", "session")
 
@@ -212,7 +259,11 @@ class EndReceived:
 
 @final
 class SessionViolation:
-    """The peer broke a session's rules; the session is being ended with the error."""
+    """The peer broke a session's rules; the session is being ended with the error.
+
+    The connection goes on. There is nothing to answer: links and deliveries of the session are
+    gone, and new ones are made on a new `Connection.session`. The peer's `EndReceived` follows.
+    """
 
     __slots__ = ("error", "session")
 
@@ -223,7 +274,10 @@ class SessionViolation:
 
 @final
 class CloseReceived:
-    """Answer with `Connection.send_close`, unless we had closed first."""
+    """Answer with `Connection.send_close`, unless we had closed first.
+
+    Sessions, links and everything unsettled are gone with it; no event says so of each.
+    """
 
     __slots__ = ("error",)
 
@@ -243,7 +297,11 @@ class ConnectionLost:
 
 @final
 class Violation:
-    """The peer broke the connection's rules; the close is written. No other event follows."""
+    """The peer broke the connection's rules; what there is to say of it is written.
+
+    No other event follows. `error` is one of `errors`: to a client, `SaslRefusedError` and its kin
+    say why there is no connection.
+    """
 
     __slots__ = ("error",)
 
@@ -260,6 +318,7 @@ Event = Union[  # noqa: UP007
     FlowReceived,
     WindowOpened,
     DeliveryReceived,
+    DeliveryAborted,
     DispositionReceived,
     SenderDispositionReceived,
     DetachReceived,

@@ -19,17 +19,20 @@ from gateway.amqp_1_0._spec import (
     Flow,
     Source,
     Transfer,
+    Unsettled,
 )
 from gateway.amqp_1_0.errors import (
     LinkFieldError,
     LinkLimitError,
     LinkScopeError,
+    LinkStateError,
     MessageSizeExceededError,
     TransferLimitExceededError,
     describe,
 )
-from gateway.amqp_1_0.events import DeliveryReceived
+from gateway.amqp_1_0.events import DeliveryAborted, DeliveryReceived
 from gateway.amqp_1_0.fields import Fields
+from gateway.amqp_1_0.incoming import Partial
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.states import LinkInput, LinkState
 from gateway.errors import LocalProtocolError
@@ -81,6 +84,9 @@ class Link:
         self.context: object = None
         self._allowed = 0  # like `credit`, but what is on its way when we lower it stays allowed
         self._partial: Partial | None = None
+        self._resumable: set[bytes] = set()  # receiver: of the unsettled map that we sent
+        self._incomplete = False
+        self._answered = False
 
     @property
     def state(self) -> int:
@@ -92,6 +98,31 @@ class Link:
         """Both halves are attached, and no error is about to detach them."""
         return self.machine.state == LinkState.ATTACHED and not self.dead
 
+    @property
+    def detached(self) -> bool:
+        """The peer's half has come and gone."""
+        return self.machine.state in _PEER_GONE
+
+    @property
+    def refused(self) -> bool:
+        """The peer answered without a terminus of its own (2.6.3); its detach follows."""
+        attach = self.attach
+        if attach is None or not self._answered:
+            return False
+        return attach.source is None if self.role else attach.target is None
+
+    @property
+    def resume_only(self) -> bool:
+        """An unsettled map was incomplete: no new deliveries before the next attach (2.7.3)."""
+        attach = self.attach
+        return self._incomplete or (attach is not None and attach.incomplete_unsettled is True)
+
+    @property
+    def peer_max_message_size(self) -> int:
+        """The largest message that the peer takes; 0: it sets no limit."""
+        attach = self.attach
+        return 0 if attach is None else attach.max_message_size or 0
+
     # What the driver does.
 
     def send_attach(
@@ -101,21 +132,34 @@ class Link:
         target: AnyTarget | None,
         snd_settle_mode: int = _spec.SND_MIXED,
         rcv_settle_mode: int = _spec.RCV_FIRST,
+        unsettled: Unsettled | None = None,
+        incomplete_unsettled: bool = False,
         offered_capabilities: list[str] | None = None,
         desired_capabilities: list[str] | None = None,
         properties: Fields | None = None,
     ) -> None:
-        """Attach our half: to open a link, or to answer the peer's attach."""
+        """Attach our half: to open a link, to resume one, or to answer the peer's attach.
+
+        Args:
+            unsettled: not `None`, though perhaps empty: resume a link that was suspended or lost;
+                see `resumption`. The map with the attach around it must fit one frame.
+
+        Raises:
+            LocalProtocolError: the peer takes no more links; see `Session.can_attach`.
+        """
         session = self.session
         if not session.can_send or not self.machine.allows(LinkInput.SEND_ATTACH):
             return
-        handle = session.take_handle()
+        handle = session.take_handle(self)
         if handle == NO_HANDLE:
             return
         self.machine.send(LinkInput.SEND_ATTACH)
         self.handle_out = handle
         self.snd_settle_mode = snd_settle_mode
         self.rcv_settle_mode = rcv_settle_mode
+        self._incomplete = incomplete_unsettled
+        if self.role and unsettled is not None:
+            self._resumable = set(unsettled)
         session.write(
             Attach(
                 name=self.name,
@@ -125,6 +169,8 @@ class Link:
                 rcv_settle_mode=rcv_settle_mode,
                 source=source,
                 target=target,
+                unsettled=unsettled,
+                incomplete_unsettled=True if incomplete_unsettled else None,
                 initial_delivery_count=None if self.role else self.initial_delivery_count,
                 max_message_size=self.max_message_size if self.role else None,
                 offered_capabilities=offered_capabilities,
@@ -188,21 +234,39 @@ class Link:
         message_format: int = 0,
         state: DeliveryState | None = None,
         context: object = None,
+        resume: bool = False,
     ) -> Outgoing:
         """Sender: send one message, `head` + `rest`; there must be credit.
 
-        What the session window does not let through waits; see `Session.blocked`.
+        What the session window does not let through waits; see `Session.blocked`. A delivery that
+        is resumed (`resumption.resolve` says which) takes credit like any.
         """
         if self.role or self.credit <= 0 or not self.attached:
             raise LocalProtocolError("a delivery without a link that has credit")
-        self.credit -= 1
-        self.delivery_count = (self.delivery_count + 1) & serial.MASK
         session = self.session
         delivery = Outgoing(
             self, session.next_delivery_id, tag, settled, message_format, head, rest, state, context
         )
-        session.send_delivery(delivery)
+        delivery.resume = resume
+        self._send(delivery)
         return delivery
+
+    def send_abort(self, tag: bytes) -> None:
+        """Sender: give up a delivery of the peer's unsettled map; there must be credit (2.6.13)."""
+        if self.role or self.credit <= 0 or not self.attached:
+            raise LocalProtocolError("an abort without a link that has credit")
+        number = self.session.next_delivery_id
+        delivery = Outgoing(self, number, tag, True, 0, b"", b"", None, None)
+        delivery.resume = True
+        delivery.aborted = True
+        self._send(delivery)
+
+    def _send(self, delivery: Outgoing) -> None:
+        if self.resume_only and not delivery.resume:
+            raise LocalProtocolError("a new delivery while an unsettled map is incomplete")
+        self.credit -= 1
+        self.delivery_count = (self.delivery_count + 1) & serial.MASK
+        self.session.send_delivery(delivery)
 
     def owe_flow(self) -> None:
         """Have our flow state written at the end of the turn."""
@@ -216,10 +280,12 @@ class Link:
         """The peer's half is attached."""
         self.attach = attach
         self.handle_in = attach.handle
+        self._answered = self.handle_out != NO_HANDLE
         if self.role:
-            if attach.initial_delivery_count is None:
+            count = attach.initial_delivery_count
+            if count is None and not self.refused:
                 raise LinkFieldError("an attach of a sender without initial-delivery-count")
-            self.delivery_count = attach.initial_delivery_count
+            self.delivery_count = count or 0
 
     def receive_flow(self, flow: Flow) -> None:
         """The peer's flow state (2.6.7)."""
@@ -246,7 +312,9 @@ class Link:
         self.credit = max(0, self.credit - used)
         self._allowed = max(0, self._allowed - used)
 
-    def receive_transfer(self, transfer: Transfer, payload: bytes) -> DeliveryReceived | None:
+    def receive_transfer(
+        self, transfer: Transfer, payload: bytes
+    ) -> DeliveryReceived | DeliveryAborted | None:
         """Take one transfer; the delivery, once it is whole."""
         partial = self._partial
         if partial is None:
@@ -254,6 +322,8 @@ class Link:
                 raise TransferLimitExceededError("a transfer without credit")
             if transfer.delivery_id is None or transfer.delivery_tag is None:
                 raise LinkFieldError("a delivery without delivery-id or delivery-tag")
+            if self._incomplete and transfer.resume is not True:
+                raise LinkStateError("a new delivery while the unsettled map is incomplete")
             if len(payload) > self.max_message_size:
                 raise MessageSizeExceededError(f"more than {self.max_message_size} octets")
             if transfer.more is not True or transfer.aborted is True:
@@ -268,8 +338,10 @@ class Link:
             return None
         self.drop_partial()
         self._count()
-        if transfer.aborted is True or partial.resume:
+        if partial.resume and not self._takes_up(partial.tag):
             return None
+        if transfer.aborted is True:
+            return DeliveryAborted(self, partial.tag) if partial.resume else None
         return DeliveryReceived(
             self,
             partial.delivery_id,
@@ -279,6 +351,7 @@ class Link:
             b"".join(partial.parts),
             partial.state,
             partial.rcv_second,
+            partial.resume,
         )
 
     def _keep(self, octets: int) -> None:
@@ -298,15 +371,26 @@ class Link:
             self._partial = None
             self.session.connection.partial_octets -= partial.size
 
-    def _whole(self, transfer: Transfer, payload: bytes) -> DeliveryReceived | None:
+    def _takes_up(self, tag: bytes) -> bool:
+        """Whether it is in our unsettled map; what is not must be ignored (2.6.13)."""
+        if tag not in self._resumable:
+            return False
+        self._resumable.remove(tag)
+        return True
+
+    def _whole(
+        self, transfer: Transfer, payload: bytes
+    ) -> DeliveryReceived | DeliveryAborted | None:
         self._count()
-        # No terminus survives here, so a resumed delivery is unknown and must be ignored (2.6.13).
-        if transfer.aborted is True or transfer.resume is True:
-            return None
         delivery_id = transfer.delivery_id
         tag = transfer.delivery_tag
         assert delivery_id is not None
         assert tag is not None
+        resume = transfer.resume is True
+        if resume and not self._takes_up(tag):
+            return None
+        if transfer.aborted is True:
+            return DeliveryAborted(self, tag) if resume else None
         message_format = transfer.message_format
         return DeliveryReceived(
             self,
@@ -317,6 +401,7 @@ class Link:
             payload,
             transfer.state,
             self._rcv_second(transfer.rcv_settle_mode),
+            resume,
         )
 
     def _rcv_second(self, mode: int | None) -> bool:
@@ -345,48 +430,4 @@ class Link:
             self.failure = error
 
 
-@final
-class Partial:
-    """A delivery of which not all transfers have come."""
-
-    __slots__ = (
-        "delivery_id",
-        "message_format",
-        "parts",
-        "rcv_second",
-        "resume",
-        "settled",
-        "size",
-        "state",
-        "tag",
-    )
-
-    def __init__(self, transfer: Transfer, payload: bytes, rcv_second: bool) -> None:
-        delivery_id = transfer.delivery_id
-        tag = transfer.delivery_tag
-        assert delivery_id is not None
-        assert tag is not None
-        self.delivery_id = delivery_id
-        self.tag = tag
-        self.message_format = transfer.message_format or 0
-        self.settled = transfer.settled is True
-        self.state: DeliveryState | None = transfer.state
-        self.resume = transfer.resume is True
-        self.rcv_second = rcv_second
-        self.parts = [payload]
-        self.size = len(payload)
-
-    def add(self, transfer: Transfer, payload: bytes) -> None:
-        """Take a continuation, which may repeat what the first transfer said but not change it."""
-        if transfer.delivery_id is not None and transfer.delivery_id != self.delivery_id:
-            raise LinkFieldError("deliveries of one link are interleaved")
-        if transfer.delivery_tag is not None and transfer.delivery_tag != self.tag:
-            raise LinkFieldError("a delivery that changes its delivery-tag")
-        if transfer.message_format is not None and transfer.message_format != self.message_format:
-            raise LinkFieldError("a delivery that changes its message-format")
-        if transfer.settled is True:
-            self.settled = True
-        if transfer.state is not None:
-            self.state = transfer.state
-        self.parts.append(payload)
-        self.size += len(payload)
+_PEER_GONE: Final = (LinkState.DETACH_RCVD, LinkState.BOTH_RCVD, LinkState.GONE)

@@ -23,6 +23,10 @@ class Numbers:
         self._next += 1
         return self._next - 1
 
+    def lowest(self) -> int:
+        """What `take` would give."""
+        return self._free[0] if self._free else self._next
+
     def give(self, number: int) -> None:
         """It is free again."""
         heappush(self._free, number)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from gateway.amqp_1_0 import _spec, frames, types
-from gateway.amqp_1_0._spec import DeliveryState, Transfer
+from gateway.amqp_1_0._spec import DeliveryState, TransactionalState, Transfer
 from gateway.amqp_1_0.errors import FrameSizeTooSmallError
 from gateway.wire.buffers import Writer
 
@@ -29,17 +29,21 @@ class Outgoing:
 
     Attributes:
         context: the driver's own, untouched.
+        resume: it takes up a delivery of an earlier attachment of the link (2.6.13).
+        aborted: it is only named to be given up.
         sent: octets of the payload (`head`, then `rest`) that have been written.
         started: its first frame has been written.
     """
 
     __slots__ = (
+        "aborted",
         "context",
         "delivery_id",
         "head",
         "link",
         "message_format",
         "rest",
+        "resume",
         "sent",
         "settled",
         "started",
@@ -70,21 +74,31 @@ class Outgoing:
         self.context = context
         self.sent = 0
         self.started = False
+        self.resume = False
+        self.aborted = False
 
 
 def write_transfer(
     writer: Writer, delivery: Outgoing, channel: int, handle: int, maximum: int
 ) -> bool:
-    """Write the next transfer frame of a delivery; whether that was its last."""
+    """Write the next transfer frame of a delivery; whether that was its last.
+
+    Raises:
+        FrameSizeTooSmallError: its state does not fit a frame; nothing was written.
+    """
     left = len(delivery.head) + len(delivery.rest) - delivery.sent
-    start = frames.begin_frame(writer, frames.AMQP_FRAME, channel)
-    room = maximum - OVERHEAD
+    performative = b""
+    if (delivery.state is not None or delivery.resume) and _is_told(delivery):
+        performative = _with_state(delivery, handle, maximum, left)
+        room = maximum - frames.HEADER_SIZE - len(performative)
+    else:
+        room = maximum - OVERHEAD
     more = left > room
-    if delivery.started:
+    start = frames.begin_frame(writer, frames.AMQP_FRAME, channel)
+    if performative:
+        writer.raw(performative)
+    elif delivery.started:
         _write_continuation(writer, handle, more)
-    elif delivery.state is not None:
-        room = _write_with_state(writer, delivery, handle, maximum, left)
-        more = left > room
     else:
         _write_first(writer, delivery, handle, more)
     delivery.started = True
@@ -141,30 +155,35 @@ def _write_continuation(writer: Writer, handle: int, more: bool) -> None:
     writer.patch_u8(fields_at - 2, int(writer.size()) - fields_at + 1)
 
 
-def _write_with_state(
-    writer: Writer, delivery: Outgoing, handle: int, maximum: int, left: int
-) -> int:
-    """The performative of a first frame that carries a state; the room left for payload."""
-    transfer = Transfer(
-        handle=handle,
-        delivery_id=delivery.delivery_id,
-        delivery_tag=delivery.tag,
-        message_format=delivery.message_format,
-        settled=delivery.settled,
-        more=True,
-        state=delivery.state,
-    )
-    body = Writer()
-    transfer.encode(body)
-    room = maximum - frames.HEADER_SIZE - int(body.size())
+def _is_told(delivery: Outgoing) -> bool:
+    """Whether the next frame has the state: the first, and in a transaction each (4.4.1)."""
+    return not delivery.started or isinstance(delivery.state, TransactionalState)
+
+
+def _with_state(delivery: Outgoing, handle: int, maximum: int, left: int) -> bytes:
+    """The performative of a frame that carries a state, or resumes."""
+    transfer = Transfer(handle=handle, state=delivery.state, more=True)
+    if not delivery.started:
+        transfer.delivery_id = delivery.delivery_id
+        transfer.delivery_tag = delivery.tag
+        transfer.message_format = delivery.message_format
+        transfer.settled = delivery.settled
+        transfer.resume = True if delivery.resume else None
+        transfer.aborted = True if delivery.aborted else None
+    longest = _encoded(transfer)
+    room = maximum - frames.HEADER_SIZE - len(longest)
     if room <= 0:
         raise FrameSizeTooSmallError(f"a transfer with a state in frames of {maximum}")
-    if left <= room:
-        transfer.more = False
-        body = Writer()
-        transfer.encode(body)
-    writer.raw(body.getvalue())
-    return room
+    if left > room:
+        return longest
+    transfer.more = False
+    return _encoded(transfer)
+
+
+def _encoded(transfer: Transfer) -> bytes:
+    body = Writer()
+    transfer.encode(body)
+    return body.getvalue()
 
 
 def write_abort(writer: Writer, delivery: Outgoing, channel: int, handle: int) -> None:

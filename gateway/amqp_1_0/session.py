@@ -24,6 +24,7 @@ from gateway.amqp_1_0._spec import (
 from gateway.amqp_1_0.dispositions import Dispositions
 from gateway.amqp_1_0.errors import (
     ErrantLinkError,
+    FrameSizeTooSmallError,
     FramingError,
     HandleInUseError,
     LinkScopeError,
@@ -37,6 +38,7 @@ from gateway.amqp_1_0.errors import (
 )
 from gateway.amqp_1_0.events import (
     AttachReceived,
+    DeliveryReceived,
     DetachReceived,
     DispositionReceived,
     Event,
@@ -52,6 +54,7 @@ from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.send_window import SendWindow
 from gateway.amqp_1_0.states import LinkInput, SessionInput, SessionState
 from gateway.amqp_1_0.unsettled import range_of, received_in, sent_in
+from gateway.errors import LocalProtocolError
 from gateway.wire import serial
 from gateway.wire.buffers import Reader
 from gateway.wire.machine import Machine
@@ -160,8 +163,21 @@ class Session:
         self.machine.send(SessionInput.SEND_END)
         self._release()
 
+    def refuse(self, error: Error) -> None:
+        """Answer a begin with "no": begin, then end with the error."""
+        self.send_begin()
+        self.send_end(error=error)
+
+    @property
+    def can_attach(self) -> bool:
+        """The peer takes one more link, as far as we know."""
+        return self.can_send and self._handles.lowest() <= self._handle_limit()
+
     def attach(self, name: str, role: bool) -> Link:
-        """A new link of ours, to be opened by its `send_attach`."""
+        """A new link of ours, to be opened by its `send_attach`.
+
+        One of that name and role that is being detached may still await the peer's answer.
+        """
         link = Link(self, name, role)
         self._named[(name, role)] = link
         return link
@@ -186,15 +202,26 @@ class Session:
 
     # What links do.
 
-    def take_handle(self) -> int:
-        """The lowest free output handle; beyond the peer's limit `NO_HANDLE`, and we end."""
+    def take_handle(self, link: Link) -> int:
+        """The lowest free output handle; beyond the peer's limit `NO_HANDLE`, and we end.
+
+        Raises:
+            LocalProtocolError: the link is ours, and the peer takes no more.
+        """
         handle = self._handles.take()
-        remote = self.begin
-        if remote is not None and remote.handle_max is not None and handle > remote.handle_max:
+        if handle > self._handle_limit():
             self._handles.give(handle)
+            if link.handle_in == NO_HANDLE:
+                raise LocalProtocolError("the peer takes no more links")
             self.fail(SessionLimitError("more links than your handle-max lets us answer"))
             return NO_HANDLE
         return handle
+
+    def _handle_limit(self) -> int:
+        remote = self.begin
+        if remote is None or remote.handle_max is None:
+            return 0xFFFFFFFF
+        return remote.handle_max
 
     def give_handle(self, handle: int) -> None:
         """The handle is free again."""
@@ -210,7 +237,10 @@ class Session:
         if not delivery.settled:
             self.unsettled_out[delivery.delivery_id] = delivery
         self.sending.peer_max_frame_size = self.connection.peer_max_frame_size
-        self.sending.send(delivery)
+        try:
+            self.sending.send(delivery)
+        except FrameSizeTooSmallError as error:
+            self.connection.fail(error)
 
     def owe_link_flow(self, link: Link) -> None:
         """Write the link's flow state at the end of the turn."""
@@ -273,7 +303,7 @@ class Session:
         if link.dead:
             link.handle_in = attach.handle
             return
-        events.append(AttachReceived(link, attach))
+        events.append(AttachReceived(link, attach, link.handle_out != NO_HANDLE))
         try:
             link.receive_attach(attach)
         except LinkScopeError as error:
@@ -353,7 +383,7 @@ class Session:
             return
         if delivery is None:
             return
-        if not delivery.settled:
+        if isinstance(delivery, DeliveryReceived) and not delivery.settled:
             number = delivery.delivery_id
             if number in self.unsettled_in:
                 raise SessionFieldError(f"delivery-id {number} is in use")
@@ -445,7 +475,7 @@ class Session:
             self._write_flow(None)
 
     def _flush_flow(self, link: Link) -> None:
-        if link.dead:
+        if link.dead or link.detached:
             return
         if link.queued or link.handle_out == NO_HANDLE:
             # Its delivery-count is ahead of what has been written: after the transfers, then.

@@ -1,0 +1,55 @@
+"""A delivery that we receive in several transfers, until it is whole (2.6.14)."""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.amqp_1_0._spec import DeliveryState, Transfer
+from gateway.amqp_1_0.errors import LinkFieldError
+
+
+@final
+class Partial:
+    """A delivery of which not all transfers have come."""
+
+    __slots__ = (
+        "delivery_id",
+        "message_format",
+        "parts",
+        "rcv_second",
+        "resume",
+        "settled",
+        "size",
+        "state",
+        "tag",
+    )
+
+    def __init__(self, transfer: Transfer, payload: bytes, rcv_second: bool) -> None:
+        delivery_id = transfer.delivery_id
+        tag = transfer.delivery_tag
+        assert delivery_id is not None
+        assert tag is not None
+        self.delivery_id = delivery_id
+        self.tag = tag
+        self.message_format = transfer.message_format or 0
+        self.settled = transfer.settled is True
+        self.state: DeliveryState | None = transfer.state
+        self.resume = transfer.resume is True
+        self.rcv_second = rcv_second
+        self.parts = [payload]
+        self.size = len(payload)
+
+    def add(self, transfer: Transfer, payload: bytes) -> None:
+        """Take a continuation, which may repeat what the first transfer said but not change it."""
+        if transfer.delivery_id is not None and transfer.delivery_id != self.delivery_id:
+            raise LinkFieldError("deliveries of one link are interleaved")
+        if transfer.delivery_tag is not None and transfer.delivery_tag != self.tag:
+            raise LinkFieldError("a delivery that changes its delivery-tag")
+        if transfer.message_format is not None and transfer.message_format != self.message_format:
+            raise LinkFieldError("a delivery that changes its message-format")
+        if transfer.settled is True:
+            self.settled = True
+        if transfer.state is not None:
+            self.state = transfer.state
+        self.parts.append(payload)
+        self.size += len(payload)
