@@ -22,7 +22,7 @@ HOT_MODULES = [
     *[f"store/{name}" for name in HOT_STORE],
 ]
 # Loaded once at start from YAML: nothing to gain, and a third-party parser to import.
-PURE_MODULES = {"gateway/translate/rows.py"}
+PURE_MODULES = {"gateway/translate/rows.py", "gateway/translate/profiles.py"}
 
 
 def compiled(path: str) -> bool:

@@ -31,9 +31,10 @@ class Body010:
         recipe: how to make the 1.0 body of it again, where the content type does not say; or empty.
         exact: the recipe, or the content type, makes the same of it again.
         opaque: the 1.0 sections as they were.
+        changed: the octets are not the content of data sections, nor the sections as they were.
     """
 
-    __slots__ = ("exact", "octets", "opaque", "recipe", "shape")
+    __slots__ = ("changed", "exact", "octets", "opaque", "recipe", "shape")
 
     def __init__(self, octets: bytes, shape: int, recipe: list[Tagged]) -> None:
         self.octets = octets
@@ -41,6 +42,7 @@ class Body010:
         self.recipe = recipe
         self.exact = True
         self.opaque = False
+        self.changed = True
 
 
 def body_to_0_10(
@@ -50,7 +52,7 @@ def body_to_0_10(
     mp: MessageProperties,
     table: FieldTable,
     annotations: dict[str, Tagged],
-) -> bytes:
+) -> Body010:
     """The body; sets the content properties of `mp`. `table` has all its headers already."""
     payload = x.message.payload
     value: Tagged | None = None
@@ -65,7 +67,7 @@ def body_to_0_10(
     _keep_recipe(x, found, made, back, mp.content_type)
     _keep_jms_type(x, made, back, mp.content_type, annotations)
     mp.content_length = len(made.octets)
-    return made.octets
+    return made
 
 
 def _symbol(text: str) -> Tagged:
@@ -77,11 +79,12 @@ def _made(x: Crossing, found: sections.Sections, value: Tagged | None) -> Body01
     if found.body_kind == DATA:
         parts = sections.data(payload, found)
         recipe = [_symbol("data")] + [Tagged(types.ULONG, len(part)) for part in parts]
-        return Body010(parts[0] if len(parts) == 1 else b"".join(parts), DATA << 8, recipe)
+        octets = parts[0] if len(parts) == 1 else b"".join(parts)
+        return _unchanged(Body010(octets, DATA << 8, recipe))
     if found.body_kind == AMQP_SEQUENCE:
         return _sequence(x, found)
     if value is None:
-        return Body010(b"", content.NO_SHAPE, [_symbol("none")])
+        return _unchanged(Body010(b"", content.NO_SHAPE, [_symbol("none")]))
     shape = content.shape_of(AMQP_VALUE, value)
     if value.code == types.STRING:
         return Body010(cast(str, value.value).encode("utf-8"), shape, [_symbol("text")])
@@ -90,6 +93,11 @@ def _made(x: Crossing, found: sections.Sections, value: Tagged | None) -> Body01
     if value.code == types.NULL:
         return Body010(b"", shape, [_symbol("null")])
     return _compound(x, found, value, shape)
+
+
+def _unchanged(made: Body010) -> Body010:
+    made.changed = False
+    return made
 
 
 def _compound(x: Crossing, found: sections.Sections, value: Tagged, shape: int) -> Body010:
@@ -142,6 +150,7 @@ def _opaque(payload: bytes, found: sections.Sections) -> Body010:
     octets = payload[found.body_at : found.body_end]
     made = Body010(octets, found.body_kind << 8, [_symbol("opaque")])
     made.opaque = True
+    made.changed = found.body_kind == DATA
     return made
 
 

@@ -26,15 +26,17 @@ class Body10:
         shape: see `content`.
         jms_type: what `x-opt-jms-msg-type` says of it, or `NO_JMS_TYPE`.
         restored: it is the body of a 1.0 message again, by its escrow.
+        changed: its content is not the octets of the 0-10 body.
     """
 
-    __slots__ = ("jms_type", "octets", "restored", "shape")
+    __slots__ = ("changed", "jms_type", "octets", "restored", "shape")
 
     def __init__(self, octets: bytes, shape: int, jms_type: int = content.NO_JMS_TYPE) -> None:
         self.octets = octets
         self.shape = shape
         self.jms_type = jms_type
         self.restored = False
+        self.changed = True
 
 
 def prepare(
@@ -66,7 +68,9 @@ def _plain(x: Crossing, mp: MessageProperties, headers: dict[str, Tagged], octet
     writer = Writer()
     if value is None:
         sections.write_data(writer, octets)
-        return Body10(writer.getvalue(), content.shape_of(DATA, None), jms_type)
+        made = Body10(writer.getvalue(), content.shape_of(DATA, None), jms_type)
+        made.changed = False
+        return made
     if not conversion.exact:
         row = content.ROW_MAP if value.code == types.MAP else content.ROW_LIST
         x.keep("mp.body", digest_value(value), Tagged(types.BINARY, octets), row)
@@ -147,12 +151,17 @@ def _rebuilt(recipe: list[Tagged], octets: bytes, depth: int) -> Body10 | None:
     if kind == "null":
         return _value(Tagged(types.NULL, None))
     if kind == "none":
-        return Body10(b"", content.NO_SHAPE)
+        none = Body10(b"", content.NO_SHAPE)
+        none.changed = len(octets) > 0
+        return none
     if kind == "opaque":
-        return _encoded(octets)
+        whole = _encoded(octets)
+        if whole is not None:
+            whole.changed = whole.shape >> 8 == DATA
+        return whole
     if kind == "octets":
-        whole = arguments[0].value if arguments else None
-        return _encoded(whole) if isinstance(whole, bytes) else None
+        original = arguments[0].value if arguments else None
+        return _encoded(original) if isinstance(original, bytes) else None
     return _from_list(kind, content.read_body_list(octets, depth), _lengths(arguments))
 
 
@@ -174,7 +183,9 @@ def _data_sections(octets: bytes, lengths: list[int]) -> Body10 | None:
     for length in lengths:
         sections.write_data(writer, octets[at : at + length])
         at += length
-    return Body10(writer.getvalue(), content.shape_of(DATA, None))
+    made = Body10(writer.getvalue(), content.shape_of(DATA, None))
+    made.changed = False
+    return made
 
 
 def _encoded(octets: bytes) -> Body10 | None:

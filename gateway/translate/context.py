@@ -99,7 +99,8 @@ class Translated10:
 
     Attributes:
         head: message-annotations, properties and application-properties, encoded.
-        body: the body sections and the footer, encoded.
+        body: the body sections and, from `body_end` on, the footer, encoded.
+        body_changed: its content is not the octets that came but another form of them.
         priority: of the header section that `hop_1_0` writes.
         losses: every value that did not cross, in no order.
         refusal: why the message cannot be sent at all; then the rest is empty.
@@ -107,6 +108,8 @@ class Translated10:
 
     head: bytes
     body: bytes
+    body_end: int
+    body_changed: bool
     priority: int
     losses: list[Loss]
     refusal: Refusal | None
@@ -115,12 +118,17 @@ class Translated10:
         self,
         head: bytes,
         body: bytes,
+        body_end: int,
         priority: int,
         losses: list[Loss],
         refusal: Refusal | None = None,
+        *,
+        body_changed: bool = False,
     ) -> None:
         self.head = head
         self.body = body
+        self.body_end = body_end
+        self.body_changed = body_changed
         self.priority = priority
         self.losses = losses
         self.refusal = refusal
@@ -134,12 +142,14 @@ class Translated010:
     Attributes:
         header: the header segment's content.
         body: the body segment's content.
+        body_changed: as in `Translated10`.
         losses: every value that did not cross, in no order.
         refusal: why the message cannot be sent at all; then the rest is empty.
     """
 
     header: bytes
     body: bytes
+    body_changed: bool
     losses: list[Loss]
     refusal: Refusal | None
 
@@ -149,8 +159,11 @@ class Translated010:
         body: bytes,
         losses: list[Loss],
         refusal: Refusal | None = None,
+        *,
+        body_changed: bool = False,
     ) -> None:
         self.header = header
         self.body = body
+        self.body_changed = body_changed
         self.losses = losses
         self.refusal = refusal

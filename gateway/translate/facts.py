@@ -12,8 +12,9 @@ from typing import Final, final
 
 from gateway.amqp_0_10._spec_structs import DeliveryProperties
 from gateway.amqp_1_0 import sections
-from gateway.amqp_1_0._spec import Header, Properties
+from gateway.amqp_1_0._spec import DATA, SYMBOLS, Header, Properties
 from gateway.amqp_1_0.encoding import to_bytes
+from gateway.amqp_1_0.fields import read_binary, read_descriptor
 from gateway.audit.records import digest
 from gateway.errors import DecodeError
 from gateway.message import NEVER, NO_PRIORITY, NO_TTL, Encoding, Flag, Message, MessageReader
@@ -245,7 +246,10 @@ def message_from_1_0(
 
 
 def body_digest_1_0(payload: bytes, body_at: int, body_end: int) -> int:
-    """The digest of a body: of the content of one data section, else of the encoded sections."""
+    """The digest of a body: of the content of its data sections, else of the encoded sections.
+
+    So it is that of the 0-10 body which data sections become, and the other way round.
+    """
     if body_end - body_at > 4 and payload[body_at : body_at + 3] == b"\x00\x53\x75":
         constructor = payload[body_at + 3]
         if constructor == 0xA0 and body_end == body_at + 5 + payload[body_at + 4]:
@@ -254,7 +258,20 @@ def body_digest_1_0(payload: bytes, body_at: int, body_end: int) -> int:
             size = int.from_bytes(payload[body_at + 4 : body_at + 8], "big")
             if body_end == body_at + 8 + size:
                 return digest(payload[body_at + 8 : body_end])
-    return digest(payload[body_at:body_end])
+    return digest(_content(payload, body_at, body_end))
+
+
+def _content(payload: bytes, body_at: int, body_end: int) -> bytes:
+    parts: list[bytes] = []
+    reader = Reader(payload, body_at, body_end)
+    try:
+        while reader.pos < reader.end:
+            if read_descriptor(reader, SYMBOLS) != DATA:
+                return payload[body_at:body_end]
+            parts.append(read_binary(reader))
+    except DecodeError:  # of a foreign format
+        return payload[body_at:body_end]
+    return b"".join(parts)
 
 
 def from_foreign(payload: bytes) -> Arrival:

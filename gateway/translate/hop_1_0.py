@@ -67,7 +67,7 @@ def onward(message: Message, merged: bytes = b"") -> Translated10:
     """A 1.0 message for a 1.0 peer, `merged` (an encoded map) added to its message-annotations."""
     octets = message.payload
     if message.message_format != 0:
-        return Translated10(b"", octets, message.priority, [])
+        return Translated10(b"", octets, len(octets), message.priority, [])
     found = sections.scan(octets)
     writer = Writer()
     if found.message_annotations != sections.ABSENT:
@@ -79,7 +79,8 @@ def onward(message: Message, merged: bytes = b"") -> Translated10:
     elif merged:
         sections.write_map(writer, MESSAGE_ANNOTATIONS, merge([], merged))
     writer.raw(octets[found.bare_at : found.body_at])
-    return Translated10(writer.getvalue(), octets[found.body_at :], message.priority, [])
+    body_size = found.body_end - found.body_at
+    return Translated10(writer.getvalue(), octets[found.body_at :], body_size, message.priority, [])
 
 
 def _section(octets: bytes, value_at: int) -> bytes:

@@ -66,7 +66,14 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
     headers.restore_to_1_0(x, out, odd)
     footer = _footer_to_1_0(x)
     head = _head(x, annotations, properties, out, odd, merged)
-    return Translated10(head, body.octets + footer, priority, x.losses)
+    return Translated10(
+        head,
+        body.octets + footer,
+        len(body.octets),
+        priority,
+        x.losses,
+        body_changed=body.changed,
+    )
 
 
 def _footer_to_1_0(x: Crossing) -> bytes:
@@ -156,7 +163,7 @@ def to_0_10(
     if table:
         mp.application_headers = table
     header = hop_0_10.header(delivery, mp, others, delivery_count)
-    return Translated010(header, body, x.losses)
+    return Translated010(header, body.octets, x.losses, body_changed=body.changed)
 
 
 def _refused(x: Crossing) -> Translated010:

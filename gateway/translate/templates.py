@@ -4,10 +4,10 @@ A template is an address with parts in braces: `/queues/{queue|percent}`. Every 
 makes has one reading: a part ends with the address, or where the character comes that follows it in
 the template and that its values never have. Which they never have depends on the part's form:
 
-* bare, `{queue}`: any characters, so it must be the last thing in the template;
+* bare, `{queue}`: any characters, so nothing but fixed text may follow;
 * `percent`: percent-encoded but for letters, digits and "-._~" (RFC 3986, section 2.3);
 * `word`: as `percent`, and "." as well: one word of a dotted name;
-* `plain`: as it is; a name with the character that follows the part has no address.
+* `plain`: as it is; a name with a "/" has no address.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ class Template:
             if form == BARE:
                 return (
                     f'a value of {{{part}}} may have "{following[0]}", too: say {{{part}|percent}},'
-                    f" or {{{part}|plain}} if those that have it need no address"
+                    f' or before "/" {{{part}|plain}}, where names with "/" have no address'
                 )
-            if form != PLAIN and _makes(form, following[0]):
+            if _makes(form, following[0]):
                 return f'a value of {{{part}|{form}}} may have "{following[0]}", too'
         return ""
 
@@ -134,8 +134,7 @@ class Template:
                 if not given and part != "key":
                     return ""
                 value = encode(given, self._forms[at])
-            after = self._after[at]
-            if after and self._forms[at] == PLAIN and after in value:
+            if self._forms[at] == PLAIN and "/" in value:
                 return ""
             address += value + self._literals[at + 1]
         return address
@@ -159,8 +158,6 @@ class Template:
                     return None
             value = decode(rest[:end], self._forms[at])
             if value is None or (not value and part != "key"):
-                return None
-            if self._forms[at] == PLAIN and self._after[at] and self._after[at] in value:
                 return None
             found[part] = value
             rest = rest[end + len(literal) :]
@@ -197,8 +194,10 @@ def encode(value: str, form: str) -> str:
 
 def decode(text: str, form: str) -> str | None:
     """The value that stands in an address in a form; `None` if it cannot stand there."""
-    if form in (BARE, PLAIN):
+    if form == BARE:
         return text
+    if form == PLAIN:
+        return None if "/" in text else text
     for character in text:
         if character != "%" and not _makes(form, character):
             return None
@@ -229,8 +228,10 @@ def pattern(key: str, form: str, wildcards: Wildcards) -> str:
 
 def _makes(form: str, character: str) -> bool:
     """Whether a value in a form may have the character."""
-    if form in (BARE, PLAIN):
+    if form == BARE:
         return True
+    if form == PLAIN:
+        return character != "/"
     if form == WORD and character == ".":
         return False
     return character == "%" or character in UNRESERVED
