@@ -39,7 +39,7 @@ from gateway.errors import DecodeError, StoreError
 from gateway.store.database import Database
 from gateway.store.interface import AuditSegments, CallInReactor, Committed, Failed, StoreCounts
 from gateway.store.occupancy import Occupancy
-from gateway.store.recovery import Replay
+from gateway.store.recovery import TopologyChanges
 from gateway.store.rewriting import living_part
 from gateway.store.rows import pack_row, unpack_row
 from gateway.store.writes import CONTENTS_AT, HAS_TOPOLOGY
@@ -174,9 +174,7 @@ class Committer:
         # Before it is written: a row that could not be read back must never be.
         self._occupancy.add(group.number, len(group.row), writes)
         if any(turn[1] and turn[1][CONTENTS_AT] & HAS_TOPOLOGY for turn in turns):
-            changes = Replay()
-            changes.apply(writes)
-            group.topology = changes.topology
+            group.topology = TopologyChanges(writes).rows
         return group
 
     def _settle(self, group: Group) -> None:

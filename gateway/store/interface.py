@@ -47,7 +47,7 @@ class Entry:
 @final
 @dataclass(init=False, slots=True)
 class TopologyRow:
-    """One durable exchange, queue, binding ...: the bridge knows what its parts mean."""
+    """One durable exchange, queue, binding, page of notes: the bridge knows what its parts mean."""
 
     kind: int
     key: str

@@ -1,4 +1,7 @@
-"""Replays the rows of the log, in order, into the entries that they leave in the queues."""
+"""Replays the rows of the log, in order, into the entries that they leave in the queues.
+
+`TopologyChanges` picks out of one row what belongs into the topology table.
+"""
 
 from __future__ import annotations
 
@@ -68,3 +71,32 @@ class Replay:
     def on_topology_removed(self, kind: int, key: str) -> None:
         """`None` tells that it was removed."""
         self.topology[(kind, key)] = None
+
+
+@final
+class TopologyChanges:
+    """The last value of each topology row that is written, `None` if it was removed."""
+
+    def __init__(self, writes: bytes) -> None:
+        self.rows: dict[tuple[int, str], bytes | None] = {}
+        walk(writes, self)
+
+    def on_message(self, message_id: int, octets: bytes, start: int, end: int) -> None:
+        """Kept in the log."""
+
+    def on_enqueue(self, queue_id: int, position: int, message_id: int) -> None:
+        """Kept in the log."""
+
+    def on_dequeue(self, queue_id: int, position: int) -> None:
+        """Kept in the log."""
+
+    def on_redelivered(self, queue_id: int, position: int, count: int) -> None:
+        """Kept in the log."""
+
+    def on_topology(self, kind: int, key: str, value: bytes) -> None:
+        """It has this value now."""
+        self.rows[(kind, key)] = value
+
+    def on_topology_removed(self, kind: int, key: str) -> None:
+        """It is gone."""
+        self.rows[(kind, key)] = None
