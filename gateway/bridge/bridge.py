@@ -16,6 +16,7 @@ from gateway.bridge.dispatch import Dispatcher
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.ledger import Counts, Ledger
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.notes import Notebook, NoteSource, recover_notes
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues import Queue
@@ -55,6 +56,7 @@ class Bridge:
         "_deadlines",
         "_dispatcher",
         "_limits",
+        "_notebooks",
         "_numbers",
         "_readers",
         "audit",
@@ -94,11 +96,13 @@ class Bridge:
         self.copies = Copies(self.ledger, self.turns, self.pressure, self._deadlines)
         self._dispatcher = Dispatcher(self.copies)
         self.hosts: dict[str, VirtualHost] = {}
+        self._notebooks: dict[str, Notebook] = {}
         for name in hosts:
             prefix = "" if name == default_host else f"{name}/"
             topology = Topology(name, prefix, self.ledger, self.turns, limits)
             host = VirtualHost(name, topology, self._dispatcher, self._numbers, limits)
             self.hosts[name] = host
+            self._notebooks[name] = Notebook(name)
         self.default_host: VirtualHost = self.hosts[default_host]
 
     @property
@@ -130,6 +134,13 @@ class Bridge:
         """
         return self.turns.wait(waiter)
 
+    def keep_notes(self, host: str, source: NoteSource) -> None:
+        """Keep what `source` notes for a virtual host; it gets back what was kept. Once a host.
+
+        What is new at the end of a turn is made durable with that turn.
+        """
+        self._notebooks[host].attach(source)
+
     def end_turn(self, now_ms: int) -> bool:
         """Dispatch, hand the turn's writes and audit block to the store, count the turn up.
 
@@ -138,6 +149,8 @@ class Bridge:
         """
         self.ledger.now_ms = now_ms
         self._dispatcher.run(self._limits.turn_deliveries)
+        for notebook in self._notebooks.values():
+            notebook.collect(self.turns.writes, now_ms)
         self.turns.end(self.audit.take_block(now_ms))
         self._on_safe()
         return self._dispatcher.has_work
@@ -194,10 +207,11 @@ class Bridge:
         self.store_error = error
 
     def recover(self, recovered: Recovered) -> None:
-        """Rebuild exchanges, queues, bindings and messages; call once, before anything else."""
+        """Rebuild exchanges, queues, bindings, messages and notes; call once, first of all."""
         recovery = Recovery(self.hosts, self.copies, self._numbers, self._readers)
         recovery.run(recovered)
         self.problems.extend(recovery.problems)
+        recover_notes(recovered.topology, self._notebooks, self.problems)
         self._checkpoint_queues()
 
     def drain(self) -> None:
@@ -209,8 +223,13 @@ class Bridge:
         return self.turns.idle() and self.pressure.waiting == 0
 
     def checkpoint(self, now_ms: int) -> None:
-        """Write the audit's checkpoint records: depth, counts and checksum of every queue."""
+        """Write the audit's checkpoint records: depth, counts and checksum of every queue.
+
+        Notes that have become too old meanwhile are removed.
+        """
         self.ledger.now_ms = now_ms
+        for notebook in self._notebooks.values():
+            notebook.trim(self.turns.writes, now_ms)
         self._checkpoint_queues()
         for subscription in self._dispatcher.links.values():
             self.audit.outlet_checkpoint(

@@ -1,8 +1,9 @@
-"""What the store keeps of the topology: one row for each durable exchange, queue and binding.
+"""What the store keeps of the topology: rows of durable exchanges, queues, bindings, and of notes.
 
 The bridge alone knows the inside of a row. All text is a 32-bit length and UTF-8; a row begins
 with its version. `DISPATCHED` marks a queue that has had a subscription since the last start after
-a stop in order: after a crash, what is in the others was certainly not seen by anybody.
+a stop in order: after a crash, what is in the others was certainly not seen by anybody. What notes
+are, `notes` says.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class RowKind(IntEnum):
     QUEUE = 2
     BINDING = 3
     DISPATCHED = 4
+    NOTES = 5
 
 
 class Form(IntEnum):
@@ -207,6 +209,47 @@ def binding_row(value: bytes) -> BindingRow:
         name = _read_text(data)
         arguments[name] = _read_value(data)
     return BindingRow(host, exchange, queue, key, arguments, _read_octets(data))
+
+
+@final
+class NotesRow:
+    """A page of notes: key, time in ms and value of each; numbers ascend within a host."""
+
+    __slots__ = ("host", "notes", "number")
+
+    def __init__(self, host: str, number: int, notes: list[tuple[bytes, int, bytes]]) -> None:
+        self.host = host
+        self.number = number
+        self.notes = notes
+
+    def key(self) -> str:
+        """Its row's key; keys of a host are in the order of their numbers."""
+        return row_key(self.host, f"{self.number:016x}")
+
+    def encoded(self) -> bytes:
+        """Its row's value."""
+        out = _begin()
+        _text(out, self.host)
+        out.i64(self.number)
+        out.u32(len(self.notes))
+        for key, at_ms, value in self.notes:
+            _octets(out, key)
+            out.i64(at_ms)
+            _octets(out, value)
+        return out.getvalue()
+
+
+def notes_row(value: bytes) -> NotesRow:
+    """Decode; `DecodeError`."""
+    data = _open(value)
+    host = _read_text(data)
+    number = data.i64()
+    notes: list[tuple[bytes, int, bytes]] = []
+    for _ in range(data.u32()):
+        key = _read_octets(data)
+        at_ms = data.i64()
+        notes.append((key, at_ms, _read_octets(data)))
+    return NotesRow(host, number, notes)
 
 
 def _begin() -> Writer:
