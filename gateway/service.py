@@ -53,6 +53,7 @@ from gateway.net.stopping import Stage, Stopping
 from gateway.net.tls import tls_context
 from gateway.net.turns import TurnLoop
 from gateway.store.sqlite import SqliteStore
+from gateway.translate.replies import ReplyTable
 from gateway.translate.view import READER_0_10, READER_1_0
 from gateway.wire import buffers
 
@@ -109,6 +110,7 @@ class Service:
             self.bridge = self._bridge(segments.writer())
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
             self.faces = self._face_settings()
+            self._keep_replies()
             self.door = self._door()
         except BaseException:
             self.store.close(b"")
@@ -182,6 +184,13 @@ class Service:
             text_body_value=settings.translation.text_body == "value",
             timestamp=settings.translation.timestamp,
         )
+
+    def _keep_replies(self) -> None:
+        """What a reply is matched by outlives the process, if the request does."""
+        for name in self.bridge.hosts:
+            replies = ReplyTable(keep_new=True)
+            self.bridge.keep_notes(name, replies)
+            self.faces.replies[name] = replies
 
     def _door(self) -> Door:
         limits = self.settings.limits

@@ -16,6 +16,7 @@ from gateway.net.measures import object_readers
 from gateway.net.stopping import Stage
 from gateway.net.users import make_user, write_users
 from gateway.service import form
+from gateway.translate.rows import ROWS
 
 DURABLE = Letter(body=Typed("string", "kept"), durable=True)
 
@@ -271,3 +272,34 @@ def test_a_new_client_is_not_admitted_while_draining(house: House) -> None:
     house.service.stop()
     house.pass_time(5)
     assert house.stopped
+
+
+@pytest.mark.parametrize(
+    ("durable", "correlation_id", "misses"),
+    [(True, "request-1", 0), (False, None, 1)],
+    ids=["durable", "transient"],
+)
+def test_a_reply_after_a_restart_names_a_durable_request_by_its_own_id(
+    tmp_path: pathlib.Path, durable: bool, correlation_id: str | None, misses: int
+) -> None:
+    first = House(tmp_path).start()
+    responder, requester = first.connect_0_10(), first.connect_1_0()
+    for queue in ("requests", "replies"):
+        first.result(responder.declare_queue(queue, durable=True))
+    requests = receive_all(first, responder, "requests")
+    request = Letter(message_id="request-1", reply_to="replies", durable=durable)
+    first.result(requester.send("requests", request))
+    asked = requests[0].letter.message_id
+    assert asked != "request-1"
+    requests[0].settle("accept")
+    first.run()
+    first.stop()
+
+    second = House(tmp_path).start()
+    replies = receive_all(second, second.connect_1_0(), "replies")
+    reply = Letter(body=Typed("string", "answer"), correlation_id=asked)
+    second.result(second.connect_0_10().send("replies", reply))
+    assert replies[0].letter.correlation_id == (correlation_id or asked)
+    lost = second.service.faces.translated.lost[ROWS["replies.miss"].number]
+    assert lost == misses
+    second.stop()
