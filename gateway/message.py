@@ -159,6 +159,9 @@ class MessageReader(Protocol):
     def headers(self, message: Message) -> dict[str, Tagged]:
         """All application headers."""
 
+    def body_digest(self, message: Message) -> int:
+        """What `Message.body_digest` is for these octets, computed anew."""
+
 
 NO_PRIORITY: Final = -1
 NO_TTL: Final = -1
@@ -174,6 +177,7 @@ class Flag(IntEnum):
     IMMEDIATE = 8
     TRANSIENT_COPY = 16  # a durable message that only transient queues hold
     TELL_UNROUTABLE = 32  # its publisher hears of no route: the exchange's alternate is not tried
+    OUTCOMES = 64  # its publisher takes released and modified as they are (1.0)
 
 
 @final
@@ -198,7 +202,8 @@ class Message:
         delivery_count: failed deliveries before it came here.
         flags: `Flag` bits.
         publisher: number of the connection it came by; 0 after a restart.
-        id_digest, body_digest: xxh3-64 of the application's message-id (0 if none) and of the body.
+        id_digest, body_digest: xxh3-64 of the application's message-id (0 if none), and of the
+            body's content as the audit log has it.
         reader: looks inside; set by the face, and again by recovery.
     """
 
@@ -291,6 +296,9 @@ class Delivery:
         settled: set by the bridge when the delivery has ended, whoever ended it.
         annotations: message-annotations that earlier subscribers added: an encoded AMQP 1.0 map,
             or empty.
+        body_digest: set by the outlet that takes it: the digest of the body as it left, in the form
+            of `Message.body_digest`; 0 if it was not computed.
+        body_changed: set with it: the translation made a body of another form.
     """
 
     message: Message
@@ -301,6 +309,8 @@ class Delivery:
     acquired: bool
     settled: bool
     annotations: bytes
+    body_digest: int
+    body_changed: bool
 
     def __init__(
         self,
@@ -319,3 +329,5 @@ class Delivery:
         self.acquired = acquired
         self.settled = False
         self.annotations = b""
+        self.body_digest = 0
+        self.body_changed = False

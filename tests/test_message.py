@@ -20,6 +20,9 @@ class Reader:
     def headers(self, message: Message) -> dict[str, Tagged]:
         return {"n": Tagged(Kind.STRING, "v")}
 
+    def body_digest(self, message: Message) -> int:
+        return 0
+
 
 def message(reader: Reader | None) -> Message:
     return Message(7, 0, b"headbody", 4, 0, True, -1, -1, 0, 1, "x", "k", 0, 0, 3, 0, 0, reader)

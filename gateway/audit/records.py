@@ -42,9 +42,16 @@ Outlets (bridge)
     `sent` and its `settled` or `requeued` carry COPY and never REMOVED; when such a delivery is
     acquired later, write `settled(RELEASED, COPY)` and a new `sent` without COPY.
     A settlement of a delivery that had ended before is `settled(SETTLED_TOO_LATE)` for a remote
-    node where the delivery is still counted as unsettled, and no record otherwise. SENT's
-    `body_digest` is of the body octets as they leave (0: not computed); TRANSLATED says that they
-    may differ from those received.
+    node where the delivery is still counted as unsettled, and no record otherwise.
+
+Bodies
+    `body_digest` is of the body's content, in a form that both protocols share: of a 0-10 body or
+    the joined content of 1.0 data sections, and of the encoded sections of any other 1.0 body;
+    a footer does not count. `received` and `entered` have that of the arrival, `recovered` that of
+    what the store handed over, `sent` that of the octets which the outlet gave to its connection
+    (0: not computed). They are equal for one message, whatever protocol it leaves by; a difference
+    is MUTATED. TRANSLATED on `sent` says that the translation made a body of another form, as the
+    mapping has it (a map or list, text that was a value): such a digest is compared with nothing.
 
 Restart
     First `incarnation_started`, always the first record, then one `recovered` per entry that the
@@ -102,6 +109,7 @@ _EVICTED: Final[octet] = int(Kind.EVICTED)
 _REPLACED: Final[octet] = int(Kind.REPLACED)
 _PURGED: Final[octet] = int(Kind.PURGED)
 _MOVED: Final[octet] = int(Kind.MOVED)
+_RETURNED: Final[octet] = int(Kind.RETURNED)
 _SENT: Final[octet] = int(Kind.SENT)
 _SETTLED: Final[octet] = int(Kind.SETTLED)
 _REQUEUED: Final[octet] = int(Kind.REQUEUED)
@@ -343,6 +351,12 @@ class AuditLog(RecordPacker):
     ) -> None:
         """It was moved to another queue."""
         self._left(_MOVED, now_ms, message, position, node, reason)
+
+    def returned(
+        self, now_ms: int64, message: int64, position: int64, *, node: int32, reason: int16
+    ) -> None:
+        """It went back to where it came from, unsent: to its upstream, or to its publisher."""
+        self._left(_RETURNED, now_ms, message, position, node, reason)
 
     def sent(
         self,

@@ -56,7 +56,7 @@ FIELDS: Final = (
     Field("position", "i64", 24),  # place in the queue: with message and node it names a copy
     Field("link", "i64", 32),  # outlet (subscription) number; of RECEIVED: the publisher's
     Field("id_digest", "i64", 40),  # xxh3-64 of the application's message-id; 0 if it has none
-    Field("body_digest", "i64", 48),  # xxh3-64 of the body; 0 if not computed
+    Field("body_digest", "i64", 48),  # xxh3-64 of the body's content; 0 if not computed
     Field("size", "i64", 56),  # octets of the payload
     Field("node", "i32", 64),  # name number: queue, or remote node; 0 is none
     Field("exchange", "i32", 68),  # name number of the exchange that it was routed by; 0 is none
@@ -95,6 +95,7 @@ class Kind(IntEnum):
     REPLACED = 25
     PURGED = 26
     MOVED = 27
+    RETURNED = 28
     SENT = 30
     SETTLED = 31
     REQUEUED = 32
@@ -155,6 +156,8 @@ class Reason(IntEnum):
     OPERATOR = 23
     UNDELIVERABLE_HERE = 24
     SETTLED_BEFORE = 25
+    UPSTREAM_LOST = 26
+    UPSTREAM_REFUSED = 27
     QUEUE_DECLARED = 40
     EXCHANGE_DECLARED = 41
     EXCHANGE_DELETED = 42
@@ -174,13 +177,16 @@ class Flag(IntFlag):
     SETTLED = 8  # sent settled: this SENT is its own ACCEPTED
     REMOVED = 16  # the entry left its queue with this settlement
     UNQUEUED = 32  # the copy is in no queue of ours (remote node)
-    TRANSLATED = 64  # it left in another encoding than it came in: bodies may differ
+    TRANSLATED = 64  # the translation made a body of another form: its digest is not comparable
     REROUTED = 128  # by an alternate exchange or a move, not by its publisher
     PUBLISHER = 256  # of a link: messages come in by it
 
 
 REMOVALS: Final = frozenset(
-    {Kind.EXPIRED, Kind.DEAD_LETTERED, Kind.EVICTED, Kind.REPLACED, Kind.PURGED, Kind.MOVED}
+    {
+        *(Kind.EXPIRED, Kind.DEAD_LETTERED, Kind.EVICTED, Kind.REPLACED, Kind.PURGED),
+        *(Kind.MOVED, Kind.RETURNED),
+    }
 )
 
 # Other meanings that fields have in some kinds; readers show them by these names.

@@ -19,7 +19,7 @@ from gateway.bridge.places import AVAILABLE, Entry
 from gateway.bridge.queues import Queue
 from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import START, Subscription
-from gateway.message import NEVER, Condition, Delivery
+from gateway.message import NEVER, Condition, Delivery, Refusal
 
 REBUILD_SLACK: Final = 64
 
@@ -86,6 +86,9 @@ class Left(Protocol):
     def on_link_gone(self, subscription: Subscription) -> None:
         """It is cancelled and nothing of it is unsettled any more."""
 
+    def on_unsendable(self, queue: Queue, entry: Entry, refusal: Refusal | None) -> None:
+        """A copy of a remote queue that its only outlet cannot send; `refusal`: nor any other."""
+
 
 @final
 class Line:
@@ -134,6 +137,9 @@ class Line:
             self.queue.consumers += 1
             if subscription.filter is not None:
                 self._choosers += 1
+
+    def halt(self, subscription: Subscription) -> None:
+        """As `subscription.Wake`: it is passed over while it has no credit."""
 
     def leave(self, subscription: Subscription) -> None:
         """As `subscription.Wake`."""
@@ -214,7 +220,7 @@ class Line:
     def run(self) -> bool:
         """Send what can be sent within the budget; whether there is more to do at once."""
         dispatcher = self._dispatcher
-        if not dispatcher.stopped:
+        if not dispatcher.stopped or (self.queue.transit and not self.queue.inbound):
             takers = lookers = True
             while (takers or lookers) and dispatcher.budget > 0:
                 if self._choosy != self.queue.choosy:
@@ -380,12 +386,18 @@ class Line:
         self._pass(subscription, entry)
         if status == DeliverStatus.UNDELIVERABLE:
             copies.ledger.counts.undeliverable += 1
-            if acquire:
+            if queue.inbound:
+                self._host.on_unsendable(queue, entry, None)
+            elif acquire:
                 self.exclude(entry, subscription.number)
+            return True
+        if status == DeliverStatus.REFUSED:
+            copies.ledger.counts.undeliverable += 1
+            self._host.on_unsendable(queue, entry, subscription.outlet.refusal())
             return True
         subscription.allowance.spend(len(entry.message.payload))
         subscription.sent += 1
-        copies.ledger.sent(queue, entry, subscription.number, acquire, settled)
+        copies.ledger.sent(queue, entry, delivery, acquire, settled)
         if acquire:
             queue.hold(entry, subscription.number)
         if not settled:

@@ -19,6 +19,7 @@ DURABLE: Final = int(Flag.DURABLE)
 REDELIVERED: Final = int(Flag.REDELIVERED)
 COPY: Final = int(Flag.COPY)
 SETTLED: Final = int(Flag.SETTLED)
+TRANSLATED: Final = int(Flag.TRANSLATED)
 REMOVED: Final = int(Flag.REMOVED)
 REROUTED: Final = int(Flag.REROUTED)
 
@@ -46,7 +47,7 @@ class Counts:
         requeued: deliveries that the gateway took back.
         settled_too_late: settlements of what had ended before.
         settled_of_deleted: settlements of copies whose queue was gone.
-        expired, dead_lettered, purged: copies that left their queue that way.
+        expired, dead_lettered, purged, returned: copies that left their queue that way.
         dropped: rejected copies with nowhere to go.
         recovered, recovered_redelivered: copies that the store brought back; maybe seen before.
         orphaned: recovered copies without a queue, dropped.
@@ -76,6 +77,7 @@ class Counts:
         "released",
         "requeued",
         "rerouted",
+        "returned",
         "sent",
         "sent_copies",
         "sent_octets",
@@ -114,6 +116,7 @@ class Counts:
         self.expired = 0
         self.dead_lettered = 0
         self.purged = 0
+        self.returned = 0
         self.dropped = 0
         self.recovered = 0
         self.recovered_redelivered = 0
@@ -199,7 +202,9 @@ class Ledger:
             flags=flags,
         )
 
-    def sent(self, queue: Queue, entry: Entry, link: int, acquired: bool, settled: bool) -> None:
+    def sent(
+        self, queue: Queue, entry: Entry, delivery: Delivery, acquired: bool, settled: bool
+    ) -> None:
         """An outlet has taken a delivery."""
         message = entry.message
         size = len(message.payload)
@@ -213,13 +218,15 @@ class Ledger:
         if settled:
             counts.sent_settled += 1
             flags |= SETTLED
+        if delivery.body_changed:
+            flags |= TRANSLATED
         self.audit.sent(
             self.now_ms,
             message.id,
             entry.position,
             node=queue.node,
-            link=link,
-            body_digest=message.body_digest,
+            link=delivery.subscription,
+            body_digest=delivery.body_digest,
             size=size,
             delivery_count=entry.delivery_count,
             flags=flags,
@@ -275,6 +282,26 @@ class Ledger:
         self.counts.dead_lettered += 1
         self.audit.dead_lettered(
             self.now_ms, entry.message.id, entry.position, node=queue.node, reason=reason
+        )
+
+    def returned(self, queue: Queue, entry: Entry, reason: Reason) -> None:
+        """A copy goes back, unsent, to the upstream or the publisher that it came from."""
+        self.counts.returned += 1
+        self.audit.returned(
+            self.now_ms, entry.message.id, entry.position, node=queue.node, reason=reason
+        )
+
+    def settled_too_late(self, delivery: Delivery, node: int) -> None:
+        """A subscriber ended a delivery that its upstream had taken back."""
+        self.counts.settled_too_late += 1
+        self.audit.settled(
+            self.now_ms,
+            delivery.message.id,
+            delivery.position,
+            node=node,
+            link=delivery.subscription,
+            outcome=int(Outcome.SETTLED_TOO_LATE),
+            flags=REMOVED,
         )
 
     def purged(self, queue: Queue, entry: Entry, reason: Reason) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gateway.audit.records import digest
 from gateway.bridge.copies import Copies
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.numbers import Numbers
@@ -168,7 +167,8 @@ class Recovery:
         self._copies.recover(queue, entry)
         body_digest = seen.get(message.id)
         if body_digest is None:
-            body_digest = digest(message.body())
+            reader = message.reader
+            body_digest = 0 if reader is None else reader.body_digest(message)
             seen[message.id] = body_digest
         ledger.counts.recovered += 1
         ledger.audit.recovered(

@@ -80,7 +80,7 @@ class Settlement:
             outcome=int(AuditOutcome.RELEASED),
             flags=COPY,
         )
-        ledger.sent(queue, entry, delivery.subscription, True, False)
+        ledger.sent(queue, entry, delivery, True, False)
         subscription.sent += 1
         delivery.acquired = True
         queue.hold(entry, delivery.subscription)

@@ -20,6 +20,7 @@ from gateway.faces import losses
 from gateway.faces.outcomes_1_0 import error_of, outcome_of
 from gateway.message import Condition, Delivery, Outcome, Refusal
 from gateway.translate import hop_1_0
+from gateway.translate.facts import body_digest_1_0
 from gateway.translate.message import to_1_0
 from gateway.translate.outcomes import lose_annotations, merged
 
@@ -99,6 +100,8 @@ class Consumer10:
         body = translated.body
         if self._size_max and len(head) + len(body) > self._size_max:
             return DeliverStatus.UNDELIVERABLE
+        delivery.body_digest = body_digest_1_0(body, 0, translated.body_end)
+        delivery.body_changed = translated.body_changed
         delivery_id = link.session.next_delivery_id
         if not self.settled:
             self.unsettled[delivery_id] = delivery

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, final
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.primitives import Ranges
+from gateway.audit.records import digest
 from gateway.audit.schema import Reason
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
@@ -54,6 +55,8 @@ class Deliveries:
         if not subscription.octets.covers(octets):
             subscription.exhausted()
             return DeliverStatus.BLOCKED
+        delivery.body_digest = digest(translated.body)
+        delivery.body_changed = translated.body_changed
         explicit = subscription.accept_explicit
         command_id = session.session.send_command(
             transfer(subscription), header=translated.header, body=translated.body

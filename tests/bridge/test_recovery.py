@@ -4,6 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.bridge_world import World
 
+from gateway.audit.records import digest
+from gateway.audit.schema import Kind as AuditKind
 from gateway.bridge.rows import BindingRow, RowKind, binding_row
 from gateway.message import ACCEPTED, MODIFIED_FAILED, Kind, Refusal
 from gateway.store.interface import Recovered, TopologyRow
@@ -48,6 +50,17 @@ def test_a_copy_that_may_have_been_seen_is_redelivered_and_no_other() -> None:
     assert seen.deliveries[0].delivery_count == 1
     assert unseen.deliveries[0].delivery_count == 0
     world.check()
+
+
+def test_the_record_of_a_copy_that_is_back_has_the_digest_of_what_is_stored_now() -> None:
+    world = World()
+    world.queue("q", durable=True)
+    world.send(b"1", durable=True)
+    world.turn()
+    world.crash()
+    world.turn()
+    found = [one for one in world.blocks.records() if one.kind == AuditKind.RECOVERED]
+    assert [one.body_digest for one in found] == [digest(b"1")]
 
 
 def test_after_a_stop_in_order_only_failed_deliveries_count() -> None:

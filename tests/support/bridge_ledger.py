@@ -39,6 +39,7 @@ class Record(NamedTuple):
     size: int
     id_digest: int
     delivery_count: int
+    body_digest: int
 
 
 class BlockLog:

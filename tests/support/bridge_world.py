@@ -44,6 +44,9 @@ class Headers:
     def headers(self, message: Message) -> dict[str, Tagged]:
         return self.given.get(message.id, {})
 
+    def body_digest(self, message: Message) -> int:
+        return digest(message.body())
+
 
 class Session:
     """An `Owner`."""

@@ -1,12 +1,13 @@
 """One view of a message for routing, selectors and keys, whichever protocol it came by."""
 
 import pytest
+from hypothesis import given
 from translate.cases import new_message, old_message, s, sym
-from translate.messages import arrived_0_10, arrived_1_0
+from translate.messages import arrived_0_10, arrived_1_0, data, messages_0_10, messages_1_0
 
 from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_1_0 import types as new
-from gateway.message import Kind
+from gateway.message import Kind, Message
 from gateway.translate.view import READER_0_10, READER_1_0
 from gateway.wire.tagged import Tagged
 
@@ -70,3 +71,21 @@ def test_what_cannot_be_opened_has_no_headers() -> None:
     assert READER_0_10.headers(arrived_0_10(b"", b"", "")) == {}
     assert READER_1_0.headers(arrived_1_0(b"opaque", "", "", 9)) == {}
     assert READER_1_0.headers(arrived_1_0(b"\x00\x53\x74\xc1\x03\x02\xa1\x09")) == {}
+
+
+@given(messages_0_10())
+def test_the_digest_of_a_0_10_body_can_be_had_again(message: Message) -> None:
+    assert READER_0_10.body_digest(message) == message.body_digest
+
+
+@given(messages_1_0())
+def test_the_digest_of_a_1_0_body_can_be_had_again(message: Message) -> None:
+    assert READER_1_0.body_digest(message) == message.body_digest
+
+
+def test_the_digest_of_an_opaque_message_can_be_had_again_and_of_a_broken_one_differs() -> None:
+    foreign = arrived_1_0(b"\x00\x53\x75\xa0\x01x", "", "q", 9)
+    assert READER_1_0.body_digest(foreign) == foreign.body_digest
+    broken = arrived_1_0(data(b"x"), "", "q")
+    broken.payload = b"\x00"
+    assert READER_1_0.body_digest(broken) != broken.body_digest

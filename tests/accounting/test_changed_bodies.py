@@ -1,0 +1,94 @@
+"""The job on a log that the gateway itself wrote while octets of bodies changed on their way."""
+
+from support.bridge_world import Session
+from support.face_1_0 import House, message
+from translate.messages import context
+
+from gateway.accounting.reconcile import reconcile
+from gateway.audit.records import digest
+from gateway.audit.schema import Kind
+from gateway.audit.segment import SegmentWriter
+from gateway.bridge.seams import DeliverStatus
+from gateway.message import ACCEPTED
+from gateway.translate.facts import body_digest_1_0
+from gateway.translate.message import to_0_10, to_1_0
+
+BODIES = (b"one", b"two", b"three", b"four")
+
+
+def broken(octets):
+    return octets.replace(b"three", b"thrEe")
+
+
+class BrokenOutlet:
+    """Translates like a face, and then gets one octet of one body wrong."""
+
+    def __init__(self, protocol):
+        self.protocol = protocol
+        self.deliveries = []
+
+    def deliver(self, delivery):
+        if self.protocol == "1.0":
+            made = to_1_0(delivery.message, context())
+            delivery.body_digest = body_digest_1_0(broken(made.body), 0, made.body_end)
+        else:
+            made = to_0_10(delivery.message, context())
+            delivery.body_digest = digest(broken(made.body))
+        delivery.body_changed = made.body_changed
+        self.deliveries.append(delivery)
+        return DeliverStatus.TAKEN
+
+
+class Run:
+    """Four messages through each of four queues; the third of some changes on its way."""
+
+    def __init__(self):
+        self.house = House()
+        for queue in ("same protocol", "other protocol", "changed in the queue", "fine"):
+            self.house.world.queue(queue)
+            client = self.house.client(f"to {queue}")
+            sender = client.sender(queue)
+            for body in BODIES:
+                client.send(sender, message(body))
+        self.consume("same protocol", BrokenOutlet("1.0"))
+        self.consume("other protocol", BrokenOutlet("0-10"))
+        self.change("changed in the queue")
+        for queue in ("changed in the queue", "fine"):
+            self.house.client(f"from {queue}").receiver(queue, snd_settle_mode=1)
+        self.house.end()
+
+    def consume(self, queue, outlet):
+        host, owner = self.house.host, Session(900)
+        subscription = host.subscribe(
+            queue, outlet, owner, acquire=True, exclusive=False, settled=False
+        )
+        subscription.grant(len(BODIES), -1)
+        self.house.world.turn()
+        for delivery in outlet.deliveries:
+            host.settle(delivery, ACCEPTED)
+        host.release_owner(owner)
+
+    def change(self, queue):
+        places = self.house.host.queue(queue).places
+        entry = places.next_at(0)
+        while entry is not None:
+            entry.message.payload = broken(entry.message.payload)
+            entry = places.next_at(entry.position + 1)
+
+    def third(self, queue):
+        """The id of the message that changed."""
+        records = self.house.world.blocks.records()
+        entered = [one for one in records if one.kind == Kind.ENTERED and one.node == queue]
+        return entered[2].message
+
+
+def test_a_body_that_leaves_with_a_wrong_octet_is_named_and_no_other(spark, tmp_path):
+    run = Run()
+    writer = SegmentWriter(tmp_path / "log")
+    writer.append(bytes(run.house.world.blocks.octets))
+    writer.close()
+    result = reconcile(spark, tmp_path / "log", tmp_path / "out")
+    assert result.classes == {"MUTATED": 3}
+    assert sorted(row["message"] for row in result.breaks) == [
+        run.third(queue) for queue in ("same protocol", "other protocol", "changed in the queue")
+    ]
