@@ -4,59 +4,59 @@ A test asks for the clients that it uses by name. One that is not installed skip
 how to install it; with CI_INTEROP=1 in the environment it fails the test instead.
 """
 
-import os
 import uuid
 from collections.abc import Iterator
 
 import pytest
-from interop import foreign, installed
+from interop import foreign
+from interop.brokers.fixtures import (
+    activemq,
+    artemis,
+    broker_j,
+    rabbitmq4,
+    rabbitmq310,
+    upstream_broker,
+)
 from interop.foreign import PASSWORD, USER
+from interop.needed import needed
 from interop.recorder import Recorder
 from support.gateway_process import GatewayProcess
 
-
-def _needs(peer: str) -> None:
-    lacking = installed.missing(peer)
-    if lacking is None:
-        return
-    text = f"{lacking}; install it: tests/interop/install {peer}"
-    if os.environ.get("CI_INTEROP") == "1":
-        pytest.fail(text)
-    pytest.skip(text)
+__all__ = ["activemq", "artemis", "broker_j", "rabbitmq4", "rabbitmq310", "upstream_broker"]
 
 
 @pytest.fixture
 def jms() -> foreign.Client:
     """The Java JMS client of AMQP 0-10."""
-    _needs("jms")
+    needed("jms")
     return foreign.JMS
 
 
 @pytest.fixture
 def qpid_python() -> foreign.Client:
     """The Python client of AMQP 0-10, in its Python 2.7."""
-    _needs("qpid-python")
+    needed("qpid-python")
     return foreign.QPID_PYTHON
 
 
 @pytest.fixture
 def proton() -> foreign.Client:
     """Qpid Proton: a 1.0 client."""
-    _needs("proton")
+    needed("proton")
     return foreign.PROTON
 
 
 @pytest.fixture
 def rhea() -> foreign.Client:
     """rhea: a 1.0 client."""
-    _needs("rhea")
+    needed("rhea")
     return foreign.RHEA
 
 
 @pytest.fixture
 def tshark() -> None:
     """The independent decoder is there."""
-    _needs("tshark")
+    needed("tshark")
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -20,6 +21,10 @@ RHEA = CACHE / "rhea"
 PYTHON27 = CACHE / "python27"
 PYTHON27_CLIENT = PYTHON27 / "opt/qpid-python"
 BROKER_J = CACHE / "qpid-broker/9.2.0"
+ARTEMIS = CACHE / "apache-artemis-2.44.0"
+ACTIVEMQ = CACHE / "apache-activemq-5.18.3"
+RABBITMQ4 = CACHE / "rabbitmq-trixie"
+RABBITMQ310 = CACHE / "rabbitmq-bookworm"
 
 # sha256 of what Maven brings
 JAR_DIGESTS = {
@@ -92,10 +97,18 @@ def _qpid_python_missing() -> str | None:
     return None
 
 
-def _broker_j_missing() -> str | None:
-    if not (BROKER_J / "lib").is_dir():
-        return f"Broker-J not in {BROKER_J}"
+def _java_broker_missing(place: Path) -> str | None:
+    if not (place / "lib").is_dir():
+        return f"no broker in {place}"
     return _commands_missing("java")
+
+
+def _rabbitmq_missing(chroot: Path) -> str | None:
+    if os.geteuid():
+        return "RabbitMQ runs in a chroot, which needs root"
+    if not (chroot / "usr/lib/rabbitmq/bin/rabbitmq-server").is_file():
+        return f"no RabbitMQ in {chroot}"
+    return _commands_missing("unshare", "chroot")
 
 
 _CHECKS: dict[str, Callable[[], str | None]] = {
@@ -104,6 +117,10 @@ _CHECKS: dict[str, Callable[[], str | None]] = {
     "rhea": _rhea_missing,
     "tshark": _tshark_missing,
     "qpid-python": _qpid_python_missing,
-    "broker-j": _broker_j_missing,
+    "broker-j": partial(_java_broker_missing, BROKER_J),
+    "artemis": partial(_java_broker_missing, ARTEMIS),
+    "activemq": partial(_java_broker_missing, ACTIVEMQ),
+    "rabbitmq4": partial(_rabbitmq_missing, RABBITMQ4),
+    "rabbitmq310": partial(_rabbitmq_missing, RABBITMQ310),
 }
 PEERS = tuple(_CHECKS)

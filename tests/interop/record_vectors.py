@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from interop.broker_j import BrokerJ
+from interop.brokers.broker_j import BrokerJ
 from interop.foreign import ForeignError
 from interop.recorder import Conversation, Recorder
 from interop.recording_scenarios import SCENARIOS, SERVER, Scenario
@@ -42,7 +42,7 @@ def main(names: list[str]) -> int:
 
 
 def _record(scenario: Scenario, broker: BrokerJ) -> bool:
-    port = broker.plain_port if scenario.plain else broker.anonymous_port
+    port = broker.port if scenario.plain else broker.anonymous_port
     with Recorder(port) as relay:
         try:
             said = scenario.run(relay.port, broker.anonymous_port)

@@ -1,0 +1,170 @@
+"""RabbitMQ from Debian's packages as a child process, administered over Erlang's distribution.
+
+It runs in a chroot with process and mount namespaces of its own: what is mounted there, and the
+port mapper that Erlang starts, end with it. The chroot holds nothing of a run; that is in ``work``.
+"""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import ClassVar
+
+from interop import installed
+from interop.brokers.broker import Broker, free_ports
+
+_INSIDE = "/srv"  # where the chroot sees the work directory
+_NODE = "rabbit@localhost"
+_COOKIE = "interop"
+_CONFIGURATION = """listeners.tcp.1 = 127.0.0.1:{port}
+default_user = {username}
+default_pass = {password}
+log.console = true
+log.console.level = info
+log.file = false
+"""
+_TIME_LIMIT_S = 20
+
+
+class RabbitMQ(Broker):
+    """Wants nodes to be made before somebody attaches to them."""
+
+    product = "RabbitMQ"
+    chroot: ClassVar[Path]
+    plugins: ClassVar[str] = "[]."
+    _ready = re.compile("Server startup complete")
+
+    def __init__(self, work: Path) -> None:
+        super().__init__(work)
+        self._mapper_port, self._distribution_port = free_ports(2)
+
+    def create_queue(self, name: str) -> None:
+        """Make a classic durable queue."""
+        self._evaluate(
+            f"rabbit_amqqueue:declare({_resource('queue', name)},"
+            f" true, false, [], none, {_binary(self.username)}), done."
+        )
+
+    def create_topic(self, name: str) -> None:
+        """Make a durable topic exchange."""
+        self._evaluate(
+            f"rabbit_exchange:declare({_resource('exchange', name)},"
+            f" topic, true, false, false, [], {_binary(self.username)}), done."
+        )
+
+    def bind(self, exchange: str, key: str, queue: str) -> None:
+        ends = [_resource("exchange", exchange), _binary(key), _resource("queue", queue)]
+        self._evaluate(
+            f"ok = rabbit_binding:add({{binding, {', '.join(ends)}, []}},"
+            f" {_binary(self.username)}), done."
+        )
+
+    def queue_depth(self, name: str) -> int:
+        said = self._evaluate(
+            f"{{ok, Queue}} = rabbit_amqqueue:lookup({_resource('queue', name)}),"
+            " [{messages, Count}] = rabbit_amqqueue:info(Queue, [messages]), Count."
+        )
+        return int(said)
+
+    def _evaluate(self, expression: str) -> str:
+        """What the broker says to an Erlang expression."""
+        environment = ["env", "-i", f"ERL_EPMD_PORT={self._mapper_port}"]
+        call = ["/usr/bin/erl_call", "-sname", _NODE, "-c", _COOKIE, "-e"]
+        run = subprocess.run(
+            ["chroot", str(self.chroot), *environment, *call],
+            input=expression + "\n",
+            capture_output=True,
+            text=True,
+            timeout=_TIME_LIMIT_S,
+            check=False,
+        )
+        answer = re.fullmatch(r"\{ok, (.*)\}", run.stdout.strip(), re.DOTALL)
+        if not answer:
+            raise AssertionError(f"{expression}\n{run.stdout}{run.stderr}")
+        return answer[1]
+
+    def _configure(self) -> None:
+        text = _CONFIGURATION.format(port=self.port, username=self.username, password=self.password)
+        (self.work / "rabbitmq.conf").write_text(text)
+        (self.work / "enabled_plugins").write_text(self.plugins + "\n")
+
+    def _command(self) -> list[str]:
+        inside = shlex.quote(str(self.chroot))
+        steps = [
+            f"mount -t proc proc {inside}/proc",
+            f"mount --bind {shlex.quote(str(self.work))} {inside}{_INSIDE}",
+            f"exec chroot {inside} env -i {shlex.join(self._environment())}"
+            " /usr/lib/rabbitmq/bin/rabbitmq-server",
+        ]
+        namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
+        return [*namespaces, "sh", "-c", " && ".join(steps)]
+
+    def _environment(self) -> list[str]:
+        options = "-kernel inet_dist_use_interface {127,0,0,1} +S 2:2 +sbwt none"
+        variables = {
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": _INSIDE,
+            "LANG": "C.UTF-8",
+            "RUNNING_UNDER_SYSTEMD": "1",  # no shell stays in between
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "ERL_EPMD_PORT": str(self._mapper_port),
+            "RABBITMQ_NODENAME": _NODE,
+            "RABBITMQ_DIST_PORT": str(self._distribution_port),
+            "RABBITMQ_MNESIA_BASE": f"{_INSIDE}/data",
+            "RABBITMQ_LOG_BASE": f"{_INSIDE}/log",
+            "RABBITMQ_CONFIG_FILE": f"{_INSIDE}/rabbitmq.conf",
+            "RABBITMQ_ADVANCED_CONFIG_FILE": f"{_INSIDE}/advanced.config",
+            "RABBITMQ_ENABLED_PLUGINS_FILE": f"{_INSIDE}/enabled_plugins",
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"-setcookie {_COOKIE} {options}",
+        }
+        return [f"{name}={given}" for name, given in variables.items()]
+
+    @property
+    def _pid(self) -> int:
+        outer = super()._pid
+        children = Path(f"/proc/{outer}/task/{outer}/children").read_text().split()
+        # before the namespaces are made there is nothing but what makes them
+        return int(children[0]) if children else outer
+
+
+class RabbitMQ4(RabbitMQ):
+    """With 1.0 as a protocol of its own."""
+
+    peer = "rabbitmq4"
+    chroot = installed.RABBITMQ4
+
+    def queue_address(self, name: str) -> str:
+        return f"/queues/{name}"
+
+    def topic_target(self, name: str) -> str:
+        return f"/exchanges/{name}/news"
+
+    def create_subscription(self, topic: str) -> str:
+        """Make a queue with a binding: from an exchange itself nobody can receive."""
+        queue = f"{topic}.subscription"
+        self.create_queue(queue)
+        self.bind(topic, "#", queue)
+        return self.queue_address(queue)
+
+
+class RabbitMQ310(RabbitMQ):
+    """With 1.0 by the plugin, which translates it to 0-9-1."""
+
+    peer = "rabbitmq310"
+    chroot = installed.RABBITMQ310
+    plugins = "[rabbitmq_amqp1_0]."
+
+    def queue_address(self, name: str) -> str:
+        return f"/amq/queue/{name}"
+
+    def topic_target(self, name: str) -> str:
+        return f"/exchange/{name}/news"
+
+
+def _resource(kind: str, name: str) -> str:
+    return f'rabbit_misc:r(<<"/">>, {kind}, {_binary(name)})'
+
+
+def _binary(text: str) -> str:
+    return "<<" + ",".join(str(octet) for octet in text.encode()) + ">>"
