@@ -11,6 +11,7 @@ import gc
 import resource
 import signal
 from collections.abc import Callable
+from threading import Thread
 from typing import Any, Final, cast, final
 
 from twisted.internet.address import IPv4Address, IPv6Address
@@ -70,6 +71,16 @@ def form() -> str:
 
 
 @final
+class PasswordThread(Thread):
+    """It does not keep the process: where nobody stopped the pool, nobody waits for an answer."""
+
+    def start(self) -> None:
+        """Begin, as a daemon."""
+        self.daemon = True
+        super().start()
+
+
+@final
 class Service:
     """One gateway in one process: made, started, running, stopped; then `exit_code` counts.
 
@@ -95,6 +106,7 @@ class Service:
         self._ports: dict[str, IListeningPort] = {}
         self._timers: list[LoopingCall] = []
         self._threads = ThreadPool(0, PASSWORD_THREADS, "passwords")
+        self._threads.threadFactory = PasswordThread
         self._tls = _tls(settings)
         self.authentication = self._authentication()
         segments = LateSegments(settings.data_directory / AUDIT_FOLDER)

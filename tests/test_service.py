@@ -1,6 +1,7 @@
 """Start and stop of a whole gateway, on a reactor of memory."""
 
 import pathlib
+import threading
 
 import pytest
 from support.house import House
@@ -126,6 +127,18 @@ def test_a_users_file_that_cannot_be_read_stops_the_start(tmp_path: pathlib.Path
     users.write_text("alice: nonsense")
     with pytest.raises(ConfigurationError):
         House(tmp_path / "data", f"users_file={users}")
+
+
+def test_no_thread_keeps_a_process_that_was_not_stopped(tmp_path: pathlib.Path) -> None:
+    users = tmp_path / "users.yaml"
+    write_users(users, {"alice": make_user("secret", 10)})
+    house = House(tmp_path / "data", f"users_file={users}").start()
+    house.connect_0_10(Login("alice", "secret"))
+    house.wait_until(lambda: house.service.authentication.accepted["PLAIN"] == 1)
+    threads = [thread for thread in threading.enumerate() if "passwords" in thread.name]
+    assert threads
+    assert all(thread.daemon for thread in threads)
+    house.stop()
 
 
 def test_passwords_are_checked_for_both_protocols(tmp_path: pathlib.Path) -> None:
