@@ -8,7 +8,8 @@ before `on_detach` is called.
 
 from __future__ import annotations
 
-from typing import Final, Protocol, final
+from enum import IntEnum
+from typing import Protocol, final
 
 from gateway.amqp_1_0._spec import DeliveryState, Error
 from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
@@ -17,7 +18,16 @@ from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.errors import RemoteProtocolError
 
-NOT_WAITING: Final = -1
+
+class SlotState(IntEnum):
+    """How far a link is."""
+
+    IDLE = 0  # no connection, or an end that its user has not decided about
+    BACKING_OFF = 1
+    QUEUED = 2  # its session has not begun, or is asked about another link
+    ATTACHING = 3
+    ATTACHED = 4
+    DROPPED = 5
 
 
 class Sleeper(Protocol):
@@ -69,45 +79,66 @@ class UpstreamLink(Protocol):
         """The session or the connection is gone."""
 
 
+class Places(Protocol):
+    """Who keeps the slots."""
+
+    def on_slot_deadline(self, slot: LinkSlot, now_ms: int) -> None:
+        """The time that `slot` waited for has come."""
+
+
 @final
 class LinkSlot:
     """The place of one link at its upstream; `Link.context` of the link that is attached.
 
     Attributes:
         user: whose link it is.
-        alone: it has a session of its own where the peer ends sessions for a link's errors.
-        session, link: while it is attached or attaching.
-        attached: the peer has answered with an attach and has not detached.
-        attach_at_ms: when it is attached again; `NOT_WAITING` when that is not planned.
-        give_up_ms: when the peer must have answered; `NOT_WAITING` when nothing is asked.
-        failures: ends in a row; the back-off grows with them. Progress resets it.
+        alone: it gets a session of its own, as long as the peer takes that many.
+        state: how far it is.
+        held: the session that it is in, from `QUEUED` to `ATTACHED`.
+        link: from `ATTACHING` to `ATTACHED`.
+        attached_ms: since when it is attached.
+        failures: ends in a row; the back-off grows with them. Lasting or `progress` resets it.
     """
 
-    __slots__ = (
-        "alone",
-        "attach_at_ms",
-        "attached",
-        "failures",
-        "give_up_ms",
-        "link",
-        "session",
-        "user",
-    )
+    __slots__ = ("alone", "attached_ms", "failures", "held", "link", "places", "state", "user")
 
-    def __init__(self, user: UpstreamLink, *, alone: bool) -> None:
+    def __init__(self, user: UpstreamLink, places: Places, *, alone: bool) -> None:
         self.user = user
+        self.places = places
         self.alone = alone
-        self.session: Session | None = None
+        self.state = SlotState.IDLE
+        self.held: SessionUse | None = None
         self.link: Link | None = None
-        self.attached = False
-        self.attach_at_ms = NOT_WAITING
-        self.give_up_ms = NOT_WAITING
+        self.attached_ms = 0
         self.failures = 0
 
-    def clear(self) -> None:
-        """Nothing is attached or asked any more."""
-        self.session = None
-        self.link = None
-        self.attached = False
-        self.attach_at_ms = NOT_WAITING
-        self.give_up_ms = NOT_WAITING
+    @property
+    def attached(self) -> bool:
+        """The peer has answered with an attach, and has not detached."""
+        return self.state == SlotState.ATTACHED
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """As a `Sleeper`: the back-off is over, or the peer has not answered."""
+        self.places.on_slot_deadline(self, now_ms)
+
+
+@final
+class SessionUse:
+    """One session of ours and the links in it; `Session.context`.
+
+    Attributes:
+        shared: links of its own kind may join; else it has one link, while there are sessions left.
+        waiting: links to be attached when the session has begun, or when `asking` is answered.
+        asking: where only one attach may be unanswered, the link that waits for it.
+        begun: the peer has answered our begin.
+    """
+
+    __slots__ = ("asking", "begun", "session", "shared", "slots", "waiting")
+
+    def __init__(self, session: Session, *, shared: bool) -> None:
+        self.session = session
+        self.shared = shared
+        self.slots: dict[LinkSlot, None] = {}
+        self.waiting: list[LinkSlot] = []
+        self.asking: LinkSlot | None = None
+        self.begun = False

@@ -20,6 +20,9 @@ class NodeRules(Protocol):
     def exchange_address(self, host: str, exchange: str, key: str) -> str | None:
         """The address to which a message of an exchange's node goes."""
 
+    def subscription_address(self, host: str, exchange: str, key: str, name: str) -> str | None:
+        """The source of a binding; `name` is the queue's where the subscription is durable."""
+
 
 @final
 @dataclass(init=False, slots=True)
@@ -30,10 +33,11 @@ class UpstreamSettings:
         name: as configured; in link names, audit node names and metrics.
         container_id: of our open; the same each time, since durable subscriptions hang on it.
         limits: of the connection: frames, sessions, links, unsettled deliveries, message sizes.
-        mechanisms: makes SASL mechanisms for one connection, best first; none: no SASL layer.
+        mechanisms: makes SASL mechanisms for one connection, best first; none: no SASL layer. It is
+            told whether the connection is secure.
         random: a number from 0 up to 1: jitter for the back-off.
         rules: addresses that the configuration gives.
-        hostname: of our open and of sasl-init; "": none.
+        hostname: of our open and of sasl-init; "": that of the connection.
         attach_timeout_ms: how long an attach or a look-up may be without an answer.
         back_off_min_ms, back_off_max_ms: before a link is attached again; doubled each time.
         max_redeliveries: released or modified that often, a copy is taken to be rejected.
@@ -44,7 +48,7 @@ class UpstreamSettings:
     name: str
     container_id: str
     limits: Limits
-    mechanisms: Callable[[], list[ClientMechanism]]
+    mechanisms: Callable[[bool], list[ClientMechanism]]
     random: Callable[[], float]
     rules: NodeRules | None
     hostname: str
@@ -61,7 +65,7 @@ class UpstreamSettings:
         name: str,
         container_id: str,
         limits: Limits,
-        mechanisms: Callable[[], list[ClientMechanism]],
+        mechanisms: Callable[[bool], list[ClientMechanism]],
         random: Callable[[], float],
         rules: NodeRules | None = None,
         hostname: str = "",
@@ -96,7 +100,7 @@ class UpstreamCounts:
         connections_lost: opened, and ended without our asking.
         connections_refused: ended before the peer's open.
         sessions_ended: by the peer, or for its errors.
-        links_attached, links_refused, links_detached: by the peer's answer, its refusal, its detach.
+        links_attached, links_refused, links_detached: by what the peer said.
         received: deliveries.
         sent: deliveries, those sent again included.
         settled_received, settled_sent: by `OutcomeKind`, told to the peer and heard from it.

@@ -1,0 +1,267 @@
+"""The client's face of a 1.0 connection: one transport to an upstream, from SASL to close.
+
+It opens, and passes what the peer says of sessions and links to the upstream's `Links`, which
+outlive it. What the peer begins or attaches is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.amqp_1_0 import types
+from gateway.amqp_1_0._spec import Error, Open
+from gateway.amqp_1_0._spec_conditions import NOT_ALLOWED
+from gateway.amqp_1_0.connection import Connection
+from gateway.amqp_1_0.events import (
+    AttachReceived,
+    BeginReceived,
+    CloseReceived,
+    ConnectionLost,
+    DeliveryReceived,
+    DetachReceived,
+    DispositionReceived,
+    EndReceived,
+    Event,
+    FlowReceived,
+    LinkViolation,
+    OpenReceived,
+    SessionViolation,
+    Violation,
+    WindowOpened,
+)
+from gateway.amqp_1_0.redirects import redirect_of
+from gateway.audit.schema import Reason
+from gateway.errors import RemoteProtocolError
+from gateway.faces.upstream_errors_1_0 import text_of
+from gateway.faces.upstream_link import SessionUse
+from gateway.faces.upstream_links_1_0 import slot_of
+from gateway.wire.tagged import Tagged
+
+if TYPE_CHECKING:
+    from gateway.faces.upstream_1_0 import Upstream
+
+PRODUCT: Final = "amqp-gateway"
+
+
+@final
+class UpstreamConnection:
+    """Implements `Face`.
+
+    Args:
+        number: of the connection, in the audit log.
+        secure: nobody reads along.
+        hostname: of our open, where the configuration has none; "": none.
+
+    Attributes:
+        write_full: the transport is above its high-water mark.
+    """
+
+    def __init__(
+        self, upstream: Upstream, number: int, now_ms: int, *, secure: bool, hostname: str
+    ) -> None:
+        self.upstream = upstream
+        self.number = number
+        self.write_full = False
+        self._opened = False
+        self._closing = False
+        self._gone = False
+        settings = upstream.settings
+        named = settings.hostname or hostname or None
+        self.connection = Connection(
+            server=False,
+            container_id=settings.container_id,
+            limits=settings.limits,
+            now_ms=now_ms,
+            able=settings.mechanisms(secure),
+            hostname=named,
+        )
+        self.connection.send_open(
+            hostname=named,
+            properties={
+                "product": Tagged(types.STRING, PRODUCT),
+                "version": Tagged(types.STRING, upstream.faces.version),
+            },
+        )
+
+    # As a `Face`.
+
+    @property
+    def closed(self) -> bool:
+        """The transport is to be closed when what is to be sent has been."""
+        return self.connection.closed
+
+    @property
+    def reading_paused(self) -> bool:
+        """Never: what comes was granted credit."""
+        return False
+
+    def receive_data(self, data: bytes, now_ms: int) -> None:
+        """Octets from the upstream, and all that they mean."""
+        self.upstream.bridge.now_ms = now_ms
+        self._take(self.connection.receive_data(data, now_ms))
+        self.upstream.turns.touch(self)
+
+    def receive_eof(self, now_ms: int) -> None:
+        """The transport is over."""
+        self.upstream.bridge.now_ms = now_ms
+        self._take(self.connection.receive_eof())
+        self._end("the transport was closed")
+
+    def data_to_send(self) -> bytes:
+        """Octets for the upstream; links that are due are attached, credit is granted."""
+        if self._opened and not self._gone:
+            self.upstream.flush()
+        return self.connection.data_to_send()
+
+    def next_deadline(self) -> int | None:
+        """When `handle_deadline` wants to be called."""
+        own = self.connection.next_deadline()
+        if self._gone:
+            return own
+        others = self.upstream.next_deadline()
+        if own is None or others is None:
+            return others if own is None else own
+        return min(own, others)
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """Empty frames, a peer that is late, links to be attached again."""
+        self.upstream.bridge.now_ms = now_ms
+        self._take(self.connection.handle_deadline(now_ms))
+        if not self._gone:
+            self.upstream.handle_deadline(now_ms)
+        self.upstream.turns.touch(self)
+
+    def write_blocked(self, blocked: bool) -> None:
+        """The transport is full, or has room again."""
+        self.write_full = blocked
+        if not blocked and not self._gone:
+            self.upstream.on_room()
+            self.upstream.turns.touch(self)
+
+    def drain(self, now_ms: int) -> None:
+        """No new deliveries, credit or links; what is under way goes on."""
+        self.upstream.drain(now_ms)
+
+    def drained(self) -> bool:
+        """Nothing is unsettled."""
+        return not self.upstream.outstanding()
+
+    def force_close(self, now_ms: int) -> None:
+        """The gateway stops: close in good order."""
+        self.upstream.bridge.now_ms = now_ms
+        self._closing = True
+        self.connection.send_close()
+        self._end("the gateway stops")
+        self.upstream.turns.touch(self)
+
+    # Events.
+
+    def _take(self, events: list[Event]) -> None:
+        for event in events:
+            if isinstance(event, DeliveryReceived):
+                slot = slot_of(event.link)
+                if slot is not None:
+                    slot.user.on_delivery(event)
+            elif isinstance(event, DispositionReceived):
+                for delivery in event.deliveries:
+                    slot = slot_of(delivery.link)
+                    if slot is not None:
+                        slot.user.on_disposition(delivery, event.state, event.settled)
+            elif isinstance(event, FlowReceived):
+                slot = slot_of(event.link)
+                if slot is not None:
+                    slot.user.on_flow()
+            else:
+                self._take_rare(event)
+
+    def _take_rare(self, event: Event) -> None:
+        links = self.upstream.links
+        if isinstance(event, AttachReceived):
+            self._on_attach(event)
+        elif isinstance(event, DetachReceived):
+            self._on_detach(event)
+        elif isinstance(event, LinkViolation):
+            self._note(event.error)
+            slot = slot_of(event.link)
+            if slot is not None:
+                links.on_failed(slot, event.error)
+        elif isinstance(event, WindowOpened):
+            use = event.session.context
+            if isinstance(use, SessionUse):
+                for slot in list(use.slots):
+                    slot.user.on_room()
+        elif isinstance(event, BeginReceived):
+            if event.answer:
+                links.on_begun(event.session)
+            else:
+                event.session.refuse(Error(condition=NOT_ALLOWED))
+        elif isinstance(event, EndReceived):
+            event.session.send_end()
+            self.upstream.note_error(event.error)
+            links.on_ended(event.session, event.error, None)
+        elif isinstance(event, SessionViolation):
+            self._note(event.error)
+            links.on_ended(event.session, None, event.error)
+        else:
+            self._take_connection(event)
+
+    def _on_attach(self, event: AttachReceived) -> None:
+        link = event.link
+        if not event.answer:
+            link.refuse(Error(condition=NOT_ALLOWED))
+            return
+        slot = slot_of(link)
+        if slot is not None and not link.refused:
+            self.upstream.links.on_attached(slot, event)
+
+    def _on_detach(self, event: DetachReceived) -> None:
+        detach = event.detach
+        event.link.send_detach(closed=True)
+        slot = slot_of(event.link)
+        if slot is None:
+            return
+        self.upstream.note_error(detach.error)
+        self.upstream.on_redirect(redirect_of(detach.error))
+        self.upstream.links.on_detached(slot, detach.error, detach.closed is True)
+
+    def _take_connection(self, event: Event) -> None:
+        if isinstance(event, OpenReceived):
+            self._on_open(event.open)
+        elif isinstance(event, CloseReceived):
+            self._closing = self._closing or event.error is None
+            self.upstream.on_redirect(redirect_of(event.error))
+            self.connection.send_close()
+            self._end(text_of(event.error))
+        elif isinstance(event, Violation):
+            self._note(event.error)
+            self._end(str(event.error))
+        elif isinstance(event, ConnectionLost):
+            self._end("the transport was closed")
+
+    def _note(self, error: RemoteProtocolError) -> None:
+        self.upstream.last_error = str(error)
+
+    def _on_open(self, performative: Open) -> None:
+        self._opened = True
+        upstream = self.upstream
+        audit = upstream.bridge.audit
+        audit.connection_opened(
+            upstream.bridge.now_ms,
+            self.number,
+            protocol=audit.name("AMQP 1.0"),
+            peer=audit.name(upstream.name),
+        )
+        upstream.on_open(self)
+
+    def _end(self, why: str) -> None:
+        """The connection is over; what was on it hears so, once."""
+        if self._gone:
+            return
+        self._gone = True
+        upstream = self.upstream
+        if self._opened:
+            reason = Reason.NONE if self._closing else Reason.CONNECTION_LOST
+            upstream.bridge.audit.connection_closed(
+                upstream.bridge.now_ms, self.number, reason=reason
+            )
+        upstream.on_end(self, why, opened=self._opened, asked=self._closing)

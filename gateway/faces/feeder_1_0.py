@@ -1,0 +1,243 @@
+"""One receiver link for one binding of a queue to a remote exchange: a subscription there.
+
+For a durable queue it is a durable subscription, whose name is the queue's: it goes on collecting
+while no connection is there, and ends with the binding, by a closing detach.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.amqp_1_0 import _spec, sections
+from gateway.amqp_1_0._spec import DeliveryState, Error
+from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
+from gateway.amqp_1_0.fields import Fields
+from gateway.amqp_1_0.link import Link
+from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.session import Session
+from gateway.bridge.feed import Feed
+from gateway.errors import DecodeError, RemoteProtocolError
+from gateway.faces import sources_1_0
+from gateway.faces.intake_1_0 import Intake
+from gateway.faces.upstream_errors_1_0 import text_of
+from gateway.faces.upstream_link import LinkSlot
+from gateway.message import Outcome
+from gateway.translate.facts import Arrival, message_from_1_0
+from gateway.translate.view import READER_1_0
+
+if TYPE_CHECKING:
+    from gateway.faces.upstream_1_0 import Upstream
+
+DIRECT: Final = "direct"
+TOPIC: Final = "topic"
+ROUTING_KEY: Final = "x-routing-key"
+
+
+@final
+class Feeder:
+    """Implements `bridge.remote.Source`, `UpstreamLink`.
+
+    Attributes:
+        problem: why nothing comes, for operators; "" while all is well.
+    """
+
+    def __init__(self, upstream: Upstream, feed: Feed) -> None:
+        self.upstream = upstream
+        self.feed = feed
+        self.problem = ""
+        profile = upstream.profile
+        self.kind = upstream.exchange_type(feed.host, feed.exchange)
+        queue = feed.queue.name
+        self.durable = feed.durable and profile.durable_subscriptions
+        self.address = upstream.subscription_address(
+            feed.host, feed.exchange, feed.key, queue if self.durable else ""
+        )
+        if self.durable:
+            self.name = f"{queue}|{feed.exchange}|{feed.key}"
+        else:
+            self.name = upstream.link_name(f"{feed.exchange}|{feed.key}")
+        self._filter: Fields | None = None
+        if profile.subscriptions == "filter" and self.kind in (DIRECT, TOPIC):
+            self._filter = sources_1_0.binding_filter(feed.key, topic=self.kind == TOPIC)
+        self._intake = Intake(upstream, copy=False)
+        self._link: Link | None = None
+        self._slot: LinkSlot | None = None
+        self._left = False
+        if self.address and profile.subscriptions != "none":
+            self._slot = upstream.add(self, alone=True)
+        else:
+            self._tell(f"no subscription for {feed.key!r} of exchange {feed.exchange!r}")
+
+    def _tell(self, problem: str) -> None:
+        self.problem = problem
+        self.upstream.last_error = problem
+
+    # As a `Source`.
+
+    def on_published(self, token: int, outcome: Outcome) -> None:
+        """A message is safe in the queue, or could not be kept."""
+        self._intake.settle(self._link, token, outcome)
+        self._finish()
+
+    def on_credit(self) -> None:
+        """Look at what is wanted at the end of the turn."""
+        if self._link is not None:
+            self.upstream.owe_feeder(self)
+
+    def on_left(self) -> None:
+        """The binding is gone."""
+        self._left = True
+        link = self._link
+        if link is not None and link.credit:
+            link.send_flow(credit=0)
+            self.upstream.touch()
+        self._finish()
+
+    def _finish(self) -> None:
+        if not self._left or self._intake.outstanding:
+            return
+        self.upstream.forget_feeder(self)
+        slot = self._slot
+        self._slot = None
+        self._link = None
+        if slot is not None:
+            self.upstream.drop(slot)
+
+    def outstanding(self) -> int:
+        """Deliveries without an outcome."""
+        return self._intake.outstanding
+
+    # As an `UpstreamLink`.
+
+    def attach(self, session: Session) -> Link:
+        """Subscribe, or come back to a durable subscription."""
+        link = session.attach(self.name, _spec.RECEIVER)
+        link.send_attach(
+            source=_spec.Source(
+                address=self.address,
+                durable=_spec.DURABLE_UNSETTLED_STATE if self.durable else None,
+                expiry_policy=sources_1_0.NEVER if self.durable else None,
+                filter=self._filter,
+                default_outcome=self._intake.default_outcome(),
+                outcomes=self._intake.outcomes(),
+                capabilities=self.upstream.profile.subscription_capabilities or None,
+            ),
+            target=_spec.Target(address=self.feed.queue.name),
+            snd_settle_mode=_spec.SND_UNSETTLED,
+        )
+        return link
+
+    def on_attach(self, event: AttachReceived) -> None:
+        """The subscription is there, if the peer applies its key."""
+        asked = self._filter
+        slot = self._slot
+        if asked is not None and not sources_1_0.binding_in_place(event.attach.source, asked):
+            self._slot = None
+            if slot is not None:
+                self.upstream.drop(slot)
+            self._tell(f"the key of a subscription to {self.address!r} is ignored there")
+            return
+        self.problem = ""
+        self._link = event.link
+        self.on_credit()
+
+    def on_flow(self) -> None:
+        """Nothing is drained."""
+
+    def on_room(self) -> None:
+        """Receivers send nothing that needs room."""
+
+    def on_delivery(self, event: DeliveryReceived) -> None:
+        """One message for the queue."""
+        intake = self._intake
+        if self._left:
+            intake.release(event)
+            return
+        arrival = intake.read(event)
+        if arrival is None:
+            return
+        bridge = self.upstream.bridge
+        message = message_from_1_0(
+            arrival,
+            event.payload,
+            event.message_format,
+            id=bridge.next_message_id(),
+            exchange=self.feed.exchange,
+            routing_key=self._key(arrival, event.payload),
+            now_ms=bridge.now_ms,
+            publisher=0,
+            reader=READER_1_0,
+        )
+        digest = message.id_digest ^ message.body_digest
+        if not intake.is_poison(event, digest):
+            self.feed.receive(message, intake.take(event, digest))
+        self.on_credit()
+
+    def _key(self, arrival: Arrival, payload: bytes) -> str:
+        """The routing key that the message was published with there."""
+        profile = self.upstream.profile
+        key: str | None = None
+        if profile.keys_in == "subject":
+            key = arrival.subject
+        elif profile.keys_in == "to":
+            if profile.exchange is not None and arrival.to is not None:
+                parts = profile.exchange.read(arrival.to)
+                key = None if parts is None else parts.get("key")
+        else:
+            key = _annotated(payload)
+        return self.feed.key if key is None else key
+
+    def on_disposition(
+        self, delivery: Outgoing, state: DeliveryState | None, settled: bool
+    ) -> None:
+        """Receivers send no deliveries."""
+
+    def on_detach(self, error: Error | None, closed: bool) -> None:
+        """The peer does not want the subscription, or not any more: try again, it is configured."""
+        self._let_go(error)
+        self._tell(text_of(error))
+        self._again()
+
+    def on_failed(self, error: RemoteProtocolError) -> None:
+        """The peer broke a rule, or is late."""
+        self._let_go(None)
+        self._tell(str(error))
+        self._again()
+
+    def on_lost(self) -> None:
+        """It comes back with the next connection."""
+        self._let_go(None)
+
+    def _let_go(self, error: Error | None) -> None:
+        self._link = None
+        self._intake.lose(error)
+        self._finish()
+
+    def _again(self) -> None:
+        slot = self._slot
+        if slot is not None:
+            self.upstream.retry(slot)
+
+    # Credit, at the end of a turn.
+
+    def flush(self) -> None:
+        """Have the link's credit follow what is wanted."""
+        link = self._link
+        slot = self._slot
+        if link is None or slot is None or self._left:
+            return
+        wanted = min(self.feed.wanted(), self.upstream.room(slot))
+        if wanted < link.credit or (wanted and link.credit * 2 <= wanted):
+            link.send_flow(credit=wanted)
+
+
+def _annotated(payload: bytes) -> str | None:
+    """The routing key in the message's annotations."""
+    try:
+        found = sections.scan(payload)
+        for name, value in sections.annotations(payload, found.message_annotations):
+            if name.value == ROUTING_KEY and isinstance(value.value, str):
+                return value.value
+    except DecodeError:
+        return None
+    return None

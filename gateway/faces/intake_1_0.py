@@ -1,0 +1,154 @@
+"""What comes by one receiver link: deliveries as messages, and their outcomes back.
+
+A delivery has a token, which stays its own when the link, and with it the delivery-id, is gone: an
+outcome that comes too late finds nothing to settle. A delivery that is first in line each time that
+the peer ends the link with an error is taken to be the reason, the third time it comes: it is
+rejected and counted as poison.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.amqp_1_0._spec import DeliveryState, Error, Modified, Rejected, Released
+from gateway.amqp_1_0._spec_conditions import (
+    CONNECTION_FORCED,
+    CONNECTION_REDIRECT,
+    DECODE_ERROR,
+    DETACH_FORCED,
+    INTERNAL_ERROR,
+    LINK_REDIRECT,
+    STOLEN,
+)
+from gateway.amqp_1_0.events import DeliveryReceived
+from gateway.amqp_1_0.link import Link
+from gateway.errors import DecodeError
+from gateway.faces.outcomes_1_0 import OUTCOMES
+from gateway.message import Outcome, OutcomeKind
+from gateway.translate.facts import Arrival, arrival_1_0, from_foreign
+from gateway.translate.outcomes import to_state
+
+if TYPE_CHECKING:
+    from gateway.faces.upstream_1_0 import Upstream
+
+SETTLED: Final = -1  # the token of deliveries that nobody has to be told of
+INNOCENT: Final = (
+    CONNECTION_FORCED,
+    CONNECTION_REDIRECT,
+    DETACH_FORCED,
+    LINK_REDIRECT,
+    STOLEN,
+)
+POISON_ENDS: Final = 2
+
+
+@final
+class Intake:
+    """The unsettled deliveries of one receiver.
+
+    Args:
+        copy: the link browses: outcomes have no meaning for the node.
+    """
+
+    def __init__(self, upstream: Upstream, *, copy: bool) -> None:
+        self.upstream = upstream
+        self.copy = copy
+        self._unsettled: dict[int, tuple[int, int]] = {}  # by token: delivery-id and digest
+        self._tokens = 0
+        self._suspect = 0
+        self._ends = 0
+
+    @property
+    def outstanding(self) -> int:
+        """Deliveries without an outcome."""
+        return len(self._unsettled)
+
+    def outcomes(self) -> list[str]:
+        """What the source is told that we may say."""
+        return OUTCOMES if self.upstream.profile.modified else OUTCOMES[:3]
+
+    def default_outcome(self) -> Modified | Released:
+        """What becomes of deliveries that a link's end leaves unsettled."""
+        return Modified(delivery_failed=True) if self.upstream.profile.modified else Released()
+
+    def read(self, event: DeliveryReceived) -> Arrival | None:
+        """The facts of a delivery; `None`: it is none, or poison, and has been settled."""
+        self.upstream.counts.received += 1
+        payload = event.payload
+        try:
+            arrival = arrival_1_0(payload) if event.message_format == 0 else from_foreign(payload)
+        except DecodeError as error:
+            self.upstream.counts.undecodable += 1
+            self._settle(event, _rejected(DECODE_ERROR, str(error)), OutcomeKind.REJECTED)
+            return None
+        return arrival
+
+    def take(self, event: DeliveryReceived, digest: int) -> int:
+        """The token of a delivery that goes on; `SETTLED` where no outcome is to follow.
+
+        `digest` tells the message when it comes again.
+        """
+        if event.settled:
+            return SETTLED
+        self._tokens += 1
+        self._unsettled[self._tokens] = (event.delivery_id, digest)
+        return self._tokens
+
+    def is_poison(self, event: DeliveryReceived, digest: int) -> bool:
+        """Whether the link has ended over this delivery twice; then it has been rejected."""
+        if self._ends < POISON_ENDS or digest != self._suspect:
+            return False
+        self._ends = 0
+        self.upstream.counts.poison += 1
+        state = _rejected(INTERNAL_ERROR, "the link ended twice with this delivery first in line")
+        self._settle(event, state, OutcomeKind.REJECTED)
+        return True
+
+    def release(self, event: DeliveryReceived) -> None:
+        """Nobody wants this one any more."""
+        self.upstream.counts.received += 1
+        self._settle(event, Released(), OutcomeKind.RELEASED)
+
+    def _settle(self, event: DeliveryReceived, state: DeliveryState, kind: OutcomeKind) -> None:
+        if not event.settled:
+            self.upstream.counts.settled_received[kind] += 1
+            event.link.session.settle_incoming(event.delivery_id, state)
+
+    def settle(self, link: Link | None, token: int, outcome: Outcome) -> None:
+        """Tell the peer how a delivery ended, if it was of the link that there is now."""
+        found = self._unsettled.pop(token, None)
+        if found is None or link is None:
+            return
+        self.upstream.counts.settled_received[outcome.kind] += 1
+        link.session.settle_incoming(found[0], self._state_of(outcome))
+        self.upstream.touch()
+
+    def lose(self, error: Error | None) -> None:
+        """The link is gone, and every delivery with it; `error` is what the peer said."""
+        for _, digest in self._unsettled.values():
+            if error is not None and error.condition not in INNOCENT:
+                self._ends = self._ends + 1 if digest == self._suspect else 1
+                self._suspect = digest
+            break
+        self.upstream.counts.unsettled_lost += len(self._unsettled)
+        self._unsettled.clear()
+
+    def _state_of(self, outcome: Outcome) -> DeliveryState:
+        """An outcome as the upstream takes it."""
+        profile = self.upstream.profile
+        if self.copy and outcome.kind != OutcomeKind.ACCEPTED:
+            return Released()
+        if outcome.kind != OutcomeKind.MODIFIED:
+            return to_state(outcome)
+        if not profile.modified:
+            return Released()
+        if outcome.annotations and not profile.annotations:
+            return Modified(
+                delivery_failed=outcome.delivery_failed or None,
+                undeliverable_here=outcome.undeliverable_here or None,
+            )
+        return to_state(outcome)
+
+
+def _rejected(condition: str, description: str) -> Rejected:
+    return Rejected(error=Error(condition=condition, description=description))

@@ -1,0 +1,329 @@
+"""One receiver link for one subscription of a client of ours: credit, deliveries, outcomes.
+
+The link's credit is what the inlet wants, its settlement is the client's. It outlives connections.
+When the client has left, the link stays attached until the last delivery has its outcome, since to
+detach gives unsettled deliveries back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.amqp_1_0 import _spec
+from gateway.amqp_1_0._spec import DeliveryState, Error
+from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
+from gateway.amqp_1_0.link import Link
+from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.session import Session
+from gateway.bridge.inlet import Inlet
+from gateway.errors import RemoteProtocolError
+from gateway.faces import sources_1_0
+from gateway.faces.intake_1_0 import Intake
+from gateway.faces.upstream_errors_1_0 import lasting, refusal_of, text_of
+from gateway.faces.upstream_link import LinkSlot
+from gateway.message import Condition, Outcome, Refusal
+from gateway.translate.facts import message_from_1_0
+from gateway.translate.view import READER_1_0
+
+if TYPE_CHECKING:
+    from gateway.faces.upstream_1_0 import Upstream
+
+LEAVE_MS: Final = 2000  # how long the peer has to say that nothing more is under way
+# What ends a subscription that has been in force; all else is tried again.
+FINAL: Final = (
+    Condition.NOT_FOUND,
+    Condition.RESOURCE_DELETED,
+    Condition.UNAUTHORIZED_ACCESS,
+    Condition.NOT_IMPLEMENTED,
+)
+
+
+@final
+class Receiver:
+    """Implements `bridge.remote.Source`, `UpstreamLink`, `Sleeper`, `CommitWaiter`.
+
+    Attributes:
+        in_force: the peer has attached once, and the client has been told.
+    """
+
+    def __init__(self, upstream: Upstream, inlet: Inlet) -> None:
+        self.upstream = upstream
+        self.inlet = inlet
+        self.in_force = False
+        self.address = upstream.address_of(inlet.host, inlet.queue_name)
+        self.name = upstream.link_name(inlet.queue_name)
+        self._intake = Intake(upstream, copy=not inlet.acquire)
+        self._slot: LinkSlot | None = None
+        self._link: Link | None = None
+        self._left = False
+        self._quiet = False  # left, and nothing more can come
+        self._drain_sent = False
+        self._problem = "it does not answer"
+        self._refusal: Refusal | None = self._impossible()
+        if self._refusal is None:
+            self._slot = upstream.add(self, alone=True)
+            upstream.wake(self, upstream.bridge.now_ms + upstream.settings.attach_timeout_ms)
+        else:
+            upstream.bridge.wait(self)  # since `Remote.open` must not answer
+
+    def _impossible(self) -> Refusal | None:
+        """What the broker is known not to do."""
+        profile = self.upstream.profile
+        inlet = self.inlet
+        if not self.address:
+            return Refusal(Condition.NOT_FOUND, f"{inlet.queue_name!r} has no address there")
+        if inlet.selector and not profile.selector:
+            return self._unable("select")
+        if inlet.no_local:
+            # All our clients are one connection there: it would keep back what others sent.
+            return self._unable("tell our clients apart, as no-local needs it")
+        if not inlet.acquire and profile.browse != sources_1_0.COPY:
+            return self._unable("browse")
+        return None
+
+    def _unable(self, what: str) -> Refusal:
+        text = f"upstream {self.upstream.name} does not {what}"
+        return Refusal(Condition.NOT_IMPLEMENTED, text)
+
+    def on_committed(self, turn: int) -> None:
+        """As a `CommitWaiter`: the turn of `Remote.open` is over."""
+        refusal = self._refusal
+        if refusal is not None and not self._left:
+            self._refuse(refusal)
+
+    # As a `Source`.
+
+    def on_published(self, token: int, outcome: Outcome) -> None:
+        """The client has settled a delivery, or it has ended otherwise."""
+        self._intake.settle(self._link, token, outcome)
+        if self._left:
+            self._finish()
+        else:
+            self.on_credit()
+
+    def on_credit(self) -> None:
+        """Look at what is wanted at the end of the turn."""
+        if self._link is not None:
+            self.upstream.owe(self)
+
+    def on_left(self) -> None:
+        """The client is gone: take credit back, let what comes late go, then detach."""
+        if self._left:
+            return
+        self._left = True
+        upstream = self.upstream
+        upstream.unwake(self)
+        link = self._link
+        slot = self._slot
+        if link is None or slot is None or not slot.attached or link.credit == 0:
+            self._quiet = True
+        else:
+            link.send_flow(credit=0, echo=True)
+            upstream.wake(self, upstream.bridge.now_ms + LEAVE_MS)
+            upstream.touch()
+        self._finish()
+
+    def _finish(self) -> None:
+        if self._quiet and self._intake.outstanding == 0:
+            self._drop()
+
+    def _drop(self) -> None:
+        upstream = self.upstream
+        upstream.unwake(self)
+        upstream.forget(self)
+        slot = self._slot
+        self._slot = None
+        self._link = None
+        if slot is not None:
+            upstream.drop(slot)
+
+    def outstanding(self) -> int:
+        """Deliveries without an outcome."""
+        return self._intake.outstanding
+
+    # As an `UpstreamLink`.
+
+    def attach(self, session: Session) -> Link:
+        """Ask for the node's messages."""
+        inlet = self.inlet
+        link = session.attach(self.name, _spec.RECEIVER)
+        link.send_attach(
+            source=_spec.Source(
+                address=self.address,
+                distribution_mode=None if inlet.acquire else sources_1_0.COPY,
+                filter=sources_1_0.selector_filter(inlet.selector),
+                default_outcome=self._intake.default_outcome(),
+                outcomes=self._intake.outcomes(),
+                capabilities=self.upstream.profile.queue_capabilities or None,
+            ),
+            target=_spec.Target(address=inlet.queue_name),
+            # Also where the client does not settle: until it is sent to it, a message is not ours.
+            snd_settle_mode=_spec.SND_UNSETTLED,
+        )
+        return link
+
+    def on_attach(self, event: AttachReceived) -> None:
+        """The peer has attached: does it do what was asked for?"""
+        refusal = self._check(event)
+        if refusal is not None:
+            self._refuse(refusal)
+            return
+        self._link = event.link
+        self._drain_sent = False
+        if not self.in_force:
+            self.in_force = True
+            self.upstream.unwake(self)
+            self.inlet.on_attached()
+        self.on_credit()
+
+    def _check(self, event: AttachReceived) -> Refusal | None:
+        inlet = self.inlet
+        source = event.attach.source
+        if not inlet.acquire and (source is None or source.distribution_mode != sources_1_0.COPY):
+            return self._unable("browse")
+        if inlet.selector and not sources_1_0.selector_in_place(source):
+            return self._unable("select")
+        if (
+            inlet.acquire
+            and not inlet.settled
+            and event.attach.snd_settle_mode == _spec.SND_SETTLED
+        ):
+            return self._unable("wait for outcomes")
+        return None
+
+    def on_flow(self) -> None:
+        """The sender's flow state: it has answered a drain, or our echo."""
+        if self._left:
+            self._quiet = True
+            self._finish()
+        else:
+            self._look_drained()
+
+    def on_room(self) -> None:
+        """Receivers send nothing that needs room."""
+
+    def on_delivery(self, event: DeliveryReceived) -> None:
+        """One message for the client."""
+        intake = self._intake
+        if self._left:
+            intake.release(event)
+            return
+        arrival = intake.read(event)
+        if arrival is None:
+            return
+        bridge = self.upstream.bridge
+        message = message_from_1_0(
+            arrival,
+            event.payload,
+            event.message_format,
+            id=bridge.next_message_id(),
+            exchange="",
+            routing_key=self.inlet.queue_name,
+            now_ms=bridge.now_ms,
+            publisher=0,
+            reader=READER_1_0,
+        )
+        digest = message.id_digest ^ message.body_digest
+        if not intake.is_poison(event, digest):
+            self.inlet.receive(message, intake.take(event, digest))
+        self._look_drained()
+        self.on_credit()
+
+    def on_disposition(
+        self, delivery: Outgoing, state: DeliveryState | None, settled: bool
+    ) -> None:
+        """Receivers send no deliveries."""
+
+    def on_detach(self, error: Error | None, closed: bool) -> None:
+        """The peer does not want the link, or not any more."""
+        refusal = refusal_of(error)
+        if not self.in_force and refusal is None and error is None:
+            refusal = lasting(self.upstream.name, f"no link from {self.address!r}, without reason")
+        if self.in_force and refusal is not None and refusal.condition not in FINAL:
+            refusal = None
+        self._problem = text_of(error)
+        self._let_go(error)
+        if refusal is not None and not self._left:
+            self._refuse(refusal)
+        else:
+            self._again()
+
+    def on_failed(self, error: RemoteProtocolError) -> None:
+        """The peer broke a rule."""
+        self._problem = str(error)
+        self._let_go(None)
+        self._again()
+
+    def on_lost(self) -> None:
+        """Nothing is left of the link; it is attached again with the next connection."""
+        self._let_go(None)
+        if self._left:
+            self._drop()
+
+    def _let_go(self, error: Error | None) -> None:
+        had_link = self._link is not None
+        self._link = None
+        self._intake.lose(error)
+        self._quiet = True
+        if had_link and not self._left:
+            self._quiet = False
+            self.inlet.lost()
+
+    def _again(self) -> None:
+        slot = self._slot
+        if self._left or slot is None:
+            self._drop()
+        else:
+            self.upstream.retry(slot)
+
+    def _refuse(self, refusal: Refusal) -> None:
+        self._left = True
+        self._drop()
+        self.inlet.on_refused(refusal.condition, refusal.description)
+        self.upstream.touch()
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """As a `Sleeper`: no attach in time, or no answer to the last flow."""
+        if self._left:
+            self._quiet = True
+            self._finish()
+        elif not self.in_force:
+            self._refuse(lasting(self.upstream.name, self._problem))
+
+    # Credit, at the end of a turn.
+
+    def flush(self) -> None:
+        """Have the link's credit follow what is wanted."""
+        link = self._link
+        slot = self._slot
+        if link is None or slot is None or self._left:
+            return
+        wanted = min(self.inlet.wanted(), self.upstream.room(slot))
+        if self.inlet.draining:
+            self._drain(link, wanted)
+        elif self._drain_sent or wanted < link.credit or (wanted and link.credit * 2 <= wanted):
+            self._drain_sent = False
+            if wanted != link.credit or link.drain:
+                link.send_flow(credit=wanted)
+
+    def _drain(self, link: Link, wanted: int) -> None:
+        if self._drain_sent:
+            return
+        if wanted == 0 and link.credit == 0:
+            self._drained()
+        elif self.upstream.profile.drain:
+            self._drain_sent = True
+            link.send_flow(credit=wanted, drain=True)
+        else:
+            link.send_flow(credit=0)
+            self._drained()
+
+    def _look_drained(self) -> None:
+        link = self._link
+        if self._drain_sent and link is not None and link.credit == 0:
+            self._drained()
+
+    def _drained(self) -> None:
+        self._drain_sent = False
+        self.inlet.on_drained()
+        self.upstream.touch()

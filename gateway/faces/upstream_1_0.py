@@ -1,0 +1,432 @@
+"""One upstream: a 1.0 container that the gateway dials, and all that goes to it and comes from it.
+
+It lives as long as the gateway. Connections come and go (`connect` is called when a transport is
+up); relays, receivers, feeders and look-ups stay, and their links are attached anew on each.
+Sources: 1.0 part 2.6; rows of remote queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.amqp_1_0._spec import Error
+from gateway.amqp_1_0.redirects import Redirect
+from gateway.bridge.bridge import Bridge
+from gateway.bridge.feed import Feed
+from gateway.bridge.host import VirtualHost
+from gateway.bridge.inlet import Inlet
+from gateway.bridge.queues import Queue
+from gateway.bridge.remote import LookUpWaiter, Source, Target
+from gateway.faces.client_1_0 import UpstreamConnection
+from gateway.faces.crossings import HostNodes
+from gateway.faces.face import FaceSettings, Turns
+from gateway.faces.feeder_1_0 import Feeder
+from gateway.faces.look_ups_1_0 import LookUp
+from gateway.faces.receiver_1_0 import Receiver
+from gateway.faces.relay_1_0 import Relay
+from gateway.faces.sleepers import Sleepers
+from gateway.faces.upstream_errors_1_0 import text_of
+from gateway.faces.upstream_link import LinkSlot, Sleeper, UpstreamLink
+from gateway.faces.upstream_links_1_0 import Links
+from gateway.faces.upstream_settings import NodeRules, UpstreamCounts, UpstreamSettings
+from gateway.message import Condition, Message, Refusal
+from gateway.translate.context import Context
+from gateway.translate.profile import Profile
+
+if TYPE_CHECKING:
+    from gateway.faces.reply_nodes_1_0 import ReplyNodes
+
+KEYED: Final = ("direct", "topic")
+
+
+class UpstreamState(IntEnum):
+    """How far the connection is."""
+
+    DOWN = 0
+    CONNECTING = 1  # the transport is up, the peer has not opened
+    UP = 2
+
+
+@final
+class Upstream:
+    """Implements `bridge.remote.Remote`.
+
+    Attributes:
+        state, state_since_ms: for operators.
+        last_error: what went wrong last, for operators; "" if nothing ever did.
+        redirect: where the peer last sent us; the net layer takes it (`take_redirect`).
+        on_change: called when `state` or `last_error` has changed with it.
+    """
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        turns: Turns,
+        settings: UpstreamSettings,
+        profile: Profile,
+        faces: FaceSettings,
+        counts: UpstreamCounts,
+    ) -> None:
+        self.bridge = bridge
+        self.turns = turns
+        self.settings = settings
+        self.profile = profile
+        self.faces = faces
+        self.counts = counts
+        self.state = UpstreamState.DOWN
+        self.state_since_ms = bridge.now_ms
+        self.last_error = ""
+        self.on_change: Callable[[], None] | None = None
+        self.draining = False
+        self.sleepers = Sleepers()
+        self.links = Links(
+            bridge,
+            settings,
+            counts,
+            self.sleepers,
+            one_at_a_time=profile.errors_end_session,
+        )
+        self._redirect: Redirect | None = None
+        self._connection: UpstreamConnection | None = None
+        self._relays: dict[Queue, Relay] = {}
+        self._receivers: dict[Receiver, None] = {}
+        self._feeders: dict[Feeder, None] = {}
+        self._look_ups: dict[LookUp, None] = {}
+        self._owing: dict[Receiver, None] = {}
+        self._owing_feeders: dict[Feeder, None] = {}
+        self._names = 0
+
+    # As a `Remote`.
+
+    @property
+    def name(self) -> str:
+        """As configured."""
+        return self.settings.name
+
+    def serve(self, queue: Queue) -> None:
+        """Send what is in `queue` to its node."""
+        relay = Relay(self, self.bridge.hosts[queue.host], queue)
+        self._relays[queue] = relay
+        relay.start()
+
+    def unserve(self, queue: Queue) -> None:
+        """Send nothing more from `queue`."""
+        relay = self._relays.get(queue)
+        if relay is not None:
+            relay.stop()
+
+    def on_relay_over(self, queue: Queue) -> None:
+        """Its relay has stopped, and nothing of it is unsettled."""
+        self._relays.pop(queue, None)
+
+    def open(self, inlet: Inlet) -> Source:
+        """A link for one subscription."""
+        receiver = Receiver(self, inlet)
+        self._receivers[receiver] = None
+        self.touch()
+        return receiver
+
+    def feed(self, feed: Feed) -> Source:
+        """A link for one binding."""
+        feeder = Feeder(self, feed)
+        self._feeders[feeder] = None
+        self.touch()
+        return feeder
+
+    def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
+        """Ask whether the node is there, unless asking would make it."""
+        if self.profile.missing == "auto":
+            return False
+        self._look_ups[LookUp(self, self.address_of(host, queue), waiter, token)] = None
+        self.touch()
+        return True
+
+    def forget_look_up(self, look_up: LookUp) -> None:
+        """It was answered."""
+        self._look_ups.pop(look_up, None)
+
+    def delete(self, host: str, queue: str) -> Refusal | None:
+        """Nothing in 1.0 deletes a node that was not made by a link."""
+        return self._unable("delete")
+
+    def purge(self, host: str, queue: str) -> Refusal | None:
+        """Nothing in 1.0 empties a node."""
+        return self._unable("purge")
+
+    def _unable(self, what: str) -> Refusal:
+        text = f"upstream {self.name} offers no way to {what} a node"
+        return Refusal(Condition.NOT_IMPLEMENTED, text)
+
+    # What links ask.
+
+    @property
+    def connected(self) -> bool:
+        """The peer has opened, and the connection has not ended."""
+        return self.state == UpstreamState.UP
+
+    def add(self, user: UpstreamLink, *, alone: bool = False) -> LinkSlot:
+        """A place for a link, attached when the turn ends or the next connection is open.
+
+        `alone`: it gets a session of its own, since it may be refused or be slow.
+        """
+        slot = self.links.add(user, alone=alone)
+        self.touch()
+        return slot
+
+    def drop(self, slot: LinkSlot) -> None:
+        """Forget a link; it is detached, closed, if it is attached. Its user is not called."""
+        self.links.drop(slot)
+        self.touch()
+
+    def retry(self, slot: LinkSlot) -> None:
+        """Attach again after a back-off: for `on_detach` and `on_failed`."""
+        self.links.retry(slot)
+
+    def progress(self, slot: LinkSlot) -> None:
+        """The link does its work: its next back-off is the shortest again."""
+        slot.failures = 0
+
+    def room(self, slot: LinkSlot) -> int:
+        """How much credit a receiver may give so that its session can hold what comes."""
+        return self.links.room(slot)
+
+    def back_off_ms(self, failures: int) -> int:
+        """How long to wait after that many failures in a row, with jitter."""
+        return self.links.back_off_ms(failures)
+
+    def wake(self, sleeper: Sleeper, at_ms: int) -> None:
+        """Call `sleeper.handle_deadline` then; a later wish replaces this one."""
+        self.sleepers.wake(sleeper, at_ms)
+
+    def unwake(self, sleeper: Sleeper) -> None:
+        """Do not call it."""
+        self.sleepers.unwake(sleeper)
+
+    def touch(self) -> None:
+        """There is something to send, or may be."""
+        if self._connection is not None:
+            self.turns.touch(self._connection)
+
+    def owe(self, receiver: Receiver) -> None:
+        """Have the receiver look at its credit at the end of the turn."""
+        self._owing[receiver] = None
+        self.touch()
+
+    def owe_feeder(self, feeder: Feeder) -> None:
+        """The same of a feeder."""
+        self._owing_feeders[feeder] = None
+        self.touch()
+
+    def forget(self, receiver: Receiver) -> None:
+        """The receiver's link is over."""
+        self._receivers.pop(receiver, None)
+        self._owing.pop(receiver, None)
+
+    def forget_feeder(self, feeder: Feeder) -> None:
+        """The feeder's link is over."""
+        self._feeders.pop(feeder, None)
+        self._owing_feeders.pop(feeder, None)
+
+    def has_room(self) -> bool:
+        """Whether deliveries may be sent now, as far as the transport goes."""
+        connection = self._connection
+        return connection is not None and not connection.write_full and not self.draining
+
+    def context(self, host: VirtualHost, replies: ReplyNodes | None = None) -> Context:
+        """The context of translations towards this upstream."""
+        faces = self.faces
+        return Context(
+            HostNodes(host),
+            faces.replies_of(host.name),
+            faces.translated,
+            escrow=self.profile.escrow and faces.escrow,
+            escrow_max=faces.limits.escrow_max,
+            depth_max=faces.limits.depth_max,
+            text_body_value=self.profile.text_body == "value",
+            timestamp=faces.timestamp,
+        )
+
+    # Addresses.
+
+    def link_name(self, node: str) -> str:
+        """A name for a link of `node`, unique at this upstream; to be kept for each attach."""
+        self._names += 1
+        return f"{self.settings.container_id}<{node}-{self._names}"
+
+    def address_of(self, host: str, queue: str) -> str:
+        """The address of a queue's node; "" if it has none."""
+        rules = self.settings.rules
+        address = None if rules is None else rules.queue_address(host, queue)
+        return self.profile.queue_address(queue) if address is None else address
+
+    def exchange_address(self, host: str, exchange: str, key: str) -> str:
+        """Where a message to an exchange's node goes; "" if nowhere."""
+        rules = self.settings.rules
+        address = None if rules is None else rules.exchange_address(host, exchange, key)
+        if address is not None:
+            return address
+        keyed = self.exchange_type(host, exchange) in KEYED
+        return self.profile.exchange_address(exchange, key, keyed)
+
+    def subscription_address(self, host: str, exchange: str, key: str, name: str) -> str:
+        """The source of a binding of an exchange; `name`: of a durable subscription."""
+        rules = self.settings.rules
+        address = None if rules is None else rules.subscription_address(host, exchange, key, name)
+        if address is not None:
+            return address
+        kind = self.exchange_type(host, exchange)
+        return self.profile.subscription_address(exchange, key, kind=kind, name=name)
+
+    def exchange_type(self, host: str, exchange: str) -> str:
+        """The type of an exchange of ours; "" if it is gone."""
+        found = self.bridge.hosts[host].exchange(exchange)
+        return "" if found is None else found.type
+
+    def queue_target(self, queue: Queue) -> str | None:
+        """The one address to which all that is in `queue` goes; `None`: it depends."""
+        if queue.target == Target.QUEUE:
+            return self.address_of(queue.host, queue.name)
+        return None
+
+    def target_of(self, queue: Queue, message: Message) -> str:
+        """The address to which a message in `queue` goes."""
+        if queue.target == Target.ADDRESS:
+            return message.routing_key
+        if queue.target == Target.EXCHANGE:
+            return self.exchange_address(queue.host, queue.name, message.routing_key)
+        return self.address_of(queue.host, queue.name)
+
+    def target_capabilities(self, queue: Queue) -> list[str]:
+        """What the targets of `queue` are asked to be."""
+        if queue.target == Target.EXCHANGE:
+            return self.profile.exchange_capabilities
+        return self.profile.queue_capabilities if queue.target == Target.QUEUE else []
+
+    # Connections.
+
+    def connect(
+        self, now_ms: int, *, connection_id: int = 0, secure: bool = False, hostname: str = ""
+    ) -> UpstreamConnection:
+        """A transport is up: the face of it. The connection before it, if any, is over."""
+        self.bridge.now_ms = now_ms
+        before = self._connection
+        if before is not None:
+            before.receive_eof(now_ms)
+        connection = UpstreamConnection(
+            self, connection_id, now_ms, secure=secure, hostname=hostname
+        )
+        self._connection = connection
+        self._change(UpstreamState.CONNECTING)
+        return connection
+
+    def on_unreachable(self, problem: str) -> None:
+        """No transport to it could be had."""
+        self.last_error = problem
+        self._change(UpstreamState.DOWN)
+
+    def on_open(self, connection: UpstreamConnection) -> None:
+        """The peer has opened: attach everything."""
+        self.counts.connections_made += 1
+        self.links.open(connection.connection)
+        self._change(UpstreamState.UP)
+
+    def on_end(
+        self, connection: UpstreamConnection, why: str, *, opened: bool, asked: bool
+    ) -> None:
+        """The connection is over; `asked`: in good order."""
+        if connection is not self._connection:
+            return
+        self._connection = None
+        if not opened:
+            self.counts.connections_refused += 1
+        elif not asked:
+            self.counts.connections_lost += 1
+        self.last_error = why
+        self.links.lose()
+        self._owing.clear()
+        self._owing_feeders.clear()
+        self._change(UpstreamState.DOWN)
+
+    def _change(self, state: UpstreamState) -> None:
+        if state != self.state:
+            self.state = state
+            self.state_since_ms = self.bridge.now_ms
+        if self.on_change is not None:
+            self.on_change()
+
+    def note_error(self, error: Error | None) -> None:
+        """The peer ended something with an error."""
+        if error is not None:
+            self.last_error = text_of(error)
+
+    def on_redirect(self, redirect: Redirect | None) -> None:
+        """The peer sends us elsewhere."""
+        if redirect is not None:
+            self.counts.redirected += 1
+            self._redirect = redirect
+
+    def take_redirect(self) -> Redirect | None:
+        """Where the next connection is to go, told once."""
+        redirect = self._redirect
+        self._redirect = None
+        return redirect
+
+    # The connection's face asks.
+
+    def flush(self) -> None:
+        """The turn ends: attach what is due, give credit."""
+        self.links.flush()
+        owing = self._owing
+        if owing:
+            self._owing = {}
+            for receiver in owing:
+                receiver.flush()
+        feeders = self._owing_feeders
+        if feeders:
+            self._owing_feeders = {}
+            for feeder in feeders:
+                feeder.flush()
+
+    def on_room(self) -> None:
+        """The transport has room again."""
+        self.links.on_room()
+
+    def next_deadline(self) -> int | None:
+        """When `handle_deadline` wants to be called; also while there is no connection."""
+        return self.sleepers.next_deadline()
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """Back-offs are over, answers are late."""
+        self.bridge.now_ms = now_ms
+        self.sleepers.run(now_ms)
+        self.touch()
+
+    def drain(self, now_ms: int) -> None:
+        """Graceful stop: nothing new is sent, no credit is given."""
+        self.draining = True
+        for receiver in self._receivers:
+            receiver.on_credit()
+        for feeder in self._feeders:
+            feeder.on_credit()
+
+    def outstanding(self) -> bool:
+        """Whether anything is unsettled, either way."""
+        for relay in self._relays.values():
+            if relay.unsettled():
+                return True
+        for receiver in self._receivers:
+            if receiver.outstanding():
+                return True
+        return any([feeder.outstanding() for feeder in self._feeders])
+
+
+__all__ = [
+    "NodeRules",
+    "Upstream",
+    "UpstreamConnection",
+    "UpstreamCounts",
+    "UpstreamSettings",
+    "UpstreamState",
+]

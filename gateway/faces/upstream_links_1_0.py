@@ -1,0 +1,302 @@
+"""All links of one upstream: on which session each is, and when it is attached again.
+
+Senders to nodes that are known to be there share a session. A link that may be refused, and every
+receiver, has one of its own, as far as the peer's channel-max and our limit go: an error that ends
+a session then hits nobody else, and one slow receiver does not hold up others. Beyond that sessions
+are shared. Where the peer is known to end sessions for the error of a link, one attach at a time is
+left unanswered in each session, so that it is known whose the error is; the others are attached
+again, as after any end, with a back-off that doubles.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.amqp_1_0._spec import Error
+from gateway.amqp_1_0.connection import Connection
+from gateway.amqp_1_0.events import AttachReceived
+from gateway.amqp_1_0.link import Link
+from gateway.amqp_1_0.session import Session
+from gateway.bridge.bridge import Bridge
+from gateway.errors import RemoteProtocolError
+from gateway.faces.sleepers import Sleepers
+from gateway.faces.upstream_link import LinkSlot, SessionUse, SlotState, UpstreamLink
+from gateway.faces.upstream_settings import UpstreamCounts, UpstreamSettings
+
+
+@final
+class Links:
+    """Implements `upstream_link.Places`.
+
+    Attributes:
+        one_at_a_time: the peer ends sessions for the errors of links.
+        slots: every link that has not been dropped.
+    """
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        settings: UpstreamSettings,
+        counts: UpstreamCounts,
+        sleepers: Sleepers,
+        *,
+        one_at_a_time: bool,
+    ) -> None:
+        self.bridge = bridge
+        self.settings = settings
+        self.counts = counts
+        self.sleepers = sleepers
+        self.one_at_a_time = one_at_a_time
+        self.slots: dict[LinkSlot, None] = {}
+        self._connection: Connection | None = None
+        self._uses: list[SessionUse] = []
+        self._due: list[LinkSlot] = []
+        self._placed = 0
+
+    # What the users of links ask; `Upstream` passes it on.
+
+    def add(self, user: UpstreamLink, *, alone: bool) -> LinkSlot:
+        """A place for a link, which is attached by `flush`."""
+        slot = LinkSlot(user, self, alone=alone or self.one_at_a_time)
+        self.slots[slot] = None
+        self._due.append(slot)
+        return slot
+
+    def drop(self, slot: LinkSlot) -> None:
+        """Forget a link, and detach it if it is attached; its user is not called any more."""
+        if slot not in self.slots:
+            return
+        del self.slots[slot]
+        self.sleepers.unwake(slot)
+        link = slot.link
+        if link is not None:
+            link.send_detach(closed=True)
+        self._leave(slot)
+        slot.state = SlotState.DROPPED
+
+    def retry(self, slot: LinkSlot) -> None:
+        """Attach again after the back-off."""
+        if slot.state != SlotState.IDLE:
+            return
+        slot.failures += 1
+        slot.state = SlotState.BACKING_OFF
+        self.sleepers.wake(slot, self.bridge.now_ms + self.back_off_ms(slot.failures))
+
+    def back_off_ms(self, failures: int) -> int:
+        """How long to wait: doubled with each failure, up to half of it taken away by chance."""
+        settings = self.settings
+        wait_ms = settings.back_off_min_ms << min(max(failures - 1, 0), 20)
+        wait_ms = min(settings.back_off_max_ms, wait_ms)
+        return wait_ms - int(wait_ms * settings.random()) // 2
+
+    def on_slot_deadline(self, slot: LinkSlot, now_ms: int) -> None:
+        """As `Places`."""
+        if slot.state == SlotState.BACKING_OFF:
+            slot.state = SlotState.IDLE
+            self._due.append(slot)
+        elif slot.state == SlotState.QUEUED or slot.state == SlotState.ATTACHING:
+            link = slot.link
+            if link is not None:
+                link.send_detach(closed=True)
+            self._leave(slot)
+            slot.user.on_failed(RemoteProtocolError("no answer to our attach"))
+
+    def room(self, slot: LinkSlot) -> int:
+        """How many deliveries the receiver's session may still hold beside what was granted."""
+        held = slot.held
+        if held is None:
+            return 0
+        room = self.settings.limits.unsettled_max - len(held.session.unsettled_in)
+        if len(held.slots) > 1:
+            for other in held.slots:
+                link = other.link
+                if other is not slot and link is not None and link.role:
+                    room -= link.credit
+        return max(0, room)
+
+    # The connection's life.
+
+    def open(self, connection: Connection) -> None:
+        """The peer's open has come."""
+        self._connection = connection
+        self._due = [slot for slot in self.slots if slot.state == SlotState.IDLE]
+
+    def lose(self) -> None:
+        """The connection is gone: every link that was on it hears so."""
+        self._connection = None
+        uses = self._uses
+        self._uses = []
+        for use in uses:
+            for slot in list(use.slots):
+                self._let_go(slot)
+                slot.user.on_lost()
+
+    def flush(self) -> None:
+        """Attach what is due."""
+        if self._connection is None:
+            return
+        while self._due:
+            due = self._due
+            self._due = []
+            for slot in due:
+                if slot.state == SlotState.IDLE and slot in self.slots:
+                    self._place(slot)
+
+    def on_room(self) -> None:
+        """The transport has room again."""
+        for slot in list(self.slots):
+            if slot.attached:
+                slot.user.on_room()
+
+    # Sessions.
+
+    def _place(self, slot: LinkSlot) -> None:
+        use = self._use_for(slot)
+        if use is None:
+            self.retry(slot)
+            return
+        slot.held = use
+        slot.state = SlotState.QUEUED
+        self._placed += 1
+        use.slots[slot] = None
+        use.waiting.append(slot)
+        self.sleepers.wake(slot, self.bridge.now_ms + self.settings.attach_timeout_ms)
+        self._advance(use)
+
+    def _use_for(self, slot: LinkSlot) -> SessionUse | None:
+        """A session with room for one more link; `None`: there is none."""
+        if self._placed >= self.settings.limits.links_max:
+            return None
+        if not slot.alone:
+            for use in self._uses:
+                if use.shared and _has_room(use):
+                    return use
+        connection = self._connection
+        assert connection is not None
+        if connection.can_begin and len(self._uses) < self.settings.limits.sessions_max:
+            use = SessionUse(connection.session(), shared=not slot.alone)
+            use.session.context = use
+            use.session.send_begin()
+            self._uses.append(use)
+            return use
+        least: SessionUse | None = None
+        for use in self._uses:
+            if _has_room(use) and (least is None or len(use.slots) < len(least.slots)):
+                least = use
+        return least
+
+    def _advance(self, use: SessionUse) -> None:
+        while use.begun and use.waiting and use.asking is None:
+            slot = use.waiting.pop(0)
+            if self.one_at_a_time:
+                use.asking = slot
+            slot.state = SlotState.ATTACHING
+            link = slot.user.attach(use.session)
+            link.context = slot
+            slot.link = link
+
+    def on_begun(self, session: Session) -> None:
+        """The peer has answered our begin."""
+        use = session.context
+        if isinstance(use, SessionUse):
+            use.begun = True
+            self._advance(use)
+
+    def on_ended(
+        self, session: Session, error: Error | None, failure: RemoteProtocolError | None
+    ) -> None:
+        """The peer ended a session of ours, or broke its rules (`failure`)."""
+        use = session.context
+        if not isinstance(use, SessionUse) or use not in self._uses:
+            return
+        self._uses.remove(use)
+        self.counts.sessions_ended += 1
+        slots = list(use.slots)
+        cause = slots[0] if len(slots) == 1 else use.asking
+        for slot in slots:
+            self._let_go(slot)
+        for slot in slots:
+            if slot is not cause:
+                slot.user.on_lost()
+                self.retry(slot)
+            elif failure is not None:
+                slot.user.on_failed(failure)
+            else:
+                slot.user.on_detach(error, True)
+
+    # Links.
+
+    def on_attached(self, slot: LinkSlot, event: AttachReceived) -> None:
+        """The peer answered an attach, and has not refused it."""
+        slot.state = SlotState.ATTACHED
+        slot.attached_ms = self.bridge.now_ms
+        self.sleepers.unwake(slot)
+        self.counts.links_attached += 1
+        self._answered(slot)
+        slot.user.on_attach(event)
+
+    def on_detached(self, slot: LinkSlot, error: Error | None, closed: bool) -> None:
+        """The peer detached, or refused."""
+        if slot.attached:
+            self.counts.links_detached += 1
+        else:
+            self.counts.links_refused += 1
+        self._leave(slot)
+        slot.user.on_detach(error, closed)
+
+    def on_failed(self, slot: LinkSlot, error: RemoteProtocolError) -> None:
+        """The peer broke the link's rules."""
+        self.counts.links_detached += 1
+        self._leave(slot)
+        slot.user.on_failed(error)
+
+    def _leave(self, slot: LinkSlot) -> None:
+        """The link is off its session, which ends when it has no other."""
+        use = slot.held
+        self._let_go(slot)
+        if use is None:
+            return
+        if use.slots or use.shared:
+            self._advance(use)
+        elif use in self._uses:
+            self._uses.remove(use)
+            use.session.send_end()
+
+    def _let_go(self, slot: LinkSlot) -> None:
+        use = slot.held
+        self.sleepers.unwake(slot)
+        if slot.attached and self._lasted(slot):
+            slot.failures = 0
+        slot.state = SlotState.IDLE
+        slot.held = None
+        slot.link = None
+        if use is not None:
+            self._placed -= 1
+            use.slots.pop(slot, None)
+            if slot in use.waiting:
+                use.waiting.remove(slot)
+            if use.asking is slot:
+                use.asking = None
+
+    def _answered(self, slot: LinkSlot) -> None:
+        use = slot.held
+        if use is not None and use.asking is slot:
+            use.asking = None
+            self._advance(use)
+
+    def _lasted(self, slot: LinkSlot) -> bool:
+        return self.bridge.now_ms - slot.attached_ms >= self.settings.back_off_max_ms
+
+
+def slot_of(link: Link) -> LinkSlot | None:
+    """The slot of a link that is still used; `None`: nobody is to hear of it."""
+    slot = link.context
+    return slot if isinstance(slot, LinkSlot) and slot.link is link else None
+
+
+def _has_room(use: SessionUse) -> bool:
+    """Whether the peer takes one more link there; until it has begun, one is asked for."""
+    begin = use.session.begin
+    if begin is None:
+        return use.shared or not use.slots
+    return begin.handle_max is None or len(use.slots) <= begin.handle_max
