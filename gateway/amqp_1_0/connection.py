@@ -2,7 +2,7 @@
 
 Both roles. The driver calls `receive_data`, `receive_eof`, `data_to_send`, `next_deadline`,
 `handle_deadline`, `closed`, and the `send_*` of this class, `Session` and `Link`. Headers, SASL
-framing, open's arithmetic, idle-time-outs and channels are done here (2.2 - 2.4, 5.3). Events come
+framing, open's arithmetic and idle-time-outs are done here (2.2 - 2.4, 5.3). Events come
 in the order of the octets; a `Violation` is the last one ever. The protocol runs ahead of the
 driver, so what the driver sends on an endpoint that has ended meanwhile is dropped without a word.
 """
@@ -15,15 +15,13 @@ from gateway.amqp_1_0 import _spec, fields, frames, states
 from gateway.amqp_1_0._spec import (
     Begin,
     Close,
-    End,
     Error,
     Open,
     Performative,
-    Transfer,
 )
+from gateway.amqp_1_0.channels import Channels
 from gateway.amqp_1_0.errors import (
     ConnectionFieldError,
-    ConnectionLimitError,
     ConnectionScopeError,
     ConnectionStateError,
     FrameDecodeError,
@@ -32,28 +30,23 @@ from gateway.amqp_1_0.errors import (
     HandshakeTimeoutError,
     IdleTimeoutError,
     SaslError,
-    SessionScopeError,
     describe,
 )
 from gateway.amqp_1_0.events import (
     Authenticated,
-    BeginReceived,
     CloseReceived,
     ConnectionLost,
-    EndReceived,
     Event,
     OpenReceived,
-    SessionViolation,
     Violation,
 )
 from gateway.amqp_1_0.fields import Fields
 from gateway.amqp_1_0.inbox import Inbox
 from gateway.amqp_1_0.layers import Layers, Phase
-from gateway.amqp_1_0.numbers import Numbers
-from gateway.amqp_1_0.session import NO_CHANNEL, Session
+from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.states import ConnectionInput, ConnectionState
 from gateway.amqp_1_0.timers import REMOTE_IDLE_MIN_MS, Timers
-from gateway.errors import DecodeError, LocalProtocolError
+from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
@@ -122,11 +115,7 @@ class Connection:
         )
         self._open_out: Open | None = None
         self._channel_max = min(limits.channel_max, limits.sessions_max - 1, 0xFFFF)
-        self._channels = Numbers()
-        self._incoming: dict[int, Session] = {}
-        self._outgoing: dict[int, Session] = {}
-        self._dirty: list[Session] = []
-        self._transfer = Transfer(handle=0)
+        self.channels = Channels(self)
         if not server and self._layers.start():
             self.machine.send(ConnectionInput.SEND_HEADER)
 
@@ -201,11 +190,11 @@ class Connection:
         """Close our half: nothing is sent after it."""
         if not self.machine.allows(ConnectionInput.SEND_CLOSE):
             return
-        self._flush()
+        self.channels.flush()
         self._write(0, Close(error=error))
         self.machine.send(ConnectionInput.SEND_CLOSE)
         self._timers.closing(self._now_ms)
-        self._lose_sessions()
+        self.channels.lose()
 
     def session(self) -> Session:
         """A new session of ours, to be opened by its `send_begin`."""
@@ -214,11 +203,11 @@ class Connection:
     @property
     def can_begin(self) -> bool:
         """The peer takes one more session; before its open has come, only one at all."""
-        return self.can_send and self._channels.lowest() <= self._channel_limit()
+        return self.can_send and self.channels.can_take
 
     def sessions(self) -> list[Session]:
         """Those that the peer has begun and not ended."""
-        return list(self._incoming.values())
+        return self.channels.sessions()
 
     # The driver surface.
 
@@ -275,7 +264,7 @@ class Connection:
             return events
         told = self.machine.state == ConnectionState.DISCARDING
         self.machine.receive(ConnectionInput.LOST)
-        self._lose_sessions()
+        self.channels.lose()
         return events if told else [ConnectionLost()]
 
     def _take_owed(self) -> list[Event]:
@@ -286,7 +275,7 @@ class Connection:
 
     def data_to_send(self) -> bytes:
         """Octets to write, forgotten here."""
-        self._flush()
+        self.channels.flush()
         if self.writer.size() == 0:
             return b""
         octets = self.writer.getvalue()
@@ -365,9 +354,9 @@ class Connection:
         elif self.open is None or state in _NOTHING_IN:
             raise ConnectionStateError("a frame before open or after close")
         elif code == _spec.BEGIN:
-            self._receive_begin(Begin.decode(reader), channel, events)
+            self.channels.receive_begin(Begin.decode(reader), channel, events)
         else:
-            self._receive_session_frame(code, channel, reader, events)
+            self.channels.receive_frame(code, channel, reader, events)
         if code != _spec.TRANSFER and reader.remaining() and state != ConnectionState.CLOSE_SENT:
             raise FrameDecodeError("octets behind a performative")
 
@@ -396,77 +385,9 @@ class Connection:
         if not self.machine.receive(ConnectionInput.RECV_CLOSE):
             raise ConnectionStateError("a close out of turn")
         events.append(CloseReceived(close.error))
-        self._lose_sessions()
-
-    def _receive_begin(self, begin: Begin, channel: int, events: list[Event]) -> None:
-        if self.machine.state == ConnectionState.CLOSE_SENT:
-            return
-        if channel in self._incoming:
-            raise ConnectionStateError(f"channel {channel} has a session")
-        if begin.remote_channel is None:
-            session = Session(self)
-        else:
-            ours = self._outgoing.get(begin.remote_channel)
-            if ours is None or ours.channel_in != NO_CHANNEL:
-                raise ConnectionFieldError(f"no session of ours awaits {begin.remote_channel}")
-            session = ours
-        session.machine.receive(states.SessionInput.RECV_BEGIN)
-        session.channel_in = channel
-        self._incoming[channel] = session
-        session.receive_begin(begin)
-        events.append(BeginReceived(session, begin, begin.remote_channel is not None))
-
-    def _receive_session_frame(
-        self, code: int, channel: int, reader: Reader, events: list[Event]
-    ) -> None:
-        session = self._incoming.get(channel)
-        if session is None:
-            if self.machine.state == ConnectionState.CLOSE_SENT:
-                return
-            raise ConnectionStateError(f"channel {channel} has no session")
-        if code == _spec.END:
-            end = End.decode(reader)
-            del self._incoming[channel]
-            session.receive_end()
-            events.append(EndReceived(session, end.error))
-            return
-        if session.dropping:
-            reader.pos = reader.end
-            return
-        try:
-            if code == _spec.TRANSFER:
-                self._transfer.load(reader)
-                session.receive_transfer(self._transfer, reader, events)
-            else:
-                session.receive(code, reader, events)
-        except SessionScopeError as error:
-            session.fail(error)
-            events.append(SessionViolation(session, error))
+        self.channels.lose()
 
     # What sessions do.
-
-    def take_channel(self, session: Session) -> int:
-        """A free outgoing channel; `NO_CHANNEL`, and we close, beyond what the peer allows."""
-        channel = self._channels.take()
-        if channel > self._channel_limit():
-            self._channels.give(channel)
-            if session.channel_in == NO_CHANNEL:
-                raise LocalProtocolError("the peer takes no more sessions")
-            self._fail(ConnectionLimitError("more sessions than your channel-max"), self._owed)
-            return NO_CHANNEL
-        self._outgoing[channel] = session
-        return channel
-
-    def _channel_limit(self) -> int:
-        performative = self.open
-        if performative is None:
-            return 0
-        return 0xFFFF if performative.channel_max is None else performative.channel_max
-
-    def give_channel(self, session: Session) -> None:
-        """The session has ended on our side."""
-        if self._outgoing.pop(session.channel_out, None) is not None:
-            self._channels.give(session.channel_out)
 
     def write(self, channel: int, performative: Performative) -> None:
         """Write a frame for a session; one that the peer cannot take ends the connection."""
@@ -483,24 +404,7 @@ class Connection:
     def _write(self, channel: int, performative: Performative) -> None:
         frames.write_frame(self.writer, channel, performative, self.peer_max_frame_size)
 
-    def touch(self, session: Session) -> None:
-        """The session owes frames at the end of the turn."""
-        self._dirty.append(session)
-
-    def _flush(self) -> None:
-        if self._dirty:
-            dirty = self._dirty
-            self._dirty = []
-            for session in dirty:
-                session.flush()
-
     # The end.
-
-    def _lose_sessions(self) -> None:
-        sessions = list(self._outgoing.values()) + list(self._incoming.values())
-        self._outgoing = {}
-        for session in sessions:
-            session.lose()
 
     def _fail(self, error: ConnectionScopeError, events: list[Event]) -> None:
         """Say what went wrong, as far as the handshake allows, and stop."""
@@ -511,7 +415,7 @@ class Connection:
         if state in (ConnectionState.HDR_EXCH, ConnectionState.OPEN_RCVD):
             self.send_open()
         if self.can_send:
-            self._flush()
+            self.channels.flush()
             self._write(
                 0, Close(error=Error(condition=error.condition, description=describe(error)))
             )
@@ -519,7 +423,7 @@ class Connection:
         self.machine.receive(ConnectionInput.FAIL)
         if self.machine.state != ConnectionState.DISCARDING:
             self.machine.receive(ConnectionInput.LOST)
-        self._lose_sessions()
+        self.channels.lose()
         events.append(Violation(error))
 
 

@@ -130,7 +130,7 @@ class Session:
         """Begin our half: to open a session, or to answer the peer's begin."""
         if not self.connection.can_send or self.channel_out != NO_CHANNEL:
             return
-        channel = self.connection.take_channel(self)
+        channel = self.connection.channels.take(self)
         if channel == NO_CHANNEL:
             return
         self.machine.send(SessionInput.SEND_BEGIN)
@@ -432,7 +432,7 @@ class Session:
         self._release_links()
 
     def _release(self) -> None:
-        self.connection.give_channel(self)
+        self.connection.channels.give(self)
         self._release_links()
 
     def _release_links(self) -> None:
@@ -453,7 +453,7 @@ class Session:
     def _touch(self) -> None:
         if not self._dirty:
             self._dirty = True
-            self.connection.touch(self)
+            self.connection.channels.touch(self)
 
     def write_dispositions(self) -> None:
         """Write the dispositions that wait."""

@@ -447,3 +447,22 @@ def test_a_state_that_fits_no_frame_ends_the_connection_and_not_the_driver():
     assert isinstance(event.error, errors.FrameSizeTooSmallError)
     closed = pair.take("server", events.CloseReceived)
     assert closed.error.condition == "amqp:frame-size-too-small"
+
+
+def test_a_session_that_we_end_before_it_is_answered_does_no_harm():
+    peer = Peer().opened()
+    ended = peer.client.session()
+    ended.send_begin()
+    ended.send_end()
+    other = peer.client.session()
+    other.send_begin()
+    assert kinds(peer.heard()) == ["Open", "Begin", "End", "Begin"]
+    assert (ended.channel_out, other.channel_out) == (0, 1)
+    found = peer.say(BEGIN, End())
+    assert kinds(found) == ["BeginReceived", "EndReceived"]
+    assert found[0].session is found[1].session is ended
+    ended.send_end()
+    assert peer.heard() == []
+    again = peer.client.session()
+    again.send_begin()
+    assert again.channel_out == 0

@@ -1,0 +1,148 @@
+"""The sessions of one connection, by their channels in both directions (2.5.1 - 2.5.3).
+
+Passes to each session what comes on its channel, and says for it when the peer has broken its
+rules; has sessions write what they owe at the end of the turn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from gateway.amqp_1_0 import _spec
+from gateway.amqp_1_0._spec import Begin, End, Transfer
+from gateway.amqp_1_0.errors import (
+    ConnectionFieldError,
+    ConnectionLimitError,
+    ConnectionStateError,
+    SessionScopeError,
+)
+from gateway.amqp_1_0.events import BeginReceived, EndReceived, Event, SessionViolation
+from gateway.amqp_1_0.numbers import Numbers
+from gateway.amqp_1_0.session import NO_CHANNEL, Session
+from gateway.amqp_1_0.states import ConnectionState, SessionInput, SessionState
+from gateway.errors import LocalProtocolError
+from gateway.wire.buffers import Reader
+
+if TYPE_CHECKING:
+    from gateway.amqp_1_0.connection import Connection
+
+
+@final
+class Channels:
+    """Which session has which channel."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._numbers = Numbers()
+        self._incoming: dict[int, Session] = {}
+        self._outgoing: dict[int, Session] = {}
+        self._dirty: list[Session] = []
+        self._transfer = Transfer(handle=0)
+
+    def sessions(self) -> list[Session]:
+        """Those that the peer has begun and not ended."""
+        return list(self._incoming.values())
+
+    @property
+    def can_take(self) -> bool:
+        """The peer allows one more channel of ours."""
+        return self._numbers.lowest() <= self._limit()
+
+    def _limit(self) -> int:
+        performative = self.connection.open
+        if performative is None:
+            return 0
+        return 0xFFFF if performative.channel_max is None else performative.channel_max
+
+    def take(self, session: Session) -> int:
+        """A free outgoing channel; `NO_CHANNEL`, and we close, beyond what the peer allows.
+
+        Raises:
+            LocalProtocolError: the session is ours, and the peer takes no more.
+        """
+        channel = self._numbers.take()
+        if channel > self._limit():
+            self._numbers.give(channel)
+            if session.channel_in == NO_CHANNEL:
+                raise LocalProtocolError("the peer takes no more sessions")
+            self.connection.fail(ConnectionLimitError("more sessions than your channel-max"))
+            return NO_CHANNEL
+        self._outgoing[channel] = session
+        return channel
+
+    def give(self, session: Session) -> None:
+        """The session has ended on our side; its channel is free once the peer has answered."""
+        if session.channel_in == NO_CHANNEL:
+            return
+        if self._outgoing.pop(session.channel_out, None) is not None:
+            self._numbers.give(session.channel_out)
+
+    def receive_begin(self, begin: Begin, channel: int, events: list[Event]) -> None:
+        """Take a begin: a session of the peer's, or its answer to one of ours."""
+        connection = self.connection
+        if connection.state == ConnectionState.CLOSE_SENT:
+            return
+        if channel in self._incoming:
+            raise ConnectionStateError(f"channel {channel} has a session")
+        answer = begin.remote_channel is not None
+        session = self._awaiting(begin.remote_channel)
+        session.machine.receive(SessionInput.RECV_BEGIN)
+        session.channel_in = channel
+        self._incoming[channel] = session
+        session.receive_begin(begin)
+        if session.state == SessionState.END_SENT:
+            self.give(session)
+        events.append(BeginReceived(session, begin, answer))
+
+    def _awaiting(self, ours: int | None) -> Session:
+        if ours is None:
+            return Session(self.connection)
+        session = self._outgoing.get(ours)
+        if session is None or session.channel_in != NO_CHANNEL:
+            raise ConnectionFieldError(f"no session of ours awaits {ours}")
+        return session
+
+    def receive_frame(self, code: int, channel: int, reader: Reader, events: list[Event]) -> None:
+        """Take an end, or what a session takes."""
+        session = self._incoming.get(channel)
+        if session is None:
+            if self.connection.state == ConnectionState.CLOSE_SENT:
+                return
+            raise ConnectionStateError(f"channel {channel} has no session")
+        if code == _spec.END:
+            end = End.decode(reader)
+            del self._incoming[channel]
+            session.receive_end()
+            events.append(EndReceived(session, end.error))
+            return
+        if session.dropping:
+            reader.pos = reader.end
+            return
+        try:
+            if code == _spec.TRANSFER:
+                self._transfer.load(reader)
+                session.receive_transfer(self._transfer, reader, events)
+            else:
+                session.receive(code, reader, events)
+        except SessionScopeError as error:
+            session.fail(error)
+            events.append(SessionViolation(session, error))
+
+    def touch(self, session: Session) -> None:
+        """The session owes frames at the end of the turn."""
+        self._dirty.append(session)
+
+    def flush(self) -> None:
+        """Have those write that owe something."""
+        if self._dirty:
+            dirty = self._dirty
+            self._dirty = []
+            for session in dirty:
+                session.flush()
+
+    def lose(self) -> None:
+        """The connection has ended, and every session with it."""
+        sessions = list(self._outgoing.values()) + list(self._incoming.values())
+        self._outgoing = {}
+        for session in sessions:
+            session.lose()
