@@ -21,6 +21,7 @@ from gateway.bridge.numbers import Numbers
 from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues import Queue
 from gateway.bridge.recovery import Recovery
+from gateway.bridge.remote import Placements, Remote
 from gateway.bridge.seams import CommitWaiter
 from gateway.bridge.topology import Topology
 from gateway.bridge.turns import TurnBook
@@ -43,6 +44,7 @@ class Bridge:
         hosts: names of the virtual hosts.
         default_host: one of them.
         now_ms: gateway clock.
+        placements, remotes: which nodes are at which upstream (see `place`).
 
     Attributes:
         counts: what it has counted so far.
@@ -81,6 +83,8 @@ class Bridge:
         hosts: list[str],
         default_host: str,
         now_ms: int,
+        placements: Placements | None = None,
+        remotes: list[Remote] | None = None,
     ) -> None:
         self.audit = audit
         self.ledger = Ledger(audit, now_ms)
@@ -104,6 +108,16 @@ class Bridge:
             self.hosts[name] = host
             self._notebooks[name] = Notebook(name)
         self.default_host: VirtualHost = self.hosts[default_host]
+        if placements is not None or remotes:
+            self.place(placements, remotes or [])
+
+    def place(self, placements: Placements | None, remotes: list[Remote]) -> None:
+        """The node rules, and the upstreams they name: at most once, before `recover`.
+
+        What is remote is served from the end of `recover` on.
+        """
+        for host in self.hosts.values():
+            host.nodes.place(placements, remotes)
 
     @property
     def now_ms(self) -> int:
@@ -198,6 +212,9 @@ class Bridge:
     def _on_safe(self) -> None:
         self._dispatcher.on_safe()
         self.pressure.release(self.turns.safe)
+        self.copies.tickets.tell(self.turns.safe)
+        for host in self.hosts.values():
+            host.nodes.tend()
 
     def on_store_failed(self, error: StoreError) -> None:
         """The disk refuses: nothing durable is confirmed until a commit succeeds again.
@@ -211,16 +228,23 @@ class Bridge:
         recovery = Recovery(self.hosts, self.copies, self._numbers, self._readers)
         recovery.run(recovered)
         self.problems.extend(recovery.problems)
+        for host in self.hosts.values():
+            host.nodes.start()
         recover_notes(recovered.topology, self._notebooks, self.problems)
         self._checkpoint_queues()
 
     def drain(self) -> None:
-        """Graceful stop: dispatch nothing from now on; settlements and publishes are served."""
+        """Graceful stop: dispatch nothing to clients from now on.
+
+        Settlements and publishes are served, and what waits for an upstream is sent there.
+        """
         self._dispatcher.stopped = True
+        for host in self.hosts.values():
+            host.nodes.drain()
 
     def idle(self) -> bool:
-        """Whether nothing waits for a commit or for room."""
-        return self.turns.idle() and self.pressure.waiting == 0
+        """Whether nothing waits for a commit, for room or for an upstream."""
+        return self.turns.idle() and self.pressure.waiting == 0 and self.copies.tickets.waiting == 0
 
     def checkpoint(self, now_ms: int) -> None:
         """Write the audit's checkpoint records: depth, counts and checksum of every queue.
@@ -241,7 +265,8 @@ class Bridge:
             )
         for host in self.hosts.values():
             topology = host.topology
-            for exchange in [topology.unknown, *topology.exchanges.values()]:
+            sources = host.nodes.sources.values()
+            for exchange in [topology.unknown, *topology.exchanges.values(), *sources]:
                 if exchange.routed:
                     self.audit.route_checkpoint(
                         now_ms, exchange.node, routed=exchange.routed, pending=0
@@ -271,6 +296,8 @@ class Bridge:
         queues: dict[int, Queue] = {}
         for host in self.hosts.values():
             for queue in host.topology.queues.values():
+                queues[queue.number] = queue
+            for queue in host.nodes.outbound.values():
                 queues[queue.number] = queue
         for subscription in self._dispatcher.links.values():
             if subscription.queue.depth:

@@ -13,18 +13,20 @@ from gateway.bridge.places import Entry
 from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues import Queue
 from gateway.bridge.routing import Exchange
+from gateway.bridge.tickets import Ticket, Tickets
 from gateway.bridge.turns import TurnBook
-from gateway.message import NEVER, Message
+from gateway.message import ACCEPTED, NEVER, Message, Outcome, OutcomeKind
 
 # What the store's records and a 1.0 header hold; a publisher may begin there.
 DELIVERY_COUNT_MAX: Final = 0xFFFFFFFF
+EXPIRED_HERE: Final = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, undeliverable_here=True)
 
 
 @final
 class Copies:
     """Puts copies in and takes them out, in memory and in the turn's writes."""
 
-    __slots__ = ("deadlines", "ledger", "pressure", "turns")
+    __slots__ = ("deadlines", "ledger", "pressure", "tickets", "turns")
 
     def __init__(
         self, ledger: Ledger, turns: TurnBook, pressure: Pressure, deadlines: Deadlines
@@ -33,6 +35,7 @@ class Copies:
         self.turns = turns
         self.pressure = pressure
         self.deadlines = deadlines
+        self.tickets = Tickets(pressure)
 
     def enter(
         self,
@@ -44,7 +47,36 @@ class Copies:
     ) -> bool:
         """A new copy at the end of `queue`; whether it is a durable one."""
         durable = message.durable and queue.settings.durable
+        self._put(queue, message, exchange, durable, rerouted, annotations, None)
+        return durable
+
+    def pass_on(
+        self,
+        queue: Queue,
+        message: Message,
+        exchange: Exchange,
+        ticket: Ticket | None,
+        *,
+        rerouted: bool = False,
+        annotations: bytes = b"",
+    ) -> bool:
+        """A new copy at the end of a transit queue; stored, if it is durable and nobody waits."""
+        durable = ticket is None and message.durable and queue.stored
+        self._put(queue, message, exchange, durable, rerouted, annotations, ticket)
+        return durable
+
+    def _put(
+        self,
+        queue: Queue,
+        message: Message,
+        exchange: Exchange,
+        durable: bool,
+        rerouted: bool,
+        annotations: bytes,
+        ticket: Ticket | None,
+    ) -> None:
         entry = queue.append(message, durable)
+        entry.ticket = ticket
         self.pressure.entered(len(message.payload))
         if message.expires_ms != NEVER:
             self.deadlines.arm(queue, message.expires_ms)
@@ -53,22 +85,26 @@ class Copies:
             self.turns.writes.enqueue(queue.number, entry.position, message.id)
         self.ledger.entered(queue, entry, exchange, rerouted)
         if annotations:
-            self.annotate(entry, annotations)
-        return durable
+            self.annotate(queue, entry, annotations)
 
     def recover(self, queue: Queue, entry: Entry) -> None:
         """A copy that the store brought back; positions ascend."""
         queue.put(entry)
         self.pressure.entered(len(entry.message.payload))
+        self.pressure.changed(len(entry.annotations))
         if entry.message.expires_ms != NEVER:
             self.deadlines.arm(queue, entry.message.expires_ms)
 
-    def leave(self, queue: Queue, entry: Entry) -> None:
-        """A copy is gone."""
+    def leave(self, queue: Queue, entry: Entry, outcome: Outcome = ACCEPTED) -> None:
+        """A copy is gone; `outcome` is for whoever awaits its end, if anybody does."""
         queue.remove(entry)
         self.pressure.left(len(entry.message.payload) + len(entry.annotations))
         if entry.durable:
             self.turns.writes.dequeue(queue.number, entry.position)
+        ticket = entry.ticket
+        if ticket is not None:
+            entry.ticket = None
+            self.tickets.end(ticket, outcome)
 
     def give_back(self, queue: Queue, entry: Entry) -> None:
         """An acquired copy is available again."""
@@ -81,14 +117,21 @@ class Copies:
         if entry.delivery_count < DELIVERY_COUNT_MAX:
             entry.delivery_count += 1
         if entry.durable:
-            self.turns.writes.redelivered(queue.number, entry.position, entry.delivery_count)
+            self._store_state(queue, entry)
 
-    def annotate(self, entry: Entry, annotations: bytes) -> None:
+    def annotate(self, queue: Queue, entry: Entry, annotations: bytes) -> None:
         """The copy's annotations are `annotations` from now on."""
         self.pressure.changed(len(annotations) - len(entry.annotations))
         entry.annotations = annotations
+        if entry.durable:
+            self._store_state(queue, entry)
+
+    def _store_state(self, queue: Queue, entry: Entry) -> None:
+        self.turns.writes.redelivered(
+            queue.number, entry.position, entry.delivery_count, entry.annotations
+        )
 
     def expire(self, queue: Queue, entry: Entry) -> None:
-        """An available copy whose time is over."""
-        self.leave(queue, entry)
+        """An available copy whose time is over; to its upstream that is a failed delivery."""
+        self.leave(queue, entry, EXPIRED_HERE if queue.inbound else ACCEPTED)
         self.ledger.expired(queue, entry)

@@ -11,9 +11,12 @@ from typing import final
 from gateway.audit.schema import Reason
 from gateway.bridge.dispatch import Dispatcher, Line
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.nodes import Nodes
 from gateway.bridge.numbers import Numbers
+from gateway.bridge.places import Entry
 from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues import Queue
+from gateway.bridge.remote import LookUpWaiter
 from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import (
     Bound,
@@ -27,6 +30,7 @@ from gateway.bridge.seams import (
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.subscription import Subscription
 from gateway.bridge.topology import Topology, locked, not_found, too_many
+from gateway.bridge.transit import Transit
 from gateway.message import NEVER, Condition, Delivery, Message, Outcome, Refusal
 from gateway.wire.tagged import Tagged
 
@@ -53,7 +57,9 @@ class VirtualHost:
         "_owned",
         "_publishing",
         "_settlement",
+        "_transit",
         "name",
+        "nodes",
         "topology",
     )
 
@@ -71,7 +77,9 @@ class VirtualHost:
         self._numbers = numbers
         self._limits = limits
         self._publishing = Publishing(topology, dispatcher.copies)
-        self._settlement = Settlement(topology, dispatcher, self._publishing)
+        self.nodes = Nodes(name, topology, dispatcher, numbers, limits, self._publishing, self)
+        self._transit = Transit(topology, dispatcher.copies, self._publishing, self.nodes)
+        self._settlement = Settlement(topology, dispatcher, self._publishing, self._transit)
         self._owned: dict[int, Owned] = {}
 
     def publish(
@@ -100,19 +108,71 @@ class VirtualHost:
         exclusive: bool,
         settled: bool,
         filter: Filter | None = None,
+        selector: str = "",
+        no_local: bool = False,
     ) -> Subscription | Refusal:
         """Begin to take (`acquire`) or browse the messages of `queue`; starts without credit.
 
-        Refused: not-found; resource-locked (the queue is exclusive to another owner, or a
-        subscription of it is exclusive, or `exclusive` was asked and there are others);
-        resource-limit-exceeded.
+        On a remote queue the subscription is `attaching` until `Outlet.on_attached`, or
+        `on_cancelled`; `selector` and `no_local` are the upstream's affair there, and for a local
+        queue `filter` is what counts. Refused: not-found; resource-locked (the queue is exclusive
+        to another owner, or a subscription of it is exclusive, or `exclusive` was asked and there
+        are others); resource-limit-exceeded.
         """
-        found = self.topology.queues.get(queue)
+        found = self.topology.find_queue(queue)
         if found is None:
             return not_found("queue", queue)
+        if found.placement is not None:
+            subscription = self.nodes.subscribe(
+                found,
+                found.placement,
+                outlet,
+                owner,
+                acquire=acquire,
+                exclusive=exclusive,
+                settled=settled,
+                selector=selector,
+                no_local=no_local,
+            )
+            if isinstance(subscription, Subscription):
+                self._owned_by(owner).subscriptions[subscription.number] = subscription
+            return subscription
         refusal = self._check_subscription(found, owner, exclusive)
         if refusal is not None:
             return refusal
+        return self._join(
+            found,
+            outlet,
+            owner,
+            acquire=acquire,
+            exclusive=exclusive,
+            settled=settled,
+            filter=filter,
+        )
+
+    def relay(self, queue: Queue, outlet: Outlet, owner: Owner) -> Subscription:
+        """Take what is in the queue in front of an upstream, to send it there: for `Remote.serve`.
+
+        What its `settle` means is said in `transit`: `REJECTED` goes by the rules of the node,
+        `RELEASED` and `MODIFIED` end the copy if its publisher takes them (`Flag.OUTCOMES`), unless
+        a reason says that the upstream's answer is not known. `DeliverStatus.REFUSED` is as
+        rejected. The outlet is the only one on the queue.
+        """
+        return self._join(
+            queue, outlet, owner, acquire=True, exclusive=True, settled=False, filter=None
+        )
+
+    def _join(
+        self,
+        found: Queue,
+        outlet: Outlet,
+        owner: Owner,
+        *,
+        acquire: bool,
+        exclusive: bool,
+        settled: bool,
+        filter: Filter | None,
+    ) -> Subscription:
         line = self.topology.lines[found.number]
         subscription = Subscription(
             self._numbers.next_link(),
@@ -160,8 +220,22 @@ class VirtualHost:
         """
         return self._settlement.settle(delivery, outcome, reason)
 
+    def look_up(self, name: str, waiter: LookUpWaiter, token: int) -> bool:
+        """Whether to wait for `waiter.on_looked_up(token, refusal)`: an upstream was asked.
+
+        `False` for local and unknown names: what is known here is the answer.
+        """
+        queue = self.topology.find_queue(name)
+        if queue is None or queue.placement is None:
+            return False
+        return queue.placement.remote.look_up(self.name, name, waiter, token)
+
     def acquire(self, delivery: Delivery) -> bool:
-        """Make a browsed, unsettled delivery an acquired one; `False` if the copy is not free."""
+        """Make a browsed, unsettled delivery an acquired one; `False` if the copy is not free.
+
+        Also `False` for what was browsed in a remote queue: we hold it, but the upstream gave a
+        copy.
+        """
         return self._settlement.acquire(delivery)
 
     def release_owner(self, owner: Owner) -> None:
@@ -236,7 +310,7 @@ class VirtualHost:
         exclusive asked while others use it), not-allowed (another alternate), not-found (passive
         and not there; unknown alternate), invalid-argument (no name).
         """
-        queue = self.topology.queues.get(name)
+        queue = self.topology.find_queue(name)
         if queue is not None:
             return self._redeclare(queue, settings, owner, passive)
         if passive:
@@ -262,12 +336,23 @@ class VirtualHost:
         if passive:
             return queue
         alternate = settings.alternate_exchange
+        if queue.transit and not queue.settings.alternate_exchange:
+            return self._set_alternate(queue, alternate)
         if alternate and alternate != queue.settings.alternate_exchange:
             return Refusal(Condition.NOT_ALLOWED, f"queue {queue.name!r} has another alternate")
         if settings.exclusive and queue.owner is None:
             if queue.subscriptions or not queue.settings.exclusive:
                 return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is shared")
             self._give(queue, owner)
+        return queue
+
+    def _set_alternate(self, queue: Queue, alternate: str) -> Queue | Refusal:
+        """The first declaration of a remote queue that names one; the rules say all else."""
+        if alternate:
+            if self.topology.find_exchange(alternate) is None:
+                return not_found("alternate exchange", alternate)
+            queue.settings.alternate_exchange = alternate
+            self.topology.count_alternate(alternate, 1)
         return queue
 
     def _give(self, queue: Queue, owner: Owner) -> None:
@@ -288,7 +373,7 @@ class VirtualHost:
         Subscribers are told (`on_cancelled`, resource-deleted); their unsettled deliveries can
         still be settled. Refused: not-found, resource-locked, precondition-failed.
         """
-        queue = self.topology.queues.get(name)
+        queue = self.topology.find_queue(name)
         if not name:
             return Refusal(Condition.INVALID_ARGUMENT, "a queue needs a name")
         if queue is None:
@@ -296,21 +381,31 @@ class VirtualHost:
         refusal = locked(queue, owner)
         if refusal is not None:
             return refusal
-        if if_unused and queue.subscriptions:
+        used = queue.subscriptions if queue.placement is None else name in self.nodes.inlets
+        if if_unused and used:
             return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has subscriptions")
         if if_empty and queue.depth:
             return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has messages")
+        if queue.placement is not None:
+            refusal = queue.placement.remote.delete(self.name, name)
+            if refusal is not None:
+                return refusal
+            queue.placement.remote.unserve(queue)
         self._delete(queue)
         return None
 
     def purge_queue(self, name: str, owner: Owner | None = None) -> int | Refusal:
         """Drop all messages that nobody has acquired; their number. not-found, resource-locked."""
-        queue = self.topology.queues.get(name)
+        queue = self.topology.find_queue(name)
         if queue is None:
             return not_found("queue", name)
         refusal = locked(queue, owner)
+        if refusal is None and queue.placement is not None:
+            refusal = queue.placement.remote.purge(self.name, name)
         if refusal is not None:
             return refusal
+        if queue.transit:
+            return 0  # What is on its way here was not in the queue yet.
         return self._settlement.purge(queue)
 
     def bind(
@@ -353,11 +448,11 @@ class VirtualHost:
 
     def queue(self, name: str) -> Queue | None:
         """The queue of that name."""
-        return self.topology.queues.get(name)
+        return self.topology.find_queue(name)
 
     def exchange(self, name: str) -> Exchange | None:
         """The exchange of that name; "" is the default exchange."""
-        return self.topology.exchanges.get(name)
+        return self.topology.find_exchange(name)
 
     def bound(
         self,
@@ -371,7 +466,11 @@ class VirtualHost:
 
     def add_line(self, queue: Queue) -> None:
         """A new queue can be subscribed to: for `declare_queue` and recovery."""
-        self.topology.lines[queue.number] = Line(queue, self._dispatcher, self)
+        self.topology.lines[queue.number] = self.make_line(queue)
+
+    def make_line(self, queue: Queue) -> Line:
+        """As `nodes.LineMaker`."""
+        return Line(queue, self._dispatcher, self)
 
     def on_subscription_left(self, subscription: Subscription) -> None:
         """As `dispatch.Left`."""
@@ -382,6 +481,9 @@ class VirtualHost:
             if not owned.subscriptions and not owned.queues:
                 del self._owned[owner_id]
         queue = subscription.queue
+        if queue.inbound:
+            self.nodes.on_left(subscription)
+            return
         # An exclusive queue is deleted when its owner ends (0-10 queue.declare, auto-delete).
         if queue.settings.auto_delete and queue.owner is None:
             self._delete_unused(queue)
@@ -389,6 +491,10 @@ class VirtualHost:
     def on_link_gone(self, subscription: Subscription) -> None:
         """As `dispatch.Left`."""
         self._settlement.forget_link(subscription)
+
+    def on_unsendable(self, queue: Queue, entry: Entry, refusal: Refusal | None) -> None:
+        """As `dispatch.Left`."""
+        self._transit.on_unsendable(queue, entry, refusal)
 
     def on_recovered(self, queue: Queue) -> None:
         """A queue is back, its owner is not: who was exclusive for its life is deleted."""

@@ -25,6 +25,8 @@ class BridgeLimits:
         key_max: octets of a binding key.
         route_cache_max: routing keys of a topic exchange whose queues are remembered.
         turn_deliveries: copies sent or expired in one turn, all queues together.
+        remote_prefetch: messages that one link from an upstream may bring ahead of what they are
+            wanted for: the credit of a client without limit, and of a binding to a remote exchange.
     """
 
     octets_high: int
@@ -42,6 +44,7 @@ class BridgeLimits:
     key_max: int
     route_cache_max: int
     turn_deliveries: int
+    remote_prefetch: int
 
     def __init__(
         self,
@@ -61,6 +64,7 @@ class BridgeLimits:
         key_max: int = 4096,
         route_cache_max: int = 10_000,
         turn_deliveries: int = 500,
+        remote_prefetch: int = 500,
     ) -> None:
         self.octets_high = octets_high
         self.octets_low = octets_low
@@ -77,3 +81,4 @@ class BridgeLimits:
         self.key_max = key_max
         self.route_cache_max = route_cache_max
         self.turn_deliveries = turn_deliveries
+        self.remote_prefetch = remote_prefetch

@@ -11,6 +11,7 @@ from typing import Final, final
 
 from mypy_extensions import mypyc_attr
 
+from gateway.bridge.tickets import Ticket
 from gateway.message import Message
 
 PAGE_BITS: Final = 8
@@ -32,7 +33,8 @@ class Entry:
         durable: the store has it.
         returned: it waits in its queue's `returned` heap.
         excluded: numbers of the subscriptions that it must not be sent to.
-        annotations: what subscribers added to it, as in `Delivery`; memory only.
+        annotations: what subscribers added to it, as in `Delivery`.
+        ticket: who is told when the copy ends; only in transit queues.
     """
 
     __slots__ = (
@@ -44,6 +46,7 @@ class Entry:
         "message",
         "position",
         "returned",
+        "ticket",
     )
 
     def __init__(self, position: int, message: Message, delivery_count: int, durable: bool) -> None:
@@ -55,6 +58,7 @@ class Entry:
         self.returned = False
         self.excluded: set[int] | None = None
         self.annotations = b""
+        self.ticket: Ticket | None = None
 
 
 @final

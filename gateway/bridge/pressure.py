@@ -12,7 +12,7 @@ from typing import final
 
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.seams import Publisher
-from gateway.message import ACCEPTED
+from gateway.message import ACCEPTED, Outcome
 
 
 @final
@@ -28,7 +28,7 @@ class Pressure:
 
     def __init__(self, limits: BridgeLimits) -> None:
         self._limits = limits
-        self._waiting: deque[tuple[int, Publisher, int]] = deque()
+        self._waiting: deque[tuple[int, Publisher, int, Outcome]] = deque()
         self.octets = 0
         self.messages = 0
         self.high = False
@@ -64,13 +64,15 @@ class Pressure:
         ):
             self.high = False
 
-    def hold_back(self, turn: int, publisher: Publisher, token: int) -> None:
+    def hold_back(
+        self, turn: int, publisher: Publisher, token: int, outcome: Outcome = ACCEPTED
+    ) -> None:
         """Confirm this publish later."""
-        self._waiting.append((turn, publisher, token))
+        self._waiting.append((turn, publisher, token, outcome))
 
     def release(self, safe: int) -> None:
         """Confirm what need not be held back any longer: `safe` is the latest safe turn."""
         waiting = self._waiting
         while waiting and not self.high and waiting[0][0] <= safe:
-            _, publisher, token = waiting.popleft()
-            publisher.on_published(token, ACCEPTED)
+            _, publisher, token, outcome = waiting.popleft()
+            publisher.on_published(token, outcome)

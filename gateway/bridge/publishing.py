@@ -11,6 +11,7 @@ from typing import final
 from gateway.audit.schema import Reason
 from gateway.bridge.copies import Copies
 from gateway.bridge.queues import Queue
+from gateway.bridge.remote import Target
 from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import (
     DONE,
@@ -22,6 +23,7 @@ from gateway.bridge.seams import (
     Publisher,
     PublishStatus,
 )
+from gateway.bridge.tickets import Ticket
 from gateway.bridge.topology import Topology, not_found
 from gateway.message import Condition, Flag, Message, Refusal
 
@@ -43,6 +45,8 @@ class Publishing:
         topology = self._topology
         exchange = topology.exchanges.get(message.exchange)
         if exchange is None:
+            exchange = topology.find_exchange(message.exchange)
+        if exchange is None:
             self._refuse(message, topology.unknown, Reason.NOT_FOUND, 0, link)
             return Published(PublishStatus.REFUSED, not_found("exchange", message.exchange))
         if self._copies.pressure.full():
@@ -62,13 +66,35 @@ class Publishing:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
             return _refused(f"queue {full.name!r} is full")
         self._copies.ledger.received(message, exchange, len(queues), link)
-        durable = self._enter(queues, message, exchange, False)
-        return self._answer(durable, message, publisher, token)
+        ticket = self._ticket(queues, publisher, token)
+        durable = self._enter(queues, message, exchange, False, b"", ticket)
+        return self._answer(durable, message, publisher, token, ticket)
+
+    def put(
+        self,
+        queue: Queue,
+        message: Message,
+        exchange: Exchange,
+        ticket: Ticket | None,
+        *,
+        rerouted: bool = False,
+        annotations: bytes = b"",
+    ) -> bool:
+        """A copy into one queue, past routing and limits; whether it is durable."""
+        return self._enter(queue.only, message, exchange, rerouted, annotations, ticket)
 
     def reroute(
-        self, message: Message, exchange: Exchange, reason: Reason, annotations: bytes
+        self,
+        message: Message,
+        exchange: Exchange,
+        reason: Reason,
+        annotations: bytes,
+        ticket: Ticket | None = None,
     ) -> None:
-        """Send a message on through an alternate exchange; a full queue does not get it."""
+        """Send a message on through an alternate exchange; a full queue does not get it.
+
+        Who awaits the end of the copy that it was waits for these, too (`ticket`).
+        """
         ledger = self._copies.ledger
         queues = exchange.router.route(message)
         ledger.routed(message, exchange, len(queues), reason)
@@ -77,8 +103,10 @@ class Publishing:
         for queue in queues:
             if queue.full_for(len(message.payload)):
                 ledger.refused(message, exchange, Reason.QUEUE_FULL, queue.node)
-            else:
-                self._enter(queue.only, message, exchange, True, annotations)
+                continue
+            if queue.transit and ticket is not None:
+                ticket.left += 1
+            self._enter(queue.only, message, exchange, True, annotations, ticket)
 
     def _unrouted(
         self,
@@ -90,7 +118,7 @@ class Publishing:
     ) -> Published:
         """No binding matched: once to the alternate exchange, unless the publisher wants else."""
         ledger = self._copies.ledger
-        alternate = self._topology.exchanges.get(exchange.alternate_exchange)
+        alternate = self._topology.find_exchange(exchange.alternate_exchange)
         if (
             alternate is None
             or not exchange.alternate_exchange
@@ -113,8 +141,9 @@ class Publishing:
         if not queues:
             ledger.unroutable(message, alternate, Reason.NO_BINDING)
             return UNROUTABLE
-        durable = self._enter(queues, message, alternate, True)
-        return self._answer(durable, message, publisher, token)
+        ticket = self._ticket(queues, publisher, token)
+        durable = self._enter(queues, message, alternate, True, b"", ticket)
+        return self._answer(durable, message, publisher, token, ticket)
 
     def _enter(
         self,
@@ -122,20 +151,65 @@ class Publishing:
         message: Message,
         exchange: Exchange,
         rerouted: bool,
-        annotations: bytes = b"",
+        annotations: bytes,
+        ticket: Ticket | None,
     ) -> bool:
         """A copy into each queue; whether any is durable."""
         lines = self._topology.lines
         durable = False
         for queue in queues:
-            if self._copies.enter(queue, message, exchange, rerouted, annotations):
+            if queue.transit:
+                if self._pass_on(queue, message, exchange, rerouted, annotations, ticket):
+                    durable = True
+            elif self._copies.enter(queue, message, exchange, rerouted, annotations):
                 durable = True
             lines[queue.number].on_entered()
+        if durable and ticket is not None:
+            ticket.turn = self._copies.turns.number
         return durable
 
+    def _pass_on(
+        self,
+        queue: Queue,
+        message: Message,
+        exchange: Exchange,
+        rerouted: bool,
+        annotations: bytes,
+        ticket: Ticket | None,
+    ) -> bool:
+        """A copy towards an upstream: kept safe here when nobody waits who would send it again."""
+        if ticket is None:
+            message.flags &= ~Flag.OUTCOMES
+            if message.durable and queue.target == Target.QUEUE:
+                self._topology.store_transit(queue)
+        return self._copies.pass_on(
+            queue, message, exchange, ticket, rerouted=rerouted, annotations=annotations
+        )
+
+    def _ticket(
+        self, queues: list[Queue], publisher: Publisher | None, token: int
+    ) -> Ticket | None:
+        """For the copies that go to upstreams: their publisher is told when they have ended."""
+        copies = 0
+        for queue in queues:
+            if queue.transit:
+                copies += 1
+        if copies == 0 or publisher is None:
+            return None
+        ticket = self._copies.tickets.begin(publisher, token, copies)
+        ticket.stays = copies < len(queues)
+        return ticket
+
     def _answer(
-        self, durable: bool, message: Message, publisher: Publisher | None, token: int
+        self,
+        durable: bool,
+        message: Message,
+        publisher: Publisher | None,
+        token: int,
+        ticket: Ticket | None,
     ) -> Published:
+        if ticket is not None:
+            return PENDING
         if message.durable and not durable:
             message.flags |= Flag.TRANSIENT_COPY
         if publisher is not None and self._copies.pressure.high:

@@ -13,6 +13,7 @@ from typing import Final, final
 
 from gateway.audit.records import entry_mix
 from gateway.bridge.places import AVAILABLE, Entry, Places
+from gateway.bridge.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import NEVER, Message
 
@@ -31,6 +32,11 @@ class Queue:
         octets: payload octets of all copies, acquired ones included.
         unsettled: copies that are acquired.
         deleted: gone by name; it lives on until its acquired copies are settled.
+        placement: of a remote node, where it lives; `None` for local ones.
+        target: what of the upstream its copies go to, when it stands in front of one.
+        transit: it holds what is on its way only, and whoever sent a copy hears of its end.
+        inbound: of a transit queue: it stands behind the upstream, for one subscription.
+        stored: the store has its row.
     """
 
     __slots__ = (
@@ -45,6 +51,7 @@ class Queue:
         "expiring",
         "head",
         "host",
+        "inbound",
         "key",
         "links",
         "marked",
@@ -53,15 +60,20 @@ class Queue:
         "name",
         "next_position",
         "node",
+        "node_name",
         "number",
         "octets",
         "only",
         "owner",
+        "placement",
         "places",
         "returned",
         "safe_after",
         "settings",
+        "stored",
         "subscriptions",
+        "target",
+        "transit",
         "unsettled",
         "used",
     )
@@ -81,6 +93,7 @@ class Queue:
         self.key = key  # of its row in the store
         self.settings = settings
         self.node = 0  # the audit log's number of its name
+        self.node_name = ""  # that name, when it is another than `name`
         self.max_count = settings.max_count
         self.max_size = settings.max_size
         self.owner: Owner | None = None
@@ -106,6 +119,11 @@ class Queue:
         # The turn whose commit allows the first dispatch of a durable queue; -1 is "no need".
         self.safe_after = -1
         self.marked = False  # the store knows that it was dispatched from
+        self.placement: Placement | None = None
+        self.target = Target.QUEUE
+        self.transit = False
+        self.inbound = False
+        self.stored = False
 
     @property
     def depth(self) -> int:
@@ -121,6 +139,11 @@ class Queue:
     def durable(self) -> bool:
         """Whether it, and durable messages in it, survive a restart."""
         return self.settings.durable
+
+    @property
+    def kept(self) -> bool:
+        """Whether its name and bindings survive a restart: it is durable, or a rule makes it."""
+        return self.settings.durable or (self.transit and not self.inbound)
 
     def full_for(self, size: int) -> bool:
         """Whether its own limits forbid one more message of `size` octets."""

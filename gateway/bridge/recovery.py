@@ -116,6 +116,7 @@ class Recovery:
         queue = host.topology.add_queue(
             row.number, row.name, row.settings, self._numbers.first_position
         )
+        queue.stored = True
         host.add_line(queue)
         self._queues[row.number] = queue
         self._host_of[row.number] = host
@@ -125,8 +126,8 @@ class Recovery:
         host = self._host(row.host)
         if host is None:
             return
-        queue = host.topology.queues.get(row.queue)
-        exchange = host.topology.exchanges.get(row.exchange)
+        queue = host.topology.find_queue(row.queue)
+        exchange = host.topology.find_exchange(row.exchange)
         if queue is None or exchange is None:
             self.problems.append(f"binding {row.queue!r} to {row.exchange!r} lacks an end")
             return
@@ -164,6 +165,7 @@ class Recovery:
             count += 1
             ledger.counts.recovered_redelivered += 1
         entry = Entry(stored.position, message, count, True)
+        entry.annotations = stored.annotations
         self._copies.recover(queue, entry)
         body_digest = seen.get(message.id)
         if body_digest is None:

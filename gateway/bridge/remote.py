@@ -28,6 +28,14 @@ class OnRejected(IntEnum):
     DROP = 2  # counted
 
 
+class Target(IntEnum):
+    """Which address of the upstream the copies of a transit queue go to."""
+
+    QUEUE = 0  # that of the queue: `Queue.name`
+    EXCHANGE = 1  # that of the exchange and the key of each message (`Queue.name`: the exchange)
+    ADDRESS = 2  # the routing key of each message is the address
+
+
 class Source(Protocol):
     """A link from an upstream node, as the bridge sees it: it feeds an `Inlet` or a `Feed`.
 

@@ -11,6 +11,7 @@ from typing import Final, Protocol, final
 
 from gateway.bridge.headers import HeadersRouter
 from gateway.bridge.queues import Queue
+from gateway.bridge.remote import Placement
 from gateway.bridge.topic import TopicRouter
 from gateway.message import Message
 from gateway.wire.tagged import Tagged
@@ -93,6 +94,26 @@ class FanoutRouter:
         return self._queues
 
 
+@final
+class OutboundRouter:
+    """A remote exchange: everything goes to its upstream, which knows the bindings."""
+
+    __slots__ = ("queue",)
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+
+    def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
+        """Nothing: what a binding brings comes from the upstream (`feed`)."""
+
+    def unbind(self, queue: Queue, key: str) -> None:
+        """Nothing."""
+
+    def route(self, message: Message) -> list[Queue]:
+        """As `Router`."""
+        return self.queue.only
+
+
 def make_router(type: str, route_cache_max: int) -> Router | None:
     """The router of an exchange type; `None` when there is no such type."""
     if type == DIRECT:
@@ -135,6 +156,7 @@ class Exchange:
         bindings: by (queue name, key).
         alternate_of: how many exchanges and queues name it as their alternate.
         node: the audit log's number of its name.
+        placement: of a remote exchange, where it lives; `None` for local ones.
         routed: copies routed by it since it exists.
     """
 
@@ -147,6 +169,7 @@ class Exchange:
         "durable",
         "name",
         "node",
+        "placement",
         "predeclared",
         "routed",
         "router",
@@ -176,6 +199,7 @@ class Exchange:
         self.bindings: dict[tuple[str, str], Binding] = {}
         self.alternate_of = 0
         self.node = 0
+        self.placement: Placement | None = None
         self.routed = 0
 
     def add(self, binding: Binding) -> None:

@@ -66,6 +66,7 @@ class DeliverStatus(IntEnum):
     TAKEN = 0
     BLOCKED = 1  # no room now (transport, session window): `Subscription.resume` when there is
     UNDELIVERABLE = 2  # cannot be sent to this peer at all; not taken, others may have it
+    REFUSED = 3  # cannot be sent to anybody, see `Outlet.refusal`; only relays answer this
 
 
 class Outlet(Protocol):
@@ -73,6 +74,15 @@ class Outlet(Protocol):
 
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         """Send one message; credit was there. The face remembers `delivery` until it is settled."""
+
+    def refusal(self) -> Refusal:
+        """Why the last delivery was answered with `REFUSED`."""
+
+    def on_attached(self) -> None:
+        """The upstream has the node of a subscription that was `attaching`: it is in force.
+
+        Not called from inside a verb; `on_cancelled` instead when the upstream refuses.
+        """
 
     def on_drained(self) -> None:
         """`Subscription.drain` is finished: nothing is left to send; credit is now zero."""

@@ -19,16 +19,24 @@ from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues import Queue
 from gateway.bridge.subscription import Subscription
 from gateway.bridge.topology import Topology
-from gateway.message import Delivery, Outcome, OutcomeKind
+from gateway.bridge.transit import GONE, Transit
+from gateway.message import ACCEPTED, Delivery, Outcome, OutcomeKind
 
 
 @final
 class Settlement:
     """The verbs settle, acquire, purge, and the end of queues and links."""
 
-    __slots__ = ("_copies", "_dispatcher", "_publishing", "_topology")
+    __slots__ = ("_copies", "_dispatcher", "_publishing", "_topology", "_transit")
 
-    def __init__(self, topology: Topology, dispatcher: Dispatcher, publishing: Publishing) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        dispatcher: Dispatcher,
+        publishing: Publishing,
+        transit: Transit,
+    ) -> None:
+        self._transit = transit
         self._topology = topology
         self._dispatcher = dispatcher
         self._copies: Copies = dispatcher.copies
@@ -43,10 +51,14 @@ class Settlement:
         delivery.settled = True
         subscription = self._dispatcher.links[delivery.subscription]
         queue = subscription.queue
-        if queue.deleted:
+        if queue.deleted and not queue.inbound:
             ledger.counts.settled_of_deleted += 1
-        entry = queue.places.get(delivery.position) if delivery.acquired else None
-        if entry is None:
+        acquired = delivery.acquired or queue.inbound
+        entry = queue.places.get(delivery.position) if acquired else None
+        in_time = True
+        if entry is not None and queue.placement is not None:
+            in_time = self._settle_remote(delivery, queue, entry, outcome, reason, subscription)
+        elif entry is None:
             ledger.settled(delivery, queue.node, outcome.kind, False, reason)
         elif outcome.kind == OutcomeKind.ACCEPTED:
             ledger.settled(delivery, queue.node, outcome.kind, True, Reason.NONE)
@@ -59,6 +71,29 @@ class Settlement:
         subscription.unsettled -= 1
         if subscription.cancelled and subscription.unsettled == 0:
             self.forget_link(subscription)
+        return in_time
+
+    def _settle_remote(
+        self,
+        delivery: Delivery,
+        queue: Queue,
+        entry: Entry,
+        outcome: Outcome,
+        reason: Reason,
+        subscription: Subscription,
+    ) -> bool:
+        transit = self._transit
+        if queue.inbound:
+            return transit.settle_inbound(delivery, queue, entry, outcome, reason)
+        kind = outcome.kind
+        if kind == OutcomeKind.REJECTED:
+            transit.reject(delivery, queue, entry, outcome)
+        elif kind == OutcomeKind.ACCEPTED or transit.passes_on(entry, reason):
+            self._copies.ledger.settled(delivery, queue.node, kind, True, Reason.NONE)
+            self._copies.leave(queue, entry, outcome)
+        else:
+            self._copies.ledger.settled(delivery, queue.node, kind, False, reason)
+            self._return(queue, entry, outcome, subscription)
         return True
 
     def acquire(self, delivery: Delivery) -> bool:
@@ -67,6 +102,8 @@ class Settlement:
             return False
         subscription = self._dispatcher.links[delivery.subscription]
         queue = subscription.queue
+        if queue.inbound:
+            return False
         entry = queue.places.get(delivery.position)
         if entry is None or entry.holder != AVAILABLE or queue.deleted:
             return False
@@ -134,12 +171,12 @@ class Settlement:
         if outcome.delivery_failed:
             self._copies.failed(queue, entry)
         if outcome.annotations:
-            self._copies.annotate(entry, outcome.annotations)
+            self._copies.annotate(queue, entry, outcome.annotations)
         if queue.deleted:
             self._orphan(queue, entry)
             return
         line = self._topology.lines[queue.number]
-        if outcome.undeliverable_here and not subscription.cancelled:
+        if outcome.undeliverable_here and not (subscription.cancelled or queue.placement):
             line.exclude(entry, subscription.number)
         self._copies.give_back(queue, entry)
         line.on_returned(entry)
@@ -148,13 +185,17 @@ class Settlement:
         """A copy of a deleted queue (0-10 queue.delete): to the alternate exchange, or dropped."""
         if self._topology.alternate_of(queue) is None:
             self._copies.ledger.purged(queue, entry, Reason.QUEUE_DELETED)
-            self._copies.leave(queue, entry)
+            self._copies.leave(queue, entry, GONE)
         else:
             self._dead_letter(queue, entry, Reason.QUEUE_DELETED)
 
     def _dead_letter(self, queue: Queue, entry: Entry, reason: Reason) -> None:
-        self._copies.ledger.dead_lettered(queue, entry, reason)
-        self._copies.leave(queue, entry)
         alternate = self._topology.alternate_of(queue)
         assert alternate is not None
-        self._publishing.reroute(entry.message, alternate, reason, entry.annotations)
+        ticket = entry.ticket
+        entry.ticket = None
+        self._copies.ledger.dead_lettered(queue, entry, reason)
+        self._copies.leave(queue, entry)
+        self._publishing.reroute(entry.message, alternate, reason, entry.annotations, ticket)
+        if ticket is not None:
+            self._copies.tickets.end(ticket, ACCEPTED)

@@ -24,6 +24,9 @@ class Wake(Protocol):
     def wake(self, subscription: Subscription) -> None:
         """It may have become able to take deliveries, or is draining."""
 
+    def halt(self, subscription: Subscription) -> None:
+        """It was stopped."""
+
     def leave(self, subscription: Subscription) -> None:
         """It was cancelled."""
 
@@ -38,6 +41,7 @@ class Subscription:
         acquire: takes messages (a consumer) rather than seeing copies of them (a browser).
         settled: what is sent is settled by that.
         exclusive: nobody else may subscribe while it lives.
+        attaching: an upstream was asked for its node and has not answered (`Outlet.on_attached`).
         sent, unsettled: deliveries so far, and of them not ended; also after `cancel`.
     """
 
@@ -45,6 +49,7 @@ class Subscription:
         "acquire",
         "active",
         "allowance",
+        "attaching",
         "blocked",
         "cancelled",
         "cursor",
@@ -94,6 +99,7 @@ class Subscription:
         self.blocked = False
         self.draining = False
         self.cancelled = False
+        self.attaching = False
         self.sent = 0
         self.unsettled = 0
 
@@ -129,6 +135,7 @@ class Subscription:
         """Credit 0 at once; nothing is sent until the next grant. Ends a drain unanswered."""
         self.allowance.set(0, 0)
         self.draining = False
+        self.line.halt(self)
 
     def resume(self) -> None:
         """The outlet that answered `BLOCKED` has room again."""

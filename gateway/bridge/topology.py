@@ -7,7 +7,7 @@ deleted queue is the host's affair.
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from gateway.audit.schema import Flag, Reason
 from gateway.bridge.dispatch import Line
@@ -20,6 +20,7 @@ from gateway.bridge.routing import (
     FANOUT,
     HEADERS,
     TOPIC,
+    TYPES,
     Binding,
     Exchange,
     make_router,
@@ -41,20 +42,43 @@ PREDECLARED: Final = (
     ("qmf.default.direct", DIRECT),
     ("qmf.default.topic", TOPIC),
 )
-RESERVED: Final = ("amq.", "qpid.")
+RESERVED: Final = ("amq.", "qpid.", "upstream.")
 UNKNOWN_EXCHANGE: Final = "(unknown exchange)"
 DEFAULT_EXCHANGE: Final = "(default exchange)"
 COUNT_MAX: Final = (1 << 63) - 1
+
+
+class Rules(Protocol):
+    """What the node rules of the host say, and make: see `nodes`."""
+
+    def make_queue(self, name: str) -> Queue | None:
+        """The remote queue that a rule knows by that name."""
+
+    def make_exchange(self, name: str) -> Exchange | None:
+        """The remote exchange that a rule knows by that name."""
+
+    def adopt_queue(self, queue: Queue) -> None:
+        """A queue comes from the store: perhaps a rule places it."""
+
+    def adopt_exchange(self, exchange: Exchange) -> None:
+        """An exchange is made: perhaps a rule places it."""
+
+    def on_bound(self, exchange: Exchange, binding: Binding) -> None:
+        """A queue is bound to a remote exchange."""
+
+    def on_unbound(self, exchange: Exchange, binding: Binding) -> None:
+        """It no longer is."""
 
 
 @final
 class DefaultRouter:
     """The default exchange: every queue is bound to it by its name, and nothing else is."""
 
-    __slots__ = ("_nowhere", "_queues")
+    __slots__ = ("_nowhere", "_queues", "_topology")
 
-    def __init__(self, queues: dict[str, Queue]) -> None:
-        self._queues = queues
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._queues = topology.queues
         self._nowhere: list[Queue] = []
 
     def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
@@ -66,6 +90,8 @@ class DefaultRouter:
     def route(self, message: Message) -> list[Queue]:
         """As `routing.Router`."""
         queue = self._queues.get(message.routing_key)
+        if queue is None:
+            queue = self._topology.find_queue(message.routing_key)
         return self._nowhere if queue is None else queue.only
 
 
@@ -75,6 +101,7 @@ class Topology:
 
     Attributes:
         unknown: stands for exchanges that do not exist, in the audit log.
+        rules: which nodes are remote; `None`: all are here.
     """
 
     __slots__ = (
@@ -89,6 +116,7 @@ class Topology:
         "exchanges",
         "lines",
         "queues",
+        "rules",
         "unknown",
     )
 
@@ -103,36 +131,55 @@ class Topology:
         self._bindings = 0
         self._scopes = Scopes()
         self._names: dict[str, int] = {}
+        self.rules: Rules | None = None
         self.queues: dict[str, Queue] = {}
         self.lines: dict[int, Line] = {}
         self.exchanges: dict[str, Exchange] = {}
-        self.unknown = self._predeclare(UNKNOWN_EXCHANGE, DIRECT)
+        self.unknown = self.predeclare(UNKNOWN_EXCHANGE, DIRECT)
         default = Exchange(
             "",
             DIRECT,
-            DefaultRouter(self.queues),
+            DefaultRouter(self),
             durable=True,
             auto_delete=False,
             alternate_exchange="",
             arguments=b"",
             predeclared=True,
         )
-        default.node = self._name(DEFAULT_EXCHANGE)
+        default.node = self.name(DEFAULT_EXCHANGE)
         self.exchanges[""] = default
         for name, type in PREDECLARED:
-            self.exchanges[name] = self._predeclare(name, type)
+            self.exchanges[name] = self.predeclare(name, type)
+
+    def find_queue(self, name: str) -> Queue | None:
+        """The queue of that name, made now if a rule knows it."""
+        queue = self.queues.get(name)
+        if queue is None and self.rules is not None and name:
+            return self.rules.make_queue(name)
+        return queue
+
+    def find_exchange(self, name: str) -> Exchange | None:
+        """The exchange of that name, made now if a rule knows it."""
+        exchange = self.exchanges.get(name)
+        if exchange is None and self.rules is not None:
+            return self.rules.make_exchange(name)
+        return exchange
 
     def check_exchange(
         self, name: str, type: str, alternate_exchange: str, passive: bool
     ) -> Exchange | Refusal | None:
         """An existing exchange that fits, a refusal, or `None`: it can be made."""
-        exchange = self.exchanges.get(name)
+        exchange = self.find_exchange(name)
         if not name:
             return Refusal(Condition.INVALID_ARGUMENT, "an exchange needs a name")
         if exchange is None:
             if passive:
                 return not_found("exchange", name)
             return self._check_new_exchange(name, type, alternate_exchange)
+        if exchange.placement is not None and not exchange.predeclared:
+            if type in TYPES:
+                exchange.type = type  # What it is, the upstream knows.
+            return exchange
         if type and type != exchange.type:
             return Refusal(Condition.NOT_ALLOWED, f"exchange {name!r} is of type {exchange.type}")
         if alternate_exchange and alternate_exchange != exchange.alternate_exchange:
@@ -145,9 +192,9 @@ class Topology:
     def _check_new_exchange(self, name: str, type: str, alternate_exchange: str) -> Refusal | None:
         if name.startswith(RESERVED):
             return Refusal(Condition.NOT_ALLOWED, f"exchange name {name!r} is reserved")
-        if type not in (DIRECT, TOPIC, FANOUT, HEADERS):
+        if type not in TYPES:
             return not_found("exchange type", type)
-        if alternate_exchange and alternate_exchange not in self.exchanges:
+        if alternate_exchange and self.find_exchange(alternate_exchange) is None:
             return not_found("alternate exchange", alternate_exchange)
         if len(name.encode()) > self._limits.name_max:
             return Refusal(Condition.INVALID_ARGUMENT, "the exchange name is too long")
@@ -178,7 +225,9 @@ class Topology:
             arguments=arguments,
             predeclared=False,
         )
-        exchange.node = self._name(name)
+        exchange.node = self.name(name)
+        if self.rules is not None:
+            self.rules.adopt_exchange(exchange)
         self.exchanges[name] = exchange
         self._record(Reason.EXCHANGE_DECLARED, 0, exchange.node, durable)
         return exchange
@@ -222,16 +271,16 @@ class Topology:
             key = row_key(self._host, exchange.name)
             self._turns.writes.topology_removed(RowKind.EXCHANGE, key)
         self._record(Reason.EXCHANGE_DELETED, 0, exchange.node, exchange.durable)
-        self._forget(exchange.name, exchange.node)
+        self.forget(exchange.name, exchange.node)
 
     def alternate_of(self, queue: Queue) -> Exchange | None:
         """Where a queue's rejected and orphaned messages go."""
         name = queue.settings.alternate_exchange
-        return self.exchanges.get(name) if name else None
+        return self.find_exchange(name) if name else None
 
     def count_alternate(self, name: str, change: int) -> None:
         """Something names `name` as its alternate exchange, or no longer does."""
-        exchange = self.exchanges.get(name) if name else None
+        exchange = self.find_exchange(name) if name else None
         if exchange is not None:
             exchange.alternate_of += change
 
@@ -244,7 +293,7 @@ class Topology:
         if min(settings.max_count, settings.max_size, settings.auto_delete_timeout_ms) < 0:
             return Refusal(Condition.INVALID_ARGUMENT, "a queue's limits cannot be negative")
         alternate = settings.alternate_exchange
-        if alternate and alternate not in self.exchanges:
+        if alternate and self.find_exchange(alternate) is None:
             return not_found("alternate exchange", alternate)
         if len(self.queues) >= self._limits.queues_max:
             return too_many("queues")
@@ -259,7 +308,9 @@ class Topology:
         queue = Queue(number, self._host, name, row_key(self._host, name), settings, first_position)
         if settings.max_size == 0:
             queue.max_size = self._limits.queue_size_default
-        queue.node = self._name(name)
+        queue.node = self.name(name)
+        if self.rules is not None:
+            self.rules.adopt_queue(queue)
         self.queues[name] = queue
         self.count_alternate(settings.alternate_exchange, 1)
         self._record(Reason.QUEUE_DECLARED, queue.node, 0, settings.durable)
@@ -268,12 +319,23 @@ class Topology:
     def store_queue(self, queue: Queue) -> None:
         """Write its row, if it is durable."""
         if queue.settings.durable:
-            row = QueueRow(self._host, queue.name, queue.number, queue.settings)
-            self._turns.writes.topology(RowKind.QUEUE, queue.key, row.encoded())
+            self._store_row(queue)
+
+    def _store_row(self, queue: Queue) -> None:
+        queue.stored = True
+        row = QueueRow(self._host, queue.name, queue.number, queue.settings)
+        self._turns.writes.topology(RowKind.QUEUE, queue.key, row.encoded())
+
+    def store_transit(self, queue: Queue) -> None:
+        """A transit queue is to hold a copy that nobody else would send again."""
+        if not queue.stored:
+            self._store_row(queue)
+            if queue.used:
+                self.mark_dispatched(queue)
 
     def mark_dispatched(self, queue: Queue) -> None:
         """A durable queue is about to be read: the store knows before anything is sent."""
-        if queue.settings.durable and not queue.marked:
+        if queue.stored and not queue.marked:
             queue.marked = True
             queue.safe_after = self._turns.number
             self._turns.writes.topology(RowKind.DISPATCHED, queue.key, b"")
@@ -287,14 +349,14 @@ class Topology:
         del self.queues[queue.name]
         del self.lines[queue.number]
         self.count_alternate(queue.settings.alternate_exchange, -1)
-        if queue.settings.durable:
+        if queue.stored:
             self._turns.writes.topology_removed(RowKind.QUEUE, queue.key)
             self._turns.writes.topology_removed(RowKind.DISPATCHED, queue.key)
         self._record(Reason.QUEUE_DELETED, queue.node, 0, queue.settings.durable)
 
     def forget_queue(self, queue: Queue) -> None:
         """A deleted queue has nothing outstanding any more: the audit log can forget its name."""
-        self._forget(queue.name, queue.node)
+        self.forget(queue.node_name or queue.name, queue.node)
 
     def check_binding(
         self, queue_name: str, exchange_name: str, owner: Owner | None
@@ -304,10 +366,10 @@ class Topology:
             return Refusal(Condition.INVALID_ARGUMENT, "the default exchange's bindings are fixed")
         if not queue_name:
             return Refusal(Condition.INVALID_ARGUMENT, "a binding needs a queue name")
-        queue = self.queues.get(queue_name)
+        queue = self.find_queue(queue_name)
         if queue is None:
             return not_found("queue", queue_name)
-        if exchange_name not in self.exchanges:
+        if self.find_exchange(exchange_name) is None:
             return not_found("exchange", exchange_name)
         return locked(queue, owner)
 
@@ -334,11 +396,12 @@ class Topology:
         if self._bindings >= self._limits.bindings_max:
             return too_many("bindings")
         binding = Binding(queue, key, arguments, encoded)
+        if scope is not None:
+            binding.owners = set()
         self.put_binding(exchange, binding)
         if scope is None:
             self._store_binding(exchange, binding)
         else:
-            binding.owners = set()
             self._scopes.add(scope.owner_id(), exchange_name, binding)
         return None
 
@@ -351,7 +414,7 @@ class Topology:
 
     def _store_binding(self, exchange: Exchange, binding: Binding) -> None:
         queue = binding.queue
-        if queue.settings.durable and exchange.durable:
+        if queue.kept and exchange.durable:
             row = BindingRow(
                 self._host,
                 exchange.name,
@@ -371,12 +434,16 @@ class Topology:
         """Add a binding that is not there yet."""
         exchange.add(binding)
         self._bindings += 1
+        if exchange.placement is not None and self.rules is not None:
+            self.rules.on_bound(exchange, binding)
         self._record(Reason.BOUND, binding.queue.node, exchange.node, False)
 
     def remove_binding(self, exchange: Exchange, binding: Binding) -> None:
         """Remove a binding that is there; the last one takes an auto-delete exchange with it."""
         queue = binding.queue
-        stored = queue.settings.durable and exchange.durable and binding.owners is None
+        stored = queue.kept and exchange.durable and binding.owners is None
+        if exchange.placement is not None and self.rules is not None:
+            self.rules.on_unbound(exchange, binding)
         self._scopes.forget(exchange.name, binding)
         exchange.remove(binding)
         self._bindings -= 1
@@ -395,8 +462,8 @@ class Topology:
         arguments: dict[str, Tagged] | None,
     ) -> Bound:
         """The five facts of exchange.bound: each given part is tested against the rest."""
-        exchange = self.exchanges.get(exchange_name)
-        no_queue = queue_name is not None and queue_name not in self.queues
+        exchange = self.find_exchange(exchange_name)
+        no_queue = queue_name is not None and self.find_queue(queue_name) is None
         if exchange is None or no_queue:
             return Bound(exchange_not_found=exchange is None, queue_not_found=no_queue)
         if not exchange_name:
@@ -428,7 +495,8 @@ class Topology:
             return Bound(key_not_matched=key not in self.queues)
         return Bound(key_not_matched=key != queue_name)
 
-    def _predeclare(self, name: str, type: str) -> Exchange:
+    def predeclare(self, name: str, type: str) -> Exchange:
+        """An exchange that nobody declares and nobody deletes."""
         router = make_router(type, self._limits.route_cache_max)
         assert router is not None
         exchange = Exchange(
@@ -441,14 +509,15 @@ class Topology:
             arguments=b"",
             predeclared=True,
         )
-        exchange.node = self._name(name)
+        exchange.node = self.name(name)
         return exchange
 
-    def _name(self, name: str) -> int:
+    def name(self, name: str) -> int:
+        """The audit log's number for the name of a thing that comes to be (`forget`)."""
         self._names[name] = self._names.get(name, 0) + 1
         return self._ledger.audit.name(self._prefix + name)
 
-    def _forget(self, name: str, number: int) -> None:
+    def forget(self, name: str, number: int) -> None:
         """An exchange, a queue and a deleted queue of one name share its number."""
         uses = self._names[name] - 1
         if uses:

@@ -97,19 +97,22 @@ def _read_names(content: bytes, names: dict[int, str]) -> None:
         at += length
 
 
+Copy = tuple[str, int, int]  # node, position, message
+
+
 class LedgerCheck:
     """What the records say is where; every rule that they break is a line in `problems`."""
 
     def __init__(self, records: list[Record]) -> None:
         self.problems: list[str] = []
         self.kinds: Counter[Kind] = Counter()
-        self.held: dict[tuple[str, int], tuple[int, bool]] = {}
-        self.open: dict[tuple[str, int, int], bool] = {}
+        self.held: dict[Copy, tuple[int, bool]] = {}
+        self.open: dict[tuple[str, int, int, int], bool] = {}
         self.routes: dict[tuple[str, int], int] = {}
         self.routed: Counter[str] = Counter()
         self.received: Counter[int] = Counter()
         self.ended: Counter[int] = Counter()
-        self.durable: dict[tuple[str, int], int] = {}
+        self.durable: dict[Copy, int] = {}
         for record in records:
             self.kinds[record.kind] += 1
             self._step(record)
@@ -122,7 +125,7 @@ class LedgerCheck:
 
     def _step(self, record: Record) -> None:
         kind = record.kind
-        copy = (record.node, record.position)
+        copy = (record.node, record.position, record.message)
         if kind == Kind.INCARNATION_STARTED:
             self._start()
         elif kind in (Kind.RECEIVED, Kind.ROUTED):
@@ -153,7 +156,7 @@ class LedgerCheck:
         elif kind == Kind.QUEUE_CHECKPOINT:
             self._checkpoint(record)
         elif kind == Kind.OUTLET_CHECKPOINT:
-            unsettled = sum(1 for _, _, link in self.open if link == record.link)
+            unsettled = sum(1 for _, _, _, link in self.open if link == record.link)
             self._need(record, unsettled == record.copies, f"{unsettled} unsettled")
         elif kind == Kind.ROUTE_CHECKPOINT:
             routed = self.routed[record.exchange]
@@ -178,32 +181,33 @@ class LedgerCheck:
         self.routes[route] = left
 
     def _remove(self, record: Record) -> None:
-        copy = (record.node, record.position)
+        copy = (record.node, record.position, record.message)
         held = self.held.pop(copy, None)
         self.durable.pop(copy, None)
         self.ended[record.message] += 1
         self._need(record, held is not None and held[0] == record.message, "not in the queue")
 
     def _sent(self, record: Record) -> None:
-        copy = (record.node, record.position)
+        copy = (record.node, record.position, record.message)
         browsed = bool(record.flags & Flag.COPY)
         self._need(record, copy in self.held, "sent, but not in the queue")
         if not browsed:
             taken = any(
-                node == record.node and position == record.position and not browsing
-                for (node, position, _), browsing in self.open.items()
+                (node, position, message) == copy and not browsing
+                for (node, position, message, _), browsing in self.open.items()
             )
             self._need(record, not taken, "sent to two at once")
         if record.flags & Flag.SETTLED:
             if not browsed:
                 self._remove(record)
             return
-        delivery = (record.node, record.position, record.link)
+        delivery = (record.node, record.position, record.message, record.link)
         self._need(record, delivery not in self.open, "sent twice to one outlet")
         self.open[delivery] = browsed
 
     def _settled(self, record: Record) -> None:
-        browsed = self.open.pop((record.node, record.position, record.link), None)
+        delivery = (record.node, record.position, record.message, record.link)
+        browsed = self.open.pop(delivery, None)
         self._need(record, browsed is not None, "settled, but not sent")
         self._need(record, browsed == bool(record.flags & Flag.COPY), "COPY does not agree")
         if record.flags & Flag.REMOVED:
@@ -212,11 +216,11 @@ class LedgerCheck:
 
     def _checkpoint(self, record: Record) -> None:
         checksum = depth = unsettled = 0
-        for (node, position), (message, _) in self.held.items():
+        for (node, position, _), (message, _) in self.held.items():
             if node == record.node:
                 depth += 1
                 checksum ^= entry_mix(message, position)
-        for (node, _, _), browsed in self.open.items():
+        for (node, _, _, _), browsed in self.open.items():
             if node == record.node and not browsed:
                 unsettled += 1
         self._need(record, depth == record.position, f"depth is {depth}")

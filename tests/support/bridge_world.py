@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from support.bridge_ledger import BlockLog, LedgerCheck
+from support.remotes import FakeRules
 
 from gateway.audit.records import AuditLog, digest
 from gateway.bridge.bridge import Bridge
@@ -68,6 +69,8 @@ class Consumer:
     def __init__(self) -> None:
         self.deliveries: list[Delivery] = []
         self.answers: list[DeliverStatus] = []
+        self.refusals: list[Refusal] = []
+        self.attached = 0
         self.drained = 0
         self.cancelled: list[Condition] = []
 
@@ -76,6 +79,12 @@ class Consumer:
         if answer == DeliverStatus.TAKEN:
             self.deliveries.append(delivery)
         return answer
+
+    def refusal(self) -> Refusal:
+        return self.refusals.pop(0)
+
+    def on_attached(self) -> None:
+        self.attached += 1
 
     def on_drained(self) -> None:
         self.drained += 1
@@ -109,8 +118,13 @@ class World:
     """One bridge on one data directory; `restart` and `crash` begin the next incarnation."""
 
     def __init__(
-        self, *, limits: BridgeLimits | None = None, hosts: list[str] | None = None
+        self,
+        *,
+        limits: BridgeLimits | None = None,
+        hosts: list[str] | None = None,
+        rules: FakeRules | None = None,
     ) -> None:
+        self.rules = rules
         self.limits = limits or BridgeLimits()
         self.host_names = hosts or ["/"]
         self.reader = Headers()
@@ -135,6 +149,9 @@ class World:
             default_host="/",
             now_ms=self.now_ms,
         )
+        if self.rules is not None:
+            self.rules.begin(self.bridge)
+            self.bridge.place(self.rules, list(self.rules.remotes.values()))
         self.bridge.recover(recovered)
         self.turn()
 

@@ -1,0 +1,343 @@
+"""The remote nodes of one virtual host: what the rules say is at an upstream, made when asked for.
+
+A remote queue is a transit queue (or, with a spool, a durable one) that its upstream serves; a
+remote exchange routes everything to one transit queue of its own, and what is bound to it is fed by
+a link; a subscription to a remote queue is an inlet. `upstream.NAME` is an exchange whose keys are
+addresses at that upstream.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, final
+
+from gateway.bridge.dispatch import Dispatcher, Line
+from gateway.bridge.feed import Feed
+from gateway.bridge.inlet import Handover, Inlet
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.numbers import Numbers
+from gateway.bridge.publishing import Publishing
+from gateway.bridge.queues import Queue
+from gateway.bridge.remote import Placement, Placements, Remote, Target
+from gateway.bridge.routing import DIRECT, TOPIC, Binding, Exchange, OutboundRouter
+from gateway.bridge.seams import Outlet, Owner, QueueSettings
+from gateway.bridge.subscription import Subscription
+from gateway.bridge.topology import Topology, too_many
+from gateway.message import Condition, Refusal
+
+REJECTED_QUEUE: Final = "gateway.rejected"
+BY_ADDRESS: Final = "upstream."
+
+
+class LineMaker(Protocol):
+    """The virtual host, which lines belong to."""
+
+    def make_line(self, queue: Queue) -> Line:
+        """A line for `queue`."""
+
+
+@final
+class Nodes:
+    """Implements `topology.Rules`.
+
+    Attributes:
+        outbound: transit queues that stand for no queue: of remote exchanges, and by address.
+        sources: by upstream, what stands for it in the ledger, where its messages come in.
+        inlets: by queue and number of the subscription.
+        feeds: by exchange, queue and key of the binding; `starved` of them had no room.
+    """
+
+    __slots__ = (
+        "_dispatcher",
+        "_host",
+        "_limits",
+        "_lines",
+        "_numbers",
+        "_placements",
+        "_publishing",
+        "_started",
+        "_topology",
+        "feeds",
+        "inlets",
+        "outbound",
+        "sources",
+        "starved",
+    )
+
+    def __init__(
+        self,
+        host: str,
+        topology: Topology,
+        dispatcher: Dispatcher,
+        numbers: Numbers,
+        limits: BridgeLimits,
+        publishing: Publishing,
+        lines: LineMaker,
+    ) -> None:
+        self._host = host
+        self._topology = topology
+        self._dispatcher = dispatcher
+        self._numbers = numbers
+        self._limits = limits
+        self._publishing = publishing
+        self._lines = lines
+        self._placements: Placements | None = None
+        self._started = False
+        self.outbound: dict[str, Queue] = {}
+        self.sources: dict[str, Exchange] = {}
+        self.inlets: dict[str, dict[int, Inlet]] = {}
+        self.feeds: dict[tuple[str, str, str], Feed] = {}
+        self.starved: list[Feed] = []
+
+    def place(self, placements: Placements | None, remotes: list[Remote]) -> None:
+        """The node rules: once, before anything is recovered or declared."""
+        topology = self._topology
+        self._placements = placements
+        topology.rules = self
+        for exchange in list(topology.exchanges.values()):
+            self.adopt_exchange(exchange)
+        for remote in remotes:
+            name = BY_ADDRESS + remote.name
+            exchange = topology.predeclare(name, DIRECT)
+            topology.exchanges[name] = exchange
+            self._send_out(exchange, Placement(remote), Target.ADDRESS)
+
+    def start(self) -> None:
+        """Everything is recovered: make what rules name, have it served, open what is bound."""
+        if self._placements is not None:
+            for name in self._placements.queues(self._host):
+                self._topology.find_queue(name)
+        self._started = True
+        for queue in [*self._topology.queues.values(), *self.outbound.values()]:
+            self._serve(queue)
+        for exchange in list(self._topology.exchanges.values()):
+            if exchange.placement is not None:
+                for binding in list(exchange.bindings.values()):
+                    self.on_bound(exchange, binding)
+
+    # As `Rules`.
+
+    def make_queue(self, name: str) -> Queue | None:
+        """As `Rules`; `None` also when there are too many."""
+        placement = self._placement(name)
+        limits = self._limits
+        topology = self._topology
+        if (
+            placement is None
+            or len(topology.queues) >= limits.queues_max
+            or len(name.encode()) > limits.name_max
+        ):
+            return None
+        settings = QueueSettings(durable=placement.spool)
+        number = self._numbers.next_queue()
+        queue = topology.add_queue(number, name, settings, self._numbers.first_position)
+        topology.lines[number] = self._lines.make_line(queue)
+        topology.store_queue(queue)
+        if self._started:
+            self._serve(queue)
+        return queue
+
+    def make_exchange(self, name: str) -> Exchange | None:
+        """As `Rules`; `None` also when there are too many."""
+        limits = self._limits
+        topology = self._topology
+        if (
+            self._placements is None
+            or self._placements.exchange(self._host, name) is None
+            or len(topology.exchanges) >= limits.exchanges_max
+            or len(name.encode()) > limits.name_max
+        ):
+            return None
+        return topology.add_exchange(
+            name, TOPIC, durable=True, auto_delete=False, alternate_exchange="", arguments=b""
+        )
+
+    def adopt_queue(self, queue: Queue) -> None:
+        """As `Rules`. What the store has of a transit queue is sent on like all else."""
+        placement = self._placement(queue.name)
+        queue.placement = placement
+        if placement is not None and not placement.spool:
+            queue.transit = True
+            queue.settings.durable = False
+
+    def adopt_exchange(self, exchange: Exchange) -> None:
+        """As `Rules`."""
+        if self._placements is None or not exchange.name:
+            return
+        placement = self._placements.exchange(self._host, exchange.name)
+        if placement is not None:
+            self._send_out(exchange, placement, Target.EXCHANGE)
+
+    def on_bound(self, exchange: Exchange, binding: Binding) -> None:
+        """As `Rules`."""
+        placement = exchange.placement
+        key = (exchange.name, binding.queue.name, binding.key)
+        if placement is None or not self._started or key in self.feeds:
+            return
+        feed = Feed(
+            exchange,
+            binding,
+            self._source(placement.remote),
+            self._publishing,
+            self._dispatcher,
+            link=self._numbers.next_link(),
+            prefetch=self._limits.remote_prefetch,
+            starved=self.starved,
+        )
+        self.feeds[key] = feed
+        feed.connect(placement.remote.feed(feed))
+
+    def on_unbound(self, exchange: Exchange, binding: Binding) -> None:
+        """As `Rules`."""
+        feed = self.feeds.pop((exchange.name, binding.queue.name, binding.key), None)
+        if feed is not None:
+            feed.close()
+
+    # Subscriptions.
+
+    def subscribe(
+        self,
+        queue: Queue,
+        placement: Placement,
+        outlet: Outlet,
+        owner: Owner,
+        *,
+        acquire: bool,
+        exclusive: bool,
+        settled: bool,
+        selector: str,
+        no_local: bool,
+    ) -> Subscription | Refusal:
+        """An inlet, and its subscription, which is attaching."""
+        others = self.inlets.get(queue.name, {})
+        refusal = self._check(queue.name, others, exclusive)
+        if refusal is not None:
+            return refusal
+        behind = self._behind(queue.name, placement)
+        inlet = Inlet(
+            behind,
+            self._lines.make_line(behind),
+            self._dispatcher,
+            self._source(placement.remote),
+            link=self._numbers.next_link(),
+            prefetch=self._limits.remote_prefetch,
+            acquire=acquire,
+            settled=settled,
+            exclusive=exclusive,
+            selector=selector,
+            no_local=no_local,
+        )
+        subscription = Subscription(
+            self._numbers.next_link(),
+            behind,
+            Handover(inlet, outlet, not acquire),
+            owner,
+            inlet,
+            acquire=True,
+            exclusive=exclusive,
+            settled=settled,
+            filter=None,
+        )
+        inlet.begin(subscription)
+        self.inlets.setdefault(queue.name, {})[subscription.number] = inlet
+        inlet.connect(placement.remote.open(inlet))
+        return subscription
+
+    def _check(self, name: str, others: dict[int, Inlet], exclusive: bool) -> Refusal | None:
+        if len(others) >= self._limits.subscriptions_max:
+            return too_many("subscriptions")
+        if exclusive and others:
+            return Refusal(Condition.RESOURCE_LOCKED, f"queue {name!r} has subscriptions")
+        for other in others.values():
+            if other.exclusive:
+                return Refusal(
+                    Condition.RESOURCE_LOCKED, f"queue {name!r} has an exclusive subscription"
+                )
+            break  # An exclusive one is alone.
+        return None
+
+    def on_left(self, subscription: Subscription) -> None:
+        """The subscription of an inlet is cancelled."""
+        name = subscription.queue_name
+        inlets = self.inlets.get(name)
+        if inlets is not None:
+            inlets.pop(subscription.number, None)
+            if not inlets:
+                del self.inlets[name]
+
+    # What the bridge calls.
+
+    def drain(self) -> None:
+        """Nothing more is sent to clients: what waits for them goes back."""
+        for inlets in self.inlets.values():
+            for inlet in inlets.values():
+                inlet.stop()
+
+    def tend(self) -> None:
+        """Feeds for which there was no room: is there now?"""
+        if self.starved:
+            hungry = self.starved.copy()
+            self.starved.clear()
+            for feed in hungry:
+                feed.feed_again()
+
+    def rejected_queue(self) -> Queue:
+        """Where what an upstream rejected goes: a local, durable queue, made when it is needed."""
+        topology = self._topology
+        queue = topology.queues.get(REJECTED_QUEUE)
+        if queue is None:
+            number = self._numbers.next_queue()
+            settings = QueueSettings(durable=True)
+            first = self._numbers.first_position
+            queue = topology.add_queue(number, REJECTED_QUEUE, settings, first)
+            queue.max_size = 0
+            topology.lines[number] = self._lines.make_line(queue)
+            topology.store_queue(queue)
+        return queue
+
+    # The rest.
+
+    def _placement(self, name: str) -> Placement | None:
+        if self._placements is None or name == REJECTED_QUEUE:
+            return None
+        return self._placements.queue(self._host, name)
+
+    def _serve(self, queue: Queue) -> None:
+        if queue.placement is not None:
+            queue.placement.remote.serve(queue)
+
+    def _source(self, remote: Remote) -> Exchange:
+        source = self.sources.get(remote.name)
+        if source is None:
+            source = self._topology.predeclare(f"upstream {remote.name}", DIRECT)
+            self.sources[remote.name] = source
+        return source
+
+    def _send_out(self, exchange: Exchange, placement: Placement, target: Target) -> None:
+        """`exchange` is remote: everything that it routes goes to one transit queue."""
+        queue = self.outbound.get(exchange.name)
+        if queue is None:
+            text = f"{exchange.name} to {placement.remote.name}"
+            queue = self._transit(exchange.name, text, placement)
+            queue.target = target
+            self.outbound[exchange.name] = queue
+            self._topology.lines[queue.number] = self._lines.make_line(queue)
+            if self._started:
+                self._serve(queue)
+        exchange.placement = placement
+        exchange.router = OutboundRouter(queue)
+
+    def _behind(self, name: str, placement: Placement) -> Queue:
+        """A transit queue behind the upstream, for one subscription to its queue `name`."""
+        queue = self._transit(name, f"{name} from {placement.remote.name}", placement)
+        queue.inbound = True
+        return queue
+
+    def _transit(self, name: str, text: str, placement: Placement) -> Queue:
+        number = self._numbers.next_queue()
+        first = self._numbers.first_position
+        queue = Queue(number, self._host, name, "", QueueSettings(), first)
+        queue.node = self._topology.name(text)
+        queue.node_name = text
+        queue.transit = True
+        queue.placement = placement
+        return queue

@@ -1,0 +1,169 @@
+"""Upstreams faked: node rules, a `Remote`, its `Source`s, and the relay that serves a queue."""
+
+from __future__ import annotations
+
+from gateway.bridge.bridge import Bridge
+from gateway.bridge.feed import Feed
+from gateway.bridge.inlet import Inlet
+from gateway.bridge.queues import Queue
+from gateway.bridge.remote import LookUpWaiter, OnRejected, Placement
+from gateway.bridge.seams import DeliverStatus
+from gateway.bridge.subscription import UNLIMITED, Subscription
+from gateway.message import Condition, Delivery, Outcome, Refusal
+
+
+class FakeSource:
+    """A `Source` that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.published: list[tuple[int, Outcome]] = []
+        self.credits = 0
+        self.left = 0
+
+    def on_published(self, token: int, outcome: Outcome) -> None:
+        self.published.append((token, outcome))
+
+    def on_credit(self) -> None:
+        self.credits += 1
+
+    def on_left(self) -> None:
+        self.left += 1
+
+
+class FakeRelay:
+    """The `Outlet` and `Owner` that serves a queue; `answers` are used up first, then `TAKEN`."""
+
+    def __init__(self, bridge: Bridge, queue: Queue) -> None:
+        self.bridge = bridge
+        self.queue = queue
+        self.number = bridge.next_owner_id()
+        self.deliveries: list[Delivery] = []
+        self.answers: list[DeliverStatus] = []
+        self.why = Refusal(Condition.MESSAGE_SIZE_EXCEEDED, "too large")
+        self.cancelled: list[Condition] = []
+        self.subscription: Subscription = bridge.hosts[queue.host].relay(queue, self, self)
+        self.subscription.grant(UNLIMITED, UNLIMITED)
+
+    def owner_id(self) -> int:
+        return self.number
+
+    def connection_id(self) -> int:
+        return 0
+
+    def deliver(self, delivery: Delivery) -> DeliverStatus:
+        answer = self.answers.pop(0) if self.answers else DeliverStatus.TAKEN
+        if answer == DeliverStatus.TAKEN:
+            self.deliveries.append(delivery)
+        return answer
+
+    def refusal(self) -> Refusal:
+        return self.why
+
+    def on_attached(self) -> None:
+        raise AssertionError("a relay's queue is here")
+
+    def on_drained(self) -> None:
+        raise AssertionError("a relay does not drain")
+
+    def on_cancelled(self, condition: Condition, description: str) -> None:
+        self.cancelled.append(condition)
+
+    def take(self) -> list[Delivery]:
+        taken, self.deliveries = self.deliveries, []
+        return taken
+
+
+class FakeRemote:
+    """A `Remote`: relays by queue name, inlets and feeds with their sources, in order."""
+
+    def __init__(self, name: str = "broker") -> None:
+        self.given_name = name
+        self.bridge: Bridge | None = None
+        self.begin(None)
+
+    def begin(self, bridge: Bridge | None) -> None:
+        self.bridge = bridge
+        self.relays: dict[str, FakeRelay] = {}
+        self.inlets: list[tuple[Inlet, FakeSource]] = []
+        self.feeds: list[tuple[Feed, FakeSource]] = []
+        self.unserved: list[str] = []
+        self.asked: list[tuple[str, str]] = []
+        self.answer: Refusal | None = None
+        self.looks_up = True
+        self.waiters: list[tuple[LookUpWaiter, int]] = []
+
+    @property
+    def name(self) -> str:
+        return self.given_name
+
+    def serve(self, queue: Queue) -> None:
+        assert self.bridge is not None
+        self.relays[queue.name] = FakeRelay(self.bridge, queue)
+
+    def unserve(self, queue: Queue) -> None:
+        self.unserved.append(queue.name)
+
+    def open(self, inlet: Inlet) -> FakeSource:
+        source = FakeSource()
+        self.inlets.append((inlet, source))
+        return source
+
+    def feed(self, feed: Feed) -> FakeSource:
+        source = FakeSource()
+        self.feeds.append((feed, source))
+        return source
+
+    def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
+        self.waiters.append((waiter, token))
+        return self.looks_up
+
+    def delete(self, host: str, queue: str) -> Refusal | None:
+        self.asked.append(("delete", queue))
+        return self.answer
+
+    def purge(self, host: str, queue: str) -> Refusal | None:
+        self.asked.append(("purge", queue))
+        return self.answer
+
+
+class FakeRules:
+    """`Placements`: queues and exchanges by name, or by prefix when it ends with a star."""
+
+    def __init__(self) -> None:
+        self.remotes: dict[str, FakeRemote] = {}
+        self.queue_rules: dict[str, Placement] = {}
+        self.exchange_rules: dict[str, Placement] = {}
+
+    def begin(self, bridge: Bridge) -> None:
+        for remote in self.remotes.values():
+            remote.begin(bridge)
+
+    def add(self, *names: str, spool: bool = False, on_rejected: int = 0) -> FakeRemote:
+        """Queues of the one upstream."""
+        remote = self.remotes.setdefault("broker", FakeRemote())
+        for name in names:
+            self.queue_rules[name] = Placement(
+                remote, spool=spool, on_rejected=OnRejected(on_rejected)
+            )
+        return remote
+
+    def add_exchange(self, name: str) -> FakeRemote:
+        remote = self.remotes.setdefault("broker", FakeRemote())
+        self.exchange_rules[name] = Placement(remote)
+        return remote
+
+    def queue(self, host: str, name: str) -> Placement | None:
+        return _found(self.queue_rules, name)
+
+    def exchange(self, host: str, name: str) -> Placement | None:
+        return _found(self.exchange_rules, name)
+
+    def queues(self, host: str) -> list[str]:
+        return [name for name in self.queue_rules if not name.endswith("*")]
+
+
+def _found(rules: dict[str, Placement], name: str) -> Placement | None:
+    for pattern, placement in rules.items():
+        if pattern == name or (pattern.endswith("*") and name.startswith(pattern[:-1])):
+            return placement
+    return None
