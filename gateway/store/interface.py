@@ -28,7 +28,8 @@ class Entry:
 
     Attributes:
         queue_id, position: as they were given to `TurnWriter.enqueue`.
-        delivery_count: the last `TurnWriter.redelivered`, else the message's own.
+        delivery_count, annotations: the last `TurnWriter.redelivered`, else the message's own
+            count and none.
         message: shared by all entries of that message; its `publisher` is 0, its `reader` `None`.
     """
 
@@ -36,12 +37,14 @@ class Entry:
     position: int
     delivery_count: int
     message: Message
+    annotations: bytes
 
     def __init__(self, queue_id: int, position: int, delivery_count: int, message: Message) -> None:
         self.queue_id = queue_id
         self.position = position
         self.delivery_count = delivery_count
         self.message = message
+        self.annotations = b""
 
 
 @final

@@ -34,7 +34,7 @@ class Row:
         size: octets on disk.
         entries, message_octets: what was enqueued in it.
         live: entries in it that are in their queues.
-        counts: delivery counts in it that are the last of a living entry.
+        counts: delivery counts in it, annotations included, that are the last of a living entry.
         superseding: what it supersedes in rows that still exist.
         superseded_by: row -> how much of this row that one supersedes.
         share: octets that one entry takes, on average.
@@ -86,7 +86,7 @@ class Occupancy:
         self.dead: list[int] = []
         self.current = Row(0, 0)
         self.places: dict[int, dict[int, int]] = {}
-        self.counted: dict[tuple[int, int], tuple[int, int]] = {}
+        self.counted: dict[tuple[int, int], tuple[int, int, bytes]] = {}
         self._dirty: list[int] = []
 
     def add(self, number: int, size: int, writes: bytes) -> None:
@@ -175,12 +175,12 @@ class Occupancy:
         if self.counted:
             self._uncount(queue_id, position)
 
-    def on_redelivered(self, queue_id: int, position: int, count: int) -> None:
-        """The last delivery count of the entry is here now."""
+    def on_redelivered(self, queue_id: int, position: int, count: int, annotations: bytes) -> None:
+        """The last delivery count and annotations of the entry are here now."""
         if not self.place(queue_id, position):
             return
         self._uncount(queue_id, position)
-        self.counted[(queue_id, position)] = (self.current.number, count)
+        self.counted[(queue_id, position)] = (self.current.number, count, annotations)
         self.current.counts += 1
 
     def on_topology(self, kind: int, key: str, value: bytes) -> None:

@@ -57,12 +57,13 @@ class Replay:
         if queue is not None and queue.pop(position, None) is not None and not queue:
             del self.queues[queue_id]
 
-    def on_redelivered(self, queue_id: int, position: int, count: int) -> None:
-        """Count on."""
+    def on_redelivered(self, queue_id: int, position: int, count: int, annotations: bytes) -> None:
+        """Count on, annotate."""
         queue = self.queues.get(queue_id)
         entry = None if queue is None else queue.get(position)
         if entry is not None:
             entry.delivery_count = count
+            entry.annotations = annotations
 
     def on_topology(self, kind: int, key: str, value: bytes) -> None:
         """Keep its value."""
@@ -90,7 +91,7 @@ class TopologyChanges:
     def on_dequeue(self, queue_id: int, position: int) -> None:
         """Kept in the log."""
 
-    def on_redelivered(self, queue_id: int, position: int, count: int) -> None:
+    def on_redelivered(self, queue_id: int, position: int, count: int, annotations: bytes) -> None:
         """Kept in the log."""
 
     def on_topology(self, kind: int, key: str, value: bytes) -> None:

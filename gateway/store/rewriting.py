@@ -18,7 +18,7 @@ def living_part(number: int, writes: bytes, occupancy: Occupancy) -> bytes:
 
 @final
 class _Rewriter:
-    """Passes on the entries that live in the row, their messages, and the last delivery counts."""
+    """Passes on the entries that live in the row, their messages, last counts and annotations."""
 
     def __init__(self, number: int, occupancy: Occupancy) -> None:
         self.out = TurnWriter()
@@ -40,7 +40,7 @@ class _Rewriter:
         self.out.enqueue(queue_id, position, message_id)
         self._count(queue_id, position)
 
-    def on_redelivered(self, queue_id: int, position: int, count: int) -> None:
+    def on_redelivered(self, queue_id: int, position: int, count: int, annotations: bytes) -> None:
         """Pass on the last count of an entry that lives in another row."""
         counted = self._occupancy.counted.get((queue_id, position))
         if counted is not None and counted[0] == self._number:
@@ -58,4 +58,4 @@ class _Rewriter:
     def _count(self, queue_id: int, position: int) -> None:
         counted = self._occupancy.counted.get((queue_id, position))
         if counted is not None:
-            self.out.redelivered(queue_id, position, counted[1])
+            self.out.redelivered(queue_id, position, counted[1], counted[2])

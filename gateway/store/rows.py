@@ -16,6 +16,7 @@ from zlib import crc32
 from gateway.errors import DecodeError
 from gateway.message import Message
 from gateway.store.writes import (
+    ANNOTATED,
     DEQUEUE,
     ENQUEUE,
     MESSAGE,
@@ -65,8 +66,8 @@ class RecordListener(Protocol):
     def on_dequeue(self, queue_id: int, position: int) -> None:
         """An entry has left; it may be one that no row holds any more."""
 
-    def on_redelivered(self, queue_id: int, position: int, count: int) -> None:
-        """A new delivery count; the entry may be one that no row holds any more."""
+    def on_redelivered(self, queue_id: int, position: int, count: int, annotations: bytes) -> None:
+        """What a returned entry has now; it may be one that no row holds any more."""
 
     def on_topology(self, kind: int, key: str, value: bytes) -> None:
         """A topology row."""
@@ -112,7 +113,10 @@ def _rare(reader: Reader, kind: int, listener: RecordListener) -> None:
     """The kinds that a busy row has few of."""
     if kind == REDELIVERED:
         queue_id, position, count = reader.i64(), reader.i64(), reader.u32()
-        listener.on_redelivered(queue_id, position, count)
+        listener.on_redelivered(queue_id, position, count, b"")
+    elif kind == ANNOTATED:
+        queue_id, position, count = reader.i64(), reader.i64(), reader.u32()
+        listener.on_redelivered(queue_id, position, count, reader.take(reader.u32()))
     elif kind == TOPOLOGY:
         row = reader.sub(reader.u32())
         topology_kind, key = row.u32(), row.text(row.u32())
@@ -182,7 +186,7 @@ class _Checker:
     def on_dequeue(self, queue_id: int, position: int) -> None:
         return
 
-    def on_redelivered(self, queue_id: int, position: int, count: int) -> None:
+    def on_redelivered(self, queue_id: int, position: int, count: int, annotations: bytes) -> None:
         return
 
     def on_topology(self, kind: int, key: str, value: bytes) -> None:

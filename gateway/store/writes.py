@@ -12,6 +12,7 @@ is a TURN record followed by the others, so turns can simply be put one after an
     ENQUEUE            queue_id i64, position i64, message_id i64
     DEQUEUE            queue_id i64, position i64
     REDELIVERED        queue_id i64, position i64, count u32
+    ANNOTATED          queue_id i64, position i64, count u32, annotations (length u32, octets)
     TOPOLOGY           length u32 of what follows; kind u32, key (length u32, UTF-8), value (rest)
     TOPOLOGY_REMOVED   length u32 of what follows; kind u32, key (UTF-8, rest)
 
@@ -41,6 +42,7 @@ DEQUEUE: Final = 3
 REDELIVERED: Final = 4
 TOPOLOGY: Final = 5
 TOPOLOGY_REMOVED: Final = 6
+ANNOTATED: Final = 7
 
 
 @final
@@ -101,13 +103,18 @@ class TurnWriter:
         out.i64(queue_id)
         out.i64(position)
 
-    def redelivered(self, queue_id: int, position: int, count: int) -> None:
-        """The entry's delivery count is `count` from now on."""
+    def redelivered(
+        self, queue_id: int, position: int, count: int, annotations: bytes = b""
+    ) -> None:
+        """The entry's delivery count and annotations are these from now on."""
         out = self._out
-        out.u8(REDELIVERED)
+        out.u8(ANNOTATED if annotations else REDELIVERED)
         out.i64(queue_id)
         out.i64(position)
         out.u32(count)
+        if annotations:
+            out.u32(len(annotations))
+            out.raw(annotations)
 
     def topology(self, kind: int, key: str, value: bytes) -> None:
         """The topology row `kind`, `key` has this value; it replaces an earlier one."""

@@ -3,7 +3,14 @@
 import pytest
 from support.bridge_world import World
 
-from gateway.message import ACCEPTED, REJECTED, RELEASED, Condition, Outcome
+from gateway.message import (
+    ACCEPTED,
+    REJECTED,
+    RELEASED,
+    Condition,
+    Outcome,
+    OutcomeKind,
+)
 
 
 def test_a_rejected_message_is_dropped_and_counted_without_an_alternate_exchange() -> None:
@@ -103,4 +110,34 @@ def test_a_purge_leaves_what_is_acquired() -> None:
     world.turn()
     world.crash()
     assert world.depth() == 1
+    world.check()
+
+
+def test_annotations_of_a_returned_copy_are_there_after_a_restart_and_gone_with_it() -> None:
+    world = World()
+    world.queue("dead", durable=True)
+    world.host.bind("dead", "amq.fanout", "", {}, b"")
+    world.queue("q", durable=True, alternate_exchange="amq.fanout")
+    world.send(b"1", durable=True)
+    consumer, _ = world.subscribe()
+    world.turn()
+    annotated = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, annotations=b"annotations")
+    world.host.settle(consumer.deliveries[0], annotated)
+    world.turn()
+    held = world.bridge.pressure.octets
+    world.restart()
+    assert world.bridge.pressure.octets == held
+    consumer, _ = world.subscribe()
+    world.turn()
+    (delivery,) = consumer.deliveries
+    assert (delivery.delivery_count, delivery.annotations) == (1, b"annotations")
+    world.host.settle(delivery, REJECTED)
+    world.turn()
+    world.restart()
+    consumer, _ = world.subscribe("dead")
+    world.turn()
+    assert consumer.deliveries[0].annotations == b"annotations"
+    world.host.settle(consumer.deliveries[0], ACCEPTED)
+    world.turn()
+    assert world.bridge.pressure.octets == 0
     world.check()

@@ -129,6 +129,28 @@ def test_a_static_backlog_is_not_written_again_and_again() -> None:
     assert log.octets() < 1.1 * backlog + 20_000
 
 
+def test_annotations_survive_the_rows_that_they_were_written_in() -> None:
+    log = Log()
+    log.commit(batch(1, 50))
+    writer = TurnWriter()
+    writer.redelivered(1, 7, 3, b"before")
+    writer.redelivered(1, 8, 3, b"taken away")
+    log.commit(writer.take() + batch(51, 50))
+    writer.redelivered(1, 7, 4, b"annotations")
+    writer.redelivered(1, 8, 4)
+    log.commit(writer.take() + batch(101, 50))
+    log.commit(dequeue(*[n for n in range(1, 151) if n not in (7, 8)]))
+    for _ in range(3):
+        log.commit(b"")
+        log.delete()
+    replay = Replay()
+    for number in sorted(log.rows):
+        replay.apply(log.rows[number])
+    kept = [(entry.delivery_count, entry.annotations) for entry in replay.entries()]
+    assert kept == [(4, b"annotations"), (4, b"")]
+    assert log.octets() < 800
+
+
 def test_a_delivery_count_survives_the_rows_that_it_was_written_in() -> None:
     log = Log()
     log.commit(batch(1, 50))

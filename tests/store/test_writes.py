@@ -26,8 +26,8 @@ class Told:
     def on_dequeue(self, queue_id: int, position: int) -> None:
         self.records.append(("dequeue", queue_id, position))
 
-    def on_redelivered(self, queue_id: int, position: int, count: int) -> None:
-        self.records.append(("redelivered", queue_id, position, count))
+    def on_redelivered(self, queue_id: int, position: int, count: int, annotations: bytes) -> None:
+        self.records.append(("redelivered", queue_id, position, count, annotations))
 
     def on_topology(self, kind: int, key: str, value: bytes) -> None:
         self.records.append(("topology", kind, key, value))
@@ -82,11 +82,13 @@ def test_the_other_records_come_back_in_order(
     writer = TurnWriter()
     writer.dequeue(queue_id, position)
     writer.redelivered(queue_id, position, count)
+    writer.redelivered(queue_id, position, count, value)
     writer.topology(count, key, value)
     writer.topology_removed(count, key)
     assert told(writer.take()) == [
         ("dequeue", queue_id, position),
-        ("redelivered", queue_id, position, count),
+        ("redelivered", queue_id, position, count, b""),
+        ("redelivered", queue_id, position, count, value),
         ("topology", count, key, value),
         ("topology_removed", count, key),
     ]
