@@ -1,0 +1,332 @@
+"""A bridge, an `Upstream`, and a scripted 1.0 container that it talks to; time stands still.
+
+`Broker` answers as it was told to: every attach is accepted unless `refusals` or `answers` say
+otherwise; a sender of ours gets `credit`. What happened is in `events`; deliveries, dispositions
+and errors are the test's to send, on the links that `link` finds.
+"""
+
+from __future__ import annotations
+
+from support.bridge_world import Consumer, World
+
+from gateway.amqp_1_0 import _spec, events
+from gateway.amqp_1_0.connection import Connection
+from gateway.bridge.remote import Placement
+from gateway.bridge.subscription import Subscription
+from gateway.faces.face import FaceSettings
+from gateway.faces.upstream_1_0 import Upstream, UpstreamCounts, UpstreamSettings
+from gateway.message import Refusal
+from gateway.translate.profile import Profile
+from gateway.wire.limits import Limits
+
+
+class Turns:
+    """Remembers nothing: the test ends the turns."""
+
+    def touch(self, face):
+        pass
+
+
+class Placements:
+    """Which names are remote, as the test says; makes the upstream of each incarnation."""
+
+    def __init__(self, make):
+        self.make = make
+        self.remotes = {}
+        self.queues_placed = {}
+        self.exchanges_placed = {}
+
+    def begin(self, bridge):
+        self.remotes["broker"] = self.make(bridge)
+
+    def queue(self, host, name):
+        return self.queues_placed.get(name)
+
+    def exchange(self, host, name):
+        return self.exchanges_placed.get(name)
+
+    def queues(self, host):
+        return list(self.queues_placed)
+
+
+class RemoteConsumer(Consumer):
+    """An `Outlet` that also remembers whether it was told that its node is there."""
+
+    def __init__(self):
+        super().__init__()
+        self.attached = 0
+        self.why = []
+
+    def on_attached(self):
+        self.attached += 1
+
+    def on_cancelled(self, condition, description):
+        super().on_cancelled(condition, description)
+        self.why.append(description)
+
+
+class Broker:
+    """One connection of the container."""
+
+    def __init__(self, now_ms, *, limits=None, credit=100):
+        self.connection = Connection(
+            server=True,
+            container_id="broker",
+            limits=limits or Limits(),
+            now_ms=now_ms,
+            mechanisms=["ANONYMOUS"],
+        )
+        self.credit = credit
+        self.refusals = {}  # by address: an Error, told by a null terminus and a detach
+        self.session_errors = {}  # by address: an Error that ends the session
+        self.answers = {}  # by address: called with the attach event, answers it
+        self.opens = True  # answers our open
+        self.begins = True
+        self.events = []
+        self.attached = []  # our attaches, in order
+        self.sessions = []
+        self.tags = 0
+
+    def receive(self, octets, now_ms):
+        for event in self.connection.receive_data(octets, now_ms):
+            self._react(event)
+
+    def _react(self, event):
+        if isinstance(event, events.OpenReceived):
+            if self.opens:
+                self.connection.send_open()
+        elif isinstance(event, events.BeginReceived):
+            if self.begins and event.begin.remote_channel is None:
+                self.sessions.append(event.session)
+                event.session.send_begin()
+        elif isinstance(event, events.AttachReceived):
+            self._on_attach(event)
+        elif isinstance(event, events.DetachReceived):
+            event.link.send_detach(closed=event.detach.closed is True)
+        elif isinstance(event, events.EndReceived):
+            event.session.send_end()
+        elif isinstance(event, events.CloseReceived):
+            self.connection.send_close()
+        self.events.append(event)
+
+    def _on_attach(self, event):
+        self.attached.append(event)
+        link, attach = event.link, event.attach
+        terminus = attach.source if attach.role else attach.target
+        address = terminus.address
+        if address in self.refusals:
+            link.refuse(self.refusals[address])
+        elif address in self.session_errors:
+            link.session.send_end(error=self.session_errors[address])
+        elif address in self.answers:
+            self.answers[address](event)
+        else:
+            self.accept(event)
+
+    def accept(self, event, **changes):
+        """Answer an attach with what it asked for, but for `changes`."""
+        attach = event.attach
+        modes = {"source": attach.source, "target": attach.target}
+        if attach.snd_settle_mode is not None:
+            modes["snd_settle_mode"] = attach.snd_settle_mode
+        modes.update(changes)
+        event.link.send_attach(**modes)
+        if event.link.role and self.credit:
+            event.link.send_flow(credit=self.credit)
+
+    # What the test asks and says.
+
+    def take_all(self, kind):
+        found = [event for event in self.events if isinstance(event, kind)]
+        self.events = [event for event in self.events if not isinstance(event, kind)]
+        return found
+
+    def links(self, address, *, sends):
+        """The attached links of an address, in order: those by which the broker sends, or not."""
+        found = []
+        for event in self.attached:
+            terminus = event.attach.source if event.attach.role else event.attach.target
+            if terminus.address == address and event.attach.role == sends and event.link.attached:
+                found.append(event.link)
+        return found
+
+    def link(self, address, *, sends=True):
+        """The one link by which the broker sends from an address, or receives for it."""
+        links = self.links(address, sends=sends)
+        assert len(links) == 1, f"{len(links)} links of {address}"
+        return links[0]
+
+    def deliver(self, address, payload, *, settled=False, **more):
+        """Send one message by the link from an address."""
+        self.tags += 1
+        tag = self.tags.to_bytes(4, "big")
+        return self.link(address).send_delivery(tag, b"", payload, settled=settled, **more)
+
+    def states(self):
+        """The states that we were told for deliveries, in order, taken."""
+        return [
+            event.state
+            for event in self.take_all(events.DispositionReceived)
+            for _ in event.deliveries
+        ]
+
+    def received(self):
+        """The deliveries that we sent, taken."""
+        return self.take_all(events.DeliveryReceived)
+
+    def settle(self, delivery, state=None, *, settled=True):
+        """Settle a delivery of ours: accepted, unless told otherwise."""
+        session = delivery.link.session
+        session.settle_incoming(delivery.delivery_id, state or _spec.Accepted(), settled=settled)
+
+
+class UpstreamWorld:
+    """Everything; `connect` first. Queue names are addresses, unless the profile says more."""
+
+    def __init__(self, *, profile=None, limits=None, bridge_limits=None, rules=None, **settings):
+        self.limits = limits or Limits()
+        self.faces = FaceSettings(
+            limits=self.limits,
+            container_id="gateway",
+            federation_tag="01234567-89ab-cdef-0123-456789abcdef",
+            version="1",
+        )
+        self.counts = UpstreamCounts()
+        self.placements = Placements(self._make)
+        self._settings = UpstreamSettings(
+            name="broker",
+            container_id="gateway",
+            limits=self.limits,
+            mechanisms=lambda secure: [],
+            random=lambda: 0.0,
+            rules=rules,
+            **settings,
+        )
+        self._profile = profile or Profile()
+        self.world = World(limits=bridge_limits, rules=self.placements)
+        self.face = None
+        self.broker = None
+
+    def _make(self, bridge):
+        self.bridge = bridge
+        self.upstream = Upstream(
+            bridge, Turns(), self._settings, self._profile, self.faces, self.counts
+        )
+        return self.upstream
+
+    @property
+    def host(self):
+        return self.world.host
+
+    @property
+    def now_ms(self):
+        return self.world.now_ms
+
+    def place(self, *queues, exchange=None, **rule):
+        """Nodes that live at the upstream."""
+        for name in queues:
+            self.placements.queues_placed[name] = Placement(self.upstream, **rule)
+        if exchange is not None:
+            self.placements.exchanges_placed[exchange] = Placement(self.upstream, **rule)
+        return self
+
+    def connect(self, *, prepare=None, **broker):
+        """A transport is up: talk until all is quiet."""
+        self.face = self.upstream.connect(self.now_ms)
+        self.broker = Broker(self.now_ms, **broker)
+        if prepare is not None:
+            prepare(self.broker)
+        self.step()
+        return self.broker
+
+    def lose(self):
+        """The transport is gone."""
+        face, self.face = self.face, None
+        face.receive_eof(self.now_ms)
+        self.step()
+
+    def step(self):
+        """Carry octets, end turns, until all is quiet."""
+        for _ in range(200):
+            self.world.turn()
+            face, broker = self.face, self.broker
+            if face is None:
+                return
+            moved = False
+            octets = face.data_to_send()
+            if octets:
+                broker.receive(octets, self.now_ms)
+                moved = True
+            octets = broker.connection.data_to_send()
+            if octets:
+                face.receive_data(octets, self.now_ms)
+                moved = True
+            if not moved:
+                return
+        raise AssertionError("it does not end")
+
+    def pass_time(self, ms):
+        """Time passes; the deadlines of the bridge and of the upstream are met one by one.
+
+        The broker keeps its connection alive by itself.
+        """
+        end = self.now_ms + ms
+        for _ in range(10_000):
+            deadlines = [self.bridge.next_deadline(), self.upstream.next_deadline()]
+            due = [each for each in deadlines if each is not None and each <= end]
+            if not due:
+                break
+            self.world.now_ms = max(self.now_ms, min(due))
+            self.bridge.now_ms = self.now_ms
+            if deadlines[0] is not None and deadlines[0] <= self.now_ms:
+                self.bridge.handle_deadline(self.now_ms)
+            self.upstream.handle_deadline(self.now_ms)
+            self.step()
+        else:
+            raise AssertionError("the deadlines do not end")
+        self.world.now_ms = end
+        self.bridge.now_ms = end
+        self.step()
+
+    def subscribe(self, queue="q", *, credit=10, acquire=True, settled=False, **more):
+        """A client's subscription; its outlet and itself."""
+        consumer = RemoteConsumer()
+        subscription = self.host.subscribe(
+            queue,
+            consumer,
+            self.world.owner(),
+            acquire=acquire,
+            exclusive=False,
+            settled=settled,
+            **more,
+        )
+        assert isinstance(subscription, Subscription), subscription
+        if credit:
+            subscription.grant(credit)
+        self.step()
+        return consumer, subscription
+
+    def publish(self, *bodies, key="q", exchange="", publisher=None, durable=False, flags=0):
+        """Publish 0-10-less messages with these bodies; what the bridge answered, in order."""
+        answers = []
+        for number, body in enumerate(bodies, 1):
+            message = self.world.message(
+                body, exchange=exchange, key=key, durable=durable, flags=flags
+            )
+            answers.append(self.host.publish(message, publisher, number))
+        self.step()
+        return answers
+
+    def refusal(self, found):
+        """Of an answer that must be one."""
+        assert isinstance(found, Refusal), found
+        return found
+
+    def settle(self, delivery, outcome):
+        """A client settles."""
+        self.host.settle(delivery, outcome)
+        self.step()
+
+    def check(self):
+        """The books balance."""
+        return self.world.check()
