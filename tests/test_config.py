@@ -12,14 +12,18 @@ from hypothesis import given
 from gateway.bridge.limits import BridgeLimits
 from gateway.config import Address, Settings, keys, load, resolved, schema
 from gateway.config.units import (
+    Host,
     format_duration,
     format_size,
     parse_address,
     parse_duration,
+    parse_host,
     parse_size,
 )
 from gateway.errors import ConfigurationError
 from gateway.wire.limits import Limits
+
+UPSTREAM = "upstreams.NAME.hosts=['amqp://127.0.0.1']"
 
 
 def problems(*changes: str, path: pathlib.Path | None = None) -> dict[str, str]:
@@ -58,6 +62,22 @@ def test_addresses_name_an_ip_address_and_a_port() -> None:
     for wrong in ("5672", "gateway.example:5672", "127.0.0.1:70000", "127.0.0.1", ":5672", 5672):
         with pytest.raises(ValueError, match="IP address"):
             parse_address(wrong)
+
+
+def test_what_is_dialled_is_a_scheme_a_host_and_a_port() -> None:
+    assert parse_host("amqp://broker") == Host(False, "broker", 5672)
+    assert parse_host("amqps://broker.example/") == Host(True, "broker.example", 5671)
+    assert str(parse_host("amqp://[::1]:7")) == "amqp://[::1]:7"
+    assert parse_host("amqp://[::1]:7").private
+    assert parse_host("amqp://localhost").private
+    assert not parse_host("amqp://10.0.0.1").private
+    assert not parse_host("amqp://broker").private
+    assert parse_host("amqps://broker").private
+    for wrong in ("broker:5672", "amqp://", "amqp://b:0", "amqp://b:70000", "http://b", 5672):
+        with pytest.raises(ValueError, match="amqps://HOST:PORT"):
+            parse_host(wrong)
+    with pytest.raises(ValueError, match="no password"):
+        parse_host("amqp://user:secret@broker")
 
 
 def test_without_a_configuration_only_this_machine_can_connect(
@@ -212,8 +232,9 @@ def test_every_key_has_a_help_text_and_a_default_that_the_loader_would_take() ->
     for key in keys():
         assert key.help.endswith(("...", ".")), key
         fixed = key.default not in ("none", "required") and "$" not in key.default
-        if fixed and not key.path.startswith("tls."):
-            load(None, [f"{key.path}={key.default}"])
+        if fixed and not key.path.startswith(("tls.", "nodes[]")) and ".tls." not in key.path:
+            around = [UPSTREAM] if key.path.startswith("upstreams.") else []
+            load(None, [*around, f"{key.path}={key.default}"])
 
 
 def test_every_limit_of_the_protocol_packages_has_a_key_with_the_same_default() -> None:

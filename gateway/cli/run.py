@@ -10,7 +10,7 @@ import click
 import yaml
 
 from gateway.cli.options import configuration
-from gateway.config import keys, load, resolved, schema
+from gateway.config import keys, load, notes, resolved, schema
 from gateway.net.logs import begin_logging
 from gateway.service import check as check_files
 from gateway.service import run
@@ -65,6 +65,8 @@ def check(config: pathlib.Path | None, changes: tuple[str, ...], show: str | Non
         settings = load(config, list(changes))
         check_files(settings)
         click.echo(yaml.safe_dump(resolved(settings), sort_keys=False), nl=False)
+        for note in notes(settings):
+            click.echo(f"# {note}")
 
 
 def _print_keys() -> None:

@@ -9,7 +9,11 @@ from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from gateway.config.settings import Section, Settings
+from gateway.config.placement import rule_of
+from gateway.config.section import Section
+from gateway.config.settings import Settings
+from gateway.config.upstreams import NodeSection
+from gateway.translate.profiles import Profile, load_profile
 
 
 class Key(NamedTuple):
@@ -28,19 +32,19 @@ def keys() -> list[Key]:
 
 def _keys(section: type[Section], prefix: str) -> Iterator[Key]:
     for name, field in section.model_fields.items():
-        inner, many = _section(field.annotation)
+        inner, within = _section(field.annotation)
         if inner is not None:
-            yield from _keys(inner, f"{prefix}{name}{'[]' if many else ''}.")
+            yield from _keys(inner, f"{prefix}{name}{within}.")
         else:
             yield Key(prefix + name, _kind(field), _default(section, name, field), _help(field))
 
 
-def _section(annotation: Any) -> tuple[type[Section] | None, bool]:
-    """The section that an annotation (Any: whatever it may be) names, and whether in a list."""
+def _section(annotation: Any) -> tuple[type[Section] | None, str]:
+    """The section that an annotation (Any: whatever it may be) names, and its place within."""
     for part in (annotation, *get_args(annotation)):
         if isinstance(part, type) and issubclass(part, Section):
-            return part, get_origin(annotation) is list
-    return None, False
+            return part, {list: "[]", dict: ".NAME"}.get(get_origin(annotation), "")
+    return None, ""
 
 
 def _kind(field: FieldInfo) -> str:
@@ -113,4 +117,41 @@ def resolved(settings: Settings) -> dict[str, Any]:
     """The whole configuration with every default filled in, as it could stand in a file."""
     told = settings.model_dump(mode="json")
     told["anonymous"] = settings.anonymous_allowed
+    for name, upstream in settings.upstreams.items():
+        told["upstreams"][name]["mechanisms"] = upstream.all_mechanisms
+        told["upstreams"][name]["container_id"] = upstream.container_id or settings.name
     return told
+
+
+def notes(settings: Settings) -> list[str]:
+    """What the rules for nodes come to, a line each, and what they cannot do."""
+    profiles = {name: load_profile(each.profile) for name, each in settings.upstreams.items()}
+    told: list[str] = []
+    for at, node in enumerate(settings.nodes):
+        where = f'nodes.{at}: {node.kind} "{node.pattern}"'
+        if node.virtual_host is not None:
+            where += f' of virtual host "{node.virtual_host}"'
+        if node.upstream is None:
+            told.append(f"{where} lives here")
+            continue
+        profile = profiles[node.upstream]
+        told.append(f"{where} lives at {node.upstream}: {_addresses(node, profile)}")
+    for name, profile in profiles.items():
+        if not profile.queue.identity and not profile.dynamic_nodes:
+            told.append(
+                f"upstreams.{name}: names here and addresses there differ, and it makes no nodes on"
+                " request: a 1.0 client here and a 1.0 responder there cannot use reply-to"
+            )
+    return told
+
+
+def _addresses(node: NodeSection, profile: Profile) -> str:
+    rule = rule_of(0, node)
+    if node.kind == "queue":
+        template = rule.address or profile.queue
+        return template.make(queue=node.pattern) if node.exact else template.text
+    sent = rule.address or profile.exchange or profile.fanout
+    read = rule.subscription or rule.address or profile.subscription
+    if profile.subscriptions == "none" or read is None:
+        return f"{sent and sent.text}; its queues cannot be bound here"
+    return f"{sent and sent.text}; bindings read {read.text}"

@@ -10,8 +10,12 @@ from typing import Any
 import pydantic
 import yaml
 
+from gateway.config.remote_rules import remote_rules
+from gateway.config.section import Section
 from gateway.config.settings import Settings
+from gateway.config.upstreams import UpstreamSection
 from gateway.errors import ConfigurationError
+from gateway.translate.profiles import is_path
 
 Problem = tuple[str, str]
 
@@ -91,8 +95,12 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
             settings = Settings.model_validate(rest)
             break
         except pydantic.ValidationError as error:
-            for found in error.errors(include_url=False):
-                problems.append(_problem(found["loc"], found))
+            errors = error.errors(include_url=False)
+            told = [_problem(found["loc"], found) for found in errors]
+            broken = [path for path, _text in problems]
+            # What is set aside does not make what it stood in a problem, too.
+            problems += [each for each in told if not _within(broken, each[0])]
+            for found in reversed(errors):  # so that the items of a list keep their numbers
                 _remove(rest, found["loc"], found["type"] == "missing")
     broken = [path for path, _text in problems]
     settings = anchor(settings, base)
@@ -104,22 +112,31 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
 
 def anchor(settings: Settings, base: pathlib.Path) -> Settings:
     """The same settings with every path absolute."""
-    tls = settings.tls
-    if tls is not None:
-        files = {
-            name: base / path.expanduser()
-            for name in ("certificate", "key", "client_ca")
-            if (path := getattr(tls, name)) is not None
-        }
-        tls = tls.model_copy(update=files)
-    users = settings.users_file
-    return settings.model_copy(
-        update={
-            "tls": tls,
-            "data_directory": base / settings.data_directory.expanduser(),
-            "users_file": users and base / users.expanduser(),
-        }
-    )
+    changes = _absolute(settings, ("data_directory", "users_file"), base)
+    if settings.tls is not None:
+        files = _absolute(settings.tls, ("certificate", "key", "client_ca"), base)
+        changes["tls"] = settings.tls.model_copy(update=files)
+    changes["upstreams"] = {
+        name: _anchored(upstream, base) for name, upstream in settings.upstreams.items()
+    }
+    return settings.model_copy(update=changes)
+
+
+def _anchored(upstream: UpstreamSection, base: pathlib.Path) -> UpstreamSection:
+    changes = _absolute(upstream, ("password_file", "token_file"), base)
+    if is_path(upstream.profile):
+        changes["profile"] = str(base / pathlib.Path(upstream.profile).expanduser())
+    if upstream.tls is not None:
+        files = _absolute(upstream.tls, ("ca", "certificate", "key"), base)
+        changes["tls"] = upstream.tls.model_copy(update=files)
+    return upstream.model_copy(update=changes)
+
+
+def _absolute(section: Section, keys: tuple[str, ...], base: pathlib.Path) -> dict[str, Any]:
+    # Any: what `model_copy` is given
+    return {
+        key: base / path.expanduser() for key in keys if (path := getattr(section, key)) is not None
+    }
 
 
 def rules(settings: Settings) -> Iterator[tuple[list[str], str]]:
@@ -140,6 +157,7 @@ def rules(settings: Settings) -> Iterator[tuple[list[str], str]]:
     hostnames = [each for host in settings.virtual_hosts for each in host.hostnames]
     if len(set(hostnames)) < len(hostnames):
         yield ["virtual_hosts"], "one hostname means two virtual hosts"
+    yield from remote_rules(settings)
 
 
 def _listening(settings: Settings) -> Iterator[tuple[list[str], str]]:
@@ -194,6 +212,10 @@ def _files(settings: Settings) -> Iterator[tuple[list[str], str]]:
             yield [path], f"there is no file {file}"
 
 
+def _within(broken: list[str], path: str) -> bool:
+    return any(each.startswith(path + ".") for each in broken)
+
+
 def _touches(broken: list[str], reads: list[str]) -> bool:
     return any(
         path == read or path.startswith(read + ".") or read.startswith(path + ".")
@@ -221,13 +243,24 @@ def _problem(location: tuple[int | str, ...], found: Any) -> Problem:
 
 
 def _remove(raw: dict[str, Any], location: tuple[int | str, ...], missing: bool) -> None:
-    """Take out the key at `location`; the mapping around a missing one, the list around an item."""
+    """Take out the key at `location`; the mapping around a missing one.
+
+    Of a list a plain item; the whole list where it is one of mappings, whose numbers matter.
+    """
     path = [*location[:-1]] if missing and len(location) > 1 else [*location]
     place: Any = raw
     for at, part in enumerate(path[:-1]):
         inner = place.get(part)
+        item = path[at + 1]
+        if isinstance(inner, list) and isinstance(item, int) and not _mappings(inner):
+            del inner[item]
+            return
         if not isinstance(inner, dict):
             path = path[: at + 1]
             break
         place = inner
     place.pop(path[-1], None)
+
+
+def _mappings(items: list[Any]) -> bool:
+    return any(isinstance(each, dict) for each in items)

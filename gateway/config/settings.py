@@ -11,20 +11,15 @@ import pathlib
 import platform
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from gateway.bridge.limits import BridgeLimits
+from gateway.config.section import Count, Section
 from gateway.config.units import Address, address, duration, size
+from gateway.config.upstreams import NodeSection, UpstreamSection
 from gateway.wire.limits import Limits
 
-Count = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
 ListenAddress = Annotated[Address, *address()]
-
-
-class Section(BaseModel):
-    """A mapping of the configuration; unknown keys are problems."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Listen(Section):
@@ -240,6 +235,10 @@ class Settings(Section):
         default_factory=lambda: [HostSettings(name="default")]
     )
     """The first one is the default."""
+    upstreams: dict[str, UpstreamSection] = Field(default_factory=dict)
+    """The containers that the gateway dials, by name."""
+    nodes: list[NodeSection] = Field(default_factory=list)
+    """Which queues and exchanges live there; whatever no rule fits lives here."""
     limits: LimitSettings = LimitSettings()
     queues: QueueSettings = QueueSettings()
     audit: AuditSettings = AuditSettings()

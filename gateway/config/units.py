@@ -82,6 +82,41 @@ def parse_address(text: object) -> Address:
         ) from None
 
 
+class Host(NamedTuple):
+    """What to dial: TLS or not, a name or an IP address, a port."""
+
+    tls: bool
+    host: str
+    port: int
+
+    @property
+    def private(self) -> bool:
+        """Whether nobody can read along: TLS, or this machine."""
+        if self.tls or self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'amqps' if self.tls else 'amqp'}://{host}:{self.port}"
+
+
+def parse_host(text: object) -> Host:
+    """``"amqps://broker.example:5671"``; the port may be left out. Raises ValueError."""
+    if isinstance(text, Host):
+        return text
+    form = r"(amqps?)://(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+)(?::(\d{1,5}))?/?"
+    found = re.fullmatch(form, text) if isinstance(text, str) else None
+    if found is None or not 0 < int(found[3] or 1) <= 65535:
+        shown = "" if not isinstance(text, str) or "@" not in text else "; no password in it"
+        raise ValueError(f'must be "amqp://HOST:PORT" or "amqps://HOST:PORT"{shown}')
+    tls = found[1] == "amqps"
+    return Host(tls, found[2].strip("[]"), int(found[3] or (5671 if tls else 5672)))
+
+
 class Bounded:
     """Checks a parsed number against the range that a key allows, in the key's own spelling."""
 
@@ -132,4 +167,14 @@ def address() -> tuple[object, ...]:
         BeforeValidator(parse_address),
         PlainSerializer(str, return_type=str),
         WithJsonSchema({"type": "string", "pattern": r"^(\[.+\]|[^:]+):[0-9]{1,5}$"}),
+    )
+
+
+def host() -> tuple[object, ...]:
+    """What `Annotated[Host, *host()]` needs."""
+    return (
+        GetPydanticSchema(lambda _source, _next: core_schema.any_schema()),
+        BeforeValidator(parse_host),
+        PlainSerializer(str, return_type=str),
+        WithJsonSchema({"type": "string", "pattern": r"^amqps?://[^@/]+/?$"}),
     )

@@ -69,7 +69,8 @@ def test_a_profile_says_where_a_binding_subscribes() -> None:
 def test_what_a_file_leaves_out_is_as_in_the_profile_that_it_is_like(
     tmp_path: pathlib.Path,
 ) -> None:
-    (tmp_path / "own.yaml").write_text("like: artemis\ndurable_subscription: '{key|percent}::{name}'\n")
+    text = "like: artemis\ndurable_subscription: '{key|percent}::{name}'\n"
+    (tmp_path / "own.yaml").write_text(text)
     profile = load_profile(str(tmp_path / "own.yaml"))
     assert profile.name == "own"
     assert profile.transactions

@@ -1,0 +1,173 @@
+"""The node rules: which queues and exchanges live at which upstream, and by what address.
+
+The first rule that fits a name decides. What was decided for a name is remembered, for so many
+names; rules do not change while the gateway runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.bridge.remote import OnRejected
+from gateway.config.upstreams import NodeSection
+from gateway.translate.templates import Template, Wildcards
+
+# Where dead letters of remote nodes go: here, whatever the rules say.
+REJECTED_QUEUE: Final = "gateway.rejected"
+REMEMBERED_MAX: Final = 10_000
+ON_REJECTED: Final = {
+    "dead-letter": OnRejected.DEAD_LETTER,
+    "exception": OnRejected.EXCEPTION,
+    "drop": OnRejected.DROP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRule:
+    """One rule.
+
+    Attributes:
+        number: its place in the configuration, from 0.
+        kind: "queue" or "exchange".
+        pattern: the names that it is for; `*` stands for any run of characters.
+        host: the virtual host; `None`: every one.
+        upstream: where the nodes live; `None`: here.
+        address, subscription: templates in place of the profile's; `None`: the profile's.
+        spool, on_rejected, max_redeliveries, paused, create: as the keys of the configuration.
+    """
+
+    number: int
+    kind: str
+    pattern: str
+    host: str | None
+    upstream: str | None
+    address: Template | None = None
+    subscription: Template | None = None
+    spool: bool = False
+    on_rejected: OnRejected = OnRejected.DEAD_LETTER
+    max_redeliveries: int | None = None
+    paused: bool = False
+    create: bool = False
+
+    def fits(self, kind: str, host: str, name: str) -> bool:
+        """Whether it is for that name."""
+        return (
+            kind == self.kind
+            and (self.host is None or self.host == host)
+            and matches(self.pattern, name)
+        )
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a name fits a pattern, in which `*` stands for any run of characters."""
+    first, *others = pattern.split("*")
+    if not others:
+        return name == pattern
+    last = others.pop()
+    if len(name) < len(first) + len(last):
+        return False
+    if not name.startswith(first) or not name.endswith(last):
+        return False
+    at, end = len(first), len(name) - len(last)
+    for part in others:
+        found = name.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+class Rules:
+    """All rules, in order."""
+
+    def __init__(self, rules: list[NodeRule], remembered_max: int = REMEMBERED_MAX) -> None:
+        self.rules = rules
+        self._remembered_max = remembered_max
+        self._remembered: dict[tuple[str, str, str], NodeRule | None] = {}
+
+    def queue(self, host: str, name: str) -> NodeRule | None:
+        """The rule by which a queue lives at an upstream; `None`: it lives here."""
+        return None if name == REJECTED_QUEUE else self._find("queue", host, name)
+
+    def exchange(self, host: str, name: str) -> NodeRule | None:
+        """The rule by which an exchange lives at an upstream; `None`: it lives here."""
+        return self._find("exchange", host, name) if name else None
+
+    def exact_queues(self, host: str) -> list[str]:
+        """The queues that live at an upstream by a rule for just that name."""
+        return self._exact("queue", host)
+
+    def exact_exchanges(self, host: str) -> list[str]:
+        """The exchanges that live at an upstream by a rule for just that name."""
+        return self._exact("exchange", host)
+
+    def queue_address(self, host: str, queue: str) -> str | None:
+        """The address that its rule gives a queue; `None`: the profile's."""
+        rule = self.queue(host, queue)
+        if rule is None or rule.address is None:
+            return None
+        return rule.address.make(queue=queue)
+
+    def exchange_address(self, host: str, exchange: str, key: str) -> str | None:
+        """The address that its rule gives an exchange with a key; `None`: the profile's."""
+        rule = self.exchange(host, exchange)
+        if rule is None or rule.address is None:
+            return None
+        return rule.address.make(exchange=exchange, key=key)
+
+    def subscription_address(
+        self, host: str, exchange: str, key: str, *, name: str = "", wildcards: Wildcards | None
+    ) -> str | None:
+        """The source that its rule gives a binding of queue `name`; `None`: the profile's.
+
+        `wildcards`: the profile's for a topic exchange, else `None`.
+        """
+        rule = self.exchange(host, exchange)
+        template = None if rule is None else rule.subscription or rule.address
+        if template is None:
+            return None
+        return template.make(exchange=exchange, key=key, name=name, wildcards=wildcards)
+
+    def _find(self, kind: str, host: str, name: str) -> NodeRule | None:
+        asked = (kind, host, name)
+        if asked in self._remembered:
+            return self._remembered[asked]
+        found = next((rule for rule in self.rules if rule.fits(kind, host, name)), None)
+        if found is not None and found.upstream is None:
+            found = None
+        if len(self._remembered) >= self._remembered_max:
+            self._remembered.clear()
+        self._remembered[asked] = found
+        return found
+
+    def _exact(self, kind: str, host: str) -> list[str]:
+        look = self.queue if kind == "queue" else self.exchange
+        return [
+            rule.pattern
+            for rule in self.rules
+            if "*" not in rule.pattern and look(host, rule.pattern) is rule
+        ]
+
+
+def rule_of(number: int, node: NodeSection) -> NodeRule:
+    """A rule as configured; ConfigurationError if a template of it is none."""
+    return NodeRule(
+        number=number,
+        kind=node.kind,
+        pattern=node.pattern,
+        host=node.virtual_host,
+        upstream=node.upstream,
+        address=None if node.address is None else Template(node.address),
+        subscription=None if node.subscription is None else Template(node.subscription),
+        spool=node.spool,
+        on_rejected=ON_REJECTED[node.on_rejected],
+        max_redeliveries=node.max_redeliveries,
+        paused=node.paused,
+        create=node.create,
+    )
+
+
+def rules_of(nodes: list[NodeSection]) -> Rules:
+    """The rules as configured; the loader has checked them."""
+    return Rules([rule_of(number, node) for number, node in enumerate(nodes)])

@@ -1,0 +1,201 @@
+"""The rules that span keys of upstreams and nodes: what they read, and what is wrong."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from gateway.config.placement import matches
+from gateway.config.settings import Settings
+from gateway.config.upstreams import BARE_MECHANISMS, NodeSection, UpstreamSection
+from gateway.errors import ConfigurationError
+from gateway.translate.profiles import Profile, load_profile
+from gateway.translate.templates import Template
+
+Found = Iterator[tuple[list[str], str]]
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+# What only nodes of an upstream have.
+REMOTE_KEYS: Final = ("address", "subscription", "spool", "max_redeliveries", "paused", "create")
+PARTS: Final[dict[str, dict[str, set[str]]]] = {
+    "queue": {"address": {"queue"}},
+    "exchange": {
+        "address": {"exchange", "key"},
+        "subscription": {"exchange", "key", "name"},
+    },
+}
+
+
+def remote_rules(settings: Settings) -> Found:
+    """All of them."""
+    profiles: dict[str, Profile] = {}
+    for name, upstream in settings.upstreams.items():
+        path = f"upstreams.{name}"
+        if NAME.fullmatch(name) is None:
+            yield [path], 'a name has letters, digits, ".", "_" and "-", at most 64 of them'
+        try:
+            profiles[name] = load_profile(upstream.profile)
+        except ConfigurationError as error:
+            for attribute, problem in error.problems:
+                yield [f"{path}.profile"], f"{attribute}: {problem}" if attribute else problem
+        yield from _hosts(path, upstream)
+        yield from _credentials(path, upstream)
+        yield from _mechanisms(path, upstream)
+        yield from _files(path, upstream)
+        for key in ("back_off", "redelivery_back_off"):
+            back_off = getattr(upstream, key)
+            if back_off.initial > back_off.maximum:
+                paths = [f"{path}.{key}.{end}" for end in ("initial", "maximum")]
+                yield paths, f"must not be above {paths[1]}"
+    yield from _nodes(settings, profiles)
+
+
+def _hosts(path: str, upstream: UpstreamSection) -> Found:
+    if len(set(upstream.hosts)) < len(upstream.hosts):
+        yield [f"{path}.hosts"], "the same host stands twice"
+    if upstream.tls is not None and not any(each.tls for each in upstream.hosts):
+        yield [f"{path}.tls", f"{path}.hosts"], "no host is reached by amqps://"
+
+
+def _credentials(path: str, upstream: UpstreamSection) -> Found:
+    user, file, env = (f"{path}.{key}" for key in ("username", "password_file", "password_env"))
+    if upstream.password_file is not None and upstream.password_env is not None:
+        yield [env, file], "the password is given twice: password_file has it, too"
+    password = upstream.password_file is not None or upstream.password_env is not None
+    if password and upstream.username is None:
+        yield [user, file, env], "must be set where a password is"
+    if upstream.username is not None and not password and upstream.token_file is None:
+        yield [user, file, env, f"{path}.token_file"], "needs password_file, or password_env"
+    if upstream.password_env is not None and upstream.password_env not in os.environ:
+        yield [env], f"there is no environment variable {upstream.password_env}"
+    tls = upstream.tls
+    if tls is not None and (tls.certificate is None) != (tls.key is None):
+        yield [f"{path}.tls.certificate", f"{path}.tls.key"], "goes with tls.key: set both"
+
+
+def _mechanisms(path: str, upstream: UpstreamSection) -> Found:
+    here = f"{path}.mechanisms"
+    if upstream.mechanisms is None:
+        return
+    if not upstream.mechanisms:
+        yield [here], "must not be empty: leave it out, or say ANONYMOUS"
+    if len(set(upstream.mechanisms)) < len(upstream.mechanisms):
+        yield [here], "the same mechanism stands twice"
+    password = upstream.password_file is not None or upstream.password_env is not None
+    for mechanism in upstream.mechanisms:
+        if (mechanism.startswith("SCRAM") or mechanism == "PLAIN") and not password:
+            reads = [here, f"{path}.username", f"{path}.password_file", f"{path}.password_env"]
+            yield reads, f"{mechanism} needs username and password_file, or password_env"
+        if mechanism in ("OAUTHBEARER", "XOAUTH2") and upstream.token_file is None:
+            yield [here, f"{path}.token_file"], f"{mechanism} needs token_file"
+        if mechanism == "XOAUTH2" and upstream.username is None:
+            yield [here, f"{path}.username"], "XOAUTH2 needs username"
+        if mechanism == "EXTERNAL" and (upstream.tls is None or upstream.tls.certificate is None):
+            yield [here, f"{path}.tls"], "EXTERNAL needs tls.certificate and tls.key"
+    bare = [each for each in upstream.mechanisms if each in BARE_MECHANISMS]
+    seen_by_all = [str(each) for each in upstream.hosts if not each.private]
+    if bare and seen_by_all and not upstream.allow_plain_without_tls:
+        yield (
+            [here, f"{path}.hosts", f"{path}.allow_plain_without_tls"],
+            f"{bare[0]} shows the secret to everybody on the way to {seen_by_all[0]}: use"
+            " amqps://, or say allow_plain_without_tls: true",
+        )
+
+
+def _files(path: str, upstream: UpstreamSection) -> Found:
+    files: dict[str, pathlib.Path | None] = {
+        "password_file": upstream.password_file,
+        "token_file": upstream.token_file,
+    }
+    if upstream.tls is not None:
+        for key in ("ca", "certificate", "key"):
+            files[f"tls.{key}"] = getattr(upstream.tls, key)
+    for key, file in files.items():
+        if file is not None and not file.is_file():
+            yield [f"{path}.{key}"], f"there is no file {file}"
+
+
+def _nodes(settings: Settings, profiles: dict[str, Profile]) -> Found:
+    hosts = [each.name for each in settings.virtual_hosts]
+    for at, node in enumerate(settings.nodes):
+        path = f"nodes.{at}"
+        if (node.queue is None) == (node.exchange is None):
+            yield [path], "must have one of queue and exchange"
+            continue
+        if node.virtual_host is not None and node.virtual_host not in hosts:
+            yield (
+                [f"{path}.virtual_host", "virtual_hosts"],
+                f'there is no virtual host "{node.virtual_host}"',
+            )
+        first = _hidden_by(settings.nodes, at)
+        if first is not None:
+            yield [path], f"fits no name that nodes.{first} does not fit, which comes first"
+        yield from _keys_for(path, node)
+        if node.upstream is not None and node.upstream not in settings.upstreams:
+            yield (
+                [f"{path}.upstream", f"upstreams.{node.upstream}"],
+                f'there is no upstream "{node.upstream}"',
+            )
+        templates = {}
+        for key in ("address", "subscription"):
+            problem, template = _template(node, key)
+            if problem:
+                yield [f"{path}.{key}"], problem
+            templates[key] = template
+        if node.upstream in profiles:
+            yield from _profile(path, node, profiles[node.upstream], templates["address"])
+
+
+def _hidden_by(nodes: list[NodeSection], at: int) -> int | None:
+    """An earlier rule that fits all names of the rule `at`."""
+    node = nodes[at]
+    for earlier, other in enumerate(nodes[:at]):
+        if other.queue is not None and other.exchange is not None:
+            continue
+        same = other.kind == node.kind and other.virtual_host in (None, node.virtual_host)
+        # A "*" of the one is, in the other's eyes, a character that only its own "*" can match.
+        if same and matches(other.pattern, node.pattern):
+            return earlier
+    return None
+
+
+def _keys_for(path: str, node: NodeSection) -> Found:
+    if node.upstream is None:
+        for key in REMOTE_KEYS:
+            if key in node.model_fields_set and getattr(node, key) not in (None, False):
+                yield [f"{path}.{key}", f"{path}.upstream"], "is only for nodes of an upstream"
+    if node.kind == "exchange" and node.spool:
+        yield [f"{path}.spool"], "is only for queues"
+    if node.kind == "queue" and node.subscription is not None:
+        yield [f"{path}.subscription"], "is only for exchanges"
+
+
+def _template(node: NodeSection, key: str) -> tuple[str, Template | None]:
+    """What is wrong with a template of a rule, and the template."""
+    text = getattr(node, key)
+    if text is None or key not in PARTS[node.kind]:
+        return "", None
+    try:
+        template = Template(text)
+    except ConfigurationError as error:
+        return error.problems[0][1], None
+    for part in template.parts:
+        if part not in PARTS[node.kind][key]:
+            return f"has no part {{{part}}}", None
+    if not node.exact and node.kind not in template.parts:
+        return f"needs {{{node.kind}}}: else several nodes have one address", None
+    return "", template
+
+
+def _profile(path: str, node: NodeSection, profile: Profile, address: Template | None) -> Found:
+    reads = [f"{path}.upstream", f"upstreams.{node.upstream}.profile"]
+    if node.kind == "queue":
+        made = profile.queue_address(node.pattern) if address is None else "given"
+        if node.exact and not made:
+            yield reads, f'its profile has no address for a queue "{node.pattern}": give one'
+    elif profile.exchange is None and profile.fanout is None and node.address is None:
+        yield reads, "its profile has no addresses for exchanges: give one"
+    if node.create and profile.missing == "fail" and profile.management == "none":
+        yield [f"{path}.create", *reads], "its profile has no means to create nodes"

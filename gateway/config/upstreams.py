@@ -1,0 +1,159 @@
+"""The keys of upstreams, the containers that the gateway dials, and of the nodes that live there.
+
+A part of the table in `settings`.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gateway.config.section import Count, Section
+from gateway.config.units import Host, duration, host, size
+
+Mechanism = Literal[
+    "SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", "EXTERNAL", "OAUTHBEARER", "XOAUTH2", "ANONYMOUS"
+]
+Pattern = Annotated[str, Field(min_length=1, max_length=255)]
+# What shows its secret to whoever reads along.
+BARE_MECHANISMS = ("PLAIN", "OAUTHBEARER", "XOAUTH2")
+
+
+class BackOff(Section):
+    """How long to wait before the next attempt."""
+
+    initial: Annotated[int, *duration("10ms", "1h")] = 500
+    """Before the first repetition ..."""
+    maximum: Annotated[int, *duration("10ms", "24h")] = 60_000
+    """... and never longer than this."""
+    factor: Annotated[float, Field(ge=1, le=10)] = 2.0
+    """Each wait is that many times the one before."""
+    jitter: Annotated[float, Field(ge=0, le=1)] = 0.2
+    """Part of each wait that chance may take away, so that not everybody comes back at once."""
+
+
+class UpstreamTls(Section):
+    """Whom to believe behind `amqps://`, and who we are there."""
+
+    ca: pathlib.Path | None = None
+    """PEM file: authorities of the upstream's certificate. Unset: the system's."""
+    certificate: pathlib.Path | None = None
+    """PEM file: our certificate, then any intermediate ones; for SASL EXTERNAL, among others."""
+    key: pathlib.Path | None = None
+    """PEM file: our certificate's private key, not encrypted."""
+    server_name: str | None = None
+    """The name that the certificate must be for. Unset: the host that is dialled."""
+    verify: bool = True
+    """False believes any certificate: somebody in between could read and change everything."""
+
+
+class UpstreamSection(Section):
+    """One upstream: a broker, at one or several addresses."""
+
+    hosts: Annotated[list[Annotated[Host, *host()]], Field(min_length=1)]
+    """`amqp://HOST:PORT` or `amqps://HOST:PORT`; the next one is tried when one fails."""
+    profile: str = "generic"
+    """What kind of broker it is: a profile of the gateway's own, or a file with one."""
+    mechanisms: list[Mechanism] | None = None
+    """SASL mechanisms, best first. Unset: those that the credentials given here allow."""
+    username: str | None = None
+    """Who we are there."""
+    password_file: pathlib.Path | None = None
+    """File with the password; one newline at its end is not part of it."""
+    password_env: str | None = None
+    """Environment variable with the password."""
+    token_file: pathlib.Path | None = None
+    """File with an OAuth 2.0 bearer token; read again for each connection."""
+    allow_plain_without_tls: bool = False
+    """Show password or token to a host that is neither this machine nor behind TLS."""
+    tls: UpstreamTls | None = None
+    hostname: str | None = None
+    """The hostname of the 1.0 open, as `vhost:NAME` for RabbitMQ. Unset: the host dialled."""
+    container_id: str | None = None
+    """Our container-id there; durable subscriptions hang on it. Unset: `name`."""
+    idle_timeout: Annotated[int, *duration("0s", "24h")] = 60_000
+    """The idle-timeout asked of it; 0s asks for none."""
+    max_frame_size: Annotated[int, *size(512, "1MiB")] = 65535
+    """Largest frame accepted from it."""
+    connect_timeout: Annotated[int, *duration("100ms", "10m")] = 10_000
+    """From dialling to its open, TLS and authentication included."""
+    attach_timeout: Annotated[int, *duration("100ms", "10m")] = 30_000
+    """How long it may take to answer an attach."""
+    back_off: BackOff = BackOff()
+    """Between two attempts to connect, or to attach a link."""
+    link_credit: Annotated[int, Field(ge=1, le=1_000_000)] = 500
+    """Messages asked for ahead where a consumer's credit has no limit."""
+    links: Count = 10_000
+    """Links to it at a time; more are refused."""
+    addresses: Count = 256
+    """Links that one exchange keeps, one for each address that its messages go to."""
+    reply_nodes: Count = 1_000
+    """Reply nodes that are kept there for requests of our clients."""
+    max_redeliveries: Annotated[int, Field(ge=0, le=1_000_000)] = 10
+    """Released or modified that often, a message is taken to be rejected."""
+    redelivery_back_off: BackOff = BackOff()
+    """Before a message that was released or modified is sent again."""
+    resume: bool = True
+    """After a lost connection, resume links where the profile says that it can."""
+
+    @property
+    def all_mechanisms(self) -> list[str]:
+        """What `mechanisms` comes to."""
+        if self.mechanisms is not None:
+            return [*self.mechanisms]
+        able: list[str] = []
+        bare = self.allow_plain_without_tls or all(each.private for each in self.hosts)
+        if self.tls is not None and self.tls.certificate is not None and self.username is None:
+            able.append("EXTERNAL")
+        if self.token_file is not None and bare:
+            able += ["OAUTHBEARER"] if self.username is None else ["OAUTHBEARER", "XOAUTH2"]
+        if self.password_file is not None or self.password_env is not None:
+            able += ["SCRAM-SHA-512", "SCRAM-SHA-256", *(["PLAIN"] if bare else [])]
+        return able or ["ANONYMOUS"]
+
+
+class NodeSection(Section):
+    """Where queues or exchanges live. The first rule that fits a name decides."""
+
+    queue: Pattern | None = None
+    """A queue's name; `*` stands for any run of characters, also none."""
+    exchange: Pattern | None = None
+    """An exchange's name, in the same way; a rule has one of both."""
+    virtual_host: str | None = None
+    """The virtual host. Unset: every one."""
+    upstream: str | None
+    """The upstream where it lives; null: here."""
+    address: str | None = None
+    """A template for its address there. Unset: the profile's."""
+    subscription: str | None = None
+    """Of an exchange: a template for the source of its bindings. Unset: `address`, or the
+    profile's."""
+    spool: bool = False
+    """Of a queue: publishers hear "done" when the message is stored here; it is sent on from
+    there."""
+    on_rejected: Literal["dead-letter", "exception", "drop"] = "dead-letter"
+    """What becomes of a message that the upstream rejects and whose publisher did not ask: to the
+    local queue gateway.rejected; an exception to its publisher; or dropped, and counted."""
+    max_redeliveries: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    """As of the upstream, for these nodes. Unset: the upstream's."""
+    paused: bool = False
+    """Send nothing there for now; publishers wait, or their messages are spooled."""
+    create: bool = False
+    """Make the node there when it is missing, where the profile can."""
+
+    @property
+    def kind(self) -> str:
+        """Which of the two the rule is for."""
+        return "exchange" if self.queue is None else "queue"
+
+    @property
+    def pattern(self) -> str:
+        """The names it is for."""
+        return self.queue or self.exchange or ""
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is for one name."""
+        return "*" not in self.pattern
