@@ -52,7 +52,7 @@ from gateway.amqp_1_0.link import NO_HANDLE, Link
 from gateway.amqp_1_0.numbers import Numbers
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.send_window import SendWindow
-from gateway.amqp_1_0.states import LinkInput, SessionInput, SessionState
+from gateway.amqp_1_0.states import LinkInput, LinkState, SessionInput, SessionState
 from gateway.amqp_1_0.unsettled import range_of, received_in, sent_in
 from gateway.errors import LocalProtocolError
 from gateway.wire import serial
@@ -95,6 +95,7 @@ class Session:
         self.links: dict[int, Link] = {}  # by the peer's handle
         self.context: object = None
         self._named: dict[tuple[str, bool], Link] = {}
+        self._abandoned: list[Link] = []  # detached before the peer's attach came
         self._handles = Numbers()
         self._dispositions = Dispositions()
         self._owing: list[Link] = []
@@ -176,7 +177,8 @@ class Session:
     def attach(self, name: str, role: bool) -> Link:
         """A new link of ours, to be opened by its `send_attach`.
 
-        One of that name and role that is being detached may still await the peer's answer.
+        An earlier one of that name and role must have been detached; the peer may still have to
+        answer that.
         """
         link = Link(self, name, role)
         self._named[(name, role)] = link
@@ -255,6 +257,8 @@ class Session:
     def forget(self, link: Link) -> None:
         """We detach the link: nothing of it is unsettled here any more, nothing waits."""
         self.stop(link)
+        if link.state == LinkState.ATTACH_SENT:
+            self._abandoned.append(link)
         for number in [n for n, delivery in self.unsettled_out.items() if delivery.link is link]:
             del self.unsettled_out[number]
         for number in [n for n, owner in self.unsettled_in.items() if owner is link]:
@@ -290,7 +294,7 @@ class Session:
         if attach.handle in self.links:
             raise HandleInUseError(f"handle {attach.handle} is in use")
         role = not attach.role
-        link = self._named.get((attach.name, role))
+        link = self._awaiting(attach.name, role)
         if link is None or link.handle_in != NO_HANDLE:
             if link is not None and link.attached:
                 events.append(self._fail_link(link, StolenError("attached again")))
@@ -308,6 +312,14 @@ class Session:
             link.receive_attach(attach)
         except LinkScopeError as error:
             events.append(self._fail_link(link, error))
+
+    def _awaiting(self, name: str, role: bool) -> Link | None:
+        """The link that an attach may be for; answers come in the order of what they answer."""
+        for link in self._abandoned:
+            if link.name == name and link.role == role:
+                self._abandoned.remove(link)
+                return link
+        return self._named.get((name, role))
 
     def _fail_link(self, link: Link, error: LinkScopeError) -> LinkViolation:
         link.fail(error)
@@ -443,6 +455,7 @@ class Session:
             link.machine.receive(LinkInput.LOST)
         self.links = {}
         self._named = {}
+        self._abandoned = []
         self._owing = []
         self.sending.clear()
         self.unsettled_in = {}

@@ -466,3 +466,20 @@ def test_a_session_that_we_end_before_it_is_answered_does_no_harm():
     again = peer.client.session()
     again.send_begin()
     assert again.channel_out == 0
+
+
+@pytest.mark.parametrize("reused", [0, 1])
+def test_a_link_that_we_give_up_before_it_is_answered_may_be_attached_again_at_once(reused):
+    peer = Peer().begun()
+    given_up = peer.attach(_spec.SENDER)
+    given_up.send_detach()
+    again = peer.attach(_spec.SENDER)
+    assert kinds(peer.heard()) == ["Attach", "Detach", "Attach"]
+    second = answer(_spec.RECEIVER)
+    second.handle = reused
+    found = peer.say(answer(_spec.RECEIVER), Detach(handle=0, closed=True), second)
+    assert kinds(found) == ["DetachReceived", "AttachReceived"]
+    assert found[0].link is given_up
+    assert found[1].link is again
+    assert found[1].answer
+    assert again.attached
