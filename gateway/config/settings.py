@@ -72,6 +72,8 @@ class LimitSettings(Section):
     """Deliveries of one session that the client has not settled yet."""
     commands_in_doubt: Count = 65_536
     """0-10 commands of one session not completed after a turn; at half of it reading pauses."""
+    octets_in_doubt: Annotated[int, *size("64KiB", "2GiB")] = 16 * 1024 * 1024
+    """Octets of one connection's publishes that wait to be confirmed; then it is slowed down."""
     message_size: Annotated[int, *size(1024, "2GiB")] = 64 * 1024 * 1024
     """Largest message."""
     depth: Annotated[int, Field(ge=4, le=100)] = 32
@@ -102,6 +104,7 @@ class LimitSettings(Section):
             links_max=self.links,
             unsettled_max=self.unsettled,
             commands_in_doubt_max=self.commands_in_doubt,
+            octets_in_doubt_max=self.octets_in_doubt,
             message_size_max=self.message_size,
             depth_max=self.depth,
             table_size_max=self.table_size,

@@ -20,6 +20,7 @@ class Limits:
     links_max: int
     unsettled_max: int
     commands_in_doubt_max: int
+    octets_in_doubt_max: int
     message_size_max: int
     depth_max: int
     table_size_max: int
@@ -40,6 +41,7 @@ class Limits:
         links_max: int = 1024,
         unsettled_max: int = 10_000,
         commands_in_doubt_max: int = 65_536,
+        octets_in_doubt_max: int = 16 * 1024 * 1024,
         message_size_max: int = 64 * 1024 * 1024,
         depth_max: int = 32,
         table_size_max: int = 1024 * 1024,
@@ -57,6 +59,7 @@ class Limits:
         self.links_max = links_max
         self.unsettled_max = unsettled_max
         self.commands_in_doubt_max = commands_in_doubt_max
+        self.octets_in_doubt_max = octets_in_doubt_max
         self.message_size_max = message_size_max
         self.depth_max = depth_max
         self.table_size_max = table_size_max
