@@ -188,6 +188,10 @@ class Connection:
             self._frames.control(0, spec.ConnectionHeartbeat())
         return events
 
+    def unheard(self, now_ms: int) -> None:
+        """The driver does not read for now: the silence is not the peer's."""
+        self._heartbeat.received(now_ms)
+
     # What a server's face calls. Once the connection is closing, nothing comes of it.
 
     def send_start(

@@ -2,7 +2,8 @@
 
 A source is a queue (consumed or browsed), or an exchange, for which a subscription queue is made
 and bound; a target is a queue, an exchange, or nothing: the anonymous terminus. Either may ask for
-a node to be made. What cannot be is refused with a null terminus (2.6.3).
+a node to be made. What cannot be is refused with a null terminus (2.6.3). A source at an upstream
+is answered when that has answered us.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from gateway.amqp_1_0.link import Link
 from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import QueueSettings
 from gateway.bridge.subscription import Subscription
-from gateway.faces.consumer_1_0 import Consumer10
+from gateway.faces.consumer_1_0 import Asked, Consumer10
 from gateway.faces.dynamic_1_0 import policy_of, policy_properties
 from gateway.faces.features import EXCHANGES, Feature
 from gateway.faces.filters_1_0 import Wanted, binding_key, read_filters, selects
 from gateway.faces.outcomes_1_0 import OUTCOMES, error_of, outcome_of
+from gateway.faces.placed import JMS_SELECTOR, is_remote_exchange, is_remote_queue
 from gateway.faces.producer_1_0 import Producer10
-from gateway.message import MODIFIED_FAILED, Condition, Refusal
+from gateway.message import MODIFIED_FAILED, Condition, Kind, Refusal
 from gateway.translate.addresses import Capability, Node, capability_of, resolve
+from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
     from gateway.faces.session_1_0 import ServerSession10
@@ -155,7 +158,8 @@ def _consume(
     session: ServerSession10, consumer: Consumer10, queue: str, source: Source
 ) -> Refusal | None:
     """Consume or browse a queue."""
-    wanted = _filters(session, source, None)
+    remote = is_remote_queue(session.host, queue)
+    wanted = _filters(session, source, None, remote=remote)
     if isinstance(wanted, Refusal):
         return wanted
     bridged = session.host.subscribe(
@@ -166,11 +170,27 @@ def _consume(
         exclusive=False,
         settled=consumer.settled,
         filter=wanted.filter,
+        selector=wanted.selector,
+        no_local=wanted.no_local,
     )
     if isinstance(bridged, Refusal):
         return bridged
-    _answer(session, consumer, bridged, source, wanted)
+    session.add_consumer(consumer)
+    if bridged.attaching:
+        consumer.subscription = bridged
+        consumer.asked = Asked(source, wanted)
+    else:
+        _answer(session, consumer, bridged, source, wanted)
     return None
+
+
+def answer_attached(session: ServerSession10, consumer: Consumer10) -> None:
+    """The upstream has attached the source that a client asked for."""
+    asked = consumer.asked
+    subscription = consumer.subscription
+    if asked is not None and subscription is not None:
+        consumer.asked = None
+        _answer(session, consumer, subscription, asked.source, asked.wanted)
 
 
 def _is_durable(source: Source) -> bool:
@@ -189,7 +209,8 @@ def _subscribe(
     exchange = host.exchange(node.exchange)
     if exchange is None:
         return Refusal(Condition.NOT_FOUND, f"there is no exchange {node.exchange!r}")
-    wanted = _filters(session, source, exchange.type)
+    remote = is_remote_exchange(host, exchange.name)
+    wanted = _filters(session, source, exchange.type, remote=remote)
     if isinstance(wanted, Refusal):
         return wanted
     key = binding_key(wanted, exchange.type, node.key)
@@ -218,13 +239,22 @@ def _subscribe(
     if isinstance(bridged, Refusal):
         return bridged
     _rebind(session, queue, declared.bindings, exchange, key)
-    refusal = host.bind(queue, exchange.name, key, wanted.arguments or {}, b"", session)
+    refusal = host.bind(queue, exchange.name, key, _arguments(wanted), b"", session)
     if refusal is not None:
         bridged.cancel()
         return refusal
     consumer.durable_queue = queue if durable else ""
+    session.add_consumer(consumer)
     _answer(session, consumer, bridged, source, wanted)
     return None
+
+
+def _arguments(wanted: Wanted) -> dict[str, Tagged]:
+    """The binding's arguments; a selector is among them under the name that 0-10 clients use."""
+    arguments = dict(wanted.arguments or {})
+    if wanted.selector:
+        arguments[JMS_SELECTOR] = Tagged(Kind.STRING, wanted.selector)
+    return arguments
 
 
 def _rebind(
@@ -261,6 +291,7 @@ def _recover(session: ServerSession10, link: Link, attach: Attach) -> Refusal | 
     if isinstance(bridged, Refusal):
         return bridged
     consumer.durable_queue = name
+    session.add_consumer(consumer)
     _answer(session, consumer, bridged, source, Wanted())
     return None
 
@@ -278,7 +309,6 @@ def _answer(
     made = consumer.dynamic
     durable = bool(consumer.durable_queue)
     copy = _spec.DISTRIBUTION_COPY
-    session.add_consumer(consumer)
     link.send_attach(
         source=Source(
             address=made or source.address,
@@ -306,9 +336,10 @@ def _count(session: ServerSession10, feature: Feature) -> None:
 
 
 def _filters(
-    session: ServerSession10, source: Source, exchange_type: str | None
+    session: ServerSession10, source: Source, exchange_type: str | None, *, remote: bool
 ) -> Wanted | Refusal:
-    wanted = read_filters(source.filter, exchange_type, session.connection_id())
+    number = session.connection_id()
+    wanted = read_filters(source.filter, exchange_type, number, remote=remote)
     if isinstance(wanted, Refusal) and wanted.condition == Condition.NOT_IMPLEMENTED:
         _count(session, Feature.SELECTOR if selects(source.filter) else Feature.FILTER)
     return wanted

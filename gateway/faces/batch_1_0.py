@@ -6,10 +6,13 @@ batch there: the messages before it stay published, and the rejection says how m
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.bridge.seams import PublishStatus
-from gateway.message import Outcome, OutcomeKind, Refusal
+from gateway.message import Outcome, Refusal
+
+# By `OutcomeKind`: accepted, rejected, released, modified.
+BADNESS: Final = (0, 3, 1, 2)
 
 
 @final
@@ -21,26 +24,29 @@ class Batch:
         in_turn: one of them is safe with the turn's commit only.
         held_back: publishes of it that the bridge has not let go.
         refusal: of the message that ended the batch.
-        outcome: what a publish that was held back ended with, if not accepted.
+        octets: of these, all together.
+        outcome: the worst that a publish which was held back ended with.
     """
 
-    __slots__ = ("held_back", "in_turn", "outcome", "refusal", "size", "taken")
+    __slots__ = ("held_back", "in_turn", "octets", "outcome", "refusal", "size", "taken")
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.taken = 0
         self.in_turn = False
         self.held_back = 0
+        self.octets = 0
         self.refusal: Refusal | None = None
         self.outcome: Outcome | None = None
 
-    def take(self, status: PublishStatus) -> None:
-        """One more message is published."""
+    def take(self, status: PublishStatus, octets: int) -> None:
+        """One more message, of so many octets, is published."""
         self.taken += 1
         if status == PublishStatus.IN_TURN:
             self.in_turn = True
         elif status == PublishStatus.PENDING:
             self.held_back += 1
+            self.octets += octets
 
     def stop(self, refusal: Refusal) -> None:
         """The next message was refused."""
@@ -52,6 +58,6 @@ class Batch:
     def let_go(self, outcome: Outcome) -> bool:
         """A publish that was held back has ended; whether it was the last."""
         self.held_back -= 1
-        if outcome.kind != OutcomeKind.ACCEPTED:
+        if self.outcome is None or BADNESS[outcome.kind] > BADNESS[self.outcome.kind]:
             self.outcome = outcome
         return self.held_back == 0

@@ -1,6 +1,7 @@
 """A link by which a 1.0 client consumes or browses: the bridge's deliveries out, outcomes back.
 
-Credit is the client's flow state; what a delivery's header says (ttl left, delivery-count) is
+A link from a node of an upstream is attached here when it is there. Credit is the client's flow
+state, also what it gives meanwhile; what a delivery's header says (ttl left, delivery-count) is
 written for each. A delivery that the client settles without an outcome, or that
 its link leaves behind, gets the source's default-outcome.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from gateway.amqp_1_0._spec import DeliveryState
+from gateway.amqp_1_0._spec import DeliveryState, Source
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.audit.schema import Flag as AuditFlag
@@ -17,6 +18,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import Subscription
 from gateway.faces import losses
+from gateway.faces.filters_1_0 import Wanted
 from gateway.faces.outcomes_1_0 import error_of, outcome_of
 from gateway.message import Condition, Delivery, Outcome, Refusal
 from gateway.translate import hop_1_0
@@ -28,6 +30,18 @@ if TYPE_CHECKING:
     from gateway.faces.session_1_0 import ServerSession10
 
 NO_LIMIT: Final = 0
+NOTHING_REFUSED: Final = Refusal(Condition.NONE, "")
+
+
+@final
+class Asked:
+    """What a client's attach asked for, while an upstream has not answered."""
+
+    __slots__ = ("source", "wanted")
+
+    def __init__(self, source: Source, wanted: Wanted) -> None:
+        self.source = source
+        self.wanted = wanted
 
 
 @final
@@ -36,6 +50,7 @@ class Consumer10:
 
     Attributes:
         subscription: the bridge's side; set right after construction.
+        asked: set while an upstream is asked; then the link is not attached yet.
         unsettled: what the client has not settled, by delivery-id.
     """
 
@@ -54,11 +69,13 @@ class Consumer10:
         self.acquire = acquire
         self.default_outcome = default_outcome
         self.subscription: Subscription | None = None
+        self.asked: Asked | None = None
         self.unsettled: dict[int, Delivery] = {}
         self.node_name = ""
         self.dynamic = ""
         self.durable_queue = ""
         self.blocked = False
+        self._started = False
         self._ended = False
         attach = link.attach
         limit = None if attach is None else attach.max_message_size
@@ -67,6 +84,7 @@ class Consumer10:
     def start(self, subscription: Subscription) -> None:
         """The link is attached."""
         self.subscription = subscription
+        self._started = True
         session = self.session
         session.bridge.audit.link_attached(
             session.bridge.now_ms,
@@ -120,9 +138,21 @@ class Consumer10:
         self.link.send_drained()
         self.session.face.touch()
 
+    def refusal(self) -> Refusal:
+        """As an `Outlet`: it refuses nothing on everybody's behalf."""
+        return NOTHING_REFUSED
+
+    def on_attached(self) -> None:
+        """The upstream has attached it: now the client is told."""
+        self.session.on_attached(self)
+
     def on_cancelled(self, condition: Condition, description: str) -> None:
-        """The queue went away."""
-        self.link.send_detach(error=error_of(Refusal(condition, description)))
+        """The queue went away, or the upstream does not have it for us."""
+        error = error_of(Refusal(condition, description))
+        if self.asked is None:
+            self.link.send_detach(error=error)
+        else:
+            self.link.refuse(error)
         self.session.forget_consumer(self, Reason.CANCELLED)
         self.session.face.touch()
 
@@ -184,7 +214,8 @@ class Consumer10:
         for delivery in self.unsettled.values():
             host.settle(delivery, self.default_outcome, reason)
         self.unsettled = {}
-        if subscription is not None:
+        self.asked = None
+        if subscription is not None and self._started:
             self.session.bridge.audit.link_detached(
                 self.session.bridge.now_ms,
                 subscription.number,

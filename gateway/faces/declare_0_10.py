@@ -36,6 +36,7 @@ from gateway.faces.features import (
     Feature,
     count_arguments,
 )
+from gateway.faces.placed import is_remote_exchange
 from gateway.faces.subscriptions_0_10 import NO_LOCAL, selects
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
@@ -155,7 +156,7 @@ class Declarations:
         if not command.queue or not command.exchange:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
         arguments = command.arguments or []
-        if selects(arguments):
+        if selects(arguments) and not is_remote_exchange(self.host, command.exchange):
             # The queue must never get what the client excluded from it.
             self.counts.unsupported[Feature.SELECTOR] += 1
             return Refusal(Condition.NOT_IMPLEMENTED, "selectors are not offered here")
@@ -272,6 +273,25 @@ class Declarations:
             message_count=found.depth,
             subscriber_count=found.subscriptions,
         )
+
+
+def queue_asked_for(command: Command) -> str:
+    """The queue that has to be there for the command's answer; "" if it depends on none."""
+    if isinstance(command, QueueDeclare):
+        return (command.queue or "") if command.passive else ""
+    if isinstance(command, (QueueQuery, QueueDelete, QueuePurge, ExchangeBound)):
+        return command.queue or ""
+    return ""
+
+
+def not_there(command: Command, refusal: Refusal) -> Answer:
+    """The answer to a command whose queue an upstream does not have, or cannot be asked about."""
+    if refusal.condition == Condition.NOT_FOUND:
+        if isinstance(command, QueueQuery):
+            return QueueQueryResult()
+        if isinstance(command, ExchangeBound):
+            return ExchangeBoundResult(queue_not_found=True)
+    return refusal
 
 
 def apply_number(settings: QueueSettings, key: str, value: int) -> None:

@@ -1,7 +1,7 @@
 """The filters of a 1.0 source: bindings on exchanges, and no-local (3.5.8 and the filter registry).
 
 A consumer must never get what it excluded: a filter that cannot be applied to the node refuses the
-link. A null filter is no filter.
+link. A null filter is no filter. A selector is for an upstream to apply, to a node of its own.
 """
 
 from __future__ import annotations
@@ -44,25 +44,37 @@ class Wanted:
     Attributes:
         key: of a direct or topic binding filter.
         arguments: of a headers binding filter, as the bridge compares them.
+        selector, no_local: what the upstream of a remote node is to apply.
         in_place: the filters that are applied, for the attach reply.
     """
 
     key: str | None
     arguments: dict[str, Tagged] | None
     filter: Filter | None
+    selector: str
+    no_local: bool
     in_place: dict[str, Tagged]
 
     def __init__(self) -> None:
         self.key = None
         self.arguments = None
         self.filter = None
+        self.selector = ""
+        self.no_local = False
         self.in_place = {}
 
 
 def read_filters(
-    filters: dict[str, Tagged] | None, exchange_type: str | None, connection_id: int
+    filters: dict[str, Tagged] | None,
+    exchange_type: str | None,
+    connection_id: int,
+    *,
+    remote: bool = False,
 ) -> Wanted | Refusal:
-    """Understand the filters of a source on a queue (`None`) or an exchange of that type."""
+    """Understand the filters of a source on a queue (`None`) or an exchange of that type.
+
+    `remote`: the node is an upstream's.
+    """
     wanted = Wanted()
     for name, tagged in (filters or {}).items():
         if tagged.code == types.NULL:
@@ -70,7 +82,10 @@ def read_filters(
         if tagged.code != types.DESCRIBED:
             return Refusal(Condition.INVALID_ARGUMENT, f"filter {name} has no descriptor")
         described = cast(types.Described, tagged.value)
-        refusal = _apply(wanted, name, described, exchange_type, connection_id)
+        if remote:
+            refusal = _apply_remote(wanted, name, described, exchange_type)
+        else:
+            refusal = _apply(wanted, name, described, exchange_type, connection_id)
         if refusal is not None:
             return refusal
         wanted.in_place[name] = tagged
@@ -107,6 +122,28 @@ def _apply(
     if kind == _spec.NO_LOCAL_FILTER_CODE:
         wanted.filter = NoLocal(connection_id)
         return None
+    return _apply_binding(wanted, name, kind, value, exchange_type)
+
+
+def _apply_remote(
+    wanted: Wanted, name: str, described: types.Described, exchange_type: str | None
+) -> Refusal | None:
+    kind = _kind(described.descriptor)
+    value = described.value
+    if kind == _spec.SELECTOR_FILTER_CODE:
+        if value.code != types.STRING or wanted.selector:
+            return Refusal(Condition.INVALID_ARGUMENT, f"filter {name} is not one selector")
+        wanted.selector = cast(str, value.value)
+        return None
+    if kind == _spec.NO_LOCAL_FILTER_CODE and exchange_type is None:
+        wanted.no_local = True
+        return None
+    return _apply_binding(wanted, name, kind, value, exchange_type)
+
+
+def _apply_binding(
+    wanted: Wanted, name: str, kind: int, value: Tagged, exchange_type: str | None
+) -> Refusal | None:
     if kind == _spec.LEGACY_AMQP_DIRECT_BINDING_CODE and exchange_type == DIRECT:
         return _take_key(wanted, name, value)
     if kind == _spec.LEGACY_AMQP_TOPIC_BINDING_CODE and exchange_type == TOPIC:

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, final
 
 from gateway.amqp_1_0._spec import (
     Accepted,
     DeliveryState,
     Error,
+    Modified,
     Received,
     Rejected,
+    Released,
     TransactionalState,
 )
 from gateway.amqp_1_0.errors import DESCRIPTION_MAX
-from gateway.message import Outcome, Refusal
+from gateway.message import Condition, Outcome, OutcomeKind, Refusal
 from gateway.translate.conditions import to_symbol
-from gateway.translate.outcomes import of_state
+from gateway.translate.outcomes import of_state, to_state
 
 STATE_ACCEPTED: Final = Accepted()
 REJECTED_SYMBOL: Final = "amqp:rejected:list"
-OUTCOMES: Final = [
-    "amqp:accepted:list",
-    REJECTED_SYMBOL,
-    "amqp:released:list",
-    "amqp:modified:list",
-]
+RELEASED_SYMBOL: Final = "amqp:released:list"
+MODIFIED_SYMBOL: Final = "amqp:modified:list"
+OUTCOMES: Final = ["amqp:accepted:list", REJECTED_SYMBOL, RELEASED_SYMBOL, MODIFIED_SYMBOL]
+NOT_ACCEPTED: Final = Refusal(Condition.PRECONDITION_FAILED, "the message was not accepted")
 
 
 def error_of(refusal: Refusal) -> Error:
@@ -43,3 +43,38 @@ def outcome_of(state: DeliveryState | None) -> Outcome | None:
     if state is None or isinstance(state, (Received, TransactionalState)):
         return None
     return of_state(state)
+
+
+@final
+class Known:
+    """The outcomes that a sender's source can have (3.5.3); one that names none takes them all."""
+
+    __slots__ = ("modified", "rejected", "released")
+
+    def __init__(self, outcomes: list[str] | None) -> None:
+        self.rejected = not outcomes or REJECTED_SYMBOL in outcomes
+        self.released = not outcomes or RELEASED_SYMBOL in outcomes
+        self.modified = not outcomes or MODIFIED_SYMBOL in outcomes
+
+    def takes_back(self) -> bool:
+        """Whether the sender can be told that a message is its own again, whatever became of it."""
+        return self.rejected and (self.released or self.modified)
+
+    def state(self, outcome: Outcome) -> DeliveryState | None:
+        """How the sender is told of an outcome, by the nearest it knows; `None`: not at all."""
+        kind = outcome.kind
+        if kind == OutcomeKind.ACCEPTED:
+            return STATE_ACCEPTED
+        if kind == OutcomeKind.RELEASED:
+            if self.released:
+                return Released()
+            if self.modified:
+                return Modified()
+        elif kind == OutcomeKind.MODIFIED:
+            if self.modified:
+                return to_state(outcome)
+            if self.released and not outcome.undeliverable_here:
+                return Released()
+        if not self.rejected:
+            return None
+        return to_state(outcome) if kind == OutcomeKind.REJECTED else rejected(NOT_ACCEPTED)

@@ -1,8 +1,9 @@
 """A link by which a 1.0 client publishes: deliveries into the bridge, outcomes and credit back.
 
 An outcome is told when every copy is safe or has ended by rule: at once, with the commit of its
-turn, or when the bridge lets go what it holds back. Credit is given back as outcomes are told, so
-that a publisher which is held back runs dry instead of filling memory.
+turn, or when the bridge lets go what it holds back. What an upstream says of a message is passed on
+as it is, if the source can know it. Credit is given back as outcomes are told, so that a publisher
+which is held back runs dry instead of filling memory; where too many octets are, it is taken back.
 """
 
 from __future__ import annotations
@@ -18,22 +19,21 @@ from gateway.bridge.seams import Published, PublishStatus
 from gateway.errors import DecodeError, LimitError
 from gateway.faces.batch_1_0 import Batch
 from gateway.faces.outcomes_1_0 import (
-    REJECTED_SYMBOL,
+    NOT_ACCEPTED,
     STATE_ACCEPTED,
+    Known,
     error_of,
     rejected,
 )
-from gateway.message import Condition, Message, Outcome, Refusal
+from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
 from gateway.translate.addresses import Capability, Node, resolve
 from gateway.translate.batch import BATCH_FORMAT, messages_in
 from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
-from gateway.translate.outcomes import to_state
 from gateway.translate.view import READER_1_0
 
 if TYPE_CHECKING:
     from gateway.faces.session_1_0 import ServerSession10
 
-SETTLED: Final = -1
 DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
 REJECT_UNROUTABLE: Final = "REJECT_UNROUTABLE"
 LENIENT_TYPES: Final = ("topic", "fanout")
@@ -66,14 +66,17 @@ class Producer10:
         # Deliveries that are done once a turn is committed: (turn, first, last), ascending turns.
         self._safe_with: list[tuple[int, int, int]] = []
         self._second: set[int] = set()  # deliveries that their sender is to settle first
+        # What is held back, by token: a delivery-id, or a number below 0 for what came settled.
         self._held_back = 0
-        self._batches: dict[int, Batch] = {}  # of those held back, by delivery-id
+        self._octets: dict[int, int] = {}
+        self._batches: dict[int, Batch] = {}
+        self._settled = 0
         self._leaving = False
         attach = link.attach
         outcomes = None
         if attach is not None and attach.source is not None:
             outcomes = attach.source.outcomes
-        self._may_reject = not outcomes or REJECTED_SYMBOL in outcomes
+        self._known = Known(outcomes)
 
     def _is_lenient(self, capabilities: list[str]) -> bool:
         """Whether a message that no queue takes is accepted all the same."""
@@ -160,15 +163,23 @@ class Producer10:
             reader=READER_1_0,
         )
 
+    def _token(self, event: DeliveryReceived) -> int:
+        if not event.settled:
+            return event.delivery_id
+        self._settled += 1
+        return -self._settled
+
     def _publish(self, event: DeliveryReceived, message: Message) -> None:
-        token = SETTLED if event.settled else event.delivery_id
+        if not event.settled and self._known.takes_back():
+            message.flags |= Flag.OUTCOMES
+        token = self._token(event)
         published = self.session.host.publish(message, self, token, self.number)
         status = published.status
         if status == PublishStatus.IN_TURN:
             if not event.settled:
                 self._accept_when_safe(event.delivery_id)
         elif status == PublishStatus.PENDING:
-            self._held_back += 1
+            self._hold(token, 1, len(message.payload))
         else:
             refusal = self._refusal_of(published)
             if refusal is None:
@@ -206,21 +217,25 @@ class Producer10:
         self._publish_batch(event, messages)
 
     def _publish_batch(self, event: DeliveryReceived, messages: list[Message]) -> None:
-        token = SETTLED if event.settled else event.delivery_id
+        token = self._token(event)
         host = self.session.host
+        told = self.node is not None and self.node.queue and not event.settled
         batch = Batch(len(messages))
         for message in messages:
+            if told:
+                # What is taken back is sent again, not the whole batch; what is rejected is told.
+                message.flags |= Flag.TELL_UNROUTABLE
             published = host.publish(message, self, token, self.number)
             refusal = self._refusal_of(published)
             if refusal is not None:
                 batch.stop(refusal)
                 break
-            batch.take(published.status)
-        self._held_back += batch.held_back
-        if not event.settled:
-            if batch.held_back:
-                self._batches[token] = batch
-            elif batch.in_turn and batch.refusal is None:
+            batch.take(published.status, len(message.payload))
+        if batch.held_back:
+            self._batches[token] = batch
+            self._hold(token, batch.held_back, batch.octets)
+        elif not event.settled:
+            if batch.in_turn and batch.refusal is None:
                 self._accept_when_safe(token)
             else:
                 self._end_batch(token, batch)
@@ -231,19 +246,26 @@ class Producer10:
             self._reject(delivery_id, batch.refusal)
         else:
             outcome = batch.outcome
-            self._tell(delivery_id, STATE_ACCEPTED if outcome is None else to_state(outcome))
+            self._tell_outcome(delivery_id, ACCEPTED if outcome is None else outcome)
 
     def _refuse(self, event: DeliveryReceived, refusal: Refusal) -> None:
         if not event.settled:
             self._reject(event.delivery_id, refusal)
 
     def _reject(self, delivery_id: int, refusal: Refusal) -> None:
-        if self._may_reject:
+        if self._known.rejected:
             self._tell(delivery_id, rejected(refusal))
         else:
             # The source does not know the outcome rejected: the link has to tell (3.2.1, 4.2).
             self.link.send_detach(error=error_of(refusal))
             self.session.forget_producer(self)
+
+    def _tell_outcome(self, delivery_id: int, outcome: Outcome) -> None:
+        state = self._known.state(outcome)
+        if state is None:
+            self._reject(delivery_id, refusal_of(outcome))
+        else:
+            self._tell(delivery_id, state)
 
     def _end(self, event: DeliveryReceived, state: DeliveryState) -> None:
         if not event.settled:
@@ -284,12 +306,15 @@ class Producer10:
             return  # the link is gone
         self._held_back -= 1
         batch = self._batches.get(token)
+        if batch is not None and not batch.let_go(outcome):
+            return
+        self._let_go(token)
         if batch is not None:
-            if batch.let_go(outcome):
-                del self._batches[token]
+            del self._batches[token]
+            if token >= 0:
                 self._end_batch(token, batch)
-        elif token != SETTLED:
-            self._tell(token, to_state(outcome))
+        elif token >= 0:
+            self._tell_outcome(token, outcome)
         self._moved_on()
 
     def _moved_on(self) -> None:
@@ -300,6 +325,16 @@ class Producer10:
 
     # Credit and the end.
 
+    def _hold(self, token: int, messages: int, octets: int) -> None:
+        self._held_back += messages
+        self._octets[token] = octets
+        if self.session.face.doubt.hold(octets):
+            self.session.face.on_doubt()
+
+    def _let_go(self, token: int) -> None:
+        if self.session.face.doubt.let_go(self._octets.pop(token, 0)):
+            self.session.face.on_doubt()
+
     def held_back(self) -> int:
         """How many messages the bridge holds back."""
         return self._held_back
@@ -308,8 +343,17 @@ class Producer10:
         """Whether an outcome has not been told yet."""
         return self._held_back > 0 or len(self._safe_with) > 0
 
+    def on_doubt(self) -> None:
+        """Too much is held back on the connection, or so much no more."""
+        self._give_credit()
+
     def _give_credit(self) -> None:
-        if self._leaving or self.session.face.draining:
+        if self._leaving or self.session.face.draining or not self.link.attached:
+            return
+        if self._held_back and self.session.face.doubt.high:
+            if self.link.credit > 0:
+                self.link.send_flow(credit=0)
+                self.session.face.touch()
             return
         wanted = self.session.face.settings.limits.link_credit - self._held_back
         if wanted > 0 and self.link.credit * 2 <= wanted:
@@ -333,8 +377,18 @@ class Producer10:
         self._safe_with = []
         self._batches = {}
         self._held_back = 0
+        for token in list(self._octets):
+            self._let_go(token)
         self.session.bridge.audit.link_detached(
             self.session.bridge.now_ms,
             self.number,
             connection=self.session.face.peer.connection_id,
         )
+
+
+def refusal_of(outcome: Outcome) -> Refusal:
+    """Why nobody took a message."""
+    condition = outcome.condition
+    if condition == Condition.NONE:
+        return NOT_ACCEPTED
+    return Refusal(condition, outcome.description)

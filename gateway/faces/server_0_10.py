@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10._spec_constants import LIST, STR16
 from gateway.amqp_0_10.connection import Connection
 from gateway.amqp_0_10.events import (
     AttachReceived,
@@ -30,6 +31,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.faces.crossings import Crossings, is_own
+from gateway.faces.doubt import Doubt
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.session_0_10 import ServerSession
@@ -39,10 +41,13 @@ from gateway.wire.sasl import ServerMechanism, Step, StepKind, server_mechanism
 from gateway.wire.tagged import Tagged
 
 PROTOCOL: Final = int(Encoding.AMQP_0_10)
-STR16: Final = 0x95
 LOCALES: Final = ["en_US"]
 # Properties by which a client says what it is.
 JAVA_MARK: Final = "clientName"
+SESSION_FLOW: Final = "qpid.session_flow"
+# What we say that we can do.
+FEATURES: Final = "qpid.features"
+JMS_SELECTOR: Final = "qpid.jms-selector"
 
 
 @final
@@ -68,6 +73,8 @@ class Server010:
         self.identity = ""
         self.authenticated = False
         self.java = False
+        self.session_flow = False  # takes producer flow
+        self.doubt = Doubt(settings.limits.octets_in_doubt_max)
         self._mechanism: ServerMechanism | None = None
         self._sessions: dict[int, ServerSession] = {}
         self._crossings = Crossings(bridge, settings)
@@ -86,6 +93,8 @@ class Server010:
     @property
     def reading_paused(self) -> bool:
         """Too much of what the client asked for is not done: the last resort."""
+        if self.doubt.parked_too_much():
+            return True
         limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0
         for session in self._sessions.values():
@@ -105,6 +114,8 @@ class Server010:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
+        for session in list(self._sessions.values()):
+            session.carry_on()
         for session in self._sessions.values():
             session.transfers.flush()
         return self.connection.data_to_send()
@@ -116,6 +127,8 @@ class Server010:
     def handle_deadline(self, now_ms: int) -> None:
         """Heartbeats, and peers that are late."""
         self.bridge.now_ms = now_ms
+        if self.reading_paused:
+            self.connection.unheard(now_ms)
         self._take(self.connection.handle_deadline(now_ms), now_ms)
 
     def write_blocked(self, blocked: bool) -> None:
@@ -151,6 +164,11 @@ class Server010:
     def has_room(self) -> bool:
         """Whether deliveries may be sent now."""
         return not self._write_blocked and not self._draining
+
+    def on_doubt(self) -> None:
+        """Too much is held back for this client: it is to slow down."""
+        for session in self._sessions.values():
+            session.transfers.stop_producer()
 
     def may_claim(self, user_id: bytes | None) -> bool:
         """Whether a message may carry this user-id: the user's own, with or without a realm."""
@@ -219,12 +237,16 @@ class Server010:
 
     def _server_properties(self) -> FieldTable:
         settings = self.settings
-        return [
+        properties: FieldTable = [
             ("product", Tagged(STR16, "amqp-gateway")),
             ("version", Tagged(STR16, settings.version)),
             ("host", Tagged(STR16, settings.container_id)),
             ("qpid.federation_tag", Tagged(STR16, settings.federation_tag)),
         ]
+        if settings.selectors:
+            # Without it the Java client sends none, but acquires what it wants one by one.
+            properties.append((FEATURES, Tagged(LIST, [Tagged(STR16, JMS_SELECTOR)])))
+        return properties
 
     def _on_control(self, event: ControlReceived, now_ms: int) -> None:
         control = event.control
@@ -238,9 +260,11 @@ class Server010:
             self._on_open(control, now_ms)
 
     def _on_start_ok(self, start_ok: spec.ConnectionStartOk, now_ms: int) -> None:
-        for key, _value in start_ok.client_properties or []:
+        for key, value in start_ok.client_properties or []:
             if key == JAVA_MARK:
                 self.java = True
+            elif key == SESSION_FLOW:
+                self.session_flow = bool(value.value)
             elif key == FEDERATION_PROPERTY:
                 self.settings.counts.unsupported[Feature.FEDERATION] += 1
         name = start_ok.mechanism or ""

@@ -35,6 +35,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.faces.crossings import Crossings, is_own
+from gateway.faces.doubt import Doubt
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
 from gateway.faces.session_1_0 import ServerSession10
 from gateway.message import Encoding
@@ -78,6 +79,7 @@ class Server10:
         self.authenticated = False
         self.container = ""
         self.draining = False
+        self.doubt = Doubt(settings.limits.octets_in_doubt_max)
         self._sessions: list[ServerSession10] = []
         self._crossings = Crossings(bridge, settings)
         self._write_blocked = False
@@ -94,6 +96,8 @@ class Server10:
     @property
     def reading_paused(self) -> bool:
         """Too much of what the client published is held back: the last resort."""
+        if self.doubt.held_too_much():
+            return True
         held = 0
         for session in self._sessions:
             held += session.held_back()
@@ -122,6 +126,8 @@ class Server10:
     def handle_deadline(self, now_ms: int) -> None:
         """Empty frames, and peers that are late."""
         self.bridge.now_ms = now_ms
+        if self.reading_paused:
+            self.connection.unheard(now_ms)
         self._take(self.connection.handle_deadline(now_ms))
         self.touch()
 
@@ -158,6 +164,12 @@ class Server10:
     def has_room(self) -> bool:
         """Whether deliveries may be sent now."""
         return not self._write_blocked and not self.draining
+
+    def on_doubt(self) -> None:
+        """Too much is held back for this client, or so much no more: its credit says so."""
+        for session in self._sessions:
+            for producer in session.producers.values():
+                producer.on_doubt()
 
     def may_claim(self, user_id: bytes | None) -> bool:
         """Whether a message may carry this user-id: the user's own, with or without a realm."""

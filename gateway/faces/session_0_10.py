@@ -5,6 +5,9 @@ waits for commits. Owns which command ids may be completed when; `transfers_0_10
 `deliveries_0_10` what goes out, `subscriptions_0_10` what is asked for. Sources: 0-10 XML, classes
 message and execution.
 
+Commands that have to wait are parked (`parking_0_10`) and carried out when the face has something
+to send: never from inside a call of the bridge.
+
 The protocol's session may have ended while commands that came before its end are still carried out:
 they are, and only the answers have nowhere to go. What counts here is `over`.
 """
@@ -20,10 +23,11 @@ from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.types import Command, Struct
 from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
-from gateway.faces.declare_0_10 import Declarations
+from gateway.faces.declare_0_10 import Declarations, not_there, queue_asked_for
 from gateway.faces.deliveries_0_10 import Deliveries
 from gateway.faces.errors_0_10 import execution_error
 from gateway.faces.features import CLASSES, Feature
+from gateway.faces.parking_0_10 import Parking, Waiting
 from gateway.faces.subscriptions_0_10 import Subscriptions
 from gateway.faces.transfers_0_10 import Transfers
 from gateway.message import Condition, Outcome, Refusal
@@ -44,6 +48,9 @@ FLEETING: Final = frozenset(
         spec.MessageStop.CODE,
     )
 )
+
+# Parked commands carried out in one turn.
+COMMANDS_PER_TURN: Final = 1_000
 
 Answer = Struct | Refusal | None
 
@@ -71,6 +78,7 @@ class ServerSession:
         self.transfers = Transfers(self)
         self.deliveries = Deliveries(self)
         self.subscriptions = Subscriptions(self)
+        self.parking = Parking(face.doubt)
         # Commands that are done once a turn is committed: (turn, first, last), ascending turns.
         self._safe_with: list[tuple[int, int, int]] = []
 
@@ -104,6 +112,11 @@ class ServerSession:
         del self._safe_with[:done]
         self.face.touch()
 
+    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
+        """As a `LookUpWaiter`: the token is the id of the command that waits."""
+        self.parking.answer(token, refusal)
+        self.face.touch()
+
     # Completion.
 
     def complete(self, command_id: int) -> None:
@@ -127,15 +140,21 @@ class ServerSession:
 
     def uncommitted(self) -> bool:
         """Whether anything that the client asked for still waits for the disk or for room."""
-        return len(self._safe_with) > 0 or self.transfers.held_back() > 0
+        parking = self.parking
+        return (
+            len(self._safe_with) > 0
+            or self.transfers.held_back() > 0
+            or parking.waiting is not None
+            or len(parking) > 0
+        )
 
-    def end_with(
-        self, refusal: Refusal, *, command_id: int | None = None, command: Command | None = None
-    ) -> None:
-        """Answer a command, or something that happened, with an exception: the session ends."""
+    def end_with(self, refusal: Refusal, *, command_id: int | None = None, code: int = 0) -> None:
+        """Answer a command, or something that happened, with an exception: the session ends.
+
+        `code` is the command's `CODE`.
+        """
         if self.over:
             return
-        code = 0 if command is None else command.CODE
         self.transfers.flush()
         self.session.fail(execution_error(refusal), command_id=command_id, code=code)
         self.face.on_session_failed(self)
@@ -143,7 +162,14 @@ class ServerSession:
     # Commands.
 
     def on_command(self, event: CommandReceived) -> None:
-        """Carry out one command."""
+        """Carry out one command, or park it."""
+        if self.parking.holds(event.command, slow=self.transfers.slow()):
+            self.parking.park(event)
+        else:
+            self._execute(event)
+        self.face.touch()
+
+    def _execute(self, event: CommandReceived) -> None:
         command = event.command
         command_id = event.command_id
         if isinstance(command, spec.MessageTransfer):
@@ -151,15 +177,30 @@ class ServerSession:
         elif isinstance(command, spec.MessageFlush):
             refusal = self.subscriptions.flush(command, command_id)
             if refusal is not None:
-                self.end_with(refusal, command_id=command_id, command=command)
+                self.end_with(refusal, command_id=command_id, code=command.CODE)
+        elif self._must_look_up(command, command_id):
+            self.parking.wait(command_id, command)
         else:
             self._carry_out(command, command_id)
-        self.face.touch()
+
+    def _must_look_up(self, command: Command, command_id: int) -> bool:
+        """Whether an upstream has to be asked before the command can be answered."""
+        if command.CODE >> 8 not in (CLASS_EXCHANGE, CLASS_QUEUE):
+            return False
+        name = queue_asked_for(command)
+        return bool(name) and self.host.look_up(name, self, command_id)
 
     def _carry_out(self, command: Command, command_id: int) -> None:
         answer = self._answer(command)
+        if self.subscriptions.attaching:
+            self.subscriptions.attaching = False
+            self.parking.wait(command_id, command)
+        else:
+            self._give(answer, command, command_id)
+
+    def _give(self, answer: Answer, command: Command, command_id: int) -> None:
         if isinstance(answer, Refusal):
-            self.end_with(answer, command_id=command_id, command=command)
+            self.end_with(answer, command_id=command_id, code=command.CODE)
         elif answer is not None:
             self.session.send_result(command_id, answer)
         elif command.CODE in FLEETING:
@@ -190,6 +231,43 @@ class ServerSession:
             return deliveries.acquire(command)
         return self.subscriptions.answer(command)
 
+    # Parked commands.
+
+    def on_attached(self, refusal: Refusal | None) -> None:
+        """What an upstream says to the subscription that the session waits for."""
+        waiting = self.parking.waiting
+        if waiting is not None:
+            self.parking.answer(waiting.command_id, refusal)
+            self.face.touch()
+
+    def carry_on(self) -> None:
+        """Outside of the bridge: end what has failed, carry out what need not wait any more."""
+        self.transfers.end_failed()
+        parking = self.parking
+        for _ in range(COMMANDS_PER_TURN):
+            answered = parking.take_answered()
+            if answered is not None:
+                self._conclude(answered)
+            event = parking.next(slow=self.transfers.slow())
+            if event is None:
+                break
+            self._execute(event)
+        else:
+            self.face.touch()
+        if len(parking) == 0:
+            self.transfers.resume_producer()
+
+    def _conclude(self, waited: Waiting) -> None:
+        """Answer a command that waited for an upstream."""
+        command = waited.command
+        refusal = waited.refusal
+        if refusal is not None:
+            self._give(not_there(command, refusal), command, waited.command_id)
+        elif isinstance(command, spec.MessageSubscribe):
+            self.complete(waited.command_id)
+        else:
+            self._carry_out(command, waited.command_id)
+
     # Events.
 
     def on_completed(self, ranges: Ranges) -> None:
@@ -209,6 +287,8 @@ class ServerSession:
     def end(self, reason: Reason) -> None:
         """The session is over: give back what it holds, let go what it owns."""
         self.over = True
+        self.parking.clear()
+        self.transfers.forget()
         self.subscriptions.cancel_all(reason)
         self.deliveries.give_back(reason)
         self.subscriptions.on_settled()

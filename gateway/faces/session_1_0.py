@@ -23,7 +23,12 @@ from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
-from gateway.faces.attach_1_0 import attach_consumer, attach_producer, refuse
+from gateway.faces.attach_1_0 import (
+    answer_attached,
+    attach_consumer,
+    attach_producer,
+    refuse,
+)
 from gateway.faces.consumer_1_0 import Consumer10
 from gateway.faces.crossings import HostNodes
 from gateway.faces.producer_1_0 import Producer10
@@ -78,6 +83,11 @@ class ServerSession10:
         if refusal is not None:
             refuse(link, refusal)
 
+    def on_attached(self, consumer: Consumer10) -> None:
+        """An upstream has attached the source of a link that waits for it."""
+        answer_attached(self, consumer)
+        self.face.touch()
+
     def add_producer(self, producer: Producer10) -> None:
         """A link by which the client publishes is attached."""
         producer.link.context = producer
@@ -86,7 +96,7 @@ class ServerSession10:
         self.face.on_link(opened=True)
 
     def add_consumer(self, consumer: Consumer10) -> None:
-        """A link by which the client receives is attached."""
+        """A link by which the client receives is attached, or about to be."""
         consumer.link.context = consumer
         self.consumers[consumer.link.handle_in] = consumer
         self.dynamics.on_attached(consumer.node_name)
@@ -117,7 +127,10 @@ class ServerSession10:
                 held.on_detached()
                 return
         elif isinstance(held, Consumer10):
+            asked = held.asked is not None
             self.forget_consumer(held, Reason.LINK_DETACHED)
+            if asked:
+                _answer_without_source(link)
             if held.durable_queue and event.detach.closed is True:
                 self.host.delete_queue(held.durable_queue, self)
         link.send_detach()
@@ -128,7 +141,10 @@ class ServerSession10:
         if isinstance(held, Producer10):
             self.forget_producer(held)
         elif isinstance(held, Consumer10):
+            asked = held.asked is not None
             self.forget_consumer(held, Reason.LINK_DETACHED)
+            if asked:
+                _answer_without_source(link)
 
     # Deliveries.
 
@@ -214,3 +230,9 @@ class ServerSession10:
             reason=reason,
         )
         self.bridge.audit.forget(self.audit_name)
+
+
+def _answer_without_source(link: Link) -> None:
+    """Attach a link that is to be detached at once: it came to nothing before it was answered."""
+    attach = link.attach
+    link.send_attach(source=None, target=None if attach is None else attach.target)

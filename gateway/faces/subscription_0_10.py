@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gateway.faces.session_0_10 import ServerSession
 
 INFINITE: Final = 0xFFFFFFFF
+NOTHING_REFUSED: Final = Refusal(Condition.NONE, "")
 
 
 @final
@@ -69,11 +70,13 @@ class Subscription010:
         bridged: the bridge's side of it; set right after construction.
         window: window mode, in which a subscription begins; else credit mode.
         era: how often the mode has changed: completions of an earlier era give nothing back.
+        attaching: an upstream has to attach it before it is one.
     """
 
     __slots__ = (
         "accept_explicit",
         "acquire",
+        "attaching",
         "blocked",
         "bridged",
         "destination",
@@ -94,6 +97,7 @@ class Subscription010:
         self.accept_explicit = accept_explicit
         self.acquire = acquire
         self.bridged: Subscription | None = None
+        self.attaching = False
         self.window = True
         self.era = 0
         self.messages = Allowance()
@@ -122,9 +126,24 @@ class Subscription010:
         for command_id in flushes:
             self.session.complete(command_id)
 
+    def refusal(self) -> Refusal:
+        """As an `Outlet`: it refuses nothing on everybody's behalf."""
+        return NOTHING_REFUSED
+
+    def on_attached(self) -> None:
+        """The upstream has attached it."""
+        if self.attaching:
+            self.attaching = False
+            self.session.on_attached(None)
+
     def on_cancelled(self, condition: Condition, description: str) -> None:
         """The queue went away under it: the specification closes the session for that."""
-        self.session.end_with(Refusal(condition, description))
+        refusal = Refusal(condition, description)
+        if self.attaching:
+            self.attaching = False
+            self.session.on_attached(refusal)
+        else:
+            self.session.end_with(refusal)
 
     # What the session calls, for the client.
 

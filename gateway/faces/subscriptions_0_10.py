@@ -13,6 +13,7 @@ from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.audit.schema import Reason
 from gateway.faces.features import Feature, count_arguments
+from gateway.faces.placed import JMS_SELECTOR, SELECTOR, is_remote_queue
 from gateway.faces.subscription_0_10 import Subscription010
 from gateway.message import Condition, Refusal
 
@@ -20,17 +21,22 @@ if TYPE_CHECKING:
     from gateway.faces.session_0_10 import ServerSession
 
 NO_LOCAL: Final = "no-local"
-SELECTOR_ARGUMENTS: Final = frozenset(("x-apache-selector", "x-filter-jms-selector"))
+SELECTOR_ARGUMENTS: Final = frozenset((SELECTOR, JMS_SELECTOR))
 
 
 @final
 class Subscriptions:
-    """Those of one session."""
+    """Those of one session.
 
-    __slots__ = ("_leaving", "_living", "session")
+    Attributes:
+        attaching: the one that has just come has to be attached at an upstream first.
+    """
+
+    __slots__ = ("_leaving", "_living", "attaching", "session")
 
     def __init__(self, session: ServerSession) -> None:
         self.session = session
+        self.attaching = False
         self._living: dict[str, Subscription010] = {}
         # Cancelled, for what reason, and still with deliveries that are not settled.
         self._leaving: list[tuple[Subscription010, Reason]] = []
@@ -103,10 +109,12 @@ class Subscriptions:
             acquire=acquire,
             exclusive=command.exclusive,
             settled=not explicit,
+            selector=selector_of(command.arguments or []),
         )
         if isinstance(bridged, Refusal):
             return bridged
         outlet.bridged = bridged
+        outlet.attaching = self.attaching = bridged.attaching
         self._living[destination] = outlet
         session.face.on_link(opened=True)
         session.bridge.audit.link_attached(
@@ -128,7 +136,8 @@ class Subscriptions:
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "too many subscriptions")
         if (command.accept_mode or 0) > 1 or (command.acquire_mode or 0) > 1:
             return Refusal(Condition.ILLEGAL_ARGUMENT, "no such accept-mode or acquire-mode")
-        if selects(arguments):
+        queue = command.queue or ""
+        if selects(arguments) and not is_remote_queue(self.session.host, queue):
             # A consumer must never get what it excluded: until there are selectors, it gets none.
             settings.counts.unsupported[Feature.SELECTOR] += 1
             return Refusal(Condition.NOT_IMPLEMENTED, "selectors are not offered here")
@@ -194,3 +203,11 @@ class Subscriptions:
 def selects(arguments: FieldTable) -> bool:
     """Whether a subscription wants a selector, by either name that clients use."""
     return any(key in SELECTOR_ARGUMENTS and tagged.value for key, tagged in arguments)
+
+
+def selector_of(arguments: FieldTable) -> str:
+    """The selector that a subscription wants; "" for none."""
+    for key, tagged in arguments:
+        if key in SELECTOR_ARGUMENTS and tagged.value:
+            return str(tagged.value)
+    return ""

@@ -1,0 +1,133 @@
+"""Commands of a 0-10 session that have come and are not carried out yet, in their order.
+
+A session waits when one of its commands waits for an upstream, and its transfers wait while the
+connection has too many octets in doubt. What settles deliveries goes on meanwhile, since it may be
+what frees a queue; so does, while only transfers wait, what they cannot depend on. Once a command
+of another kind is parked, all that come later are: it may be a cancel, and the release behind it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, final
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.events import CommandReceived
+from gateway.amqp_0_10.types import Command
+from gateway.faces.doubt import Doubt
+from gateway.message import Refusal
+
+SETTLING: Final = frozenset(
+    (
+        spec.MessageAccept.CODE,
+        spec.MessageReject.CODE,
+        spec.MessageRelease.CODE,
+        spec.MessageAcquire.CODE,
+    )
+)
+# What may go before a transfer that is parked: it takes nothing away that the transfer needs.
+BESIDE: Final = SETTLING | frozenset(
+    (
+        spec.MessageSubscribe.CODE,
+        spec.MessageCancel.CODE,
+        spec.MessageSetFlowMode.CODE,
+        spec.MessageFlow.CODE,
+        spec.MessageFlush.CODE,
+        spec.MessageStop.CODE,
+        spec.ExchangeDeclare.CODE,
+        spec.ExchangeQuery.CODE,
+        spec.ExchangeBound.CODE,
+        spec.QueueDeclare.CODE,
+        spec.QueueQuery.CODE,
+    )
+)
+
+
+@final
+class Waiting:
+    """A command that waits for an upstream; once `answered`, `refusal` is the answer."""
+
+    __slots__ = ("answered", "command", "command_id", "refusal")
+
+    def __init__(self, command_id: int, command: Command) -> None:
+        self.command_id = command_id
+        self.command = command
+        self.answered = False
+        self.refusal: Refusal | None = None
+
+
+@final
+class Parking:
+    """The parked commands of one session.
+
+    Attributes:
+        waiting: the command that all others wait for.
+    """
+
+    __slots__ = ("_doubt", "_events", "_others", "waiting")
+
+    def __init__(self, doubt: Doubt) -> None:
+        self.waiting: Waiting | None = None
+        self._doubt = doubt
+        self._events: deque[CommandReceived] = deque()
+        self._others = 0  # how many of them are no transfers
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def holds(self, command: Command, *, slow: bool) -> bool:
+        """Whether `command`, which has come just now, is to be parked; `slow`: if a transfer."""
+        code = command.CODE
+        if self.waiting is not None:
+            return self._others > 0 or code not in SETTLING
+        if self._events:
+            return self._others > 0 or code not in BESIDE
+        return slow and code == spec.MessageTransfer.CODE
+
+    def park(self, event: CommandReceived) -> None:
+        """Keep a command for later."""
+        self._events.append(event)
+        self._doubt.parked += len(event.payload)
+        if event.command.CODE != spec.MessageTransfer.CODE:
+            self._others += 1
+
+    def next(self, *, slow: bool) -> CommandReceived | None:
+        """Take the command whose turn has come, if it may go on; `slow`: transfers may not."""
+        events = self._events
+        if not events or self.waiting is not None:
+            return None
+        transfer = events[0].command.CODE == spec.MessageTransfer.CODE
+        if transfer and slow:
+            return None
+        event = events.popleft()
+        self._doubt.parked -= len(event.payload)
+        if not transfer:
+            self._others -= 1
+        return event
+
+    def wait(self, command_id: int, command: Command) -> None:
+        """All later commands wait for what an upstream says to this one."""
+        self.waiting = Waiting(command_id, command)
+
+    def answer(self, command_id: int, refusal: Refusal | None) -> None:
+        """What the upstream says; of no account if nobody waits for that any more."""
+        waiting = self.waiting
+        if waiting is not None and waiting.command_id == command_id and not waiting.answered:
+            waiting.answered = True
+            waiting.refusal = refusal
+
+    def take_answered(self) -> Waiting | None:
+        """The command that waited and has its answer; nothing waits for it any more."""
+        waiting = self.waiting
+        if waiting is None or not waiting.answered:
+            return None
+        self.waiting = None
+        return waiting
+
+    def clear(self) -> None:
+        """The session is over: nothing of this is carried out."""
+        self.waiting = None
+        for event in self._events:
+            self._doubt.parked -= len(event.payload)
+        self._events.clear()
+        self._others = 0

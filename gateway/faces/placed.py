@@ -1,0 +1,26 @@
+"""Which nodes of a virtual host are an upstream's, as far as faces treat them differently.
+
+An upstream may be able to do what the bridge does not: apply a selector.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.bridge.host import VirtualHost
+
+# Arguments of 0-10 commands, by the two names that clients use; a binding has the latter.
+SELECTOR: Final = "x-apache-selector"
+JMS_SELECTOR: Final = "x-filter-jms-selector"
+
+
+def is_remote_queue(host: VirtualHost, name: str) -> bool:
+    """Whether the queue `name` is there, and is a node of an upstream."""
+    queue = host.queue(name)
+    return queue is not None and queue.placement is not None
+
+
+def is_remote_exchange(host: VirtualHost, name: str) -> bool:
+    """The same of an exchange."""
+    exchange = host.exchange(name)
+    return exchange is not None and exchange.placement is not None

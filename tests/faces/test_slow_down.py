@@ -1,0 +1,178 @@
+"""Clients whose publishes are held back: what slows them down, in which order, and until when."""
+
+from support.face_1_0 import House, message
+from support.talk_0_10 import Client, Gateway, completed
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10._spec_constants import INT32
+from gateway.amqp_1_0 import events
+from gateway.bridge.limits import BridgeLimits
+from gateway.wire.limits import Limits
+from gateway.wire.tagged import Tagged
+
+PRESSED = BridgeLimits(messages_high=2, messages_low=1, messages_max=1000)
+SLOW = Limits(octets_in_doubt_max=3_000, link_credit=100)
+BODY = b"x" * 1_000
+FLOW = [("qpid.session_flow", Tagged(INT32, 1))]
+
+STOPPED = [
+    spec.MessageSetFlowMode(destination="", flow_mode=spec.FlowMode.CREDIT),
+    spec.MessageStop(destination=""),
+]
+GO_ON = spec.MessageFlow(destination="", unit=spec.CreditUnit.MESSAGE, value=2**31 - 1)
+
+
+def pressed(*, limits: Limits = SLOW) -> Gateway:
+    """A gateway that holds back everything from the third message on."""
+    gateway = Gateway(bridge_limits=PRESSED, limits=limits)
+    gateway.world.queue()
+    return gateway
+
+
+def publisher(gateway: Gateway, *, flow: bool) -> Client:
+    client = gateway.client("", properties=FLOW if flow else None)
+    client.attach()
+    return client
+
+
+def publishes(client: Client, number: int) -> list[object]:
+    for _ in range(number):
+        client.publishes(BODY)
+    return client.hears()
+
+
+def consumes(gateway: Gateway, number: int) -> None:
+    """Somebody else takes so many messages."""
+    consumer = gateway.session()
+    consumer.subscribes(accept=1, credit=number)
+    assert len(consumer.gets()) == number
+    consumer.loses_transport()
+
+
+def test_a_client_that_takes_producer_flow_is_stopped_and_let_go_again() -> None:
+    gateway = pressed()
+    client = publisher(gateway, flow=True)
+    assert publishes(client, 4) == [completed((0, 1))]
+    assert publishes(client, 1) == STOPPED
+    assert not client.face.reading_paused
+    consumes(gateway, 4)
+    assert client.hears() == [GO_ON, completed((2, 4))]
+    # With the next stop, the mode is known.
+    assert publishes(client, 5) == [STOPPED[1], completed((5, 5))]
+
+
+def test_a_client_that_does_not_take_producer_flow_is_sent_none() -> None:
+    gateway = pressed()
+    client = publisher(gateway, flow=False)
+    assert publishes(client, 6) == [completed((0, 1))]
+    consumes(gateway, 4)
+    assert client.hears() == [completed((2, 5))]
+
+
+def test_further_transfers_are_parked_and_then_reading_pauses() -> None:
+    gateway = pressed()
+    client = publisher(gateway, flow=False)
+    publishes(client, 5)
+    publishes(client, 2)
+    assert gateway.world.depth() == 5
+    assert not client.face.reading_paused
+    publishes(client, 1)
+    assert client.face.reading_paused
+    consumes(gateway, 4)
+    client.hears()
+    assert not client.face.reading_paused
+    client.hears()
+    assert gateway.world.depth() == 4
+    consumes(gateway, 4)
+    client.hears()
+    assert client.hears() == []
+    assert client.face.drained()
+    gateway.world.check()
+
+
+def test_accepts_on_the_same_session_go_on_and_free_the_queue() -> None:
+    gateway = pressed()
+    client = publisher(gateway, flow=False)
+    client.subscribes(accept=0, credit=100)
+    for _ in range(7):
+        client.publishes(BODY)
+    assert len(client.gets()) == 5
+    assert client.face.doubt.high
+    client.says(spec.MessageAccept(transfers=[(0, 4)]))
+    assert len(client.gets()) == 2
+    assert not client.face.doubt.high
+
+
+def test_other_sessions_of_the_connection_that_hold_nothing_go_on() -> None:
+    gateway = pressed()
+    client = publisher(gateway, flow=True)
+    publishes(client, 5)
+    client.attach()
+    assert publishes(client, 1) == STOPPED  # it holds something now, too
+    assert gateway.world.depth() == 6
+    publishes(client, 1)
+    assert gateway.world.depth() == 6
+
+
+def test_the_end_of_a_slow_session_lets_the_others_go_on() -> None:
+    gateway = pressed()
+    client = publisher(gateway, flow=False)
+    publishes(client, 7)
+    assert client.session is not None
+    client.session.detach()
+    client.hears()
+    assert (client.face.doubt.held, client.face.doubt.parked) == (0, 0)
+    assert not client.face.doubt.high
+    assert gateway.world.depth() == 5
+
+
+def test_a_client_is_not_taken_for_dead_while_it_is_not_read() -> None:
+    gateway = pressed()
+    client = publisher(gateway, flow=False)
+    publishes(client, 8)
+    assert client.face.reading_paused
+    for _ in range(20):
+        gateway.world.now_ms += 60_000
+        client.face.handle_deadline(gateway.world.now_ms)
+    assert not client.face.closed
+
+
+def test_a_1_0_sender_has_its_credit_taken_back_and_given_again() -> None:
+    house = House(bridge_limits=PRESSED, limits=SLOW)
+    house.world.queue()
+    client = house.client()
+    link = client.sender("q")
+    for number in range(4):
+        link.send_delivery(b"%d" % number, b"", message(BODY), settled=number == 3)
+    client.step()
+    assert link.credit > 50
+    link.send_delivery(b"5", b"", message(BODY), settled=False)
+    client.step()
+    assert link.credit == 0
+    assert not client.face.reading_paused
+    taker = house.client("taker")
+    taker.receiver("q", credit=4, snd_settle_mode=1)
+    house.step()
+    assert len(taker.take_all(events.DeliveryReceived)) == 4
+    house.step()
+    assert link.credit > 50
+    assert client.face.drained()
+    house.end()
+
+
+def test_a_1_0_connection_is_not_read_while_twice_as_much_is_held() -> None:
+    house = House(bridge_limits=PRESSED, limits=SLOW)
+    house.world.queue()
+    client = house.client()
+    link = client.sender("q")
+    for number in range(8):
+        link.send_delivery(b"%d" % number, b"", message(BODY), settled=False)
+    client.step()
+    assert client.face.reading_paused
+    for _ in range(20):
+        house.world.now_ms += 60_000
+        client.face.handle_deadline(house.world.now_ms)
+    assert not client.face.closed
+    link.send_detach()
+    client.step()
+    house.end()
