@@ -85,6 +85,7 @@ def every_verb(log: AuditLog) -> None:
     log.replaced(1, 1, 1, **copy)
     log.purged(1, 1, 1, reason=Reason.PURGE, **copy)
     log.moved(1, 1, 1, reason=Reason.OPERATOR, **copy)
+    log.returned(1, 1, 1, reason=Reason.UPSTREAM_LOST, **copy)
     log.sent(1, 1, 1, link=1, body_digest=1, size=1, delivery_count=10**6, flags=0, **copy)
     log.settled(1, 1, 1, link=1, outcome=Outcome.ACCEPTED, flags=Flag.REMOVED, **copy)
     log.requeued(1, 1, 1, link=1, outcome=Outcome.RELEASED, reason=Reason.SESSION_ENDED, **copy)
