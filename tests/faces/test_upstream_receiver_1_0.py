@@ -1,0 +1,506 @@
+import pytest
+from support.face_1_0 import body_of, message
+from support.upstream_world import UpstreamWorld
+
+from gateway.amqp_1_0 import _spec, events, types
+from gateway.faces.sources_1_0 import SELECTOR
+from gateway.message import (
+    ACCEPTED,
+    MODIFIED_FAILED,
+    RELEASED,
+    Condition,
+    Outcome,
+    OutcomeKind,
+)
+from gateway.translate.profile import Profile
+from gateway.wire.tagged import Tagged
+
+NOT_FOUND = _spec.Error(condition="amqp:not-found", description="no such node")
+FORCED = _spec.Error(condition="amqp:link:detach-forced")
+BROKEN = _spec.Error(condition="amqp:internal-error", description="oops")
+
+
+def world(**profile):
+    return UpstreamWorld(profile=Profile(**profile)).place("q", "r")
+
+
+def bodies(consumer):
+    return [body_of(payload) for payload in consumer.bodies()]
+
+
+def asked(broker, address="q"):
+    """The source that we asked for, and the attach."""
+    for event in broker.attached:
+        if event.attach.role == _spec.SENDER:
+            continue
+        if event.attach.source.address == address:
+            return event.attach.source, event.attach
+    raise AssertionError("nothing was asked for")
+
+
+def test_a_subscription_is_in_force_when_the_upstream_has_attached():
+    w = world()
+    consumer, subscription = w.subscribe()
+    assert subscription.attaching
+    assert consumer.attached == 0
+    w.connect()
+    assert consumer.attached == 1
+    assert not subscription.attaching
+
+
+def test_the_source_asks_for_unsettled_deliveries_and_failed_ones_by_default():
+    w = world(queue_capabilities=["queue"])
+    broker = w.connect()
+    w.subscribe()
+    source, attach = asked(broker)
+    assert attach.snd_settle_mode == _spec.SND_UNSETTLED
+    assert source.default_outcome == _spec.Modified(delivery_failed=True)
+    assert "amqp:modified:list" in source.outcomes
+    assert source.capabilities == ["queue"]
+    assert source.distribution_mode is None
+
+
+def test_where_modified_is_not_taken_the_default_outcome_is_released():
+    w = world(modified=False)
+    broker = w.connect()
+    w.subscribe()
+    source, _ = asked(broker)
+    assert source.default_outcome == _spec.Released()
+    assert "amqp:modified:list" not in source.outcomes
+
+
+def test_a_message_comes_through_and_its_outcome_goes_back():
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe()
+    broker.deliver("q", message(b"one"))
+    broker.deliver("q", message(b"two"))
+    w.step()
+    assert bodies(consumer) == [b"one", b"two"]
+    assert broker.states() == []
+    first, second = consumer.take()
+    w.settle(second, ACCEPTED)
+    w.settle(first, Outcome(OutcomeKind.REJECTED, condition=Condition.NOT_ALLOWED))
+    assert broker.states() == [
+        _spec.Accepted(),
+        _spec.Rejected(error=_spec.Error(condition="amqp:not-allowed")),
+    ]
+    assert w.counts.received == 2
+    assert w.counts.settled_received[OutcomeKind.ACCEPTED] == 1
+    w.check()
+
+
+@pytest.mark.parametrize(
+    ("profile", "state"),
+    [
+        ({}, _spec.Modified(delivery_failed=True)),
+        ({"modified": False}, _spec.Released()),
+    ],
+)
+def test_modified_goes_as_released_where_it_is_not_taken(profile, state):
+    w = world(**profile)
+    broker = w.connect()
+    consumer, _ = w.subscribe()
+    broker.deliver("q", message())
+    w.step()
+    w.settle(consumer.take()[0], MODIFIED_FAILED)
+    assert broker.states() == [state]
+
+
+def test_the_upstreams_delivery_count_says_redelivered():
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe()
+    broker.deliver("q", message(header=_spec.Header(delivery_count=2)))
+    w.step()
+    assert consumer.take()[0].delivery_count == 2
+
+
+def test_credit_follows_the_subscription():
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe(credit=0)
+    assert broker.link("q").credit == 0
+    subscription.grant(8)
+    w.step()
+    assert broker.link("q").credit == 8
+    subscription.stop()
+    w.step()
+    assert broker.link("q").credit == 0
+    assert consumer.cancelled == []
+
+
+def test_credit_is_refilled_as_the_client_grants_more():
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe(credit=4)
+    for number in range(20):
+        assert broker.link("q").credit > 0
+        broker.deliver("q", message(b"%d" % number))
+        w.step()
+        w.settle(consumer.take()[0], ACCEPTED)
+        subscription.add(1)
+        w.step()
+    assert len(broker.states()) == 20
+
+
+def test_a_drain_is_the_upstreams_to_answer():
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe(credit=5)
+    subscription.drain()
+    w.step()
+    link = broker.link("q")
+    assert link.drain
+    assert consumer.drained == 0
+    broker.deliver("q", message(b"last"))
+    link.send_drained()
+    w.step()
+    assert bodies(consumer) == [b"last"]
+    assert consumer.drained == 1
+    subscription.grant(3)
+    w.step()
+    assert not link.drain
+    assert link.credit == 3
+
+
+def test_a_drain_is_over_when_the_credit_was_used_up():
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe(credit=1)
+    subscription.drain()
+    w.step()
+    broker.deliver("q", message(b"last"))
+    w.step()
+    assert bodies(consumer) == [b"last"]
+    assert consumer.drained == 1
+
+
+def test_where_drain_is_not_answered_credit_is_taken_back():
+    w = world(drain=False)
+    broker = w.connect()
+    consumer, subscription = w.subscribe(credit=5)
+    subscription.drain()
+    w.step()
+    assert not broker.link("q").drain
+    assert broker.link("q").credit == 0
+    assert consumer.drained == 1
+
+
+def test_a_node_that_is_not_there_refuses_the_subscription():
+    w = world()
+    broker = w.connect()
+    broker.refusals["q"] = NOT_FOUND
+    consumer, _ = w.subscribe()
+    assert consumer.attached == 0
+    assert consumer.cancelled == [Condition.NOT_FOUND]
+    assert consumer.why == ["no such node"]
+    assert w.counts.links_refused >= 1
+    w.check()
+
+
+def test_an_error_that_passes_is_tried_again_until_the_time_is_over():
+    w = world()
+    broker = w.connect()
+    broker.refusals["q"] = BROKEN
+    consumer, _ = w.subscribe()
+    assert consumer.cancelled == []
+    w.pass_time(29_000)
+    assert consumer.cancelled == []
+    assert len([e for e in broker.attached if e.attach.role == _spec.RECEIVER]) > 2
+    w.pass_time(2_000)
+    assert consumer.cancelled == [Condition.INTERNAL_ERROR]
+    assert "oops" in consumer.why[0]
+
+
+def test_an_error_that_has_passed_is_not_told():
+    w = world()
+    broker = w.connect()
+    broker.refusals["q"] = BROKEN
+    consumer, _ = w.subscribe()
+    broker.refusals.clear()
+    w.pass_time(5_000)
+    assert consumer.attached == 1
+    assert consumer.cancelled == []
+
+
+def test_an_upstream_that_is_down_refuses_after_a_while():
+    w = world()
+    consumer, _ = w.subscribe()
+    w.pass_time(30_000)
+    assert consumer.cancelled == [Condition.INTERNAL_ERROR]
+    w.check()
+
+
+def test_a_selector_is_passed_on_and_must_be_in_the_answer():
+    w = world(selector=True)
+    broker = w.connect()
+    consumer, _ = w.subscribe(selector="colour = 'red'")
+    source, _ = asked(broker)
+    described = source.filter[SELECTOR].value
+    assert described.descriptor == Tagged(types.ULONG, 0x0000468C00000004)
+    assert described.value == Tagged(types.STRING, "colour = 'red'")
+    assert consumer.attached == 1
+
+
+def test_a_selector_that_is_ignored_refuses_the_subscription():
+    w = world(selector=True)
+    broker = w.connect()
+    broker.answers["q"] = lambda event: broker.accept(event, source=_spec.Source(address="q"))
+    consumer, _ = w.subscribe(selector="colour = 'red'")
+    assert consumer.cancelled == [Condition.NOT_IMPLEMENTED]
+    assert consumer.attached == 0
+    assert broker.links("q", sends=True) == []
+
+
+def test_where_selectors_are_known_to_be_ignored_nothing_is_asked():
+    w = world(selector=False)
+    broker = w.connect()
+    consumer, _ = w.subscribe(selector="colour = 'red'")
+    assert consumer.cancelled == [Condition.NOT_IMPLEMENTED]
+    assert [e for e in broker.attached if e.attach.role == _spec.RECEIVER] == []
+    w.check()
+
+
+def test_no_local_is_refused_since_all_clients_are_one_there():
+    w = world(no_local=True)
+    w.connect()
+    consumer, _ = w.subscribe(no_local=True)
+    assert consumer.cancelled == [Condition.NOT_IMPLEMENTED]
+
+
+def test_a_browser_asks_for_copies():
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe(acquire=False)
+    source, _ = asked(broker)
+    assert source.distribution_mode == "copy"
+    broker.deliver("q", message(b"seen"))
+    w.step()
+    delivery = consumer.take()[0]
+    assert not delivery.acquired
+    w.settle(delivery, RELEASED)
+    assert broker.states() != []
+    w.check()
+
+
+def test_a_browser_that_would_take_is_refused_before_any_credit():
+    w = world()
+    broker = w.connect()
+    broker.answers["q"] = lambda event: broker.accept(event, source=_spec.Source(address="q"))
+    consumer, _ = w.subscribe(acquire=False)
+    assert consumer.cancelled == [Condition.NOT_IMPLEMENTED]
+    receivers = [e.link for e in broker.attached if e.attach.role == _spec.RECEIVER]
+    assert [link.credit for link in receivers] == [0]
+
+
+def test_where_browsing_is_known_to_take_nothing_is_asked():
+    w = world(browse="none")
+    broker = w.connect()
+    consumer, _ = w.subscribe(acquire=False)
+    assert consumer.cancelled == [Condition.NOT_IMPLEMENTED]
+    assert [e for e in broker.attached if e.attach.role == _spec.RECEIVER] == []
+
+
+def test_a_peer_that_settles_by_itself_is_refused_where_outcomes_count():
+    w = world()
+    broker = w.connect()
+    broker.answers["q"] = lambda event: broker.accept(event, snd_settle_mode=_spec.SND_SETTLED)
+    consumer, _ = w.subscribe()
+    assert consumer.cancelled == [Condition.NOT_IMPLEMENTED]
+
+
+def test_what_the_client_need_not_settle_is_accepted_when_it_was_sent_to_it():
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe(settled=True, credit=1)
+    broker.deliver("q", message(b"one"))
+    w.step()
+    assert bodies(consumer) == [b"one"]
+    assert broker.states() == [_spec.Accepted()]
+    w.check()
+
+
+def test_what_comes_settled_is_passed_on():
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe()
+    broker.deliver("q", message(b"one"), settled=True)
+    w.step()
+    w.settle(consumer.take()[0], ACCEPTED)
+    assert broker.states() == []
+    w.check()
+
+
+def test_what_is_no_message_is_rejected():
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe()
+    broker.deliver("q", b"\x00\x01rubbish")
+    w.step()
+    assert consumer.bodies() == []
+    (state,) = broker.states()
+    assert state.error.condition == "amqp:decode-error"
+    assert w.counts.undecodable == 1
+
+
+def test_after_the_connection_is_lost_the_link_comes_back_and_what_is_held_is_too_late():
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe(credit=5)
+    broker.deliver("q", message(b"one"))
+    w.step()
+    held = consumer.take()[0]
+    w.lose()
+    assert w.counts.unsettled_lost == 1
+    broker = w.connect()
+    assert consumer.attached == 1
+    broker.deliver("q", message(b"one", header=_spec.Header(delivery_count=1)))
+    w.step()
+    w.settle(held, ACCEPTED)
+    assert broker.states() == []
+    again = consumer.take()[0]
+    w.settle(again, ACCEPTED)
+    assert broker.states() == [_spec.Accepted()]
+    w.check()
+
+
+def test_a_detach_that_passes_is_followed_by_another_attach_of_the_same_name():
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe()
+    name = broker.link("q").name
+    broker.link("q").send_detach(error=FORCED)
+    w.step()
+    assert broker.links("q", sends=True) == []
+    w.pass_time(1_000)
+    assert broker.link("q").name == name
+    assert broker.link("q").credit == 10
+    assert consumer.attached == 1
+    assert consumer.cancelled == []
+
+
+def test_a_node_that_goes_away_ends_the_subscription():
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe()
+    broker.deliver("q", message(b"held"))
+    w.step()
+    broker.link("q").send_detach(error=_spec.Error(condition="amqp:resource-deleted"))
+    w.step()
+    assert consumer.cancelled == [Condition.RESOURCE_DELETED]
+    w.settle(consumer.take()[0], ACCEPTED)
+    w.check()
+
+
+def test_a_lock_that_is_met_while_coming_back_is_waited_for():
+    w = world()
+    w.connect()
+    consumer, _ = w.subscribe()
+    w.lose()
+    locked = _spec.Error(condition="amqp:resource-locked")
+    broker = w.connect(prepare=lambda b: b.refusals.update(q=locked))
+    assert consumer.cancelled == []
+    broker.refusals.clear()
+    w.pass_time(2_000)
+    assert broker.link("q").credit == 10
+
+
+def test_a_client_that_leaves_keeps_the_link_until_its_last_outcome():
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe()
+    broker.deliver("q", message(b"held"))
+    w.step()
+    subscription.cancel()
+    w.step()
+    assert broker.link("q").credit == 0
+    w.settle(consumer.take()[0], ACCEPTED)
+    assert broker.states() == [_spec.Accepted()]
+    assert broker.links("q", sends=True) == []
+    (detached,) = broker.take_all(events.DetachReceived)
+    assert detached.detach.closed
+    w.check()
+
+
+def test_what_comes_after_the_client_left_is_released():
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe()
+    link = broker.link("q")
+    link.send_delivery(b"late", b"", message(b"late"), settled=False)
+    late = broker.connection.data_to_send()
+    subscription.cancel()
+    w.face.receive_data(late, w.now_ms)
+    w.step()
+    assert consumer.bodies() == []
+    assert broker.states() == [_spec.Released()]
+    w.check()
+
+
+def test_what_was_fetched_and_not_sent_is_released_when_the_client_stops():
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe(credit=10)
+    for number in range(3):
+        broker.deliver("q", message(b"%d" % number))
+    octets = broker.connection.data_to_send()
+    w.face.receive_data(octets, w.now_ms)
+    subscription.stop()
+    w.step()
+    assert consumer.bodies() == []
+    assert broker.states() == [_spec.Released()] * 3
+    w.check()
+
+
+def test_a_delivery_over_which_the_link_ends_twice_is_poison():
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe()
+    for _ in range(2):
+        broker.deliver("q", message(b"bad"))
+        w.step()
+        consumer.take()
+        broker.link("q").send_detach(error=BROKEN)
+        w.step()
+        w.pass_time(5_000)
+    broker.deliver("q", message(b"bad"))
+    broker.deliver("q", message(b"good"))
+    w.step()
+    assert bodies(consumer) == [b"good"]
+    (state,) = broker.states()
+    assert isinstance(state, _spec.Rejected)
+    assert w.counts.poison == 1
+    w.check()
+
+
+def test_two_subscriptions_have_links_of_their_own():
+    w = world()
+    broker = w.connect()
+    first, _ = w.subscribe(credit=1)
+    second, _ = w.subscribe(credit=1)
+    links = broker.links("q", sends=True)
+    assert len({link.name for link in links}) == 2
+    for link in links:
+        link.send_delivery(b"t", b"", message(link.name.encode()), settled=False)
+    w.step()
+    assert bodies(first) == [links[0].name.encode()]
+    assert bodies(second) == [links[1].name.encode()]
+
+
+def test_a_transfer_beyond_the_credit_ends_the_link_and_nothing_else():
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe(credit=1)
+    other, _ = w.subscribe("r", credit=1)
+    link = broker.link("q")
+    link.credit = 5
+    link.send_delivery(b"1", b"", message(b"one"), settled=False)
+    link.send_delivery(b"2", b"", message(b"two"), settled=False)
+    w.step()
+    broker.deliver("r", message(b"other"))
+    w.step()
+    assert bodies(other) == [b"other"]
+    assert consumer.cancelled == []
+    w.pass_time(2_000)
+    assert broker.link("q").name == link.name
