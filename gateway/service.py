@@ -53,6 +53,7 @@ from gateway.net.passwords import Passwords
 from gateway.net.stopping import Stage, Stopping
 from gateway.net.tls import tls_context
 from gateway.net.turns import TurnLoop
+from gateway.net.upstreams import Upstreams, selectors_are_applied
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
 from gateway.translate.view import READER_0_10, READER_1_0
@@ -122,6 +123,8 @@ class Service:
             self.bridge = self._bridge(segments.writer())
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
             self.faces = self._face_settings()
+            self.upstreams = Upstreams(settings, self.bridge, self.turns, self.faces)
+            self._recover(segments.writer().damaged)
             self._keep_replies()
             self.door = self._door()
         except BaseException:
@@ -131,7 +134,7 @@ class Service:
             self.door,
             self.bridge,
             self._close_listeners,
-            self._finish,
+            self._close_upstreams,
             drain_timeout_ms=settings.drain_timeout,
         )
 
@@ -151,7 +154,7 @@ class Service:
         )
 
     def _bridge(self, segments: SegmentWriter) -> Bridge:
-        """The bridge with everything that was recovered in it."""
+        """The bridge, still empty."""
         audit = AuditLog(
             self.recovered.incarnation,
             segments.last_sequence + 1,
@@ -170,12 +173,16 @@ class Service:
             now_ms=now_ms,
         )
         audit.incarnation_started(now_ms, __version__)
-        bridge.recover(self.recovered)
-        for line in (*self.recovered.damage, *bridge.problems):
-            self.log.error("recovery: {line}", line=line)
-        if segments.damaged:
-            self.log.error("audit log: {line}", line=segments.damaged)
         return bridge
+
+    def _recover(self, damaged: str) -> None:
+        """What the store has goes back into the bridge; what of it is remote is served there."""
+        self.bridge.place(self.upstreams, [*self.upstreams.upstreams.values()])
+        self.bridge.recover(self.recovered)
+        for line in (*self.recovered.damage, *self.bridge.problems):
+            self.log.error("recovery: {line}", line=line)
+        if damaged:
+            self.log.error("audit log: {line}", line=damaged)
 
     def _face_settings(self) -> FaceSettings:
         settings = self.settings
@@ -195,6 +202,7 @@ class Service:
             escrow=settings.translation.escrow,
             text_body_value=settings.translation.text_body == "value",
             timestamp=settings.translation.timestamp,
+            selectors=selectors_are_applied(settings),
         )
 
     def _keep_replies(self) -> None:
@@ -243,6 +251,9 @@ class Service:
             self._finish()
             raise
         self._threads.start()
+        self.upstreams.dial(
+            self.reactor, self.clock.now_ms, self.turns, self.counts, self.door.next_id
+        )
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()
@@ -323,6 +334,10 @@ class Service:
             port = self._ports.pop(name, None)
             if port is not None:
                 port.stopListening()
+
+    def _close_upstreams(self) -> None:
+        """No client is left."""
+        self.upstreams.stop().addBoth(lambda _results: self._finish())
 
     def _finish(self) -> None:
         """No connection is left: the last turn, the final records, the store, and out."""

@@ -272,11 +272,15 @@ class Upstream:
 
     def subscription_address(self, host: str, exchange: str, key: str, name: str) -> str:
         """The source of a binding of an exchange; `name`: of a durable subscription."""
-        rules = self.settings.rules
-        address = None if rules is None else rules.subscription_address(host, exchange, key, name)
-        if address is not None:
-            return address
         kind = self.exchange_type(host, exchange)
+        rules = self.settings.rules
+        if rules is not None:
+            wildcards = self.profile.wildcards if kind == "topic" else None
+            address = rules.subscription_address(
+                host, exchange, key, name=name, wildcards=wildcards
+            )
+            if address is not None:
+                return address
         return self.profile.subscription_address(exchange, key, kind=kind, name=name)
 
     def exchange_type(self, host: str, exchange: str) -> str:

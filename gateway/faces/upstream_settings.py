@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 from gateway.message import OutcomeKind
+from gateway.translate.templates import Wildcards
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import ClientMechanism
 
@@ -20,7 +21,9 @@ class NodeRules(Protocol):
     def exchange_address(self, host: str, exchange: str, key: str) -> str | None:
         """The address to which a message of an exchange's node goes."""
 
-    def subscription_address(self, host: str, exchange: str, key: str, name: str) -> str | None:
+    def subscription_address(
+        self, host: str, exchange: str, key: str, *, name: str, wildcards: Wildcards | None
+    ) -> str | None:
         """The source of a binding; `name` is the queue's where the subscription is durable."""
 
 

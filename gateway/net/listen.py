@@ -151,14 +151,18 @@ class Door:
         if here >= self.connections_per_address_max:
             self.counts.refused["address_limit"] += 1
             return None
-        self._last_id += 1
-        pump = Pump(self, self._last_id, address)
+        pump = Pump(self, self.next_id(), address)
         if tls_first:
             pump.tls_context = self.tls_context
         self.pumps[pump.connection_id] = pump
         self.by_address[address] = here + 1
         self.counts.accepted += 1
         return pump
+
+    def next_id(self) -> int:
+        """A number for a connection, in the audit log; upstreams' are numbered with the others."""
+        self._last_id += 1
+        return self._last_id
 
     def gone(self, pump: Pump) -> None:
         """The connection is over: room for another one."""

@@ -1,4 +1,4 @@
-"""The TLS context of the listeners, from PEM files."""
+"""TLS from PEM files: the context of the listeners, and what is wanted of upstreams."""
 
 # twisted.internet.ssl has hardly any annotations.
 # mypy: disallow-untyped-calls=False
@@ -6,15 +6,20 @@
 from __future__ import annotations
 
 import pathlib
+from typing import Any, final
 
 from OpenSSL import SSL, crypto
 from twisted.internet.error import VerifyError
-from twisted.internet.interfaces import IOpenSSLContextFactory
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSSLContextFactory
 from twisted.internet.ssl import (
     Certificate,
     CertificateOptions,
     PrivateCertificate,
+    optionsForClientTLS,
+    trustRootFromCertificates,
 )
+from twisted.protocols.tls import TLSMemoryBIOProtocol
+from zope.interface import implementer
 
 from gateway.errors import ConfigurationError
 
@@ -61,3 +66,64 @@ def _certificates(path: pathlib.Path) -> list[Certificate]:
     if len(parts) == 1:
         raise ValueError("there is no PEM certificate in it")
     return [Certificate.loadPEM(part + mark) for part in parts[:-1]]
+
+
+@final
+@implementer(IOpenSSLClientConnectionCreator)
+class Unverified:
+    """TLS to whoever answers: for upstreams whose configuration says `verify: false`."""
+
+    def __init__(self, name: str, options: CertificateOptions) -> None:
+        self._name = name
+        self._options = options
+
+    def clientConnectionForTLS(self, tlsProtocol: TLSMemoryBIOProtocol) -> SSL.Connection:
+        """One connection that says whom it means and believes any certificate."""
+        connection = SSL.Connection(self._options.getContext(), None)
+        connection.set_app_data(tlsProtocol)
+        connection.set_tlsext_host_name(self._name.encode())
+        return connection
+
+
+def upstream_tls(
+    host: str,
+    *,
+    ca: pathlib.Path | None = None,
+    certificate: pathlib.Path | None = None,
+    key: pathlib.Path | None = None,
+    verify: bool = True,
+) -> IOpenSSLClientConnectionCreator:
+    """TLS 1.2 and later towards an upstream whose certificate must be for `host`.
+
+    Without `ca` the system's authorities are believed; without `verify` everybody is.
+
+    Raises:
+        ConfigurationError: a file cannot be read or used.
+    """
+    own = None
+    chain: list[Certificate] = []
+    blame, key_path = certificate, "tls.certificate"
+    try:
+        if certificate is not None and key is not None:
+            chain = _certificates(certificate)
+            blame, key_path = key, "tls.key"
+            own = PrivateCertificate.loadPEM(chain[0].dumpPEM() + b"\n" + key.read_bytes())
+        blame, key_path = ca, "tls.ca"
+        trusted = None if ca is None else trustRootFromCertificates(_certificates(ca))
+    except OSError as error:
+        raise ConfigurationError([(key_path, f"cannot read {blame}: {error.strerror}")]) from None
+    except (SSL.Error, crypto.Error, ValueError) as error:
+        raise ConfigurationError([(key_path, f"{blame} cannot be used: {error!r}")]) from None
+    extra: dict[str, Any] = {}  # Any: arguments of CertificateOptions, which checks them
+    if own is not None and (len(chain) > 1 or not verify):
+        extra = {
+            "privateKey": own.privateKey.original,
+            "certificate": own.original,
+            "extraCertChain": [each.original for each in chain[1:]],
+        }
+        own = None
+    if not verify:
+        return Unverified(host, CertificateOptions(verify=False, **extra))
+    return optionsForClientTLS(
+        host, trustRoot=trusted, clientCertificate=own, extraCertificateOptions=extra
+    )

@@ -1,0 +1,332 @@
+"""Sends what is in one queue of the bridge to its node at an upstream: the outlet of that queue.
+
+One relay for each queue that an upstream serves; a sender link for each address that its messages
+go to. What the upstream released, and what broke a link, is sent again after a while, in order;
+nothing behind it overtakes it. Rows: messages to remote nodes, upstream outcomes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.audit.schema import Reason
+from gateway.bridge.host import VirtualHost
+from gateway.bridge.queues import Queue
+from gateway.bridge.seams import DeliverStatus
+from gateway.bridge.subscription import UNLIMITED, Subscription
+from gateway.faces import losses
+from gateway.faces.reply_nodes_1_0 import ReplyNodes
+from gateway.faces.sender_1_0 import Sender
+from gateway.message import (
+    MODIFIED_FAILED,
+    Condition,
+    Delivery,
+    Flag,
+    Outcome,
+    OutcomeKind,
+    Refusal,
+)
+from gateway.translate import hop_1_0
+from gateway.translate.facts import body_digest_1_0
+from gateway.translate.message import to_1_0
+from gateway.translate.outcomes import lose_annotations, merged
+
+if TYPE_CHECKING:
+    from gateway.faces.upstream_1_0 import Upstream
+
+NOTHING: Final = Refusal(Condition.NONE, "")
+
+
+@final
+class Relay:
+    """Implements `Outlet`, `Owner`, `Sleeper`.
+
+    Attributes:
+        upstream: where it sends to.
+        subscription: the bridge's side; set by `start`.
+    """
+
+    __slots__ = (
+        "_attempts",
+        "_blocked",
+        "_context",
+        "_failures",
+        "_host",
+        "_number",
+        "_queue",
+        "_refusal",
+        "_replies",
+        "_senders",
+        "_sent",
+        "_stopped",
+        "_wait_until_ms",
+        "subscription",
+        "upstream",
+    )
+
+    def __init__(self, upstream: Upstream, host: VirtualHost, queue: Queue) -> None:
+        self.upstream = upstream
+        self._host = host
+        self._queue = queue
+        self._number = upstream.bridge.next_owner_id()
+        self._replies = ReplyNodes(upstream, host, self)
+        self._context = upstream.context(host, self._replies)
+        self.subscription: Subscription | None = None
+        self._senders: dict[str, Sender] = {}
+        self._attempts: dict[int, int] = {}  # by position: how often it came back
+        self._refusal = NOTHING
+        self._blocked = False
+        self._stopped = False
+        self._failures = 0
+        self._wait_until_ms = 0
+        self._sent = 0
+
+    def start(self) -> None:
+        """Take what the queue has, from now on."""
+        self.subscription = self._host.relay(self._queue, self, self)
+        self.subscription.grant(UNLIMITED)
+        self._ask_ahead()
+
+    def stop(self) -> None:
+        """Send nothing more; over when nothing is unsettled."""
+        self._stopped = True
+        if self.subscription is not None:
+            self.subscription.stop()
+        self._leave()
+
+    @property
+    def over(self) -> bool:
+        """It was stopped, and nothing of it is unsettled at the upstream."""
+        return self._stopped and self.subscription is None
+
+    def unsettled(self) -> int:
+        """How many copies the upstream has and has not settled."""
+        return sum([len(sender.unsettled) for sender in self._senders.values()])
+
+    # As an `Owner`.
+
+    def owner_id(self) -> int:
+        """As an `Owner`."""
+        return self._number
+
+    def connection_id(self) -> int:
+        """No client's connection."""
+        return 0
+
+    # As an `Outlet`.
+
+    def deliver(self, delivery: Delivery) -> DeliverStatus:
+        """Send one message to its address."""
+        upstream = self.upstream
+        if upstream.bridge.now_ms < self._wait_until_ms or not upstream.has_room():
+            return self._block()
+        message = delivery.message
+        address = upstream.target_of(self._queue, message)
+        if not address:
+            text = f"{self._queue.name!r} has no address at upstream {upstream.name}"
+            return self._refuse(Refusal(Condition.NOT_IMPLEMENTED, text))
+        sender = self._sender(address)
+        if sender is None:
+            return self._block()
+        if sender.refusal is not None:
+            return self._refuse(sender.refusal)
+        if not sender.ready():
+            return self._block()
+        context = self._context
+        context.now_ms = upstream.bridge.now_ms
+        translated = to_1_0(message, context, delivery.annotations)
+        if self._replies.take_pending():
+            return self._block()
+        if translated.losses:
+            losses.record(upstream.bridge, translated.losses, message.id, delivery.subscription)
+        if translated.refusal is not None:
+            return self._refuse(translated.refusal)
+        head = translated.head
+        if message.message_format == 0:
+            front = hop_1_0.header(
+                message, translated.priority, delivery.delivery_count, context.now_ms
+            )
+            head = front + head
+        limit = sender.size_max()
+        size = len(head) + len(translated.body)
+        if limit and size > limit:
+            text = f"{size} octets, and {sender.address} takes {limit}"
+            return self._refuse(Refusal(Condition.MESSAGE_SIZE_EXCEEDED, text))
+        delivery.body_digest = body_digest_1_0(translated.body, 0, translated.body_end)
+        delivery.body_changed = translated.body_changed
+        sender.send(delivery, head, translated.body)
+        self._sent += 1
+        sender.used = self._sent
+        upstream.counts.sent += 1
+        upstream.touch()
+        return DeliverStatus.TAKEN
+
+    def refusal(self) -> Refusal:
+        """Why the last delivery was refused."""
+        return self._refusal
+
+    def on_attached(self) -> None:
+        """The queue is here: there was nothing to wait for."""
+
+    def on_drained(self) -> None:
+        """Never asked for."""
+
+    def on_cancelled(self, condition: Condition, description: str) -> None:
+        """The queue is gone; what is under way ends as the upstream says."""
+        self._stopped = True
+        self._leave()
+
+    def _block(self) -> DeliverStatus:
+        self._blocked = True
+        return DeliverStatus.BLOCKED
+
+    def _refuse(self, refusal: Refusal) -> DeliverStatus:
+        self._refusal = refusal
+        return DeliverStatus.REFUSED
+
+    # Addresses.
+
+    def capabilities(self) -> list[str]:
+        """What the targets of its senders are asked to be."""
+        return self.upstream.target_capabilities(self._queue)
+
+    def _ask_ahead(self) -> None:
+        """A queue's own address is known before the first message: its link is attached now."""
+        address = self.upstream.queue_target(self._queue)
+        if address:
+            self._add(address)
+
+    def _sender(self, address: str) -> Sender | None:
+        sender = self._senders.get(address)
+        if sender is None and self._make_room():
+            sender = self._add(address)
+        return sender
+
+    def _add(self, address: str) -> Sender:
+        upstream = self.upstream
+        sender = Sender(self, address, upstream.link_name(address))
+        self._senders[address] = sender
+        sender.slot = upstream.add(sender, alone=False)
+        return sender
+
+    def _make_room(self) -> bool:
+        """Below the limit of addresses, by giving up the idle link that was used longest ago."""
+        if len(self._senders) < self.upstream.settings.addresses_max:
+            return True
+        idle: Sender | None = None
+        for sender in self._senders.values():
+            if not sender.unsettled and (idle is None or sender.used < idle.used):
+                idle = sender
+        if idle is None:
+            return False
+        del self._senders[idle.address]
+        self._drop(idle)
+        return True
+
+    def _drop(self, sender: Sender) -> None:
+        slot = sender.slot
+        if slot is not None:
+            self.upstream.drop(slot)
+
+    # What senders tell.
+
+    def resume(self) -> None:
+        """There is credit, or room, or a link again."""
+        subscription = self.subscription
+        if self._blocked and subscription is not None:
+            self._blocked = False
+            subscription.resume()
+            self.upstream.touch()
+
+    def idle(self) -> bool:
+        """Nothing waits to be sent."""
+        return self._queue.available == 0
+
+    def on_outcome(self, delivery: Delivery, outcome: Outcome) -> None:
+        """The upstream has decided."""
+        self.upstream.counts.settled_sent[outcome.kind] += 1
+        if outcome.kind == OutcomeKind.ACCEPTED:
+            self._failures = 0
+        elif outcome.kind != OutcomeKind.REJECTED and not self._passes(delivery):
+            outcome = self._again(delivery, outcome)
+        if outcome.kind in (OutcomeKind.ACCEPTED, OutcomeKind.REJECTED):
+            self._attempts.pop(delivery.position, None)
+        self._settle(delivery, outcome, Reason.NONE)
+
+    def on_unknown(self, delivery: Delivery) -> None:
+        """Sent, and nobody knows what became of it: it goes again, marked."""
+        self.upstream.counts.unsettled_lost += 1
+        self._settle(delivery, MODIFIED_FAILED, Reason.UPSTREAM_LOST)
+
+    def on_poison(self, delivery: Delivery) -> None:
+        """The link broke twice with this delivery first in line."""
+        self.upstream.counts.poison += 1
+        self._attempts.pop(delivery.position, None)
+        text = "the upstream's link broke twice with this message first in line"
+        outcome = Outcome(
+            OutcomeKind.REJECTED, condition=Condition.INTERNAL_ERROR, description=text
+        )
+        self._settle(delivery, outcome, Reason.NONE)
+
+    def on_sender_ended(self, sender: Sender) -> None:
+        """Its link was refused or detached: it is asked for again after a while."""
+        if self._stopped:
+            self._leave()
+            return
+        slot = sender.slot
+        if slot is not None:
+            self.upstream.retry(slot)
+        self.resume()
+
+    def _settle(self, delivery: Delivery, outcome: Outcome, reason: Reason) -> None:
+        self._host.settle(delivery, outcome, reason)
+        if self._stopped:
+            self._leave()
+        self.upstream.touch()
+
+    def _passes(self, delivery: Delivery) -> bool:
+        """Whether its publisher takes released and modified as they are."""
+        return self._queue.transit and (delivery.message.flags & Flag.OUTCOMES) != 0
+
+    def _again(self, delivery: Delivery, outcome: Outcome) -> Outcome:
+        """Released or modified: back to its place for a while, but not for ever."""
+        tries = self._attempts.get(delivery.position, 0) + 1
+        settings = self.upstream.settings
+        if outcome.undeliverable_here or tries > settings.max_redeliveries:
+            text = f"not taken by the upstream, {tries} times tried"
+            return Outcome(
+                OutcomeKind.REJECTED, condition=Condition.PRECONDITION_FAILED, description=text
+            )
+        self._attempts[delivery.position] = tries
+        self._failures += 1
+        wait_ms = self.upstream.back_off_ms(self._failures)
+        self._wait_until_ms = self.upstream.bridge.now_ms + wait_ms
+        self.upstream.wake(self, self._wait_until_ms)
+        if outcome.annotations:
+            outcome = self._merged(delivery, outcome)
+        return outcome
+
+    def _merged(self, delivery: Delivery, outcome: Outcome) -> Outcome:
+        made = merged(delivery.annotations, outcome)
+        if not made.annotations:
+            bridge = self.upstream.bridge
+            lost = lose_annotations(self._context.counts)
+            losses.record(bridge, lost, delivery.message.id, delivery.subscription)
+        return made
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """As a `Sleeper`: the time of backing off is over."""
+        self.resume()
+
+    def _leave(self) -> None:
+        """Stopped: the links go once the upstream has settled everything."""
+        subscription = self.subscription
+        if subscription is None or self.unsettled():
+            return
+        self.subscription = None
+        subscription.cancel()
+        for sender in self._senders.values():
+            self._drop(sender)
+        self._senders = {}
+        self._replies.drop()
+        self.upstream.on_relay_over(self._queue)
