@@ -88,6 +88,16 @@ class Declarations:
             return self.on_queue_query(command)
         return Refusal(Condition.NOT_IMPLEMENTED, f"command {command.CODE:#06x}")
 
+    def refused(self, command: Command, refusal: Refusal) -> Answer:
+        """The answer when an upstream does not have the queue, or cannot be asked about it."""
+        if refusal.condition == Condition.NOT_FOUND:
+            if isinstance(command, QueueQuery):
+                return QueueQueryResult()
+            if isinstance(command, ExchangeBound):
+                no_exchange = self.host.exchange(command.exchange or "") is None
+                return ExchangeBoundResult(exchange_not_found=no_exchange, queue_not_found=True)
+        return refusal
+
     def _exchange(self, command: Command) -> Answer:
         if isinstance(command, ExchangeDeclare):
             self._count_exchange(command.exchange)
@@ -282,16 +292,6 @@ def queue_asked_for(command: Command) -> str:
     if isinstance(command, (QueueQuery, QueueDelete, QueuePurge, ExchangeBound)):
         return command.queue or ""
     return ""
-
-
-def not_there(command: Command, refusal: Refusal) -> Answer:
-    """The answer to a command whose queue an upstream does not have, or cannot be asked about."""
-    if refusal.condition == Condition.NOT_FOUND:
-        if isinstance(command, QueueQuery):
-            return QueueQueryResult()
-        if isinstance(command, ExchangeBound):
-            return ExchangeBoundResult(queue_not_found=True)
-    return refusal
 
 
 def apply_number(settings: QueueSettings, key: str, value: int) -> None:

@@ -2,8 +2,8 @@
 
 A session waits when one of its commands waits for an upstream, and its transfers wait while the
 connection has too many octets in doubt. What settles deliveries goes on meanwhile, since it may be
-what frees a queue; so does, while only transfers wait, what they cannot depend on. Once a command
-of another kind is parked, all that come later are: it may be a cancel, and the release behind it.
+what frees a queue, unless something is parked that has to come before, such as a cancel: what is
+released before that comes again. While only transfers wait, so does what they cannot depend on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SETTLING: Final = frozenset(
     )
 )
 # What may go before a transfer that is parked: it takes nothing away that the transfer needs.
-BESIDE: Final = SETTLING | frozenset(
+BESIDE: Final = frozenset(
     (
         spec.MessageSubscribe.CODE,
         spec.MessageCancel.CODE,
@@ -36,6 +36,22 @@ BESIDE: Final = SETTLING | frozenset(
         spec.MessageStop.CODE,
         spec.ExchangeDeclare.CODE,
         spec.ExchangeQuery.CODE,
+        spec.ExchangeBound.CODE,
+        spec.QueueDeclare.CODE,
+        spec.QueueQuery.CODE,
+    )
+)
+
+# What settling has nothing to do with, whichever comes first.
+APART: Final = frozenset(
+    (
+        spec.MessageTransfer.CODE,
+        spec.MessageSubscribe.CODE,
+        spec.MessageSetFlowMode.CODE,
+        spec.MessageFlow.CODE,
+        spec.ExchangeDeclare.CODE,
+        spec.ExchangeQuery.CODE,
+        spec.ExchangeBind.CODE,
         spec.ExchangeBound.CODE,
         spec.QueueDeclare.CODE,
         spec.QueueQuery.CODE,
@@ -64,13 +80,14 @@ class Parking:
         waiting: the command that all others wait for.
     """
 
-    __slots__ = ("_doubt", "_events", "_others", "waiting")
+    __slots__ = ("_barriers", "_doubt", "_events", "_others", "waiting")
 
     def __init__(self, doubt: Doubt) -> None:
         self.waiting: Waiting | None = None
         self._doubt = doubt
         self._events: deque[CommandReceived] = deque()
         self._others = 0  # how many of them are no transfers
+        self._barriers = 0  # and how many have to come before what settles
 
     def __len__(self) -> int:
         return len(self._events)
@@ -78,8 +95,10 @@ class Parking:
     def holds(self, command: Command, *, slow: bool) -> bool:
         """Whether `command`, which has come just now, is to be parked; `slow`: if a transfer."""
         code = command.CODE
+        if code in SETTLING:
+            return self._barriers > 0
         if self.waiting is not None:
-            return self._others > 0 or code not in SETTLING
+            return True
         if self._events:
             return self._others > 0 or code not in BESIDE
         return slow and code == spec.MessageTransfer.CODE
@@ -88,8 +107,7 @@ class Parking:
         """Keep a command for later."""
         self._events.append(event)
         self._doubt.parked += len(event.payload)
-        if event.command.CODE != spec.MessageTransfer.CODE:
-            self._others += 1
+        self._count(event.command.CODE, 1)
 
     def next(self, *, slow: bool) -> CommandReceived | None:
         """Take the command whose turn has come, if it may go on; `slow`: transfers may not."""
@@ -101,9 +119,14 @@ class Parking:
             return None
         event = events.popleft()
         self._doubt.parked -= len(event.payload)
-        if not transfer:
-            self._others -= 1
+        self._count(event.command.CODE, -1)
         return event
+
+    def _count(self, code: int, number: int) -> None:
+        if code != spec.MessageTransfer.CODE:
+            self._others += number
+        if code not in APART:
+            self._barriers += number
 
     def wait(self, command_id: int, command: Command) -> None:
         """All later commands wait for what an upstream says to this one."""
@@ -131,3 +154,4 @@ class Parking:
             self._doubt.parked -= len(event.payload)
         self._events.clear()
         self._others = 0
+        self._barriers = 0

@@ -23,7 +23,7 @@ from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.types import Command, Struct
 from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
-from gateway.faces.declare_0_10 import Declarations, not_there, queue_asked_for
+from gateway.faces.declare_0_10 import Declarations, queue_asked_for
 from gateway.faces.deliveries_0_10 import Deliveries
 from gateway.faces.errors_0_10 import execution_error
 from gateway.faces.features import CLASSES, Feature
@@ -262,7 +262,7 @@ class ServerSession:
         command = waited.command
         refusal = waited.refusal
         if refusal is not None:
-            self._give(not_there(command, refusal), command, waited.command_id)
+            self._give(self.declarations.refused(command, refusal), command, waited.command_id)
         elif isinstance(command, spec.MessageSubscribe):
             self.complete(waited.command_id)
         else:

@@ -3,7 +3,6 @@
 import pytest
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10.connection import Connection
 from gateway.amqp_0_10.events import CommandReceived
 from gateway.amqp_0_10.frames import FrameWriter
 from gateway.amqp_0_10.session import Session
@@ -14,12 +13,11 @@ from gateway.faces.parking_0_10 import Parking
 from gateway.message import Condition, Refusal
 from gateway.wire.limits import Limits
 
-assert Connection  # its module binds the session's
-
 TRANSFER = spec.MessageTransfer()
 ACCEPT = spec.MessageAccept()
 CANCEL = spec.MessageCancel()
 DELETE = spec.QueueDelete()
+BIND = spec.ExchangeBind()
 SUBSCRIBE = spec.MessageSubscribe()
 SESSION = Session(b"s", 0, FrameWriter(), Limits(), Role.SERVER)
 
@@ -63,7 +61,12 @@ def test_behind_a_parked_transfer_waits_what_could_take_its_place_away(
     assert parking(TRANSFER).holds(command, slow=False) is held
 
 
-def test_behind_any_other_parked_command_all_wait() -> None:
+def test_behind_a_parked_command_of_another_kind_only_settling_goes_on() -> None:
+    assert parking(TRANSFER, BIND).holds(SUBSCRIBE, slow=True)
+    assert not parking(TRANSFER, BIND).holds(ACCEPT, slow=True)
+
+
+def test_what_takes_something_away_comes_before_the_settling_behind_it() -> None:
     assert parking(TRANSFER, DELETE).holds(ACCEPT, slow=True)
 
 

@@ -51,8 +51,17 @@ class Authenticator:
 class House:
     """A bridge, and the connections to it."""
 
-    def __init__(self, *, hosts=None, hostnames=None, limits=None, bridge_limits=None, **settings):
-        self.world = World(hosts=hosts, limits=bridge_limits)
+    def __init__(
+        self,
+        *,
+        hosts=None,
+        hostnames=None,
+        limits=None,
+        bridge_limits=None,
+        rules=None,
+        **settings,
+    ):
+        self.world = World(hosts=hosts, limits=bridge_limits, rules=rules)
         self.turns = Turns()
         self.settings = FaceSettings(
             limits=limits or Limits(),

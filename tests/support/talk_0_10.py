@@ -6,6 +6,7 @@ ranges, exceptions as ``(code, command id)``, and the ends of sessions and conne
 """
 
 from support.bridge_world import World
+from support.remotes import FakeRules
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.connection import Connection
@@ -64,14 +65,17 @@ class Gateway:
         bridge_limits: BridgeLimits | None = None,
         hosts: list[str] | None = None,
         strict: bool = False,
+        selectors: bool = False,
+        rules: FakeRules | None = None,
     ) -> None:
-        self.world = World(limits=bridge_limits, hosts=hosts)
+        self.world = World(limits=bridge_limits, hosts=hosts, rules=rules)
         self.settings = FaceSettings(
             limits=limits or Limits(),
             container_id="gateway",
             federation_tag=TAG,
             version="1",
             strict=strict,
+            selectors=selectors,
         )
         self.touched: list[Face] = []
         self.connections = 0
@@ -177,6 +181,7 @@ class Client:
         accept: int = 0,
         acquire: int = 0,
         exclusive: bool = False,
+        arguments: FieldTable | None = None,
     ) -> None:
         """message.subscribe, and credit in messages if any; octets are infinite.
 
@@ -189,6 +194,7 @@ class Client:
                 accept_mode=accept,
                 acquire_mode=acquire,
                 exclusive=exclusive,
+                arguments=arguments,
             )
         )
         if mode is not None:
