@@ -98,9 +98,20 @@ class LinkSlot:
         link: from `ATTACHING` to `ATTACHED`.
         attached_ms: since when it is attached.
         failures: ends in a row; the back-off grows with them. Lasting or `progress` resets it.
+        suspect: a session has ended over it, and it has not lasted since.
     """
 
-    __slots__ = ("alone", "attached_ms", "failures", "held", "link", "places", "state", "user")
+    __slots__ = (
+        "alone",
+        "attached_ms",
+        "failures",
+        "held",
+        "link",
+        "places",
+        "state",
+        "suspect",
+        "user",
+    )
 
     def __init__(self, user: UpstreamLink, places: Places, *, alone: bool) -> None:
         self.user = user
@@ -111,6 +122,7 @@ class LinkSlot:
         self.link: Link | None = None
         self.attached_ms = 0
         self.failures = 0
+        self.suspect = False
 
     @property
     def attached(self) -> bool:
@@ -131,13 +143,15 @@ class SessionUse:
         waiting: links to be attached when the session has begun, or when `asking` is answered.
         asking: where only one attach may be unanswered, the link that waits for it.
         begun: the peer has answered our begin.
+        suspect: only for links over which a session has ended.
     """
 
-    __slots__ = ("asking", "begun", "session", "shared", "slots", "waiting")
+    __slots__ = ("asking", "begun", "session", "shared", "slots", "suspect", "waiting")
 
-    def __init__(self, session: Session, *, shared: bool) -> None:
+    def __init__(self, session: Session, *, shared: bool, suspect: bool) -> None:
         self.session = session
         self.shared = shared
+        self.suspect = suspect
         self.slots: dict[LinkSlot, None] = {}
         self.waiting: list[LinkSlot] = []
         self.asking: LinkSlot | None = None

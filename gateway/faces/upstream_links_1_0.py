@@ -4,8 +4,9 @@ Senders to nodes that are known to be there share a session. A link that may be 
 receiver, has one of its own, as far as the peer's channel-max and our limit go: an error that ends
 a session then hits nobody else, and one slow receiver does not hold up others. Beyond that sessions
 are shared. Where the peer is known to end sessions for the error of a link, one attach at a time is
-left unanswered in each session, so that it is known whose the error is; the others are attached
-again, as after any end, with a back-off that doubles.
+left unanswered in each session, so that it is known whose the error is, and links that have ended a
+session stay among themselves. The others are attached again, as after any end, with a back-off that
+doubles.
 """
 
 from __future__ import annotations
@@ -171,23 +172,52 @@ class Links:
             for use in self._uses:
                 if use.shared and _has_room(use):
                     return use
-        connection = self._connection
-        assert connection is not None
-        if connection.can_begin and len(self._uses) < self.settings.limits.sessions_max:
-            use = SessionUse(connection.session(), shared=not slot.alone)
-            use.session.context = use
-            use.session.send_begin()
-            self._uses.append(use)
-            return use
+        if self._may_begin(slot):
+            return self._begin(slot)
         least: SessionUse | None = None
         for use in self._uses:
-            if _has_room(use) and (least is None or len(use.slots) < len(least.slots)):
+            if (
+                use.suspect == slot.suspect
+                and _has_room(use)
+                and (least is None or len(use.slots) < len(least.slots))
+            ):
                 least = use
         return least
+
+    def _may_begin(self, slot: LinkSlot) -> bool:
+        """Whether a session is left; the last one is for links that sessions have ended over."""
+        connection = self._connection
+        if connection is None or not connection.can_begin:
+            return False
+        begun = len(self._uses)
+        limit = self.settings.limits.sessions_max
+        performative = connection.open
+        if performative is not None and performative.channel_max is not None:
+            limit = min(limit, performative.channel_max + 1)
+        if self.one_at_a_time and limit > 1 and not slot.suspect:
+            for use in self._uses:
+                if use.suspect:
+                    break
+            else:
+                limit -= 1
+        return begun < limit
+
+    def _begin(self, slot: LinkSlot) -> SessionUse:
+        connection = self._connection
+        assert connection is not None
+        use = SessionUse(connection.session(), shared=not slot.alone, suspect=slot.suspect)
+        use.session.context = use
+        use.session.send_begin()
+        self._uses.append(use)
+        return use
 
     def _advance(self, use: SessionUse) -> None:
         while use.begun and use.waiting and use.asking is None:
             slot = use.waiting.pop(0)
+            if not use.session.can_attach:
+                self._let_go(slot)
+                self.retry(slot)
+                continue
             if self.one_at_a_time:
                 use.asking = slot
             slot.state = SlotState.ATTACHING
@@ -219,7 +249,9 @@ class Links:
             if slot is not cause:
                 slot.user.on_lost()
                 self.retry(slot)
-            elif failure is not None:
+                continue
+            slot.suspect = True
+            if failure is not None:
                 slot.user.on_failed(failure)
             else:
                 slot.user.on_detach(error, True)
@@ -267,6 +299,7 @@ class Links:
         self.sleepers.unwake(slot)
         if slot.attached and self._lasted(slot):
             slot.failures = 0
+            slot.suspect = False
         slot.state = SlotState.IDLE
         slot.held = None
         slot.link = None
@@ -295,8 +328,6 @@ def slot_of(link: Link) -> LinkSlot | None:
 
 
 def _has_room(use: SessionUse) -> bool:
-    """Whether the peer takes one more link there; until it has begun, one is asked for."""
+    """Whether the peer takes one more link there, as far as is known."""
     begin = use.session.begin
-    if begin is None:
-        return use.shared or not use.slots
-    return begin.handle_max is None or len(use.slots) <= begin.handle_max
+    return begin is None or begin.handle_max is None or len(use.slots) <= begin.handle_max

@@ -1,0 +1,181 @@
+import pytest
+from support.face_1_0 import body_of, message
+from support.upstream_world import UpstreamWorld
+
+from gateway.amqp_1_0 import _spec, events, types
+from gateway.faces.sources_1_0 import TOPIC_BINDING
+from gateway.message import Refusal
+from gateway.translate.profile import Profile
+from gateway.translate.templates import Template, Wildcards
+from gateway.wire.tagged import Tagged
+
+
+def profile(**more):
+    return Profile(
+        exchange=Template("{exchange|plain}/{key}"),
+        subscriptions=more.pop("subscriptions", "address"),
+        wildcards=Wildcards("*", "#"),
+        subscription_capabilities=["topic"],
+        **more,
+    )
+
+
+def world(*, queue="here", key="a.#", durable=False, **more):
+    """An upstream whose exchange x a queue of ours is bound to."""
+    w = UpstreamWorld(profile=profile(**more))
+    w.place(exchange="x")
+    answer = w.host.declare_exchange("x", "topic")
+    assert not isinstance(answer, Refusal), answer
+    w.world.queue(queue, durable=durable)
+    answer = w.host.bind(queue, "x", key, {}, b"")
+    assert answer is None
+    w.world.turn()
+    return w
+
+
+def source_of(broker):
+    return [event.attach for event in broker.attached if event.attach.role == _spec.RECEIVER]
+
+
+def test_a_binding_is_a_subscription_at_the_upstream():
+    w = world()
+    broker = w.connect()
+    (attach,) = source_of(broker)
+    assert attach.source.address == "x/a.#"
+    assert attach.source.capabilities == ["topic"]
+    assert attach.source.durable is None
+    assert attach.target.address == "here"
+    assert broker.link("x/a.#").credit > 0
+
+
+def test_what_comes_is_put_into_the_queue_and_accepted():
+    w = world()
+    broker = w.connect()
+    broker.deliver("x/a.#", message(b"one", properties=_spec.Properties(subject="a.b")))
+    w.step()
+    assert w.world.depth("here") == 1
+    assert broker.states() == [_spec.Accepted()]
+    consumer, _ = w.world.subscribe("here")
+    w.step()
+    (delivery,) = consumer.take()
+    assert body_of(delivery.message.payload) == b"one"
+    assert (delivery.message.exchange, delivery.message.routing_key) == ("x", "a.b")
+    w.check()
+
+
+def test_it_is_accepted_only_when_it_is_safe():
+    w = world(durable=True)
+    broker = w.connect()
+    w.world.auto_commit = False
+    broker.deliver("x/a.#", message(b"one", header=_spec.Header(durable=True)))
+    w.step()
+    assert broker.states() == []
+    w.world.commit()
+    w.step()
+    assert broker.states() == [_spec.Accepted()]
+
+
+def test_a_durable_queue_has_a_durable_subscription_of_a_name_that_stays():
+    w = world(durable=True, durable_subscriptions=True)
+    first = source_of(w.connect())[0]
+    assert first.source.durable == _spec.DURABLE_UNSETTLED_STATE
+    assert first.source.expiry_policy == "never"
+    w.lose()
+    again = source_of(w.connect())[0]
+    assert again.name == first.name
+    assert "here" in first.name
+
+
+def test_the_gateways_stop_leaves_a_durable_subscription_alone():
+    w = world(durable=True, durable_subscriptions=True)
+    broker = w.connect()
+    w.face.drain(w.now_ms)
+    w.face.force_close(w.now_ms)
+    w.step()
+    assert broker.take_all(events.DetachReceived) == []
+
+
+def test_an_unbind_closes_the_subscription_after_its_last_outcome():
+    w = world(durable_subscriptions=True)
+    broker = w.connect()
+    assert w.host.unbind("here", "x", "a.#") is None
+    w.step()
+    (detached,) = broker.take_all(events.DetachReceived)
+    assert detached.detach.closed
+
+
+def test_an_exchange_without_subscriptions_is_reported():
+    w = world(subscriptions="none")
+    broker = w.connect()
+    assert source_of(broker) == []
+    assert "no subscription" in w.upstream.last_error
+
+
+def test_a_refused_subscription_is_tried_again():
+    w = world()
+    error = _spec.Error(condition="amqp:not-found")
+    broker = w.connect(prepare=lambda b: b.refusals.update({"x/a.#": error}))
+    assert broker.links("x/a.#", sends=True) == []
+    broker.refusals.clear()
+    w.pass_time(3_000)
+    assert broker.link("x/a.#").credit > 0
+
+
+def test_a_key_that_goes_as_a_filter_must_be_in_the_answer():
+    w = world(subscriptions="filter", subscription=Template("{exchange|plain}"))
+    broker = w.connect()
+    (attach,) = source_of(broker)
+    described = attach.source.filter[TOPIC_BINDING].value
+    assert described.value == Tagged(types.STRING, "a.#")
+    assert broker.link("x").credit > 0
+
+    w = world(subscriptions="filter", subscription=Template("{exchange|plain}"))
+
+    def prepare(peer):
+        peer.answers["x"] = lambda event: peer.accept(event, source=_spec.Source(address="x"))
+
+    broker = w.connect(prepare=prepare)
+    assert broker.links("x", sends=True) == []
+    assert "ignored" in w.upstream.last_error
+
+
+@pytest.mark.parametrize(
+    ("keys_in", "payload"),
+    [
+        ("subject", message(properties=_spec.Properties(subject="a.b"))),
+        ("to", message(properties=_spec.Properties(to="x/a.b"))),
+        (
+            "annotations",
+            message(
+                annotations=[
+                    (
+                        Tagged(types.SYMBOL, "x-routing-key"),
+                        Tagged(types.STRING, "a.b"),
+                    )
+                ]
+            ),
+        ),
+    ],
+)
+def test_the_routing_key_is_where_the_profile_says(keys_in, payload):
+    w = world(keys_in=keys_in)
+    broker = w.connect()
+    consumer, _ = w.world.subscribe("here")
+    broker.deliver("x/a.#", payload)
+    w.step()
+    (delivery,) = consumer.take()
+    assert delivery.message.routing_key == "a.b"
+
+
+def test_what_was_not_confirmed_when_the_link_was_lost_may_come_again():
+    w = world(durable=True)
+    broker = w.connect()
+    w.world.auto_commit = False
+    broker.deliver("x/a.#", message(b"one", header=_spec.Header(durable=True)))
+    w.step()
+    w.lose()
+    w.world.auto_commit = True
+    broker = w.connect()
+    assert broker.states() == []
+    assert w.counts.unsettled_lost == 1
+    w.check()
