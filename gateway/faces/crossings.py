@@ -27,6 +27,15 @@ class HostNodes:
         """Whether there is an exchange of that name."""
         return self.host.exchange(name) is not None
 
+    def upstream_of(self, exchange: str, key: str) -> str:
+        """The upstream where the node lives that this names; "" if it lives here, or is none."""
+        found = self.host.exchange(exchange)
+        placement = None if found is None else found.placement
+        if not exchange:
+            queue = self.host.queue(key)
+            placement = None if queue is None else queue.placement
+        return "" if placement is None else placement.remote.name
+
 
 @final
 class Crossings:
@@ -54,6 +63,7 @@ class Crossings:
                 text_body_value=settings.text_body_value,
                 timestamp=settings.timestamp,
                 java=java,
+                gateway=settings.container_id,
             )
             self.contexts[host.name] = context
         context.now_ms = self.bridge.now_ms

@@ -23,6 +23,22 @@ class Nodes(Protocol):
     def is_exchange(self, name: str) -> bool:
         """Whether there is an exchange of that name."""
 
+    def upstream_of(self, exchange: str, key: str) -> str:
+        """The upstream where the node lives that this names; "" if it lives here, or is none.
+
+        The same of a message's exchange and routing key is where the message came from.
+        """
+
+
+class ReplyAddresses(Protocol):
+    """What an upstream can reach our nodes by."""
+
+    def address_of(self, exchange: str, key: str) -> str | None:
+        """The upstream's address for a node of ours; `None`: there is none.
+
+        "": it is on its way, and the translation that asked for it will not be used.
+        """
+
 
 @final
 class Counts:
@@ -53,6 +69,9 @@ class Context:
         java: the receiving 0-10 client is the Java one: times in milliseconds, text types without
             a charset.
         now_ms: the gateway's clock, set before each batch.
+        gateway: our container-id: whose the nodes are that a reply-to names.
+        upstream: the name of the upstream that messages go to; "" for a client.
+        reply_address: by what that upstream can reach nodes of ours.
     """
 
     nodes: Nodes
@@ -65,6 +84,9 @@ class Context:
     timestamp: bool
     java: bool
     now_ms: int
+    gateway: str
+    upstream: str
+    reply_address: ReplyAddresses | None
 
     def __init__(
         self,
@@ -79,6 +101,9 @@ class Context:
         timestamp: bool = False,
         java: bool = False,
         now_ms: int = 0,
+        gateway: str = "",
+        upstream: str = "",
+        reply_address: ReplyAddresses | None = None,
     ) -> None:
         self.nodes = nodes
         self.replies = replies
@@ -90,6 +115,9 @@ class Context:
         self.timestamp = timestamp
         self.java = java
         self.now_ms = now_ms
+        self.gateway = gateway
+        self.upstream = upstream
+        self.reply_address = reply_address
 
 
 @final

@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import cast
 
 from gateway.amqp_0_10 import _spec_constants as old
-from gateway.amqp_0_10._spec_structs import MessageProperties, ReplyTo
+from gateway.amqp_0_10._spec_structs import MessageProperties
 from gateway.amqp_0_10.types import FieldTable
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Properties
 from gateway.translate import ids, names
-from gateway.translate.addresses import reply_to_node
-from gateway.translate.crossing import ESCROW_MALFORMED, STR16_MAX, Crossing
-from gateway.translate.delivery_to_0_10 import Fields, cut, stolen
+from gateway.translate.crossing import STR16_MAX, Crossing
+from gateway.translate.delivery_to_0_10 import Fields, stolen
 from gateway.translate.escrow import (
     NOTHING,
     digest_number,
@@ -25,6 +24,7 @@ from gateway.translate.escrow import (
     digest_value,
 )
 from gateway.translate.headers import restore_header
+from gateway.translate.reply_to import reply_to_0_10
 from gateway.wire.tagged import Tagged
 
 
@@ -35,7 +35,7 @@ def properties_to_0_10(
     mp = MessageProperties()
     _message_id(x, properties, mp)
     _correlation_id(x, properties, mp)
-    _reply_to(x, properties, mp)
+    reply_to_0_10(x, properties, mp)
     _user_id(x, properties, mp)
     _app_id(x, mp, table, fields)
     _group_id(x, properties, table, fields)
@@ -86,41 +86,6 @@ def _names_request(x: Crossing, correlation_id: bytes) -> bool:
     """Whether the octets would come back as the id of a request."""
     uuid = ids.uuid_in(correlation_id)
     return uuid is not None and x.context.replies.find(uuid, x.context.now_ms) is not None
-
-
-def _reply_to(x: Crossing, properties: Properties, mp: MessageProperties) -> None:
-    address = properties.reply_to
-    entry = x.take_typed("mp.reply-to", digest_text(address), names.ROW_REPLY_TO, new.LIST)
-    if entry is not None and entry.present:
-        mp.reply_to = _pair(entry.value)
-        if mp.reply_to is not None:
-            return
-        x.lose(ESCROW_MALFORMED)
-    if address is None:
-        return
-    exchange, key, known = reply_to_node(address, x.context.nodes)
-    exchange = cut(exchange)
-    key = cut(key)
-    mp.reply_to = ReplyTo(exchange=exchange, routing_key=key)
-    row = names.ROW_REPLY_TO if known else names.ROW_REPLY_TO_UNKNOWN
-    original = Tagged(new.STRING, address)
-    x.keep("properties.reply-to", digest_text(f"{exchange}\0{key}"), original, row)
-
-
-def _pair(value: Tagged) -> ReplyTo | None:
-    """An exact 0-10 reply-to, as the escrow has it."""
-    parts = cast("list[Tagged]", value.value)
-    if len(parts) != 2:
-        return None
-    texts: list[str | None] = []
-    for part in parts:
-        if part.code == new.NULL:
-            texts.append(None)
-        elif part.code == new.STRING and cut(cast(str, part.value)) == part.value:
-            texts.append(part.value)
-        else:
-            return None
-    return ReplyTo(exchange=texts[0], routing_key=texts[1])
 
 
 def _user_id(x: Crossing, properties: Properties, mp: MessageProperties) -> None:

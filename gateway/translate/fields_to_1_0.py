@@ -14,7 +14,7 @@ from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Properties
 from gateway.message import NO_PRIORITY
 from gateway.translate import ids, names
-from gateway.translate.addresses import address_of, reply_to_address, reply_to_node
+from gateway.translate.addresses import address_of
 from gateway.translate.crossing import Crossing
 from gateway.translate.escrow import (
     NOTHING,
@@ -25,6 +25,7 @@ from gateway.translate.escrow import (
 )
 from gateway.translate.facts import TTL_MS_MAX
 from gateway.translate.headers import keep_header
+from gateway.translate.reply_to import reply_to_1_0
 from gateway.translate.segment import HeaderSegment
 from gateway.translate.times import from_ms, to_ms
 from gateway.translate.values import encode_0_10
@@ -45,7 +46,7 @@ def properties_to_1_0(
     _message_id(x, mp, properties)
     _correlation_id(x, mp, properties)
     properties.user_id = mp.user_id
-    _reply_to(x, mp, properties)
+    reply_to_1_0(x, mp, properties)
     _times(x, dp, properties)
     _destination(x, properties, headers, out)
     _app_id(x, mp, headers, out)
@@ -93,37 +94,6 @@ def _request_id(x: Crossing, correlation_id: bytes) -> Tagged | None:
     if ids.is_name_based(uuid):
         x.lose(names.ROW_REPLIES_MISS)
     return None
-
-
-def _reply_to(x: Crossing, mp: MessageProperties, properties: Properties) -> None:
-    reply_to = mp.reply_to
-    if reply_to is None:
-        entry = x.take_typed("properties.reply-to", NOTHING, names.ROW_REPLY_TO, new.STRING)
-        if entry is not None and entry.present:
-            properties.reply_to = cast(str, entry.value.value)
-        return
-    exchange = reply_to.exchange or ""
-    key = reply_to.routing_key or ""
-    visible = digest_text(f"{exchange}\0{key}")
-    entry = x.take_typed("properties.reply-to", visible, names.ROW_REPLY_TO, new.STRING)
-    if entry is not None and entry.present:
-        properties.reply_to = cast(str, entry.value.value)
-        return
-    address = reply_to_address(exchange, key)
-    properties.reply_to = address
-    pair = Tagged(new.LIST, [_text_or_null(reply_to.exchange), _text_or_null(reply_to.routing_key)])
-    kept = x.keep_quietly("mp.reply-to", digest_text(address), pair, names.ROW_REPLY_TO)
-    if not kept and (address is None or not _comes_back(x, address, exchange, key)):
-        x.lose(names.ROW_REPLY_TO)
-
-
-def _comes_back(x: Crossing, address: str, exchange: str, key: str) -> bool:
-    node = reply_to_node(address, x.context.nodes)
-    return node[0] == exchange and node[1] == key
-
-
-def _text_or_null(text: str | None) -> Tagged:
-    return Tagged(new.NULL, None) if text is None else Tagged(new.STRING, text)
 
 
 def _times(x: Crossing, dp: DeliveryProperties, properties: Properties) -> None:

@@ -176,6 +176,9 @@ class _Names:
     def is_exchange(self, name: str) -> bool:
         return len(name) % 3 == 0
 
+    def upstream_of(self, exchange: str, key: str) -> str:
+        return exchange if len(key) % 2 == 0 else ""
+
 
 def _context() -> Context:
     return Context(_Names(), ReplyTable(), Counts(), now_ms=NOW_MS, java=True)

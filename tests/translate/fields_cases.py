@@ -1,5 +1,7 @@
 """Cases for the rows of header, properties, annotations and escrow."""
 
+from typing import Any
+
 from translate.cases import (
     TO_0_10,
     TO_1_0,
@@ -277,6 +279,52 @@ def an_unknown_reply_to_is_a_key() -> None:
 @loses("addresses.reply-to-unknown")
 def an_unknown_reply_to() -> Message:
     return new_message(to="q", reply_to="far/away")
+
+
+def far_message(**properties: Any) -> Message:
+    """A message of upstream "up"."""
+    return new_message(exchange="far-x", to="far-x", key="k", **properties)
+
+
+@row("addresses.reply-to-upstream", TO_1_0, TO_0_10)
+def a_foreign_reply_to_is_an_address_at_the_upstream() -> None:
+    pair = ReplyTo(exchange="upstream.up", routing_key="far/away")
+    assert Seen(far_message(reply_to="far/away")).mp.reply_to == pair
+    ctx = context(upstream="up", escrow=False)
+    assert in_1_0(old_message(reply_to=pair), ctx)["reply_to"] == "far/away"
+
+
+@loses("addresses.reply-to-upstream")
+def a_foreign_reply_to_that_is_too_long() -> Message:
+    return far_message(reply_to="z" * 300)
+
+
+class Reachable:
+    """Upstream addresses of these nodes of ours."""
+
+    def __init__(self, addresses: dict[tuple[str, str], str]) -> None:
+        self.addresses = addresses
+
+    def address_of(self, exchange: str, key: str) -> str | None:
+        return self.addresses.get((exchange, key))
+
+
+@row("addresses.reply-node", TO_1_0)
+def an_upstream_knows_our_nodes_by_addresses_of_its_own() -> None:
+    ctx = context(upstream="up", reply_address=Reachable({("", "q"): "temp-1"}))
+    sent = old_message(reply_to=ReplyTo(exchange="", routing_key="q"))
+    assert in_1_0(sent, ctx)["reply_to"] == "temp-1"
+    assert sum(ctx.counts.lost) == 0
+
+
+@row("addresses.reply-to-unreachable", TO_1_0)
+def a_node_of_ours_may_be_out_of_reach() -> None:
+    sent = old_message(reply_to=ReplyTo(exchange="x", routing_key="k"))
+    for reachable in (None, Reachable({})):
+        ctx = context(upstream="up", reply_address=reachable)
+        made = translation.to_1_0(sent, ctx)
+        assert [loss.row for loss in made.losses] == ["addresses.reply-to-unreachable"]
+        assert in_1_0(sent, context(upstream="up", reply_address=reachable))["reply_to"] == "x/k"
 
 
 @row("properties.content-type", TO_1_0, TO_0_10)

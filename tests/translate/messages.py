@@ -53,6 +53,9 @@ class Names:
     def is_exchange(self, name: str) -> bool:
         return name in self.exchanges
 
+    def upstream_of(self, exchange: str, key: str) -> str:
+        return "up" if (exchange or key).startswith("far-") else ""
+
 
 def context(**settings: Any) -> Context:
     nodes = settings.pop("nodes", Names(("q",), ("x", "amq.topic")))
