@@ -19,6 +19,7 @@ from gateway.amqp_1_0.session import Session
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError, RemoteProtocolError
+from gateway.faces.crossings import HostNodes
 from gateway.faces.outcomes_1_0 import OUTCOMES, rejected
 from gateway.faces.upstream_link import LinkSlot
 from gateway.message import ACCEPTED, Condition, Message, Outcome, Refusal
@@ -51,8 +52,13 @@ class ReplyNodes:
         self._pending = False
 
     def address_of(self, exchange: str, key: str) -> str | None:
-        """The upstream's address for a node of ours; `None`: there is none (yet)."""
+        """As `ReplyAddresses`: a node that lives there has an address, others get a reply node."""
         upstream = self._upstream
+        if HostNodes(self._host).upstream_of(exchange, key) == upstream.name:
+            host = self._host.name
+            if exchange:
+                return upstream.exchange_address(host, exchange, key) or None
+            return upstream.address_of(host, key) or None
         if not upstream.profile.dynamic_nodes:
             return None
         node = self._nodes.get((exchange, key))
@@ -63,7 +69,7 @@ class ReplyNodes:
             node.slot = upstream.add(node, alone=True)
         if node.address == NO_ADDRESS:
             self._pending = not node.refused
-            return None
+            return None if node.refused else NO_ADDRESS
         return node.address
 
     def take_pending(self) -> bool:

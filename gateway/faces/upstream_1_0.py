@@ -246,6 +246,9 @@ class Upstream:
             depth_max=faces.limits.depth_max,
             text_body_value=self.profile.text_body == "value",
             timestamp=faces.timestamp,
+            gateway=faces.container_id,
+            upstream=self.name,
+            reply_address=replies,
         )
 
     # Addresses.
