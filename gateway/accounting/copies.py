@@ -105,6 +105,7 @@ def copy_states(steps: DataFrame) -> DataFrame:
         F.max_by("mix", "sequence").alias("mix"),
         F.coalesce(F.bool_or(inward & flag(Flag.DURABLE)), F.lit(False)).alias("durable"),
         F.bool_or(flag(Flag.UNQUEUED)).alias("unqueued"),
+        F.coalesce(F.bool_or(inward & flag(Flag.TRANSIT)), F.lit(False)).alias("transit"),
     )
 
 

@@ -4,7 +4,7 @@ What the log adds up to is set against what the gateway said of itself at that m
 holds from the start of an incarnation, at which depth, unsettled and pending are 0:
 
 * queue: recovered + entered = accepted + rejected + dead-lettered + expired + evicted + replaced
-  + purged + moved + depth; and the XOR of the copies' shares is the checksum.
+  + purged + moved + returned + depth; and the XOR of the copies' shares is the checksum.
 * outlet: sent = accepted + rejected + released + modified + requeued + too late + unsettled.
 * route: copies = entered + sent upstream + unroutable + refused + rolled back + pending.
 """
@@ -62,18 +62,19 @@ class Identity:
 
 
 def _queue_terms() -> Terms:
-    rejected = outcome_is(Outcome.REJECTED)
+    went_back = outcome_is(Outcome.RELEASED, Outcome.MODIFIED, Outcome.SETTLED_TOO_LATE)
     return {
         "recovered": kind_is(Kind.RECOVERED),
         "entered": kind_is(Kind.ENTERED),
-        "accepted": (settles_for_good() & ~rejected) | sent_settled(),
-        "rejected": settles_for_good() & rejected,
+        "accepted": (settles_for_good() & outcome_is(Outcome.ACCEPTED)) | sent_settled(),
+        "rejected": settles_for_good() & outcome_is(Outcome.REJECTED),
         "dead_lettered": kind_is(Kind.DEAD_LETTERED),
         "expired": kind_is(Kind.EXPIRED),
         "evicted": kind_is(Kind.EVICTED),
         "replaced": kind_is(Kind.REPLACED),
         "purged": kind_is(Kind.PURGED),
         "moved": kind_is(Kind.MOVED),
+        "returned": (settles_for_good() & went_back) | kind_is(Kind.RETURNED),
     }
 
 
@@ -119,6 +120,7 @@ QUEUE: Final = Identity(
         "replaced",
         "purged",
         "moved",
+        "returned",
     ),
     terms=_queue_terms,
     concerns=lambda: ~flag(Flag.COPY) & ~flag(Flag.UNQUEUED) & F.col("node").isNotNull(),

@@ -26,7 +26,7 @@ CHECKPOINT_KINDS: Final = (
     *(Kind.CLOCK, Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT),
 )
 UNUSED: Final = ("time_ms", "delivery_count", "peer", "connection", "transaction")
-EXTRA: Final = {"queues": ("gone_with_process",)}
+EXTRA: Final = {"queues": ("gone_with_process", "in_doubt")}
 SHOWN: Final = 500  # rows of a table that the report shows; the Parquet files have them all
 
 Row = dict[str, Any]  # Any: a cell of a result, for showing
@@ -150,16 +150,22 @@ class Balance:
 
 
 def queue_results(balance: Balance, gone: DataFrame) -> DataFrame:
-    """The queues' results, with the transient copies that went with their process."""
+    """The queues' results, with the transient copies that went with their process.
+
+    Those in transit are in doubt: whoever sent them was told nothing, and sends them again.
+    """
     lapsed = (
         gone.where("not durable")
         .groupBy("incarnation", "node")
-        .agg(F.count("*").alias("gone_with_process"))
+        .agg(
+            F.count_if(~F.col("transit")).alias("gone_with_process"),
+            F.count_if("transit").alias("in_doubt"),
+        )
     )
     return (
         balance.results()
         .join(lapsed, ["incarnation", "node"], "left")
-        .na.fill(0, ["gone_with_process"])
+        .na.fill(0, ["gone_with_process", "in_doubt"])
     )
 
 

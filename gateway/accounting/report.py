@@ -20,7 +20,11 @@ from gateway.audit.schema import Reason
 LISTED: Final = 20  # breaks on the terminal
 TITLES: Final = {QUEUE: "Queues", OUTLET: "Outlets", ROUTE: "Routes"}
 KEYS: Final = {QUEUE: "queue", OUTLET: "outlet", ROUTE: "exchange or node"}
-HEADINGS: Final = {"depth": "still there", "gone_with_process": "gone with the process"}
+HEADINGS: Final = {
+    "depth": "still there",
+    "gone_with_process": "gone with the process",
+    "in_doubt": "in doubt",
+}
 RULES: Final = {
     QUEUE: "What was recovered or entered has left in one of these ways, or is still there.",
     OUTLET: "What was sent has ended in one of these ways, or is unsettled.",
@@ -66,7 +70,7 @@ def rows_of(result: Result, identity: Identity) -> list[Row]:
 
 def term_names(identity: Identity) -> list[str]:
     """The terms of an identity, what is left last."""
-    extra = ["gone_with_process"] if identity is QUEUE else []
+    extra = ["gone_with_process", "in_doubt"] if identity is QUEUE else []
     return [*identity.term_names, identity.rest, *extra]
 
 

@@ -18,20 +18,38 @@ Publishing (bridge)
     exactly one way, in this turn or (transaction, no credit upstream) a later one:
     `entered` (a queue holds it) | `sent` with UNQUEUED and without REDELIVERED (a remote node) |
     `unroutable` | `refused` (queue full, not allowed, expired on arrival ...) | `rolled_back`.
-    All of them name the same `exchange`. A message from an upstream that is passed on without
-    exchange has `exchange` 0 and is counted under its node.
+    All of them name the same `exchange`. A message from an upstream has the node
+    "upstream NAME" for its exchange, and one copy; a link that brings messages has a number of its
+    own, as publishers have.
     Alternate exchange of an exchange: `unroutable(ALTERNATE_EXCHANGE)` ends the copy there, then
     `routed` names the alternate exchange and its copies, which end as above (REROUTED).
 
 Queues (bridge)
     `entered` begins a copy; DURABLE when the store has it. It ends by exactly one of
     `settled` with REMOVED | `sent` with SETTLED and without COPY | `expired` | `dead_lettered` |
-    `evicted` | `replaced` | `purged` | `moved`.
+    `evicted` | `replaced` | `purged` | `moved` | `returned`.
     After `dead_lettered` a `routed` (alternate exchange) tells how many copies follow, each
     `entered` with REROUTED; without alternate a rejected copy is `settled(REJECTED, REMOVED)`.
     After `moved` comes one `entered` with REROUTED in the other queue, preceded by a `routed` of
     one copy. Purge and queue.delete write one `purged` per available copy; a copy that is acquired
     then ends by its own settlement.
+
+Remote nodes (bridge)
+    What is on its way is in transit queues, which are queues like all others here; `entered` has
+    TRANSIT, and the copy's end is what its publisher or its upstream is told. In front of an
+    upstream the queue is named as its clients name it, "NAME to UPSTREAM" when it stands for an
+    exchange or for addresses; behind one, "NAME from UPSTREAM" for all subscriptions together, so
+    that message, node *and* position tell copies apart. `sent` and `settled` are of the relay's
+    link or of the client's; an outcome that is not known is `requeued(UPSTREAM_LOST)`, and the copy
+    is sent again (REDELIVERED when it counts as failed).
+    A copy goes back to where it came from, its upstream or its publisher, by
+    `settled(RELEASED | MODIFIED)` with REMOVED or, when no outlet had it, by `returned`. When a
+    link from an upstream is lost, what waits is `returned(UPSTREAM_LOST)`; what a client has ends
+    by `settled(SETTLED_TOO_LATE)` with REMOVED when the client settles it. A browser's delivery of
+    a remote queue is no COPY: its entry ends with it.
+    A copy whose publisher does not wait (a dead letter of ours) has DURABLE if the message is
+    durable, and then outlives the process. The others went with it when it died: they are in doubt,
+    since nobody was told anything, and not LOST.
 
 Outlets (bridge)
     `sent` when an outlet has taken a delivery; it ends by exactly one of `settled` (the peer said
@@ -41,8 +59,7 @@ Outlets (bridge)
     `dead_lettered` in the same turn. Sent settled (SETTLED): nothing follows. Browsed (COPY):
     `sent` and its `settled` or `requeued` carry COPY and never REMOVED; when such a delivery is
     acquired later, write `settled(RELEASED, COPY)` and a new `sent` without COPY.
-    A settlement of a delivery that had ended before is `settled(SETTLED_TOO_LATE)` for a remote
-    node where the delivery is still counted as unsettled, and no record otherwise.
+    A settlement of a delivery that had ended before is no record.
 
 Bodies
     `body_digest` is of the body's content, in a form that both protocols share: of a 0-10 body or

@@ -180,6 +180,7 @@ class Flag(IntFlag):
     TRANSLATED = 64  # the translation made a body of another form: its digest is not comparable
     REROUTED = 128  # by an alternate exchange or a move, not by its publisher
     PUBLISHER = 256  # of a link: messages come in by it
+    TRANSIT = 512  # of an entry: on its way, and whoever sent it hears of its end only
 
 
 REMOVALS: Final = frozenset(

@@ -133,6 +133,11 @@ class Feed:
         if self.wanted() and self._source is not None:
             self._source.on_credit()
 
+    def stop(self) -> None:
+        """The gateway stops: nothing is wanted any more."""
+        if self._source is not None:
+            self._source.on_credit()
+
     def close(self) -> None:
         """The binding is gone; what is not confirmed still will be."""
         self._over = True

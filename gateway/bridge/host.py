@@ -123,6 +123,9 @@ class VirtualHost:
         if found is None:
             return not_found("queue", queue)
         if found.placement is not None:
+            refusal = locked(found, owner)
+            if refusal is not None:
+                return refusal
             subscription = self.nodes.subscribe(
                 found,
                 found.placement,
@@ -336,8 +339,8 @@ class VirtualHost:
         if passive:
             return queue
         alternate = settings.alternate_exchange
-        if queue.transit and not queue.settings.alternate_exchange:
-            return self._set_alternate(queue, alternate)
+        if queue.placement is not None:
+            return self._redeclare_remote(queue, settings, owner)
         if alternate and alternate != queue.settings.alternate_exchange:
             return Refusal(Condition.NOT_ALLOWED, f"queue {queue.name!r} has another alternate")
         if settings.exclusive and queue.owner is None:
@@ -346,11 +349,24 @@ class VirtualHost:
             self._give(queue, owner)
         return queue
 
-    def _set_alternate(self, queue: Queue, alternate: str) -> Queue | Refusal:
-        """The first declaration of a remote queue that names one; the rules say all else."""
-        if alternate:
-            if self.topology.find_exchange(alternate) is None:
-                return not_found("alternate exchange", alternate)
+    def _redeclare_remote(
+        self, queue: Queue, settings: QueueSettings, owner: Owner
+    ) -> Queue | Refusal:
+        """The rules say what a remote queue is; but for the alternate that is named first.
+
+        Exclusive is among our own clients, for the life of `owner`.
+        """
+        alternate = settings.alternate_exchange
+        known = queue.settings.alternate_exchange
+        if alternate and known and alternate != known:
+            return Refusal(Condition.NOT_ALLOWED, f"queue {queue.name!r} has another alternate")
+        if alternate and self.topology.find_exchange(alternate) is None:
+            return not_found("alternate exchange", alternate)
+        if settings.exclusive and queue.owner is None:
+            if queue.name in self.nodes.inlets:
+                return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is shared")
+            self._give(queue, owner)
+        if alternate and not known:
             queue.settings.alternate_exchange = alternate
             self.topology.count_alternate(alternate, 1)
         return queue

@@ -202,7 +202,7 @@ class Inlet:
 
     def wake(self, subscription: Subscription) -> None:
         """As `Wake`: what a drain waits for is the upstream's answer."""
-        self._stopped = False
+        self._stopped = self._stopped and not subscription.allowance.some()
         if subscription.draining:
             self.draining = True
             subscription.draining = False

@@ -22,6 +22,7 @@ SETTLED: Final = int(Flag.SETTLED)
 TRANSLATED: Final = int(Flag.TRANSLATED)
 REMOVED: Final = int(Flag.REMOVED)
 REROUTED: Final = int(Flag.REROUTED)
+TRANSIT: Final = int(Flag.TRANSIT)
 
 OUTCOMES: Final = {
     OutcomeKind.ACCEPTED: int(Outcome.ACCEPTED),
@@ -191,6 +192,8 @@ class Ledger:
         if entry.durable:
             counts.entered_durable += 1
             flags |= DURABLE
+        if queue.transit:
+            flags |= TRANSIT
         self.audit.entered(
             self.now_ms,
             message.id,

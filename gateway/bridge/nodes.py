@@ -267,7 +267,9 @@ class Nodes:
     # What the bridge calls.
 
     def drain(self) -> None:
-        """Nothing more is sent to clients: what waits for them goes back."""
+        """Nothing more is sent to clients, and nothing more is wanted from upstreams."""
+        for feed in self.feeds.values():
+            feed.stop()
         for inlets in self.inlets.values():
             for inlet in inlets.values():
                 inlet.stop()

@@ -138,7 +138,7 @@ class Recovery:
     def _count_alternates(self) -> None:
         """Queues counted themselves; an exchange may have come before its alternate."""
         for host in self._hosts.values():
-            for exchange in host.topology.exchanges.values():
+            for exchange in list(host.topology.exchanges.values()):
                 host.topology.count_alternate(exchange.alternate_exchange, 1)
 
     def _marks(self, marked: list[str], clean: bool) -> None:

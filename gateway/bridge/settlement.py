@@ -176,7 +176,7 @@ class Settlement:
             self._orphan(queue, entry)
             return
         line = self._topology.lines[queue.number]
-        if outcome.undeliverable_here and not (subscription.cancelled or queue.placement):
+        if outcome.undeliverable_here and not subscription.cancelled and queue.placement is None:
             line.exclude(entry, subscription.number)
         self._copies.give_back(queue, entry)
         line.on_returned(entry)

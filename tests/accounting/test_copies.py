@@ -32,6 +32,14 @@ def test_other_ways_to_leave_are_fine(frames):
     assert breaks(frames, ENTERED, BROWSED, BROWSED, SENT, ACCEPTED) == []
 
 
+def test_a_copy_that_went_back_is_gone(frames):
+    late = ACCEPTED | {"outcome": Outcome.SETTLED_TOO_LATE}
+    returned = COPY | {"kind": Kind.RETURNED}
+    assert breaks(frames, ENTERED, SENT, late) == []
+    assert breaks(frames, ENTERED, SENT, RELEASED, returned) == []
+    assert breaks(frames, ENTERED, returned, returned) == ["DUPLICATE"]
+
+
 def test_a_copy_that_is_sent_while_it_is_out_is_a_duplicate_with_its_id(frames):
     steps = copies.copy_steps(frames.records(ENTERED, SENT, SENT))
     assert found(copies.step_breaks(copies.with_previous(steps))) == [("DUPLICATE", 5, "q", 1)]

@@ -80,6 +80,7 @@ def test_a_checkpoint_of_a_queue_that_nothing_happened_to_must_say_nothing(frame
         (Kind.REPLACED, "replaced"),
         (Kind.PURGED, "purged"),
         (Kind.MOVED, "moved"),
+        (Kind.RETURNED, "returned"),
     ],
 )
 def test_each_way_out_of_a_queue_is_a_term(frames, kind, term):
@@ -100,6 +101,12 @@ def test_settlements_take_a_copy_out_only_for_good(frames):
     assert totals(frames, QUEUE, ENTERED, SENT, kept)["depth"] == 1
     assert totals(frames, QUEUE, ENTERED, SENT, rejected)["rejected"] == 1
     assert totals(frames, QUEUE, ENTERED, SENT | {"flags": Flag.SETTLED})["accepted"] == 1
+
+
+def test_what_went_back_to_its_upstream_or_publisher_is_returned(frames):
+    for outcome in (Outcome.RELEASED, Outcome.MODIFIED, Outcome.SETTLED_TOO_LATE):
+        went = totals(frames, QUEUE, ENTERED, SENT, ACCEPTED | {"outcome": outcome})
+        assert (went["returned"], went.get("accepted", 0), went.get("depth", 0)) == (1, 0, 0)
 
 
 def test_browsing_does_not_touch_the_queue_but_counts_at_the_outlet(frames):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.bridge_world import Producer, World
+from support.bridge_world import Consumer, Producer, World
 from support.remotes import FakeRemote, FakeRules
 
 from gateway.bridge.limits import BridgeLimits
@@ -209,3 +209,18 @@ def test_a_feed_wants_nothing_while_its_queue_or_the_gateway_is_full() -> None:
     world.turn()
     assert (feed.wanted(), source.credits) == (500, before + 1)
     world.check()
+
+
+def test_an_exclusive_remote_queue_is_locked_among_our_own_clients() -> None:
+    world, _ = world_with("far")
+    owner = world.owner()
+    settings = QueueSettings(exclusive=True)
+    assert not isinstance(world.host.declare_queue("far", settings, owner), Refusal)
+    refusal = world.host.subscribe(
+        "far", Consumer(), world.owner(), acquire=True, exclusive=False, settled=False
+    )
+    assert isinstance(refusal, Refusal) and refusal.condition == Condition.RESOURCE_LOCKED
+    world.host.release_owner(owner)
+    world.subscribe("far")
+    refusal = world.host.declare_queue("far", settings, owner)
+    assert isinstance(refusal, Refusal) and refusal.condition == Condition.RESOURCE_LOCKED
