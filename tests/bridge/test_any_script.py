@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support.bridge_world import Consumer, Producer, Session, World
+from support.remotes import FakeRelay, FakeRemote, FakeRules, FakeSource
 
 from gateway.audit.schema import Reason
 from gateway.bridge.limits import BridgeLimits
@@ -21,6 +22,7 @@ from gateway.message import (
     NO_TTL,
     REJECTED,
     RELEASED,
+    Condition,
     Delivery,
     Flag,
     Message,
@@ -32,11 +34,18 @@ from gateway.message import (
 ELSEWHERE = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, undeliverable_here=True)
 OUTCOMES = st.sampled_from([ACCEPTED, ACCEPTED, REJECTED, RELEASED, MODIFIED_FAILED, ELSEWHERE])
 QUEUES = st.sampled_from(["durable", "small", "brief", "shared"])
-KEYS = st.sampled_from(["a", "a.b", "a.b.c", "durable", "small", "shared", "brief"])
+REMOTE = st.sampled_from(["far", "spool", "drop", "deep.1"])
+KEYS = st.sampled_from(
+    ["a", "a.b", "a.b.c", "durable", "small", "shared", "brief", "far", "spool", "drop", "deep.1"]
+)
 EXCHANGES = st.sampled_from(
-    ["", "", "amq.topic", "amq.topic", "amq.fanout", "amq.direct", "lost", "nowhere"]
+    [
+        *("", "", "", "amq.topic", "amq.topic", "amq.fanout", "amq.direct", "lost", "nowhere"),
+        *("trades", "upstream.broker"),
+    ]
 )
 ANSWERS = [DeliverStatus.TAKEN, DeliverStatus.BLOCKED, DeliverStatus.UNDELIVERABLE]
+CREDIT = st.sampled_from([UNLIMITED, 1, 3])
 SELDOM = st.integers(0, 4).map(lambda number: number == 4)
 
 
@@ -53,9 +62,16 @@ class Script(RuleBasedStateMachine):
         limits = BridgeLimits(
             messages_high=12, messages_low=6, messages_max=25, turn_deliveries=3, route_cache_max=2
         )
-        self.world = World(limits=limits)
+        rules = FakeRules()
+        self.remote: FakeRemote = rules.add("far", "deep.*")
+        rules.add("spool", spool=True)
+        rules.add("drop", on_rejected=2)
+        rules.add_exchange("trades")
+        self.world = World(limits=limits, rules=rules)
         self.producer = Producer()
         self.consumers: list[tuple[Session, Consumer, Subscription]] = []
+        self.refused: set[FakeSource] = set()
+        self.brought: dict[FakeSource, set[int]] = {}
         self.pending: set[int] = set()
         self.token = 0
         self.confirmed: set[int] = set()
@@ -79,6 +95,11 @@ class Script(RuleBasedStateMachine):
             ("small", "amq.topic", "a.*"),
             ("brief", "amq.fanout", ""),
             ("shared", "amq.direct", "a"),
+            ("far", "amq.topic", "a.#"),
+            ("spool", "amq.fanout", ""),
+            ("drop", "dead", ""),
+            ("shared", "trades", "k"),
+            ("far", "trades", "k"),
         ):
             assert host.bind(queue, exchange, key, {}, b"") is None
 
@@ -88,7 +109,7 @@ class Script(RuleBasedStateMachine):
         durable=st.booleans(),
         size=st.integers(0, 3),
         ttl_ms=st.sampled_from([NO_TTL, NO_TTL, 5, 100]),
-        flags=st.sampled_from([0, 0, Flag.IMMEDIATE, Flag.TELL_UNROUTABLE]),
+        flags=st.sampled_from([0, 0, Flag.IMMEDIATE, Flag.TELL_UNROUTABLE, Flag.OUTCOMES]),
     )
     def publish(
         self, exchange: str, key: str, durable: bool, size: int, ttl_ms: int, flags: int
@@ -111,7 +132,7 @@ class Script(RuleBasedStateMachine):
         acquire=st.booleans(),
         settled=st.booleans(),
         chooses=st.booleans(),
-        credit=st.sampled_from([UNLIMITED, 1, 3]),
+        credit=CREDIT,
         answers=st.lists(st.sampled_from(ANSWERS), max_size=3),
     )
     def subscribe(
@@ -149,6 +170,72 @@ class Script(RuleBasedStateMachine):
         for size in range(3):
             self.publish("", key, durable, size, NO_TTL, 0)
 
+    @rule(queue=REMOTE, acquire=st.booleans(), settled=st.booleans(), credit=CREDIT)
+    def subscribe_there(self, queue: str, acquire: bool, settled: bool, credit: int) -> None:
+        self.subscribe(queue, acquire, settled, False, credit, [])
+
+    @rule(
+        pick=st.integers(0, 100),
+        what=st.sampled_from(
+            ["attach", "bring", "bring", "bring", "bring", "drained", "lost", "refuse"]
+        ),
+        ttl_ms=st.sampled_from([NO_TTL, NO_TTL, 5]),
+    )
+    def upstream_link(self, pick: int, what: str, ttl_ms: int) -> None:
+        """What the link of an inlet does."""
+        if not self.remote.inlets:
+            return
+        inlet, source = self.remote.inlets[pick % len(self.remote.inlets)]
+        if source in self.refused:
+            return
+        if what == "attach":
+            inlet.on_attached()
+        elif what == "bring":
+            self.token += 1
+            self.brought.setdefault(source, set()).add(self.token)
+            message = self.world.message(b"xx", key=inlet.queue_name, ttl_ms=ttl_ms)
+            inlet.receive(message, self.token)
+        elif what == "drained":
+            inlet.on_drained()
+        elif what == "lost":
+            self._forget(source)
+            inlet.lost()
+        elif not source.left:
+            self._forget(source)
+            self.refused.add(source)
+            inlet.on_refused(Condition.RESOURCE_DELETED, "gone")
+
+    def _forget(self, source: FakeSource) -> None:
+        """What was brought and is over is told still, the rest perhaps not."""
+        self.brought.pop(source, None)
+
+    @rule(pick=st.integers(0, 100), durable=st.booleans())
+    def upstream_feed(self, pick: int, durable: bool) -> None:
+        if self.remote.feeds:
+            feed, source = self.remote.feeds[pick % len(self.remote.feeds)]
+            self.token += 1
+            self.brought.setdefault(source, set()).add(self.token)
+            feed.receive(self.world.message(b"f", key="k", durable=durable), self.token)
+
+    @rule(outcome=OUTCOMES, pick=st.integers(0, 100), unknown=SELDOM)
+    def upstream_decides(self, outcome: Outcome, pick: int, unknown: bool) -> None:
+        relays = [relay for relay in self.remote.every_relay if self._unsettled(relay)]
+        if relays:
+            delivery = self._unsettled(relays[pick % len(relays)])[0]
+            reason = Reason.UPSTREAM_LOST if unknown else Reason.NONE
+            self.world.host.settle(delivery, MODIFIED_FAILED if unknown else outcome, reason)
+
+    @rule(pick=st.integers(0, 100), answer=st.sampled_from(list(DeliverStatus)))
+    def upstream_answers(self, pick: int, answer: DeliverStatus) -> None:
+        relays = list(self.remote.relays.values())
+        relay = relays[pick % len(relays)]
+        if answer != DeliverStatus.UNDELIVERABLE:
+            relay.answers.append(answer)
+        relay.subscription.resume()
+
+    def _unsettled(self, relay: FakeRelay) -> list[Delivery]:
+        return [delivery for delivery in relay.deliveries if not delivery.settled]
+
     @rule(outcome=OUTCOMES)
     def settle_newest(self, outcome: Outcome) -> None:
         for delivery in reversed(self._open()[-3:]):
@@ -168,8 +255,12 @@ class Script(RuleBasedStateMachine):
         if deliveries:
             delivery = deliveries[pick % len(deliveries)]
             reason = Reason.SESSION_ENDED if back else Reason.NONE
-            assert self.world.host.settle(delivery, outcome, reason)
+            in_time = self.world.host.settle(delivery, outcome, reason)
+            assert in_time or self._inbound(delivery)
             assert not self.world.host.settle(delivery, outcome)
+
+    def _inbound(self, delivery: Delivery) -> bool:
+        return any(inlet.queue.number == delivery.queue for inlet, _ in self.remote.inlets)
 
     @rule(pick=st.integers(0, 100))
     def acquire(self, pick: int) -> None:
@@ -215,6 +306,11 @@ class Script(RuleBasedStateMachine):
             return
         self.world.host.purge_queue(queue)
 
+    @rule(queue=REMOTE, seldom=SELDOM)
+    def delete_there(self, queue: str, seldom: bool) -> None:
+        if seldom:
+            self.world.host.delete_queue(queue)
+
     @rule(queue=QUEUES, seldom=SELDOM)
     def delete(self, queue: str, seldom: bool) -> None:
         if not seldom:
@@ -252,12 +348,17 @@ class Script(RuleBasedStateMachine):
             for delivery in consumer.deliveries:
                 if not delivery.settled:
                     self.world.host.settle(delivery, MODIFIED_FAILED, Reason.STOPPING)
+        for relay in self.remote.every_relay:
+            for delivery in self._unsettled(relay):
+                self.world.host.settle(delivery, MODIFIED_FAILED, Reason.UPSTREAM_LOST)
         self._again(self.world.restart)
 
     def _again(self, how: object) -> None:
         assert callable(how)
         how()
         self.consumers.clear()
+        self.refused.clear()
+        self.brought.clear()
         self.pending.clear()
         self._declare()
 
@@ -268,6 +369,10 @@ class Script(RuleBasedStateMachine):
         }
         for _, _, subscription in self.consumers:
             queues[subscription.queue.number] = subscription.queue
+        for queue in self.world.host.nodes.outbound.values():
+            queues[queue.number] = queue
+        for relay in self.remote.every_relay:
+            queues[relay.queue.number] = relay.queue
         pressure = self.world.bridge.pressure
         assert pressure.messages == sum(queue.depth for queue in queues.values())
         assert pressure.octets == sum(queue.octets for queue in queues.values())
@@ -304,9 +409,36 @@ class Script(RuleBasedStateMachine):
         self.world.check()
         pressure = self.world.bridge.pressure
         told = {token for token, _ in self.producer.published}
-        if not pressure.high:
+        if not pressure.high and not self.world.bridge.copies.tickets.open:
             assert self.pending <= told
         assert len(self.producer.published) == len(told)
+        for _, source in [*self.remote.inlets, *self.remote.feeds]:
+            heard = [token for token, _ in source.published]
+            assert len(heard) == len(set(heard))
+        self._everything_ends()
+
+    def _everything_ends(self) -> None:
+        """When clients and upstreams accept everything, everybody hears of everything."""
+        for _, _, subscription in self.consumers:
+            subscription.cancel()
+        for _ in range(100):
+            self.world.turn()
+            waiting = self._open()
+            for relay in self.remote.every_relay:
+                relay.answers.clear()
+                relay.subscription.resume()
+                waiting += self._unsettled(relay)
+            for delivery in waiting:
+                self.world.host.settle(delivery, ACCEPTED)
+            if not waiting and not self.world.bridge.copies.tickets.waiting:
+                break
+        self.world.turn()
+        assert self.world.bridge.copies.tickets.waiting == 0
+        if not self.world.bridge.pressure.high:
+            assert self.pending <= {token for token, _ in self.producer.published}
+        for source, tokens in self.brought.items():
+            assert tokens <= {token for token, _ in source.published}
+        self.world.check()
 
 
 Script.TestCase.settings = settings(max_examples=250, stateful_step_count=40, deadline=None)

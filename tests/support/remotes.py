@@ -84,6 +84,7 @@ class FakeRemote:
     def begin(self, bridge: Bridge | None) -> None:
         self.bridge = bridge
         self.relays: dict[str, FakeRelay] = {}
+        self.every_relay: list[FakeRelay] = []
         self.inlets: list[tuple[Inlet, FakeSource]] = []
         self.feeds: list[tuple[Feed, FakeSource]] = []
         self.unserved: list[str] = []
@@ -99,6 +100,7 @@ class FakeRemote:
     def serve(self, queue: Queue) -> None:
         assert self.bridge is not None
         self.relays[queue.name] = FakeRelay(self.bridge, queue)
+        self.every_relay.append(self.relays[queue.name])
 
     def unserve(self, queue: Queue) -> None:
         self.unserved.append(queue.name)
