@@ -14,6 +14,7 @@ from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import Attach, Coordinator, Modified, Source, Target
 from gateway.amqp_1_0.fields import Fields
 from gateway.amqp_1_0.link import Link
+from gateway.bridge.queues import Queue
 from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import QueueSettings
 from gateway.bridge.subscription import Subscription
@@ -238,8 +239,9 @@ def _subscribe(
     )
     if isinstance(bridged, Refusal):
         return bridged
-    _rebind(session, queue, declared.bindings, exchange, key)
-    refusal = host.bind(queue, exchange.name, key, _arguments(wanted), b"", session)
+    arguments = _arguments(wanted)
+    _rebind(session, declared, exchange, key, arguments)
+    refusal = host.bind(queue, exchange.name, key, arguments, b"", session)
     if refusal is not None:
         bridged.cancel()
         return refusal
@@ -259,15 +261,16 @@ def _arguments(wanted: Wanted) -> dict[str, Tagged]:
 
 def _rebind(
     session: ServerSession10,
-    queue: str,
-    bindings: dict[tuple[str, str], bytes],
+    queue: Queue,
     exchange: Exchange,
     key: str,
+    arguments: dict[str, Tagged],
 ) -> None:
     """A durable subscription that comes back for something else than before lets go the old."""
-    for bound_exchange, bound_key in list(bindings):
-        if (bound_exchange, bound_key) != (exchange.name, key):
-            session.host.unbind(queue, bound_exchange, bound_key, session)
+    for bound_exchange, bound_key in list(queue.bindings):
+        same = (bound_exchange, bound_key) == (exchange.name, key)
+        if not same or exchange.bindings[(queue.name, key)].arguments != arguments:
+            session.host.unbind(queue.name, bound_exchange, bound_key, session)
 
 
 def _recover(session: ServerSession10, link: Link, attach: Attach) -> Refusal | None:
@@ -339,7 +342,8 @@ def _filters(
     session: ServerSession10, source: Source, exchange_type: str | None, *, remote: bool
 ) -> Wanted | Refusal:
     number = session.connection_id()
-    wanted = read_filters(source.filter, exchange_type, number, remote=remote)
+    selectors = session.face.settings.selectors
+    wanted = read_filters(source.filter, exchange_type, number, remote=remote, selectors=selectors)
     if isinstance(wanted, Refusal) and wanted.condition == Condition.NOT_IMPLEMENTED:
         _count(session, Feature.SELECTOR if selects(source.filter) else Feature.FILTER)
     return wanted

@@ -65,12 +65,19 @@ class Declarations:
     """Answers the exchange and queue commands of one session, its owner."""
 
     def __init__(
-        self, host: VirtualHost, owner: Owner, counts: FaceCounts, *, strict: bool
+        self,
+        host: VirtualHost,
+        owner: Owner,
+        counts: FaceCounts,
+        *,
+        strict: bool,
+        selectors: bool = False,
     ) -> None:
         self.host = host
         self.owner = owner
         self.counts = counts
         self.strict = strict
+        self.selectors = selectors
 
     def answer(self, command: Command) -> Answer:
         """Carry out one command of class exchange or queue; the result is for execution.result."""
@@ -166,7 +173,7 @@ class Declarations:
         if not command.queue or not command.exchange:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
         arguments = command.arguments or []
-        if selects(arguments) and not is_remote_exchange(self.host, command.exchange):
+        if selects(arguments) and not self._may_select(command.exchange):
             # The queue must never get what the client excluded from it.
             self.counts.unsupported[Feature.SELECTOR] += 1
             return Refusal(Condition.NOT_IMPLEMENTED, "selectors are not offered here")
@@ -184,6 +191,10 @@ class Declarations:
             self.owner,
             scoped=any([key == SCOPE and tagged.value == SESSION for key, tagged in arguments]),
         )
+
+    def _may_select(self, exchange: str) -> bool:
+        """Whether an upstream may apply a selector to what that exchange routes."""
+        return self.selectors and is_remote_exchange(self.host, exchange)
 
     def on_exchange_unbind(self, command: ExchangeUnbind) -> Refusal | None:
         """exchange.unbind."""

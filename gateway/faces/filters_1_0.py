@@ -70,10 +70,12 @@ def read_filters(
     connection_id: int,
     *,
     remote: bool = False,
+    selectors: bool = False,
 ) -> Wanted | Refusal:
     """Understand the filters of a source on a queue (`None`) or an exchange of that type.
 
-    `remote`: the node is an upstream's.
+    `remote`: the node is an upstream's; `selectors`: one that may apply them to what an exchange
+    routes (for a queue it says so itself, before the link is answered).
     """
     wanted = Wanted()
     for name, tagged in (filters or {}).items():
@@ -83,7 +85,7 @@ def read_filters(
             return Refusal(Condition.INVALID_ARGUMENT, f"filter {name} has no descriptor")
         described = cast(types.Described, tagged.value)
         if remote:
-            refusal = _apply_remote(wanted, name, described, exchange_type)
+            refusal = _apply_remote(wanted, name, described, exchange_type, selectors)
         else:
             refusal = _apply(wanted, name, described, exchange_type, connection_id)
         if refusal is not None:
@@ -126,11 +128,15 @@ def _apply(
 
 
 def _apply_remote(
-    wanted: Wanted, name: str, described: types.Described, exchange_type: str | None
+    wanted: Wanted,
+    name: str,
+    described: types.Described,
+    exchange_type: str | None,
+    selectors: bool,
 ) -> Refusal | None:
     kind = _kind(described.descriptor)
     value = described.value
-    if kind == _spec.SELECTOR_FILTER_CODE:
+    if kind == _spec.SELECTOR_FILTER_CODE and (selectors or exchange_type is None):
         if value.code != types.STRING or wanted.selector:
             return Refusal(Condition.INVALID_ARGUMENT, f"filter {name} is not one selector")
         wanted.selector = cast(str, value.value)

@@ -77,6 +77,7 @@ class Producer10:
         if attach is not None and attach.source is not None:
             outcomes = attach.source.outcomes
         self._known = Known(outcomes)
+        self._takes_back = self._known.takes_back()
 
     def _is_lenient(self, capabilities: list[str]) -> bool:
         """Whether a message that no queue takes is accepted all the same."""
@@ -170,7 +171,7 @@ class Producer10:
         return -self._settled
 
     def _publish(self, event: DeliveryReceived, message: Message) -> None:
-        if not event.settled and self._known.takes_back():
+        if self._takes_back and not event.settled:
             message.flags |= Flag.OUTCOMES
         token = self._token(event)
         published = self.session.host.publish(message, self, token, self.number)

@@ -72,8 +72,9 @@ class ServerSession:
         name = session.name.decode("utf-8", "replace")
         self.audit_name = face.bridge.audit.name(f"session {self.number} {name}")
         self.over = False
+        settings = face.settings
         self.declarations = Declarations(
-            host, self, face.settings.counts, strict=face.settings.strict
+            host, self, settings.counts, strict=settings.strict, selectors=settings.selectors
         )
         self.transfers = Transfers(self)
         self.deliveries = Deliveries(self)

@@ -141,10 +141,7 @@ class ServerSession10:
         if isinstance(held, Producer10):
             self.forget_producer(held)
         elif isinstance(held, Consumer10):
-            asked = held.asked is not None
             self.forget_consumer(held, Reason.LINK_DETACHED)
-            if asked:
-                _answer_without_source(link)
 
     # Deliveries.
 

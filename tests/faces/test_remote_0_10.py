@@ -233,7 +233,7 @@ def test_a_selector_on_a_local_queue_is_refused() -> None:
 def test_a_selector_of_a_binding_goes_to_a_remote_exchange_and_to_no_other() -> None:
     rules = FakeRules()
     remote = rules.add_exchange("e")
-    gateway = Gateway(rules=rules)
+    gateway = Gateway(rules=rules, selectors=True)
     gateway.world.queue()
     client = gateway.session()
     bind = spec.ExchangeBind(queue="q", exchange="e", binding_key="k", arguments=SELECTOR)
@@ -242,6 +242,15 @@ def test_a_selector_of_a_binding_goes_to_a_remote_exchange_and_to_no_other() -> 
     assert feed.arguments["x-filter-jms-selector"].value == "colour = 'red'"
     bind.exchange = "amq.topic"
     assert client.does(bind) == [(540, 1), "ended 0"]
+
+
+def test_a_selector_of_a_binding_is_refused_where_no_upstream_has_them() -> None:
+    rules = FakeRules()
+    rules.add_exchange("e")
+    gateway = Gateway(rules=rules)
+    gateway.world.queue()
+    bind = spec.ExchangeBind(queue="q", exchange="e", binding_key="k", arguments=SELECTOR)
+    assert gateway.session().does(bind) == [(540, 0), "ended 0"]
 
 
 def test_selectors_are_announced_where_some_upstream_has_them() -> None:
