@@ -97,6 +97,68 @@ METRICS: Final = (
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),
     _gauge("gateway_unsettled_messages", "Deliveries sent and not settled yet."),
+    _gauge(
+        "gateway_waiting_publishes",
+        "Publishes that wait for an upstream to say what became of them.",
+    ),
+    _gauge("gateway_upstream_up", "1 while the upstream is connected and open.", "upstream"),
+    _gauge(
+        "gateway_upstream_state_seconds", "Since when it is so, or is not.", "upstream", "state"
+    ),
+    _counter(
+        "gateway_upstream_connections_total",
+        "Connections to an upstream that were opened, were lost, or ended before they were open.",
+        "upstream",
+        "event",
+    ),
+    _counter(
+        "gateway_upstream_sessions_ended_total", "Sessions that the upstream ended.", "upstream"
+    ),
+    _counter(
+        "gateway_upstream_links_total",
+        "Links that the upstream attached, refused or detached.",
+        "upstream",
+        "event",
+    ),
+    _counter(
+        "gateway_upstream_messages_total",
+        "Deliveries to and from an upstream, those sent again included.",
+        "upstream",
+        "direction",
+    ),
+    _counter(
+        "gateway_upstream_outcomes_total",
+        "How deliveries to and from an upstream ended.",
+        "upstream",
+        "direction",
+        "outcome",
+    ),
+    _gauge(
+        "gateway_upstream_unsettled_messages",
+        "Deliveries under way to and from an upstream.",
+        "upstream",
+        "direction",
+    ),
+    _gauge(
+        "gateway_upstream_waiting_messages",
+        "Messages that wait to be sent to an upstream, or to a client from it.",
+        "upstream",
+        "direction",
+    ),
+    _counter(
+        "gateway_upstream_in_doubt_total",
+        "Deliveries whose outcome the end of a link left open: sent again, marked.",
+        "upstream",
+    ),
+    _counter(
+        "gateway_upstream_poison_total",
+        "Messages given up because the link broke with them first in line, again and again.",
+        "upstream",
+    ),
+    _counter("gateway_upstream_undecodable_total", "Deliveries that were no message.", "upstream"),
+    _counter(
+        "gateway_upstream_redirects_total", "Times that the upstream sent us elsewhere.", "upstream"
+    ),
     MetricRow(
         "gateway_event_loop_lag_seconds", "histogram", "How late a timer fired that was due."
     ),

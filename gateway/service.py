@@ -286,6 +286,7 @@ class Service:
             version=__version__,
             form=form(),
             started_ms=self.clock.now_ms(),
+            upstreams=self.upstreams.upstreams,
         )
         self.collector = Collector(METRICS, readers(sources))
         objects = Collector(OBJECT_METRICS, object_readers(self.bridge))

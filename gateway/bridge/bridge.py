@@ -275,7 +275,7 @@ class Bridge:
     def _checkpoint_queues(self) -> None:
         """One record a name: a deleted queue with unsettled copies may have a namesake."""
         by_node: dict[int, list[Queue]] = {}
-        for queue in self._living_queues():
+        for queue in self.living_queues():
             by_node.setdefault(queue.node, []).append(queue)
         for node, queues in by_node.items():
             checksum = 0
@@ -291,7 +291,7 @@ class Bridge:
                 checksum=checksum,
             )
 
-    def _living_queues(self) -> list[Queue]:
+    def living_queues(self) -> list[Queue]:
         """Every queue, deleted ones too as long as a copy of them is unsettled."""
         queues: dict[int, Queue] = {}
         for host in self.hosts.values():

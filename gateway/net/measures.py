@@ -10,11 +10,13 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues import Queue
 from gateway.faces.face import FaceCounts
 from gateway.faces.features import Feature
+from gateway.faces.upstream_1_0 import Upstream
 from gateway.message import Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
 from gateway.net.authenticate import Authentication
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import NetCounts
+from gateway.net.upstream_measures import upstream_readers
 from gateway.store.interface import StoreCounts
 from gateway.translate.context import Counts as TranslationCounts
 from gateway.translate.rows import ROWS
@@ -66,6 +68,7 @@ class Sources:
     version: str
     form: str
     started_ms: int
+    upstreams: dict[str, Upstream]
 
 
 def readers(sources: Sources) -> dict[str, Reader]:
@@ -101,6 +104,8 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_unsettled_messages": lambda: _one(
             sum(queue.unsettled for _host, queue in _queues(bridge))
         ),
+        "gateway_waiting_publishes": lambda: _one(bridge.copies.tickets.open),
+        **upstream_readers(sources.upstreams, bridge, sources.clock),
         "gateway_event_loop_lag_seconds": lambda: _lag(net),
         "gateway_turns_total": lambda: _one(net.turns),
         "gateway_defects_total": lambda: _one(net.defects),

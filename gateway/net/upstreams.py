@@ -45,7 +45,10 @@ class Upstreams:
         self, settings: Settings, bridge: Bridge, turns: TurnLoop, faces: FaceSettings
     ) -> None:
         self.settings = settings
-        self.rules: Rules = rules_of(settings.nodes)
+        profiles = {
+            name: load_profile(section.profile) for name, section in settings.upstreams.items()
+        }
+        self.rules: Rules = rules_of(settings.nodes, profiles)
         self.upstreams: dict[str, Upstream] = {}
         self.dialers: dict[str, Dialer] = {}
         self._placements: dict[NodeRule, Placement] = {}
@@ -54,7 +57,7 @@ class Upstreams:
                 bridge,
                 turns,
                 self._settings_of(name, section),
-                load_profile(section.profile),
+                profiles[name],
                 faces,
                 UpstreamCounts(),
             )
