@@ -1,0 +1,99 @@
+"""Where the numbers of upstreams are: readers for those rows of `gateway.metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from gateway.bridge.bridge import Bridge
+from gateway.bridge.queues import Queue
+from gateway.faces.upstream_1_0 import Upstream
+from gateway.faces.upstream_settings import UpstreamCounts
+from gateway.message import OutcomeKind
+from gateway.metrics import Reader, Sample
+from gateway.net.clock import GatewayClock
+
+Count = Callable[[UpstreamCounts], int]
+
+CONNECTIONS: Final[dict[str, Count]] = {
+    "opened": lambda counts: counts.connections_made,
+    "lost": lambda counts: counts.connections_lost,
+    "refused": lambda counts: counts.connections_refused,
+}
+LINKS: Final[dict[str, Count]] = {
+    "attached": lambda counts: counts.links_attached,
+    "refused": lambda counts: counts.links_refused,
+    "detached": lambda counts: counts.links_detached,
+}
+MESSAGES: Final[dict[str, Count]] = {
+    "sent": lambda counts: counts.sent,
+    "received": lambda counts: counts.received,
+}
+
+
+def upstream_readers(
+    upstreams: dict[str, Upstream], bridge: Bridge, clock: GatewayClock
+) -> dict[str, Reader]:
+    """A reader for each row that begins with ``gateway_upstream_``."""
+
+    def one(count: Count) -> Reader:
+        return lambda: [((name,), count(each.counts)) for name, each in upstreams.items()]
+
+    def several(counts: dict[str, Count]) -> Reader:
+        return lambda: [
+            ((name, label), count(each.counts))
+            for name, each in upstreams.items()
+            for label, count in counts.items()
+        ]
+
+    return {
+        "gateway_upstream_up": lambda: [
+            ((name,), each.connected) for name, each in upstreams.items()
+        ],
+        "gateway_upstream_state_seconds": lambda: [
+            (
+                (name, each.state.name.lower()),
+                (clock.now_ms() - each.state_since_ms) / 1000,
+            )
+            for name, each in upstreams.items()
+        ],
+        "gateway_upstream_connections_total": several(CONNECTIONS),
+        "gateway_upstream_sessions_ended_total": one(lambda counts: counts.sessions_ended),
+        "gateway_upstream_links_total": several(LINKS),
+        "gateway_upstream_messages_total": several(MESSAGES),
+        "gateway_upstream_outcomes_total": lambda: _outcomes(upstreams),
+        "gateway_upstream_unsettled_messages": lambda: _held(
+            upstreams, bridge, lambda queue: queue.unsettled
+        ),
+        "gateway_upstream_waiting_messages": lambda: _held(
+            upstreams, bridge, lambda queue: queue.available
+        ),
+        "gateway_upstream_in_doubt_total": one(lambda counts: counts.unsettled_lost),
+        "gateway_upstream_poison_total": one(lambda counts: counts.poison),
+        "gateway_upstream_undecodable_total": one(lambda counts: counts.undecodable),
+        "gateway_upstream_redirects_total": one(lambda counts: counts.redirected),
+    }
+
+
+def _outcomes(upstreams: dict[str, Upstream]) -> list[Sample]:
+    samples: list[Sample] = []
+    for name, upstream in upstreams.items():
+        counts = upstream.counts
+        both = {"sent": counts.settled_sent, "received": counts.settled_received}
+        for direction, by_kind in both.items():
+            samples += [
+                ((name, direction, kind.name.lower()), by_kind[kind]) for kind in OutcomeKind
+            ]
+    return samples
+
+
+def _held(
+    upstreams: dict[str, Upstream], bridge: Bridge, measure: Callable[[Queue], int]
+) -> list[Sample]:
+    """What the queues before and behind each upstream hold."""
+    sums = {(name, way): 0 for name in upstreams for way in ("sent", "received")}
+    for queue in bridge.living_queues():
+        placement = queue.placement
+        if placement is not None:
+            sums[placement.remote.name, "received" if queue.inbound else "sent"] += measure(queue)
+    return [(labels, value) for labels, value in sums.items()]
