@@ -10,6 +10,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -82,6 +83,10 @@ class Broker:
     def pause(self) -> None:
         """Let it neither read nor write until ``resume``, its connections staying up."""
         self._signal(signal.SIGSTOP)
+        deadline = time.monotonic() + _STOPS_WITHIN_S
+        while not self.paused:  # its threads stop one by one
+            assert time.monotonic() < deadline, f"{self.peer} does not pause"
+            time.sleep(0.001)
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)
