@@ -67,8 +67,9 @@ class Gateway:
         strict: bool = False,
         selectors: bool = False,
         rules: FakeRules | None = None,
+        world: World | None = None,
     ) -> None:
-        self.world = World(limits=bridge_limits, hosts=hosts, rules=rules)
+        self.world = world or World(limits=bridge_limits, hosts=hosts, rules=rules)
         self.settings = FaceSettings(
             limits=limits or Limits(),
             container_id="gateway",
