@@ -19,12 +19,14 @@ from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues import Queue
 from gateway.bridge.remote import Placement, Placements, Remote, Target
 from gateway.bridge.routing import DIRECT, TOPIC, Binding, Exchange, OutboundRouter
+from gateway.bridge.rows import row_key
 from gateway.bridge.seams import Outlet, Owner, QueueSettings
 from gateway.bridge.subscription import Subscription
 from gateway.bridge.topology import Topology, too_many
 from gateway.message import Condition, Refusal
 
 REJECTED_QUEUE: Final = "gateway.rejected"
+TOWARDS: Final = " to "
 BY_ADDRESS: Final = "upstream."
 
 
@@ -192,6 +194,29 @@ class Nodes:
         if feed is not None:
             feed.close()
 
+    def recover_outbound(self, text: str, number: int, settings: QueueSettings) -> Queue:
+        """A queue "EXCHANGE to UPSTREAM", which the store has copies of.
+
+        If no rule places the exchange there any more, a local queue of that name keeps them.
+        """
+        topology = self._topology
+        name = text.rpartition(TOWARDS)[0]
+        topology.find_exchange(name)
+        queue = self.outbound.get(name)
+        if queue is None or queue.node_name != text:
+            first = self._numbers.first_position
+            queue = topology.add_queue(number, text, settings, first)
+            queue.placement = None
+            queue.transit = False
+            queue.settings.durable = True
+            topology.store_queue(queue)
+        else:
+            del topology.lines[queue.number]
+            queue.number = number
+        queue.stored = True
+        topology.lines[number] = self._lines.make_line(queue)
+        return queue
+
     # Subscriptions.
 
     def subscribe(
@@ -318,7 +343,7 @@ class Nodes:
         """`exchange` is remote: everything that it routes goes to one transit queue."""
         queue = self.outbound.get(exchange.name)
         if queue is None:
-            text = f"{exchange.name} to {placement.remote.name}"
+            text = f"{exchange.name}{TOWARDS}{placement.remote.name}"
             queue = self._transit(exchange.name, text, placement)
             queue.target = target
             self.outbound[exchange.name] = queue
@@ -337,7 +362,8 @@ class Nodes:
     def _transit(self, name: str, text: str, placement: Placement) -> Queue:
         number = self._numbers.next_queue()
         first = self._numbers.first_position
-        queue = Queue(number, self._host, name, "", QueueSettings(), first)
+        key = row_key(self._host, name, "transit")
+        queue = Queue(number, self._host, name, key, QueueSettings(), first)
         queue.node = self._topology.name(text)
         queue.node_name = text
         queue.transit = True

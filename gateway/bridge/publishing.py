@@ -11,7 +11,6 @@ from typing import final
 from gateway.audit.schema import Reason
 from gateway.bridge.copies import Copies
 from gateway.bridge.queues import Queue
-from gateway.bridge.remote import Target
 from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import (
     DONE,
@@ -180,7 +179,7 @@ class Publishing:
         """A copy towards an upstream: kept safe here when nobody waits who would send it again."""
         if ticket is None:
             message.flags &= ~Flag.OUTCOMES
-            if message.durable and queue.target == Target.QUEUE:
+            if message.durable:
                 self._topology.store_transit(queue)
         return self._copies.pass_on(
             queue, message, exchange, ticket, rerouted=rerouted, annotations=annotations

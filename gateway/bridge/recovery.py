@@ -88,6 +88,8 @@ class Recovery:
             self._binding(row.value)
         elif row.kind == RowKind.DISPATCHED:
             marked.append(row.key)
+        elif row.kind == RowKind.TRANSIT:
+            self._outbound(row)
 
     def _host(self, name: str) -> VirtualHost | None:
         host = self._hosts.get(name)
@@ -118,6 +120,17 @@ class Recovery:
         )
         queue.stored = True
         host.add_line(queue)
+        self._queues[row.number] = queue
+        self._host_of[row.number] = host
+
+    def _outbound(self, stored: TopologyRow) -> None:
+        row = queue_row(stored.value)
+        host = self._host(row.host)
+        if host is None:
+            return
+        queue = host.nodes.recover_outbound(row.name, row.number, row.settings)
+        if not queue.transit:
+            self._copies.turns.writes.topology_removed(RowKind.TRANSIT, stored.key)
         self._queues[row.number] = queue
         self._host_of[row.number] = host
 

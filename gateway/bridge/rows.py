@@ -29,6 +29,7 @@ class RowKind(IntEnum):
     BINDING = 3
     DISPATCHED = 4
     NOTES = 5
+    TRANSIT = 6  # a `QueueRow`: what stands in front of an upstream for an exchange
 
 
 class Form(IntEnum):

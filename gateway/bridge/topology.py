@@ -15,6 +15,7 @@ from gateway.bridge.headers import match_of
 from gateway.bridge.ledger import Ledger
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues import Queue
+from gateway.bridge.remote import Target
 from gateway.bridge.routing import (
     DIRECT,
     FANOUT,
@@ -323,8 +324,9 @@ class Topology:
 
     def _store_row(self, queue: Queue) -> None:
         queue.stored = True
-        row = QueueRow(self._host, queue.name, queue.number, queue.settings)
-        self._turns.writes.topology(RowKind.QUEUE, queue.key, row.encoded())
+        row = QueueRow(self._host, queue.node_name or queue.name, queue.number, queue.settings)
+        kind = RowKind.QUEUE if queue.target == Target.QUEUE else RowKind.TRANSIT
+        self._turns.writes.topology(kind, queue.key, row.encoded())
 
     def store_transit(self, queue: Queue) -> None:
         """A transit queue is to hold a copy that nobody else would send again."""

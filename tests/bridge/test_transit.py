@@ -288,6 +288,32 @@ def test_a_dead_letter_of_ours_that_goes_to_an_upstream_is_kept_safe_until_it_is
     world.check()
 
 
+@pytest.mark.parametrize("exchange", ["trades", "upstream.broker"])
+def test_dead_letters_for_a_remote_exchange_outlive_the_process_and_its_rule(exchange: str) -> None:
+    rules = FakeRules()
+    remote = rules.add_exchange("trades")
+    world = World(rules=rules)
+    world.queue("near", durable=True, alternate_exchange=exchange)
+    consumer, _ = world.subscribe("near")
+    world.send(b"1", key="near", durable=True)
+    world.turn()
+    world.host.settle(consumer.deliveries[0], REJECTED)
+    for _ in range(2):
+        world.turn()
+        assert len(remote.relays[exchange].deliveries) == 1
+        world.crash()
+    world.turn()
+    (delivery,) = remote.relays[exchange].deliveries
+    assert delivery.delivery_count == 1
+    world.check()
+    world.rules = None
+    world.crash()
+    assert world.depth(f"{exchange} to broker") == 1
+    world.crash()
+    assert world.depth(f"{exchange} to broker") == 1
+    world.check()
+
+
 def test_a_spool_confirms_what_is_stored_and_sends_it_on_after_a_crash() -> None:
     world, rules = world_with(spool=True)
     producer = Producer()
