@@ -146,7 +146,7 @@ def notes(settings: Settings) -> list[str]:
 
 
 def _addresses(node: NodeSection, profile: Profile) -> str:
-    rule = rule_of(0, node)
+    rule = rule_of(0, node, profile)
     if node.kind == "queue":
         template = rule.address or profile.queue
         return template.make(queue=node.pattern) if node.exact else template.text

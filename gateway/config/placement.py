@@ -11,6 +11,7 @@ from typing import Final
 
 from gateway.bridge.remote import OnRejected
 from gateway.config.upstreams import NodeSection
+from gateway.translate.profile import Profile
 from gateway.translate.templates import Template, Wildcards
 
 # Where dead letters of remote nodes go: here, whatever the rules say.
@@ -150,15 +151,18 @@ class Rules:
         ]
 
 
-def rule_of(number: int, node: NodeSection) -> NodeRule:
-    """A rule as configured; ConfigurationError if a template of it is none."""
+def rule_of(number: int, node: NodeSection, profile: Profile | None) -> NodeRule:
+    """A rule as configured, with the profile of its upstream; `ConfigurationError`: a template."""
+    address = None if node.address is None else Template(node.address)
+    if address is None and node.create and profile is not None:
+        address = profile.queue_created
     return NodeRule(
         number=number,
         kind=node.kind,
         pattern=node.pattern,
         host=node.virtual_host,
         upstream=node.upstream,
-        address=None if node.address is None else Template(node.address),
+        address=address,
         subscription=None if node.subscription is None else Template(node.subscription),
         spool=node.spool,
         on_rejected=ON_REJECTED[node.on_rejected],
@@ -168,6 +172,11 @@ def rule_of(number: int, node: NodeSection) -> NodeRule:
     )
 
 
-def rules_of(nodes: list[NodeSection]) -> Rules:
-    """The rules as configured; the loader has checked them."""
-    return Rules([rule_of(number, node) for number, node in enumerate(nodes)])
+def rules_of(nodes: list[NodeSection], profiles: dict[str, Profile]) -> Rules:
+    """The rules as configured, with the profiles of all upstreams; the loader has checked them."""
+    return Rules(
+        [
+            rule_of(number, node, None if node.upstream is None else profiles.get(node.upstream))
+            for number, node in enumerate(nodes)
+        ]
+    )

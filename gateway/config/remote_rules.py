@@ -197,5 +197,6 @@ def _profile(path: str, node: NodeSection, profile: Profile, address: Template |
             yield reads, f'its profile has no address for a queue "{node.pattern}": give one'
     elif profile.exchange is None and profile.fanout is None and node.address is None:
         yield reads, "its profile has no addresses for exchanges: give one"
-    if node.create and profile.missing == "fail" and profile.management == "none":
-        yield [f"{path}.create", *reads], "its profile has no means to create nodes"
+    able = profile.missing == "auto" or profile.queue_created is not None or node.address
+    if node.create and (node.kind == "exchange" or not able):
+        yield [f"{path}.create", *reads], "its profile has no means to make such a node"

@@ -50,7 +50,7 @@ class Feeder:
         queue = feed.queue.name
         self.durable = feed.durable and profile.durable_subscriptions
         self.address = upstream.subscription_address(
-            feed.host, feed.exchange, feed.key, queue if self.durable else ""
+            feed.host, feed.exchange, feed.key, queue, durable=self.durable
         )
         if self.durable:
             self.name = f"{queue}|{feed.exchange}|{feed.key}"

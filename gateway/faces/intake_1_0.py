@@ -142,12 +142,14 @@ class Intake:
             return to_state(outcome)
         if not profile.modified:
             return Released()
-        if outcome.annotations and not profile.annotations:
-            return Modified(
-                delivery_failed=outcome.delivery_failed or None,
-                undeliverable_here=outcome.undeliverable_here or None,
+        return to_state(
+            Outcome(
+                OutcomeKind.MODIFIED,
+                delivery_failed=outcome.delivery_failed,
+                undeliverable_here=outcome.undeliverable_here and profile.undeliverable_here,
+                annotations=outcome.annotations if profile.annotations else b"",
             )
-        return to_state(outcome)
+        )
 
 
 def _rejected(condition: str, description: str) -> Rejected:

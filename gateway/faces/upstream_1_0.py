@@ -248,6 +248,8 @@ class Upstream:
             timestamp=faces.timestamp,
             gateway=faces.container_id,
             upstream=self.name,
+            user_id=self.profile.user_id,
+            value_lists=self.profile.value_lists,
             reply_address=replies,
         )
 
@@ -273,8 +275,10 @@ class Upstream:
         keyed = self.exchange_type(host, exchange) in KEYED
         return self.profile.exchange_address(exchange, key, keyed)
 
-    def subscription_address(self, host: str, exchange: str, key: str, name: str) -> str:
-        """The source of a binding of an exchange; `name`: of a durable subscription."""
+    def subscription_address(
+        self, host: str, exchange: str, key: str, name: str, *, durable: bool = False
+    ) -> str:
+        """The source of a binding of queue `name` to an exchange."""
         kind = self.exchange_type(host, exchange)
         rules = self.settings.rules
         if rules is not None:
@@ -284,7 +288,9 @@ class Upstream:
             )
             if address is not None:
                 return address
-        return self.profile.subscription_address(exchange, key, kind=kind, name=name)
+        return self.profile.subscription_address(
+            exchange, key, kind=kind, name=name, durable=durable
+        )
 
     def exchange_type(self, host: str, exchange: str) -> str:
         """The type of an exchange of ours; "" if it is gone."""

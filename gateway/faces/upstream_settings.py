@@ -24,7 +24,7 @@ class NodeRules(Protocol):
     def subscription_address(
         self, host: str, exchange: str, key: str, *, name: str, wildcards: Wildcards | None
     ) -> str | None:
-        """The source of a binding; `name` is the queue's where the subscription is durable."""
+        """The source of a binding; `name` is the queue's."""
 
 
 @final

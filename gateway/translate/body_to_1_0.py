@@ -62,6 +62,8 @@ def _plain(x: Crossing, mp: MessageProperties, headers: dict[str, Tagged], octet
     conversion = Conversion()
     depth = x.context.depth_max + 1
     value = content.value_in(content_type, octets, JMS_NULL in headers, conversion, depth)
+    if value is not None and value.code == types.LIST and not x.context.value_lists:
+        value = None
     jms_type = content.jms_type_of(value, content_type)
     if value is None and x.context.text_body_value:
         value = content.text_in(content_type, mp.content_encoding, octets)

@@ -71,6 +71,8 @@ class Context:
         now_ms: the gateway's clock, set before each batch.
         gateway: our container-id: whose the nodes are that a reply-to names.
         upstream: the name of the upstream that messages go to; "" for a client.
+        user_id: whether it takes a user-id.
+        value_lists: whether it takes a list as an amqp-value; else the octets go as data.
         reply_address: by what that upstream can reach nodes of ours.
     """
 
@@ -86,6 +88,8 @@ class Context:
     now_ms: int
     gateway: str
     upstream: str
+    user_id: bool
+    value_lists: bool
     reply_address: ReplyAddresses | None
 
     def __init__(
@@ -103,6 +107,8 @@ class Context:
         now_ms: int = 0,
         gateway: str = "",
         upstream: str = "",
+        user_id: bool = True,
+        value_lists: bool = True,
         reply_address: ReplyAddresses | None = None,
     ) -> None:
         self.nodes = nodes
@@ -117,6 +123,8 @@ class Context:
         self.now_ms = now_ms
         self.gateway = gateway
         self.upstream = upstream
+        self.user_id = user_id
+        self.value_lists = value_lists
         self.reply_address = reply_address
 
 

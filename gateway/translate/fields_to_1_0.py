@@ -45,7 +45,10 @@ def properties_to_1_0(
     mp = header.properties
     _message_id(x, mp, properties)
     _correlation_id(x, mp, properties)
-    properties.user_id = mp.user_id
+    if mp.user_id is None or x.context.user_id:
+        properties.user_id = mp.user_id
+    else:
+        x.lose(names.ROW_USER_ID)
     reply_to_1_0(x, mp, properties)
     _times(x, dp, properties)
     _destination(x, properties, headers, out)

@@ -33,13 +33,13 @@ class Profile:
         "fanout",
         "fanout_subscription",
         "keys_in",
-        "management",
         "missing",
         "modified",
         "name",
         "no_local",
         "queue",
         "queue_capabilities",
+        "queue_created",
         "resume",
         "selector",
         "subscription",
@@ -47,6 +47,9 @@ class Profile:
         "subscriptions",
         "text_body",
         "transactions",
+        "undeliverable_here",
+        "user_id",
+        "value_lists",
         "wildcards",
     )
 
@@ -56,6 +59,7 @@ class Profile:
         *,
         about: str = "",
         queue: Template = QUEUE,
+        queue_created: Template | None = None,
         exchange: Template | None = None,
         fanout: Template | None = None,
         subscription: Template | None = None,
@@ -73,6 +77,7 @@ class Profile:
         no_local: bool = False,
         drain: bool = True,
         modified: bool = True,
+        undeliverable_here: bool = True,
         anonymous_terminus: bool = False,
         dynamic_nodes: bool = False,
         transactions: bool = False,
@@ -80,14 +85,16 @@ class Profile:
         annotations: bool = True,
         escrow: bool = True,
         text_body: str = "data",
+        user_id: bool = True,
+        value_lists: bool = True,
         missing: str = "fail",
-        management: str = "none",
         errors_end_session: bool = False,
         detach_lingers: bool = False,
     ) -> None:
         self.name = name
         self.about = about
         self.queue = queue
+        self.queue_created = queue_created
         self.exchange = exchange
         self.fanout = fanout
         self.subscription = exchange if subscription is None else subscription
@@ -105,6 +112,7 @@ class Profile:
         self.no_local = no_local
         self.drain = drain
         self.modified = modified
+        self.undeliverable_here = undeliverable_here
         self.anonymous_terminus = anonymous_terminus
         self.dynamic_nodes = dynamic_nodes
         self.transactions = transactions
@@ -112,8 +120,9 @@ class Profile:
         self.annotations = annotations
         self.escrow = escrow
         self.text_body = text_body
+        self.user_id = user_id
+        self.value_lists = value_lists
         self.missing = missing
-        self.management = management
         self.errors_end_session = errors_end_session
         self.detach_lingers = detach_lingers
 
@@ -130,16 +139,22 @@ class Profile:
         return "" if template is None else template.make(exchange=exchange, key=key)
 
     def subscription_address(
-        self, exchange: str, key: str, *, kind: str = "topic", name: str = ""
+        self,
+        exchange: str,
+        key: str,
+        *,
+        kind: str = "topic",
+        name: str = "",
+        durable: bool = False,
     ) -> str:
         """The source of what a binding of an exchange of type `kind` asks for; "" if there is none.
 
-        `name` is that of a durable subscription. Wildcard words of a topic exchange's key are
+        `name` is that of the queue that is bound. Wildcard words of a topic exchange's key are
         spelled as the broker spells them, or not at all.
         """
         keyed = kind == "topic" or kind == "direct"
         template = self.subscription if keyed else self.fanout_subscription
-        if name and self.durable_subscription is not None:
+        if durable and self.durable_subscription is not None:
             template = self.durable_subscription
         if template is None:
             return ""

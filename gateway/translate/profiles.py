@@ -39,6 +39,10 @@ class Attribute(NamedTuple):
 ATTRIBUTES: Final[dict[str, Attribute]] = {
     "about": Attribute("text", "Which broker, in which versions, and what it must be set up for."),
     "queue": Attribute("template", "The address of a queue, from {queue}."),
+    "queue_created": Attribute(
+        "template",
+        "The same for a queue that is made when it is missing, where that is another address.",
+    ),
     "exchange": Attribute(
         "template",
         "Where to send what was published to a direct or topic exchange, from {exchange} and {key};"
@@ -65,10 +69,9 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     "exchange_capabilities": Attribute("symbols", "Capabilities of the target of an exchange."),
     "subscription_capabilities": Attribute("symbols", "Capabilities of a subscription's source."),
     "subscriptions": Attribute(
-        ("none", "address", "filter", "managed"),
-        "How a binding becomes a subscription: not at all; by an address that has the key in it; by"
-        " the exchange's address and a binding filter; by a queue and a binding that `management`"
-        " makes.",
+        ("none", "address", "filter"),
+        "How a binding becomes a subscription: not at all; by `subscription` alone; by that and a"
+        " filter for the binding key.",
     ),
     "durable_subscriptions": Attribute(
         "flag", "A subscription whose terminus is durable and never expires survives its link."
@@ -90,6 +93,9 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     "no_local": Attribute("flag", "Applies apache.org:no-local-filter."),
     "drain": Attribute("flag", "Answers drain; else credit is taken back without waiting for it."),
     "modified": Attribute("flag", "Takes the outcome modified; else released goes in its place."),
+    "undeliverable_here": Attribute(
+        "flag", "Gives a message so modified to another consumer; else that is left out."
+    ),
     "anonymous_terminus": Attribute(
         "flag", "One link without an address sends to any by `to`; else one link for each address."
     ),
@@ -98,16 +104,19 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     ),
     "transactions": Attribute("flag", "Has a transaction coordinator."),
     "resume": Attribute("flag", "Resumes links: tells at attach what it knows to be unsettled."),
-    "annotations": Attribute("flag", "Keeps message annotations; else none are sent."),
+    "annotations": Attribute("flag", "Takes annotations with modified; else they are left out."),
     "escrow": Attribute("flag", "Escrow is sent along; else what has no place is a counted loss."),
     "text_body": Attribute(
         ("data", "value"), "A 0-10 text body as a data section, or as an amqp-value string."
     ),
+    "user_id": Attribute(
+        "flag", "Takes a user-id other than our login; else 0-10 messages go without theirs."
+    ),
+    "value_lists": Attribute(
+        "flag", "Takes a list as amqp-value; else a 0-10 list goes as data, the same octets."
+    ),
     "missing": Attribute(
         ("fail", "auto"), "A node that is not there: attaching fails, or the broker makes it."
-    ),
-    "management": Attribute(
-        ("none", "rabbitmq"), "The management protocol by which nodes are made, deleted and purged."
     ),
     "errors_end_session": Attribute(
         "flag", "What concerns one link ends the whole session: each link gets one of its own."
@@ -217,13 +226,19 @@ def _wildcards(value: Any) -> Wildcards:  # Any: whatever the file says
 
 ALLOWED_PARTS: Final[dict[str, set[str]]] = {
     "queue": {"queue"},
+    "queue_created": {"queue"},
     "exchange": {"exchange", "key"},
     "fanout": {"exchange"},
     "subscription": {"exchange", "key", "name"},
     "fanout_subscription": {"exchange", "name"},
     "durable_subscription": {"exchange", "key", "name"},
 }
-NEEDED_PART: Final = {"queue": "queue", "exchange": "exchange", "fanout": "exchange"}
+NEEDED_PART: Final = {
+    "queue": "queue",
+    "queue_created": "queue",
+    "exchange": "exchange",
+    "fanout": "exchange",
+}
 
 
 def _readings(profile: Profile) -> list[Problem]:
@@ -255,10 +270,8 @@ def _readings(profile: Profile) -> list[Problem]:
 
 def _consistency(profile: Profile) -> list[Problem]:
     problems: list[Problem] = []
-    if profile.subscriptions in ("address", "filter") and profile.subscription is None:
+    if profile.subscriptions != "none" and profile.subscription is None:
         problems.append(("subscriptions", "needs subscription, or exchange"))
-    if profile.subscriptions == "managed" and profile.management == "none":
-        problems.append(("subscriptions", "needs management"))
     if profile.keys_in == "to" and (
         profile.exchange is None or "key" not in profile.exchange.parts
     ):

@@ -5,11 +5,13 @@ import pytest
 from gateway.bridge.remote import OnRejected
 from gateway.config.placement import NodeRule, Rules, matches, rules_of
 from gateway.config.upstreams import NodeSection
-from gateway.translate.templates import Wildcards
+from gateway.translate.profile import Profile
+from gateway.translate.templates import Template, Wildcards
 
 
 def rules(*nodes: dict[str, object]) -> Rules:
-    return rules_of([NodeSection.model_validate(node) for node in nodes])
+    profiles = {"up": Profile(queue_created=Template("made/{queue}"))}
+    return rules_of([NodeSection.model_validate(node) for node in nodes], profiles)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +81,7 @@ def test_nodes_that_are_named_one_by_one_are_listed_where_their_rule_decides() -
 def test_a_rule_may_give_addresses_of_its_own() -> None:
     made = rules(
         {"queue": "orders", "upstream": "up", "address": "shop/orders"},
+        {"queue": "new.*", "upstream": "up", "create": True},
         {"queue": "*", "upstream": "up"},
         {
             "exchange": "amq.topic",
@@ -90,6 +93,7 @@ def test_a_rule_may_give_addresses_of_its_own() -> None:
         {"exchange": "y", "upstream": "up"},
     )
     assert made.queue_address("h", "orders") == "shop/orders"
+    assert made.queue_address("h", "new.1") == "made/new.1"
     assert made.queue_address("h", "other") is None
     assert made.exchange_address("h", "amq.topic", "a.b") == "a.b"
     assert made.exchange_address("h", "y", "a") is None

@@ -107,6 +107,19 @@ def test_modified_goes_as_released_where_it_is_not_taken(profile, state):
     assert broker.states() == [state]
 
 
+def test_undeliverable_here_is_left_out_where_it_is_not_taken():
+    w = world(undeliverable_here=False)
+    broker = w.connect()
+    consumer, _ = w.subscribe()
+    broker.deliver("q", message())
+    w.step()
+    w.settle(
+        consumer.take()[0],
+        Outcome(OutcomeKind.MODIFIED, delivery_failed=True, undeliverable_here=True),
+    )
+    assert broker.states() == [_spec.Modified(delivery_failed=True)]
+
+
 def test_the_upstreams_delivery_count_says_redelivered():
     w = world()
     broker = w.connect()

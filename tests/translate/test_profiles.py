@@ -74,8 +74,8 @@ def test_what_a_file_leaves_out_is_as_in_the_profile_that_it_is_like(
     profile = load_profile(str(tmp_path / "own.yaml"))
     assert profile.name == "own"
     assert profile.transactions
-    assert profile.subscription_address("x", "k", name="q") == "k::q"
-    assert profile.subscription_address("x", "k") == "x.k"
+    assert profile.subscription_address("x", "k", name="q", durable=True) == "k::q"
+    assert profile.subscription_address("x", "k", name="q") == "x.k"
 
 
 def test_what_a_file_does_not_say_has_the_default(tmp_path: pathlib.Path) -> None:
@@ -125,7 +125,7 @@ fanout: /exchanges/{exchange}
 
 def test_attributes_must_go_together(tmp_path: pathlib.Path) -> None:
     assert "subscriptions" in problems(tmp_path, "subscriptions: address")
-    assert "subscriptions" in problems(tmp_path, "subscriptions: managed")
+    assert "queue_created" in problems(tmp_path, "queue_created: made/{name}")
     assert "keys_in" in problems(tmp_path, "keys_in: to")
 
 
