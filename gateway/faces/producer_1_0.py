@@ -17,6 +17,7 @@ from gateway.amqp_1_0.link import Link
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.bridge.seams import Published, PublishStatus
 from gateway.errors import DecodeError, LimitError
+from gateway.faces import qmf
 from gateway.faces.batch_1_0 import Batch
 from gateway.faces.outcomes_1_0 import (
     NOT_ACCEPTED,
@@ -182,20 +183,31 @@ class Producer10:
         elif status == PublishStatus.PENDING:
             self._hold(token, 1, len(message.payload))
         else:
-            refusal = self._refusal_of(published)
+            refusal = self._refusal_of(published, message)
             if refusal is None:
                 self._end(event, STATE_ACCEPTED)
             else:
                 self._refuse(event, refusal)
         self._give_credit()
 
-    def _refusal_of(self, published: Published) -> Refusal | None:
+    def _refusal_of(self, published: Published, message: Message) -> Refusal | None:
         """Why a publish has come to nothing; `None` if it has not."""
         if published.status == PublishStatus.REFUSED:
             return published.refusal or Refusal(Condition.INTERNAL_ERROR, "")
-        if published.status == PublishStatus.UNROUTABLE and not self.lenient:
+        if published.status == PublishStatus.UNROUTABLE:
+            if message.exchange == qmf.QMF_DIRECT and self._asked_for_management(message):
+                return None
+            if self.lenient:
+                return None
             return Refusal(Condition.NOT_FOUND, "no queue took the message")
         return None
+
+    def _asked_for_management(self, message: Message) -> bool:
+        """Nobody took a message to the exchange of management; whether it is answered."""
+        session = self.session
+        context = session.face.context_for(session.host)
+        settings = session.face.settings
+        return qmf.answer_1_0(session.bridge, session.host, settings, message, context)
 
     def _on_batch(self, event: DeliveryReceived) -> None:
         """Publish the messages of one batch, if all of them may be."""
@@ -227,7 +239,7 @@ class Producer10:
                 # What is taken back is sent again, not the whole batch; what is rejected is told.
                 message.flags |= Flag.TELL_UNROUTABLE
             published = host.publish(message, self, token, self.number)
-            refusal = self._refusal_of(published)
+            refusal = self._refusal_of(published, message)
             if refusal is not None:
                 batch.stop(refusal)
                 break

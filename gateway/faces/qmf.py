@@ -2,39 +2,43 @@
 
 A QMF 2 request that nobody took is answered with an ``_exception`` that names the admin API. QMF
 has no specification but its clients: app-id ``qmf2``, opcode in a header, amqp/map as body, the
-reply to reply-to with the request's correlation-id.
+reply to reply-to with the request's correlation-id. One that came by 1.0 is understood by what it
+is in 0-10; its answer is translated as any message is.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gateway.amqp_0_10._spec_constants import MAP, STR16, UINT32
 from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
 from gateway.amqp_0_10.encoding import write_map
-from gateway.amqp_0_10.events import CommandReceived
 from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_0_10.types import FieldTable
+from gateway.bridge.bridge import Bridge
+from gateway.bridge.host import VirtualHost
 from gateway.errors import DecodeError
+from gateway.faces.face import FaceSettings
+from gateway.message import Message
+from gateway.translate.context import Context
 from gateway.translate.facts import arrival_0_10, message_from_0_10
+from gateway.translate.message import to_0_10
 from gateway.translate.segment import open_header
 from gateway.translate.view import READER_0_10
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
-
-if TYPE_CHECKING:
-    from gateway.faces.session_0_10 import ServerSession
 
 QMF_DIRECT: Final = "qmf.default.direct"
 APP_ID: Final = b"qmf2"
 NOT_IMPLEMENTED: Final = 3
 
 
-def answer(session: ServerSession, event: CommandReceived) -> bool:
-    """Answer a request, if it is one and says whereto; whether it was answered."""
-    limits = session.face.settings.limits
+def answer(
+    bridge: Bridge, host: VirtualHost, settings: FaceSettings, payload: bytes, body_at: int
+) -> bool:
+    """Answer a request of 0-10, if it is one and says whereto; whether it was answered."""
     try:
-        asked = open_header(event.payload, event.body_at, limits.depth_max).properties
+        asked = open_header(payload, body_at, settings.limits.depth_max).properties
     except DecodeError:
         return False
     reply_to = asked.reply_to
@@ -42,20 +46,42 @@ def answer(session: ServerSession, event: CommandReceived) -> bool:
         return False
     exchange = reply_to.exchange or ""
     key = reply_to.routing_key or ""
-    if session.host.exchange(exchange) is None:
+    if host.exchange(exchange) is None:
         return False
-    _publish(session, exchange, key, asked.correlation_id)
+    head = _head(settings, exchange, key, asked.correlation_id)
+    payload = head + _body(settings.admin_address)
+    message = message_from_0_10(
+        arrival_0_10(payload, len(head)),
+        payload,
+        len(head),
+        id=bridge.next_message_id(),
+        exchange=exchange,
+        now_ms=bridge.now_ms,
+        publisher=0,
+        times_in_ms=False,
+        reader=READER_0_10,
+    )
+    host.publish(message, None, 0)
     return True
 
 
-def _publish(session: ServerSession, exchange: str, key: str, correlation_id: bytes | None) -> None:
-    face = session.face
+def answer_1_0(
+    bridge: Bridge, host: VirtualHost, settings: FaceSettings, message: Message, context: Context
+) -> bool:
+    """The same for a message of 1.0."""
+    asked = to_0_10(message, context)
+    if asked.refusal is not None:
+        return False
+    return answer(bridge, host, settings, asked.header + asked.body, len(asked.header))
+
+
+def _head(settings: FaceSettings, exchange: str, key: str, correlation_id: bytes | None) -> bytes:
     headers: FieldTable = [
         ("method", Tagged(STR16, "response")),
         ("qmf.opcode", Tagged(STR16, "_exception")),
-        ("qmf.agent", Tagged(STR16, face.settings.container_id)),
+        ("qmf.agent", Tagged(STR16, settings.container_id)),
     ]
-    head = write_header(
+    return write_header(
         DeliveryProperties(exchange=exchange, routing_key=key),
         MessageProperties(
             app_id=APP_ID,
@@ -64,19 +90,6 @@ def _publish(session: ServerSession, exchange: str, key: str, correlation_id: by
             application_headers=headers,
         ),
     )
-    payload = head + _body(face.settings.admin_address)
-    message = message_from_0_10(
-        arrival_0_10(payload, len(head)),
-        payload,
-        len(head),
-        id=session.bridge.next_message_id(),
-        exchange=exchange,
-        now_ms=session.bridge.now_ms,
-        publisher=0,
-        times_in_ms=False,
-        reader=READER_0_10,
-    )
-    session.host.publish(message, None, 0)
 
 
 def _body(admin_address: str) -> bytes:

@@ -122,7 +122,11 @@ class Transfers:
     def _asked_for_management(self, event: CommandReceived, exchange: str) -> bool:
         """Nobody took a message to one of the exchanges of management; whether it is answered."""
         self._count(exchange)
-        return exchange == qmf.QMF_DIRECT and qmf.answer(self.session, event)
+        if exchange != qmf.QMF_DIRECT:
+            return False
+        session = self.session
+        settings = session.face.settings
+        return qmf.answer(session.bridge, session.host, settings, event.payload, event.body_at)
 
     def _count(self, exchange: str) -> None:
         self.session.face.settings.counts.unsupported[EXCHANGES[exchange]] += 1

@@ -1,7 +1,7 @@
 """What is not offered: every use of it is counted, and a QMF request is answered."""
 
 import pytest
-from support.face_1_0 import House
+from support.face_1_0 import House, message
 from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
@@ -231,4 +231,38 @@ def test_coordinators_shared_subscriptions_and_management_over_1_0_are_counted()
         Feature.SHARED_SUBSCRIPTION: 1,
         Feature.QMF: 1,
     }
+    house.end()
+
+
+@pytest.mark.parametrize("app_id", ["qmf2", "other"])
+def test_a_qmf_request_of_a_1_0_client_is_answered_too(app_id: str) -> None:
+    house = House()
+    house.settings.admin_address = "192.0.2.1:8161"
+    house.world.queue("replies")
+    client = house.client()
+    receiver = client.receiver("replies")
+    sender = client.sender(QMF)
+    state = client.send(
+        sender,
+        message(
+            b"request",
+            properties=new.Properties(
+                subject="broker",
+                reply_to="replies",
+                correlation_id=Tagged(types.STRING, "7"),
+            ),
+            application={"x-amqp-0-10.app-id": Tagged(types.STRING, app_id)},
+        ),
+    )
+    house.step()
+    answers = client.received()
+    if app_id == "qmf2":
+        assert isinstance(state, new.Accepted)
+        (answer,) = answers
+        assert b"admin API is at 192.0.2.1:8161" in answer
+        assert b"_exception" in answer
+    else:
+        assert isinstance(state, new.Rejected)
+        assert answers == []
+    assert receiver.attached
     house.end()
