@@ -1,0 +1,380 @@
+import pytest
+from support.bridge_world import Producer
+from support.face_1_0 import message as encoded
+from support.upstream_world import UpstreamWorld
+
+from gateway.amqp_1_0 import _spec, types
+from gateway.amqp_1_0._spec import Error, Modified, Received, Rejected, Released
+from gateway.bridge.remote import OnRejected
+from gateway.bridge.seams import PublishStatus
+from gateway.message import Condition, Flag, OutcomeKind
+from gateway.translate.facts import arrival_1_0, message_from_1_0
+from gateway.translate.profile import Profile
+from gateway.translate.templates import Template
+from gateway.translate.view import READER_1_0
+from gateway.wire.buffers import Reader
+from gateway.wire.tagged import Tagged
+
+NOT_FOUND = Error(condition="amqp:not-found", description="no such queue")
+UNAUTHORIZED = Error(condition="amqp:unauthorized-access")
+
+
+def publish(w, *bodies, publisher=None, key="q", exchange="", flags=0):
+    """Publish 1.0 messages, as their sender takes outcomes unless `flags` say otherwise."""
+    answers = []
+    for token, body in enumerate(bodies, 1):
+        payload = encoded(body)
+        made = message_from_1_0(
+            arrival_1_0(payload),
+            payload,
+            0,
+            id=w.bridge.next_message_id(),
+            exchange=exchange,
+            routing_key=key,
+            now_ms=w.now_ms,
+            publisher=1,
+            reader=READER_1_0,
+        )
+        made.flags |= flags
+        answers.append(w.host.publish(made, publisher, token).status)
+    w.step()
+    return answers
+
+
+def bodies(deliveries):
+    return [delivery.payload[-1:] for delivery in deliveries]
+
+
+def section_of(payload):
+    """The header section, which comes first."""
+    return _spec.Header.decode(Reader(payload, 3))
+
+
+def world(**more):
+    return UpstreamWorld(**more).place("q")
+
+
+def test_a_publisher_is_told_when_the_upstream_has_accepted():
+    w = world()
+    broker = w.connect()
+    producer = Producer()
+    assert publish(w, b"a", publisher=producer) == [PublishStatus.PENDING]
+    assert producer.published == []
+    (sent,) = broker.received()
+    broker.settle(sent)
+    w.step()
+    assert [(token, outcome.kind) for token, outcome in producer.published] == [
+        (1, OutcomeKind.ACCEPTED)
+    ]
+    w.check()
+
+
+def test_what_is_published_before_there_is_a_connection_waits_for_it_in_order():
+    w = world()
+    producer = Producer()
+    publish(w, b"a", b"b", b"c", publisher=producer)
+    assert producer.published == []
+    broker = w.connect()
+    assert bodies(broker.received()) == [b"a", b"b", b"c"]
+
+
+def test_no_more_is_sent_than_the_upstream_gives_credit_for():
+    w = world()
+    broker = w.connect(credit=2)
+    publish(w, b"a", b"b", b"c", publisher=Producer())
+    assert bodies(broker.received()) == [b"a", b"b"]
+    broker.link("q", sends=False).send_flow(credit=5)
+    w.step()
+    assert bodies(broker.received()) == [b"c"]
+
+
+def test_credit_that_the_upstream_wants_back_is_given_back():
+    w = world()
+    broker = w.connect(credit=5)
+    publish(w, b"a", publisher=Producer())
+    link = broker.link("q", sends=False)
+    assert link.credit == 4
+    link.send_flow(credit=4, drain=True)
+    w.step()
+    assert link.credit == 0
+
+
+def test_what_was_sent_and_not_settled_when_the_connection_is_lost_goes_again_marked():
+    w = world()
+    broker = w.connect()
+    producer = Producer()
+    publish(w, b"a", b"b", publisher=producer)
+    first, _second = broker.received()
+    broker.settle(first)
+    w.step()
+    w.lose()
+    broker = w.connect()
+    (again,) = broker.received()
+    assert again.payload.endswith(b"b")
+    assert section_of(again.payload).delivery_count == 1
+    broker.settle(again)
+    w.step()
+    assert [token for token, _ in producer.published] == [1, 2]
+    assert w.counts.unsettled_lost == 1
+    w.check()
+
+
+@pytest.mark.parametrize(
+    ("state", "kind"),
+    [
+        (Released(), OutcomeKind.RELEASED),
+        (Modified(delivery_failed=True), OutcomeKind.MODIFIED),
+        (Rejected(error=NOT_FOUND), OutcomeKind.REJECTED),
+    ],
+)
+def test_who_takes_outcomes_gets_them_as_they_are(state, kind):
+    w = world()
+    broker = w.connect()
+    producer = Producer()
+    publish(w, b"a", publisher=producer, flags=Flag.OUTCOMES)
+    broker.settle(broker.received()[0], state)
+    w.step()
+    ((token, outcome),) = producer.published
+    assert (token, outcome.kind) == (1, kind)
+    w.check()
+
+
+def test_what_the_upstream_released_goes_again_after_a_while_in_order():
+    w = world()
+    broker = w.connect()
+    producer = Producer()
+    publish(w, b"a", publisher=producer)
+    broker.settle(broker.received()[0], Released())
+    w.step()
+    publish(w, b"b", publisher=Producer())
+    assert broker.received() == []
+    w.pass_time(2_000)
+    assert bodies(broker.received()) == [b"a", b"b"]
+    assert producer.published == []
+
+
+def test_annotations_of_a_modified_outcome_go_out_with_the_next_attempt():
+    w = world()
+    broker = w.connect()
+    publish(w, b"a", publisher=Producer())
+    noted = Modified(message_annotations={"x-opt-seen": Tagged(types.STRING, "once")})
+    broker.settle(broker.received()[0], noted)
+    w.step()
+    w.pass_time(2_000)
+    assert b"x-opt-seen" in broker.received()[0].payload
+
+
+def test_released_too_often_a_message_is_taken_to_be_rejected():
+    w = world(max_redeliveries=2)
+    broker = w.connect()
+    producer = Producer()
+    publish(w, b"a", publisher=producer)
+    for _ in range(3):
+        broker.settle(broker.received()[0], Released())
+        w.step()
+        w.pass_time(60_000)
+    assert broker.received() == []
+    assert [outcome.kind for _, outcome in producer.published] == [OutcomeKind.ACCEPTED]
+    assert w.host.queue("gateway.rejected").depth == 1
+    w.check()
+
+
+def test_undeliverable_here_is_not_tried_again():
+    w = world()
+    broker = w.connect()
+    publish(w, b"a", publisher=Producer())
+    broker.settle(broker.received()[0], Modified(undeliverable_here=True))
+    w.step()
+    w.pass_time(60_000)
+    assert broker.received() == []
+    assert w.host.queue("gateway.rejected").depth == 1
+
+
+def test_settled_without_an_outcome_is_no_success():
+    w = world()
+    broker = w.connect()
+    producer = Producer()
+    publish(w, b"a", publisher=producer)
+    delivery = broker.received()[0]
+    delivery.link.session.settle_incoming(delivery.delivery_id, None, settled=True)
+    w.step()
+    assert producer.published == []
+    w.pass_time(2_000)
+    assert bodies(broker.received()) == [b"a"]
+
+
+def test_a_state_that_is_no_outcome_settles_nothing():
+    w = world()
+    broker = w.connect()
+    producer = Producer()
+    publish(w, b"a", publisher=producer)
+    delivery = broker.received()[0]
+    broker.settle(delivery, Received(section_number=0, section_offset=0), settled=False)
+    w.step()
+    assert producer.published == []
+    broker.settle(delivery)
+    w.step()
+    assert len(producer.published) == 1
+
+
+def test_what_the_upstream_rejects_can_be_an_exception_to_its_publisher():
+    w = UpstreamWorld().place("q", on_rejected=OnRejected.EXCEPTION)
+    broker = w.connect()
+    producer = Producer()
+    publish(w, b"a", publisher=producer)
+    broker.settle(broker.received()[0], Rejected(error=UNAUTHORIZED))
+    w.step()
+    ((_, outcome),) = producer.published
+    assert outcome.kind == OutcomeKind.REJECTED
+    assert outcome.condition == Condition.UNAUTHORIZED_ACCESS
+
+
+def test_a_message_above_the_targets_limit_is_never_sent_and_rejected():
+    w = world()
+
+    def small(broker):
+        broker.answers["q"] = lambda event: limited(broker, event)
+
+    def limited(broker, event):
+        event.link.max_message_size = 50
+        broker.accept(event)
+
+    broker = w.connect(prepare=small)
+    producer = Producer()
+    publish(w, b"x" * 100, publisher=producer, flags=Flag.OUTCOMES)
+    assert broker.received() == []
+    ((_, outcome),) = producer.published
+    assert outcome.condition == Condition.MESSAGE_SIZE_EXCEEDED
+    w.check()
+
+
+def test_an_address_that_is_refused_twice_rejects_what_is_for_it_until_it_is_there():
+    w = world()
+    broker = w.connect(prepare=lambda broker: broker.refusals.update(q=NOT_FOUND))
+    producer = Producer()
+    publish(w, b"a", publisher=producer, flags=Flag.OUTCOMES)
+    assert producer.published == []
+    w.pass_time(3_000)
+    ((_, outcome),) = producer.published
+    assert outcome.condition == Condition.NOT_FOUND
+    broker.refusals.clear()
+    w.pass_time(60_000)
+    publish(w, b"b", publisher=producer, flags=Flag.OUTCOMES)
+    assert bodies(broker.received()) == [b"b"]
+    w.check()
+
+
+def test_an_error_that_passes_by_only_delays():
+    w = world()
+    passing = Error(condition="amqp:internal-error")
+    broker = w.connect(prepare=lambda broker: broker.refusals.update(q=passing))
+    producer = Producer()
+    publish(w, b"a", publisher=producer, flags=Flag.OUTCOMES)
+    w.pass_time(30_000)
+    assert producer.published == []
+    broker.refusals.clear()
+    w.pass_time(120_000)
+    assert bodies(broker.received()) == [b"a"]
+
+
+def test_a_message_with_which_the_link_breaks_twice_is_poison():
+    w = world()
+    broker = w.connect()
+    producer = Producer()
+    publish(w, b"a", b"b", publisher=producer)
+    for _ in range(2):
+        broker.received()
+        broker.link("q", sends=False).send_detach(error=Error(condition="amqp:internal-error"))
+        w.step()
+        w.pass_time(60_000)
+    assert w.counts.poison == 1
+    assert bodies(broker.received()) == [b"b"]
+    assert w.host.queue("gateway.rejected").depth == 1
+    w.check()
+
+
+def test_a_peer_that_takes_settled_deliveries_only_gets_none():
+    w = world()
+
+    def settled(broker):
+        broker.answers["q"] = lambda event: broker.accept(event, snd_settle_mode=_spec.SND_SETTLED)
+
+    broker = w.connect(prepare=settled)
+    producer = Producer()
+    publish(w, b"a", publisher=producer, flags=Flag.OUTCOMES)
+    assert broker.received() == []
+    ((_, outcome),) = producer.published
+    assert outcome.condition == Condition.NOT_IMPLEMENTED
+
+
+class Resuming:
+    """A broker that tells at attach what it knows of the last connection."""
+
+    def __init__(self, unsettled):
+        self.unsettled = unsettled
+
+    def __call__(self, broker):
+        broker.answers["q"] = lambda event: broker.accept(event, unsettled=self.unsettled)
+
+
+def test_a_peer_that_resumes_says_what_became_of_what_was_unsettled():
+    w = world(profile=Profile(resume=True))
+    broker = w.connect()
+    producer = Producer()
+    publish(w, b"a", b"b", publisher=producer)
+    first, _second = broker.received()
+    w.lose()
+    broker = w.connect(prepare=Resuming({first.tag: _spec.Accepted()}))
+    assert w.counts.unsettled_lost == 1
+    assert [(token, outcome.kind) for token, outcome in producer.published] == [
+        (1, OutcomeKind.ACCEPTED)
+    ]
+    again = [delivery for delivery in broker.received() if delivery.payload]
+    assert bodies(again) == [b"b"]
+    assert section_of(again[0].payload).delivery_count == 1
+    w.check()
+
+
+def test_messages_to_an_exchange_go_each_to_the_address_of_its_key():
+    w = UpstreamWorld(profile=Profile(exchange=Template("{exchange|word}.{key|percent}")))
+    w.place(exchange="events")
+    w.host.declare_exchange("events", "topic")
+    broker = w.connect()
+    publish(w, b"a", exchange="events", key="x", publisher=Producer())
+    publish(w, b"b", exchange="events", key="y", publisher=Producer())
+    assert {delivery.link.attach.target.address for delivery in broker.received()} == {
+        "events.x",
+        "events.y",
+    }
+
+
+def test_links_by_address_are_bounded_and_the_idle_one_used_longest_ago_goes():
+    w = UpstreamWorld(
+        profile=Profile(exchange=Template("{exchange|word}.{key|percent}")), addresses_max=2
+    )
+    w.place(exchange="events")
+    w.host.declare_exchange("events", "topic")
+    broker = w.connect()
+    for key in ("a", "b", "c"):
+        publish(w, key.encode(), exchange="events", key=key, publisher=Producer())
+        for delivery in broker.received():
+            broker.settle(delivery)
+        w.step()
+    assert broker.links("events.a", sends=False) == []
+    assert len(broker.links("events.b", sends=False)) == 1
+    assert len(broker.links("events.c", sends=False)) == 1
+
+
+def test_a_spooled_queue_confirms_at_once_and_sends_when_it_can():
+    w = UpstreamWorld().place("q", spool=True)
+    producer = Producer()
+    statuses = publish(w, b"a", b"b", publisher=producer)
+    assert PublishStatus.PENDING not in statuses
+    broker = w.connect()
+    deliveries = broker.received()
+    assert bodies(deliveries) == [b"a", b"b"]
+    for delivery in deliveries:
+        broker.settle(delivery)
+    w.step()
+    assert w.host.queue("q").depth == 0
+    w.check()
