@@ -47,6 +47,7 @@ STAGES: Final = (
     ("ended", "expired", "expired"),
     ("ended", "dead_lettered", "dead_lettered"),
     ("ended", "purged", "purged"),
+    ("ended", "returned", "returned"),
     ("ended", "dropped", "dropped"),
     ("ended", "orphaned", "orphaned"),
 )
