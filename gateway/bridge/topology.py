@@ -413,6 +413,9 @@ class Topology:
         elif binding.owners is not None:
             self._scopes.forget(exchange.name, binding)
             self._store_binding(exchange, binding)
+            if exchange.placement is not None and self.rules is not None:
+                self.rules.on_unbound(exchange, binding)
+                self.rules.on_bound(exchange, binding)
 
     def _store_binding(self, exchange: Exchange, binding: Binding) -> None:
         queue = binding.queue

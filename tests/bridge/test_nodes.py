@@ -171,6 +171,16 @@ def test_a_scoped_binding_is_fed_for_the_life_of_its_session() -> None:
     world.check()
 
 
+def test_a_scoped_binding_that_is_made_for_good_is_fed_by_a_lasting_subscription() -> None:
+    world, remote = world_with(exchange="trades")
+    world.queue("q", durable=True)
+    owner = world.owner()
+    world.host.bind("q", "trades", "k", {}, b"", owner, scoped=True)
+    world.host.bind("q", "trades", "k", {}, b"")
+    world.host.release_owner(owner)
+    assert [(feed.durable, source.left) for feed, source in remote.feeds] == [(False, 1), (True, 0)]
+
+
 def test_a_remote_queue_fed_by_a_remote_exchange_confirms_when_its_upstream_has_it() -> None:
     world, remote = world_with("far", exchange="trades")
     world.host.bind("far", "trades", "k", {}, b"")
