@@ -1,31 +1,35 @@
 """Dials the hosts of one upstream, for ever: one connection at a time, whose pump drives its face.
 
-Twisted's `ClientService` decides when to try again: exponential back-off with jitter, which starts
-anew only once the peer has opened the connection, so that a peer which accepts and then throws us
-out is not tried in a tight loop. Each try goes through the failover list, beginning where a
-redirect pointed, else with the first host.
+Twisted's `ClientService` decides when to try again: exponential back-off with jitter. For it a
+connection begins when the peer has opened it, so that a peer which takes connections and does not
+serve us is not dialled in a tight loop. Each try goes through the failover list once, beginning
+where a redirect pointed.
 """
+
+# Failure has no annotations.
+# mypy: disallow-untyped-calls=False
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, cast, final
 
-from twisted.application.internet import ClientService, backoffPolicy
+from twisted.application.internet import ClientService
 from twisted.internet.address import IPv4Address, IPv6Address
-from twisted.internet.defer import CancelledError, Deferred, succeed
-from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
+from twisted.internet.defer import CancelledError, Deferred, maybeDeferred, succeed
+from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import (
     IAddress,
-    IOpenSSLClientConnectionCreator,
     IProtocol,
     IProtocolFactory,
     IStreamClientEndpoint,
+    ITransport,
 )
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.protocol import Factory
+from twisted.internet.protocol import Protocol as TwistedProtocol
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -41,6 +45,7 @@ from gateway.net.pump import Pump
 from gateway.net.turns import TurnLoop
 
 LOOK_INTERVAL_S: Final = 0.25
+FACTORS_MAX: Final = 64  # more of them are no number any more
 STOP_S: Final = 2  # how long a peer has to read our close
 
 
@@ -64,31 +69,37 @@ class BackOff:
 @final
 @implementer(IStreamClientEndpoint)
 class Failover:
-    """Connects to the first host of a list that answers."""
+    """Connects to the first host of a list that opens a connection."""
 
     def __init__(self, dialer: Dialer) -> None:
         self._dialer = dialer
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        """Try each host once, in order."""
+        """Try each host once, in order.
+
+        What the caller's factory makes stands for the open connection: it hears of its end.
+        """
         left = self._dialer.order()
+        trying: list[Deferred[None]] = []
         connected: Deferred[IProtocol] = Deferred(lambda _cancelled: trying[0].cancel())
-        trying: list[Deferred[IProtocol]] = []
+
+        def opened(_result: None) -> None:
+            standing = protocolFactory.buildProtocol(IPv4Address("TCP", "", 0))
+            assert standing is not None
+            self._dialer.stand(standing)
+            connected.callback(standing)
 
         def go_on(failure: Failure | None) -> None:
-            if failure is not None and isinstance(failure.value, CancelledError):
-                connected.errback(failure)
-                return
             if failure is not None:
+                if isinstance(failure.value, CancelledError):
+                    connected.errback(failure)
+                    return
                 self._dialer.on_failed(failure)
-            if not left:
-                assert failure is not None
-                connected.errback(failure)
-                return
-            host = left.pop(0)
-            self._dialer.trying = host
-            trying[:] = [self._dialer.endpoint(host).connect(protocolFactory)]
-            trying[0].addCallbacks(connected.callback, go_on)
+                if not left:
+                    connected.errback(failure)
+                    return
+            trying[:] = [maybeDeferred(self._dialer.open, left.pop(0))]
+            trying[0].addCallbacks(opened, go_on)
 
         go_on(None)
         return connected
@@ -100,7 +111,7 @@ class Dialer(Factory):
 
     Args:
         hosts: the failover list, best first.
-        tls_for: how to speak TLS to a host; asked anew for each try, so that new files count.
+        endpoint_for: how to connect to a host; asked anew for each try, so that new files count.
         next_connection_id: numbers for the audit log.
     """
 
@@ -116,10 +127,9 @@ class Dialer(Factory):
         upstream: Upstream,
         hosts: list[Host],
         *,
-        tls_for: Callable[[Host], IOpenSSLClientConnectionCreator],
+        endpoint_for: Callable[[Host], IStreamClientEndpoint],
         hostname: str = "",
         back_off: BackOff | None = None,
-        connect_timeout_s: float = 10.0,
         next_connection_id: Callable[[], int],
     ) -> None:
         self.later: Later = reactor
@@ -130,25 +140,18 @@ class Dialer(Factory):
         self.hosts = hosts
         self.trying = hosts[0]
         self.pump: Pump | None = None
-        self._tls_for = tls_for
+        self.endpoint_for = endpoint_for
         self._hostname = hostname
-        self._reactor = reactor
-        self._connect_timeout_s = connect_timeout_s
         self._next_connection_id = next_connection_id
         self._opening: Deferred[None] | None = None
+        self._dialling: Deferred[IProtocol] | None = None
+        self._standing: IProtocol | None = None
         self._said = ""
-        back_off = back_off or BackOff()
         self._service = ClientService(
             Failover(self),
-            self,
-            backoffPolicy(
-                back_off.initial,
-                back_off.maximum,
-                back_off.factor,
-                jitter=lambda: 1 - back_off.jitter * random.random(),
-            ),
+            Factory.forProtocol(TwistedProtocol),
+            _policy(back_off or BackOff()),
             clock=reactor,
-            prepareConnection=self._prepare,
         )
         self._looking = LoopingCall(self._look)
         self._looking.clock = reactor
@@ -181,12 +184,29 @@ class Dialer(Factory):
         there = Host(self.trying.tls, redirect.network_host, redirect.port or self.trying.port)
         return [there, *self.hosts]
 
-    def endpoint(self, host: Host) -> IStreamClientEndpoint:
-        """How to connect to a host."""
-        plain = HostnameEndpoint(
-            self._reactor, host.host, host.port, timeout=self._connect_timeout_s
-        )
-        return wrapClientTLS(self._tls_for(host), plain) if host.tls else plain
+    def open(self, host: Host) -> Deferred[None]:
+        """Dial one host; fires when it has opened the connection, fails when that is over."""
+        self.trying = host
+        opening: Deferred[None] = Deferred(lambda _cancelled: self._give_up())
+        self._opening = opening
+        self._dialling = self.endpoint_for(host).connect(self)
+        self._dialling.addErrback(self._fail_opening)
+        return opening
+
+    def stand(self, standing: IProtocol) -> None:
+        """`standing` hears of the end of the open connection."""
+        pump = self.pump
+        if pump is None:
+            raise NotOpenedError("the connection ended at once")
+        self._standing = standing
+        standing.makeConnection(cast(ITransport, pump.transport))
+
+    def _give_up(self) -> None:
+        """Stopped while dialling."""
+        if self._dialling is not None:
+            self._dialling.cancel()
+        if self.pump is not None:
+            self.pump.abort()
 
     def on_failed(self, failure: Failure) -> None:
         """A host did not answer: one line when the reason is a new one."""
@@ -217,20 +237,17 @@ class Dialer(Factory):
         """As `pump.Surroundings`."""
         if self.pump is pump:
             self.pump = None
-        self._fail_opening()
+        problem = self.upstream.last_error or "the peer did not open the connection"
+        self._fail_opening(Failure(NotOpenedError(problem)))
+        standing, self._standing = self._standing, None
+        if standing is not None:
+            standing.connectionLost(Failure(ConnectionDone()))
 
-    def _prepare(self, _protocol: IProtocol) -> Deferred[None]:
-        """The connection counts once it is open; until then each failure lengthens the wait."""
-        opening: Deferred[None] = Deferred(lambda _cancelled: None)
-        self._opening = opening
-        if self.pump is None:
-            self._fail_opening()
-        return opening
-
-    def _fail_opening(self) -> None:
+    def _fail_opening(self, failure: Failure) -> None:
+        self._dialling = None
         opening, self._opening = self._opening, None
         if opening is not None:
-            opening.errback(NotOpenedError(self.upstream.last_error or "the peer did not open"))
+            opening.errback(failure)
 
     def _on_change(self) -> None:
         """The upstream's state has changed."""
@@ -261,3 +278,13 @@ class Dialer(Factory):
         if self.pump is None and deadline_ms is not None and deadline_ms <= now_ms:
             self.upstream.handle_deadline(now_ms)
             self.turns.schedule()
+
+
+def _policy(back_off: BackOff) -> Callable[[int], float]:
+    """What the service is to wait after so many failures in a row, the first of which is 1."""
+
+    def wait(failures: int) -> float:
+        longest = back_off.initial * back_off.factor ** min(max(failures, 1) - 1, FACTORS_MAX)
+        return min(longest, back_off.maximum) * (1 - back_off.jitter * random.random())
+
+    return wait

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import final
 
 from twisted.internet.defer import Deferred, DeferredList
-from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
+from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
+from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.internet.posixbase import PosixReactorBase
 
 from gateway.bridge.bridge import Bridge
@@ -124,7 +125,7 @@ class Upstreams:
                 counts,
                 self.upstreams[name],
                 list(section.hosts),
-                tls_for=_tls_for(section.tls),
+                endpoint_for=_endpoint_for(reactor, section),
                 hostname=section.hostname or "",
                 back_off=BackOff(
                     back_off.initial / 1000,
@@ -132,7 +133,6 @@ class Upstreams:
                     back_off.factor,
                     back_off.jitter,
                 ),
-                connect_timeout_s=section.connect_timeout / 1000,
                 next_connection_id=next_connection_id,
             )
             self.dialers[name] = dialer
@@ -149,17 +149,28 @@ def selectors_are_applied(settings: Settings) -> bool:
     return any(load_profile(settings.upstreams[name].profile).selector for name in used)
 
 
-def _tls_for(tls: UpstreamTls | None) -> Callable[[Host], IOpenSSLClientConnectionCreator]:
-    """How to speak TLS to a host; the files are read anew each time."""
-    if tls is None:
-        return lambda host: upstream_tls(host.host)
-    return lambda host: upstream_tls(
-        tls.server_name or host.host,
-        ca=tls.ca,
-        certificate=tls.certificate,
-        key=tls.key,
-        verify=tls.verify,
-    )
+def _endpoint_for(
+    reactor: PosixReactorBase, section: UpstreamSection
+) -> Callable[[Host], IStreamClientEndpoint]:
+    """How to connect to a host; the files of TLS are read anew each time."""
+    tls = section.tls or UpstreamTls()
+
+    def endpoint_for(host: Host) -> IStreamClientEndpoint:
+        plain = HostnameEndpoint(
+            reactor, host.host, host.port, timeout=section.connect_timeout / 1000
+        )
+        if not host.tls:
+            return plain
+        creator = upstream_tls(
+            tls.server_name or host.host,
+            ca=tls.ca,
+            certificate=tls.certificate,
+            key=tls.key,
+            verify=tls.verify,
+        )
+        return wrapClientTLS(creator, plain)
+
+    return endpoint_for
 
 
 def _limits(settings: Settings, section: UpstreamSection) -> Limits:
