@@ -1,0 +1,136 @@
+"""The profiles' addresses mean at each broker what the gateway takes them to mean."""
+
+import uuid
+from typing import Any
+
+import pytest
+from interop.brokers import client
+from interop.brokers.broker import Broker
+from interop.brokers.rabbitmq import RabbitMQ4
+
+from gateway.translate.profiles import Profile, load_profile
+
+PROFILES = {
+    "Artemis": "artemis",
+    "ActiveMQ": "activemq",
+    "RabbitMQ4": "rabbitmq4",
+    "RabbitMQ310": "rabbitmq310",
+    "BrokerJ": "qpid-broker-j",
+}
+WAIT_S = 0.5
+
+
+@pytest.fixture
+def profile(upstream_broker: Broker) -> Profile:
+    return load_profile(PROFILES[type(upstream_broker).__name__])
+
+
+@pytest.fixture
+def connection(upstream_broker: Broker) -> Any:
+    made = client.connect(upstream_broker)
+    yield made
+    made.close()
+
+
+def receiver(connection: Any, address: str, capabilities: list[str]) -> Any:
+    from proton import symbol
+    from proton.reactor import ReceiverOption
+
+    class Capable(ReceiverOption):
+        def apply(self, link: Any) -> None:
+            for each in capabilities:
+                link.source.capabilities.put_object(symbol(each))
+
+    return connection.create_receiver(
+        address, credit=10, name=uuid.uuid4().hex, options=[Capable()]
+    )
+
+
+def send(broker: Broker, address: str, capabilities: list[str], body: str) -> None:
+    from proton import Delivery, Message, symbol
+    from proton.reactor import SenderOption
+    from proton.utils import SendException
+
+    class Capable(SenderOption):
+        def apply(self, link: Any) -> None:
+            for each in capabilities:
+                link.target.capabilities.put_object(symbol(each))
+
+    connection = client.connect(broker)
+    try:
+        connection.create_sender(address, options=[Capable()]).send(Message(body=body))
+    except SendException as error:
+        # RabbitMQ 4 releases what its exchange has no queue for.
+        if error.state != Delivery.RELEASED:
+            raise
+    finally:
+        connection.close()
+
+
+def bodies(reading: Any) -> list[str]:
+    """All that comes, until nothing does for a while."""
+    from proton import Timeout
+
+    found: list[str] = []
+    try:
+        while True:
+            found.append(reading.receive(timeout=WAIT_S).body)
+            reading.accept()
+    except Timeout:
+        return found
+
+
+@pytest.mark.parametrize("name", ["orders", "orders~day"])
+def test_a_queue_has_the_address_that_its_profile_makes(
+    upstream_broker: Broker, profile: Profile, connection: Any, name: str
+) -> None:
+    queue = f"{name}.{uuid.uuid4().hex}"
+    upstream_broker.create_queue(queue)
+    address = profile.queue_address(queue)
+    send(upstream_broker, address, profile.queue_capabilities, "one")
+    assert upstream_broker.queue_depth(queue) == 1
+    assert bodies(receiver(connection, address, profile.queue_capabilities)) == ["one"]
+
+
+def test_attaching_makes_a_queue_where_the_profile_says_so(
+    upstream_broker: Broker, profile: Profile, connection: Any
+) -> None:
+    queue = f"made.{uuid.uuid4().hex}"
+    template = profile.queue_created or profile.queue
+    if profile.missing == "fail" and profile.queue_created is None:
+        pytest.skip("the profile has no means to make queues")
+    send(upstream_broker, template.make(queue=queue), profile.queue_capabilities, "one")
+    assert upstream_broker.queue_depth(queue) == 1
+    address = profile.queue_address(queue)
+    assert bodies(receiver(connection, address, profile.queue_capabilities)) == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("binding", "fitting"),
+    [
+        ("stock.nyse", ["stock.nyse"]),
+        ("stock.*", ["stock.nyse", "stock.dax"]),
+        ("stock.#", ["stock", "stock.nyse", "stock.dax", "stock.dax.x"]),
+        ("#", ["stock", "stock.nyse", "stock.dax", "stock.dax.x", "bond"]),
+        ("*.dax.#", ["stock.dax", "stock.dax.x"]),
+    ],
+)
+def test_a_topic_subscription_brings_what_its_binding_key_fits(
+    upstream_broker: Broker,
+    profile: Profile,
+    connection: Any,
+    binding: str,
+    fitting: list[str],
+) -> None:
+    exchange = f"topic.{uuid.uuid4().hex}"
+    upstream_broker.create_topic(exchange)
+    queue = f"bound.{exchange}"
+    if isinstance(upstream_broker, RabbitMQ4):
+        upstream_broker.create_queue(queue)
+        upstream_broker.bind(exchange, binding, queue)
+    address = profile.subscription_address(exchange, binding, name=queue)
+    reading = receiver(connection, address, profile.subscription_capabilities)
+    for key in ("stock", "stock.nyse", "stock.dax", "stock.dax.x", "bond"):
+        target = profile.exchange_address(exchange, key)
+        send(upstream_broker, target, profile.exchange_capabilities, key)
+    assert sorted(bodies(reading)) == sorted(fitting)
