@@ -269,7 +269,7 @@ class Bridge:
             for exchange in [topology.unknown, *topology.exchanges.values(), *sources]:
                 if exchange.routed:
                     self.audit.route_checkpoint(
-                        now_ms, exchange.node, routed=exchange.routed, pending=0
+                        now_ms, exchange.node, routed=exchange.routed, pending=exchange.pending
                     )
 
     def _checkpoint_queues(self) -> None:

@@ -30,6 +30,8 @@ from gateway.bridge.seams import (
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.subscription import Subscription
 from gateway.bridge.topology import Topology, locked, not_found, too_many
+from gateway.bridge.transacting import Transacting
+from gateway.bridge.transaction import Transaction
 from gateway.bridge.transit import Transit
 from gateway.message import NEVER, Condition, Delivery, Message, Outcome, Refusal
 from gateway.wire.tagged import Tagged
@@ -57,6 +59,7 @@ class VirtualHost:
         "_owned",
         "_publishing",
         "_settlement",
+        "_transacting",
         "_transit",
         "name",
         "nodes",
@@ -80,10 +83,19 @@ class VirtualHost:
         self.nodes = Nodes(name, topology, dispatcher, numbers, limits, self._publishing, self)
         self._transit = Transit(topology, dispatcher.copies, self._publishing, self.nodes)
         self._settlement = Settlement(topology, dispatcher, self._publishing, self._transit)
+        self._transacting = Transacting(
+            self._publishing, self._settlement, dispatcher.copies, numbers, limits
+        )
         self._owned: dict[int, Owned] = {}
 
     def publish(
-        self, message: Message, publisher: Publisher | None, token: int, link: int = 0
+        self,
+        message: Message,
+        publisher: Publisher | None,
+        token: int,
+        link: int = 0,
+        *,
+        transaction: Transaction | None = None,
     ) -> Published:
         """Route `message` by its `exchange` and `routing_key` and put a copy in each queue.
 
@@ -95,8 +107,40 @@ class VirtualHost:
         `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was enqueued;
         not-found (no such exchange) or resource-limit-exceeded (a queue is full). `link` is the
         publisher's number in the audit log (`Bridge.next_link_number`).
+
+        In a `transaction` it is routed and checked now and held: `DONE`. Refused there, too:
+        resource-limit-exceeded (it holds too much), not-implemented (a second resource).
         """
+        if transaction is not None:
+            return self._transacting.publish(message, link, transaction)
         return self._publishing.publish(message, publisher, token, link)
+
+    def begin(self, connection: int) -> Transaction:
+        """A transaction; `connection` is whose, in the audit log. One that is empty may be kept."""
+        return self._transacting.begin(connection)
+
+    def enlist(self, transaction: Transaction, deliveries: list[Delivery]) -> Refusal | None:
+        """Whether unsettled deliveries may be accepted by the commit: not-implemented if not."""
+        return self._transacting.enlist(transaction, deliveries)
+
+    def commit(
+        self,
+        transaction: Transaction,
+        deliveries: list[Delivery],
+        publisher: Publisher,
+        token: int,
+    ) -> Published:
+        """Do all that the transaction holds, and accept `deliveries` (see `enlist`), or nothing.
+
+        `IN_TURN`: done; safe with the current turn. `PENDING`: `publisher.on_published(token,
+        outcome)` follows, also without room; `REJECTED` says that it was rolled back, and the
+        deliveries have gone back. `REFUSED`: rolled back; the deliveries are as they were.
+        """
+        return self._transacting.commit(transaction, deliveries, publisher, token)
+
+    def rollback(self, transaction: Transaction) -> None:
+        """Forget what it holds; deliveries that were to be accepted are as they were."""
+        self._transacting.rollback(transaction)
 
     def subscribe(
         self,

@@ -53,17 +53,21 @@ class Counts:
         recovered, recovered_redelivered: copies that the store brought back; maybe seen before.
         orphaned: recovered copies without a queue, dropped.
         pending: publishes held back because too much was held.
+        committed, rolled_back, in_doubt: transactions, by how they ended.
+        rolled_back_copies: what transactions held and did not commit.
     """
 
     __slots__ = (
         "accepted",
         "blocked",
+        "committed",
         "dead_lettered",
         "dropped",
         "entered",
         "entered_durable",
         "entered_octets",
         "expired",
+        "in_doubt",
         "modified",
         "orphaned",
         "pending",
@@ -79,6 +83,8 @@ class Counts:
         "requeued",
         "rerouted",
         "returned",
+        "rolled_back",
+        "rolled_back_copies",
         "sent",
         "sent_copies",
         "sent_octets",
@@ -123,18 +129,28 @@ class Counts:
         self.recovered_redelivered = 0
         self.orphaned = 0
         self.pending = 0
+        self.committed = 0
+        self.rolled_back = 0
+        self.in_doubt = 0
+        self.rolled_back_copies = 0
 
 
 @final
 class Ledger:
-    """The audit log and the counts, in the bridge's terms; `now_ms` is the turn's time."""
+    """The audit log and the counts, in the bridge's terms.
 
-    __slots__ = ("audit", "counts", "now_ms")
+    Attributes:
+        now_ms: the turn's time.
+        transaction: the one that is worked on; 0 outside of transactions.
+    """
+
+    __slots__ = ("audit", "counts", "now_ms", "transaction")
 
     def __init__(self, audit: AuditLog, now_ms: int) -> None:
         self.audit = audit
         self.counts = Counts()
         self.now_ms = now_ms
+        self.transaction = 0
 
     def received(self, message: Message, exchange: Exchange, copies: int, link: int) -> None:
         """A message was routed to `copies` queues; none counts as one copy."""
@@ -153,6 +169,7 @@ class Ledger:
             size=len(message.payload),
             flags=DURABLE if message.durable else 0,
             connection=message.publisher,
+            transaction=self.transaction,
         )
 
     def routed(self, message: Message, exchange: Exchange, copies: int, reason: Reason) -> None:
@@ -181,6 +198,23 @@ class Ledger:
             self.now_ms, message.id, exchange=exchange.node, reason=reason, node=node
         )
 
+    def rolled_back(self, message: Message, exchange: Exchange, queue: Queue, number: int) -> None:
+        """A copy that a transaction held ended with it."""
+        self.counts.rolled_back_copies += 1
+        self.audit.rolled_back(
+            self.now_ms, message.id, exchange=exchange.node, node=queue.node, transaction=number
+        )
+
+    def transaction_ended(self, number: int, connection: int, outcome: Outcome) -> None:
+        """A transaction is over: COMMITTED, ROLLED_BACK or IN_DOUBT."""
+        if outcome == Outcome.COMMITTED:
+            self.counts.committed += 1
+        elif outcome == Outcome.ROLLED_BACK:
+            self.counts.rolled_back += 1
+        else:
+            self.counts.in_doubt += 1
+        self.audit.transaction(self.now_ms, number, connection=connection, outcome=outcome)
+
     def entered(self, queue: Queue, entry: Entry, exchange: Exchange, rerouted: bool) -> None:
         """A copy is in its queue."""
         message = entry.message
@@ -203,6 +237,7 @@ class Ledger:
             body_digest=message.body_digest,
             size=size,
             flags=flags,
+            transaction=self.transaction,
         )
 
     def sent(
@@ -263,6 +298,7 @@ class Ledger:
             outcome=OUTCOMES[kind],
             flags=flags | REMOVED if removed else flags,
             reason=reason,
+            transaction=self.transaction,
         )
 
     def _count(self, kind: OutcomeKind) -> None:

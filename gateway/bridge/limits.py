@@ -24,6 +24,7 @@ class BridgeLimits:
         name_max: octets of an exchange's or queue's name.
         key_max: octets of a binding key.
         route_cache_max: routing keys of a topic exchange whose queues are remembered.
+        transaction_octets_max: of the messages that one transaction holds.
         turn_deliveries: copies sent or expired in one turn, all queues together.
         remote_prefetch: messages that one link from an upstream may bring ahead of what they are
             wanted for: the credit of a client without limit, and of a binding to a remote exchange.
@@ -43,6 +44,7 @@ class BridgeLimits:
     name_max: int
     key_max: int
     route_cache_max: int
+    transaction_octets_max: int
     turn_deliveries: int
     remote_prefetch: int
 
@@ -63,6 +65,7 @@ class BridgeLimits:
         name_max: int = 255,
         key_max: int = 4096,
         route_cache_max: int = 10_000,
+        transaction_octets_max: int = 64 * 1024 * 1024,
         turn_deliveries: int = 500,
         remote_prefetch: int = 500,
     ) -> None:
@@ -80,5 +83,6 @@ class BridgeLimits:
         self.name_max = name_max
         self.key_max = key_max
         self.route_cache_max = route_cache_max
+        self.transaction_octets_max = transaction_octets_max
         self.turn_deliveries = turn_deliveries
         self.remote_prefetch = remote_prefetch

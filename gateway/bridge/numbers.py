@@ -21,7 +21,7 @@ class Numbers:
             above all that were deleted: one that comes again has no place that its namesake had.
     """
 
-    __slots__ = ("_link", "_message", "_owner", "_queue", "first_position")
+    __slots__ = ("_link", "_message", "_owner", "_queue", "_transaction", "first_position")
 
     def __init__(self, incarnation: int) -> None:
         self.first_position = incarnation << MESSAGE_BITS
@@ -29,6 +29,7 @@ class Numbers:
         self._queue = incarnation << QUEUE_BITS
         self._link = 0
         self._owner = 0
+        self._transaction = 0
 
     def above(self, message_id: int) -> None:
         """`message_id` was given before: go on above it."""
@@ -57,3 +58,8 @@ class Numbers:
         """For owners; unique in this run only."""
         self._owner += 1
         return self._owner
+
+    def next_transaction(self) -> int:
+        """For transactions; unique in this run only."""
+        self._transaction += 1
+        return self._transaction

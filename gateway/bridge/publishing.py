@@ -24,6 +24,7 @@ from gateway.bridge.seams import (
 )
 from gateway.bridge.tickets import Ticket
 from gateway.bridge.topology import Topology, not_found
+from gateway.bridge.transaction import Transaction
 from gateway.message import Condition, Flag, Message, Refusal
 
 
@@ -38,7 +39,12 @@ class Publishing:
         self._copies = copies
 
     def publish(
-        self, message: Message, publisher: Publisher | None, token: int, link: int
+        self,
+        message: Message,
+        publisher: Publisher | None,
+        token: int,
+        link: int,
+        transaction: Transaction | None = None,
     ) -> Published:
         """As `VirtualHost.publish`."""
         topology = self._topology
@@ -53,7 +59,7 @@ class Publishing:
             return _refused("the gateway holds as much as it may")
         queues = exchange.router.route(message)
         if not queues:
-            return self._unrouted(message, exchange, publisher, token, link)
+            return self._unrouted(message, exchange, publisher, token, link, transaction)
         if message.flags & Flag.IMMEDIATE:
             queues = self._ready(queues)
             if not queues:
@@ -64,7 +70,14 @@ class Publishing:
         if full is not None:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
             return _refused(f"queue {full.name!r} is full")
+        if transaction is not None:
+            refusal = transaction.room_for(message) or transaction.enlist(queues)
+            if refusal is not None:
+                return self._refuse_in(refusal, message, exchange, link)
         self._copies.ledger.received(message, exchange, len(queues), link)
+        if transaction is not None:
+            transaction.hold(message, exchange, queues, False, self._copies.pressure)
+            return DONE
         ticket = self._ticket(queues, publisher, token)
         durable = self._enter(queues, message, exchange, False, b"", ticket)
         return self._answer(durable, message, publisher, token, ticket)
@@ -81,6 +94,12 @@ class Publishing:
     ) -> bool:
         """A copy into one queue, past routing and limits; whether it is durable."""
         return self._enter(queue.only, message, exchange, rerouted, annotations, ticket)
+
+    def enter(
+        self, queues: list[Queue], message: Message, exchange: Exchange, rerouted: bool
+    ) -> bool:
+        """A copy into each queue: what a transaction held; whether any is durable."""
+        return self._enter(queues, message, exchange, rerouted, b"", None)
 
     def reroute(
         self,
@@ -114,6 +133,7 @@ class Publishing:
         publisher: Publisher | None,
         token: int,
         link: int,
+        transaction: Transaction | None,
     ) -> Published:
         """No binding matched: once to the alternate exchange, unless the publisher wants else."""
         ledger = self._copies.ledger
@@ -134,12 +154,19 @@ class Publishing:
         if full is not None:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
             return _refused(f"queue {full.name!r} is full")
+        if transaction is not None and queues:
+            refusal = transaction.room_for(message) or transaction.enlist(queues)
+            if refusal is not None:
+                return self._refuse_in(refusal, message, exchange, link)
         ledger.received(message, exchange, 1, link)
         ledger.unroutable(message, exchange, Reason.ALTERNATE_EXCHANGE)
         ledger.routed(message, alternate, len(queues), Reason.ALTERNATE_EXCHANGE)
         if not queues:
             ledger.unroutable(message, alternate, Reason.NO_BINDING)
             return UNROUTABLE
+        if transaction is not None:
+            transaction.hold(message, alternate, queues, True, self._copies.pressure)
+            return DONE
         ticket = self._ticket(queues, publisher, token)
         durable = self._enter(queues, message, alternate, True, b"", ticket)
         return self._answer(durable, message, publisher, token, ticket)
@@ -220,6 +247,19 @@ class Publishing:
     def _ready(self, queues: list[Queue]) -> list[Queue]:
         lines = self._topology.lines
         return [queue for queue in queues if lines[queue.number].has_ready_consumer()]
+
+    def _refuse_in(
+        self,
+        refusal: Refusal,
+        message: Message,
+        exchange: Exchange,
+        link: int,
+    ) -> Published:
+        """The transaction cannot hold it."""
+        full = refusal.condition == Condition.RESOURCE_LIMIT_EXCEEDED
+        reason = Reason.QUEUE_FULL if full else Reason.NOT_ALLOWED
+        self._refuse(message, exchange, reason, 0, link)
+        return Published(PublishStatus.REFUSED, refusal)
 
     def _refuse(
         self, message: Message, exchange: Exchange, reason: Reason, node: int, link: int

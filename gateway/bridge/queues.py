@@ -145,9 +145,9 @@ class Queue:
         """Whether its name and bindings survive a restart: it is durable, or a rule makes it."""
         return self.settings.durable or (self.transit and not self.inbound)
 
-    def full_for(self, size: int) -> bool:
-        """Whether its own limits forbid one more message of `size` octets."""
-        if self.max_count and self.places.count >= self.max_count:
+    def full_for(self, size: int, count: int = 1) -> bool:
+        """Whether its own limits forbid so many more messages, of `size` octets together."""
+        if self.max_count and self.places.count + count > self.max_count:
             return True
         return self.max_size > 0 and self.octets + size > self.max_size
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, final
 
-from gateway.message import Outcome, Refusal
+from gateway.bridge.seams import Publisher
+from gateway.message import Delivery, Outcome, Refusal
 
 if TYPE_CHECKING:
     from gateway.bridge.feed import Feed
@@ -60,12 +61,56 @@ class LookUpWaiter(Protocol):
         """It is, or why not."""
 
 
+class Branch(Protocol):
+    """A transaction at an upstream that has begun there."""
+
+    @property
+    def txn_id(self) -> bytes:
+        """By what name it goes there."""
+
+    def retire(self, source: Publisher, token: int) -> bool:
+        """Accept in it what a `Source` received with `token`; `False`: its link has gone.
+
+        Once it is committed the copy ends as accepted, and the source is told, as always.
+        """
+
+    def discharge(self, *, fail: bool) -> None:
+        """End it: commit, or roll back; `Work.on_discharged` or `on_lost` follows."""
+
+
+class Work(Protocol):
+    """What is to be done in a transaction at an upstream: told how it stands with that.
+
+    The branch that a copy in a transit queue belongs to is its ticket's; it is sent in it, and
+    stays unsettled until its end.
+    """
+
+    def on_begun(self, branch: Branch) -> None:
+        """The transaction has begun."""
+
+    def on_presumed(self, delivery: Delivery, outcome: Outcome) -> None:
+        """How a copy that was sent will have ended, if the transaction is committed."""
+
+    def on_discharged(self, refusal: Refusal | None) -> None:
+        """It is done, or why it was rolled back."""
+
+    def on_lost(self, refusal: Refusal) -> None:
+        """There is none, or not any more; what a discharge under way did is not known."""
+
+
 class Remote(Protocol):
     """One upstream. Every call returns at once; answers come as calls."""
 
     @property
     def name(self) -> str:
         """As configured."""
+
+    @property
+    def transactional(self) -> bool:
+        """Whether it offers transactions."""
+
+    def begin_transaction(self, work: Work) -> None:
+        """Begin a transaction there; `on_begun` or `on_lost` follows, not from inside."""
 
     def serve(self, queue: Queue) -> None:
         """Send what is in `queue` to its node from now on: subscribe by `VirtualHost.relay`."""

@@ -158,6 +158,7 @@ class Exchange:
         node: the audit log's number of its name.
         placement: of a remote exchange, where it lives; `None` for local ones.
         routed: copies routed by it since it exists.
+        pending: those of them that a transaction holds.
     """
 
     __slots__ = (
@@ -169,6 +170,7 @@ class Exchange:
         "durable",
         "name",
         "node",
+        "pending",
         "placement",
         "predeclared",
         "routed",
@@ -201,6 +203,7 @@ class Exchange:
         self.node = 0
         self.placement: Placement | None = None
         self.routed = 0
+        self.pending = 0
 
     def add(self, binding: Binding) -> None:
         """Add a binding that is not there yet."""

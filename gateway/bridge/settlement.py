@@ -96,6 +96,10 @@ class Settlement:
             self._return(queue, entry, outcome, subscription)
         return True
 
+    def queue_of(self, delivery: Delivery) -> Queue:
+        """Which queue an unsettled delivery is from."""
+        return self._dispatcher.links[delivery.subscription].queue
+
     def acquire(self, delivery: Delivery) -> bool:
         """As `VirtualHost.acquire`."""
         if delivery.settled or delivery.acquired:

@@ -11,6 +11,7 @@ from collections import deque
 from typing import Final, final
 
 from gateway.bridge.pressure import Pressure
+from gateway.bridge.remote import Branch, Work
 from gateway.bridge.seams import Publisher
 from gateway.message import ACCEPTED, Outcome, OutcomeKind
 
@@ -33,9 +34,21 @@ class Ticket:
         stays: copies of it stay in queues of ours, so that its publisher waits for room, too.
         counted: among those that a stop waits for.
         outcome: the best so far.
+        work: the transaction at an upstream, which has begun, that its copies are sent in.
+        branch: that transaction there.
     """
 
-    __slots__ = ("counted", "left", "outcome", "publisher", "stays", "token", "turn")
+    __slots__ = (
+        "branch",
+        "counted",
+        "left",
+        "outcome",
+        "publisher",
+        "stays",
+        "token",
+        "turn",
+        "work",
+    )
 
     def __init__(self, publisher: Publisher, token: int, left: int) -> None:
         self.publisher = publisher
@@ -45,6 +58,8 @@ class Ticket:
         self.stays = False
         self.counted = False
         self.outcome: Outcome | None = None
+        self.work: Work | None = None
+        self.branch: Branch | None = None
 
 
 @final

@@ -65,17 +65,18 @@ class Transit:
 
     def passes_on(self, entry: Entry, reason: Reason) -> bool:
         """Whether released and modified end the copy: its publisher takes them as they are."""
+        ticket = entry.ticket
         return (
             reason == Reason.NONE
-            and entry.ticket is not None
-            and entry.message.flags & OUTCOMES != 0
+            and ticket is not None
+            and (entry.message.flags & OUTCOMES != 0 or ticket.work is not None)
         )
 
     def reject(self, delivery: Delivery, queue: Queue, entry: Entry, outcome: Outcome) -> None:
         """The upstream does not want a copy, which has been sent."""
         ledger = self._copies.ledger
         kind = OutcomeKind.REJECTED
-        if self._topology.alternate_of(queue) is not None or self._to_rejected(queue, entry):
+        if self._goes_elsewhere(queue, entry):
             ledger.settled(delivery, queue.node, kind, False, Reason.NONE)
             self._dead_letter(queue, entry, Reason.REJECTED)
             return
@@ -92,7 +93,7 @@ class Transit:
         reason = Reason.UNDELIVERABLE
         if refusal.condition == Condition.MESSAGE_SIZE_EXCEEDED:
             reason = Reason.TOO_LARGE
-        if self._topology.alternate_of(queue) is not None or self._to_rejected(queue, entry):
+        if self._goes_elsewhere(queue, entry):
             self._dead_letter(queue, entry, reason)
             return
         outcome = Outcome(
@@ -104,10 +105,18 @@ class Transit:
     def _passed(self, queue: Queue, entry: Entry) -> bool:
         """Whether the publisher hears that the copy was rejected."""
         placement = queue.placement
-        return entry.ticket is not None and (
+        ticket = entry.ticket
+        return ticket is not None and (
             entry.message.flags & TOLD != 0
+            or ticket.work is not None
             or (placement is not None and placement.on_rejected == OnRejected.EXCEPTION)
         )
+
+    def _goes_elsewhere(self, queue: Queue, entry: Entry) -> bool:
+        """Whether there is somewhere else for it; what is in a transaction fails with that."""
+        if entry.ticket is not None and entry.ticket.work is not None:
+            return False
+        return self._topology.alternate_of(queue) is not None or self._to_rejected(queue, entry)
 
     def _to_rejected(self, queue: Queue, entry: Entry) -> bool:
         placement = queue.placement

@@ -75,9 +75,13 @@ class Deliveries:
         """The client has completed transfers."""
         self.unsettled.completed(ranges)
 
-    def accept(self, command: spec.MessageAccept) -> None:
-        """message.accept."""
+    def accept(self, command: spec.MessageAccept) -> Refusal | None:
+        """message.accept; in a transaction it is kept for the commit."""
+        transactions = self.session.transactions
+        if transactions.current is not None:
+            return transactions.accept(command.transfers or [])
         self._settle(command.transfers or [], ACCEPTED)
+        return None
 
     def release(self, command: spec.MessageRelease) -> None:
         """message.release: counted as a failed delivery when the client wants it redelivered."""

@@ -18,7 +18,7 @@ class Feature(IntEnum):
     FEDERATION = 2
     FAILOVER = 3
     SELECTOR = 4
-    TX = 5
+    TX = 5  # 1.0: a coordinator
     DTX = 6
     FILE = 7
     STREAM = 8
@@ -38,7 +38,6 @@ class Feature(IntEnum):
 
 # Whole 0-10 classes, by their codes.
 CLASSES: Final[dict[int, Feature]] = {
-    0x05: Feature.TX,
     0x06: Feature.DTX,
     0x09: Feature.FILE,
     0x0A: Feature.STREAM,

@@ -29,6 +29,7 @@ from gateway.faces.errors_0_10 import execution_error
 from gateway.faces.features import CLASSES, Feature
 from gateway.faces.parking_0_10 import Parking, Waiting
 from gateway.faces.subscriptions_0_10 import Subscriptions
+from gateway.faces.transactions_0_10 import Transactions
 from gateway.faces.transfers_0_10 import Transfers
 from gateway.message import Condition, Outcome, Refusal
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from gateway.faces.server_0_10 import Server010
 
 CLASS_MESSAGE: Final = 4
+CLASS_TX: Final = 5
 CLASS_EXCHANGE: Final = 7
 CLASS_QUEUE: Final = 8
 
@@ -77,6 +79,7 @@ class ServerSession:
             host, self, settings.counts, strict=settings.strict, selectors=settings.selectors
         )
         self.transfers = Transfers(self)
+        self.transactions = Transactions(self)
         self.deliveries = Deliveries(self)
         self.subscriptions = Subscriptions(self)
         self.parking = Parking(face.doubt)
@@ -147,6 +150,7 @@ class ServerSession:
             or self.transfers.held_back() > 0
             or parking.waiting is not None
             or len(parking) > 0
+            or self.transactions.open_work()
         )
 
     def end_with(self, refusal: Refusal, *, command_id: int | None = None, code: int = 0) -> None:
@@ -179,6 +183,10 @@ class ServerSession:
             refusal = self.subscriptions.flush(command, command_id)
             if refusal is not None:
                 self.end_with(refusal, command_id=command_id, code=command.CODE)
+        elif command.CODE >> 8 == CLASS_TX:
+            answer = self.transactions.answer(command, command_id)
+            if self.parking.waiting is None:
+                self._give(answer, command, command_id)
         elif self._must_look_up(command, command_id):
             self.parking.wait(command_id, command)
         else:
@@ -221,8 +229,7 @@ class ServerSession:
     def _message(self, command: Command) -> Answer:
         deliveries = self.deliveries
         if isinstance(command, spec.MessageAccept):
-            deliveries.accept(command)
-            return None
+            return deliveries.accept(command)
         if isinstance(command, spec.MessageRelease):
             deliveries.release(command)
             return None
@@ -264,7 +271,7 @@ class ServerSession:
         refusal = waited.refusal
         if refusal is not None:
             self._give(self.declarations.refused(command, refusal), command, waited.command_id)
-        elif isinstance(command, spec.MessageSubscribe):
+        elif isinstance(command, spec.MessageSubscribe | spec.TxCommit):
             self.complete(waited.command_id)
         else:
             self._carry_out(command, waited.command_id)
@@ -290,6 +297,7 @@ class ServerSession:
         self.over = True
         self.parking.clear()
         self.transfers.forget()
+        self.transactions.end()
         self.subscriptions.cancel_all(reason)
         self.deliveries.give_back(reason)
         self.subscriptions.on_settled()

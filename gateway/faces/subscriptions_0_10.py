@@ -65,6 +65,10 @@ class Subscriptions:
         found.flush(command_id)
         return None
 
+    def unaccepting(self) -> bool:
+        """Whether there is a subscription whose deliveries are settled as they are sent."""
+        return any(not each.accept_explicit for each in self._living.values())
+
     def resume(self) -> None:
         """There is room again."""
         for subscription in self._living.values():
@@ -136,6 +140,12 @@ class Subscriptions:
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "too many subscriptions")
         if (command.accept_mode or 0) > 1 or (command.acquire_mode or 0) > 1:
             return Refusal(Condition.ILLEGAL_ARGUMENT, "no such accept-mode or acquire-mode")
+        if (
+            settings.strict
+            and command.accept_mode == spec.AcceptMode.NONE
+            and self.session.transactions.current is not None
+        ):
+            return Refusal(Condition.NOT_ALLOWED, "accept-mode none in a transactional session")
         queue = command.queue or ""
         if selects(arguments) and not is_remote_queue(self.session.host, queue):
             # A consumer must never get what it excluded: until there are selectors, it gets none.

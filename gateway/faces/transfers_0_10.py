@@ -98,7 +98,10 @@ class Transfers:
         session = self.session
         command_id = event.command_id
         published = session.host.publish(
-            self._message(event, transfer.destination or "", arrival), session, command_id
+            self._message(event, transfer.destination or "", arrival),
+            session,
+            command_id,
+            transaction=session.transactions.current,
         )
         status = published.status
         if status == PublishStatus.DONE:

@@ -18,7 +18,7 @@ from gateway.bridge.feed import Feed
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.inlet import Inlet
 from gateway.bridge.queues import Queue
-from gateway.bridge.remote import LookUpWaiter, Source, Target
+from gateway.bridge.remote import LookUpWaiter, Source, Target, Work
 from gateway.faces.client_1_0 import UpstreamConnection
 from gateway.faces.crossings import HostNodes
 from gateway.faces.face import FaceSettings, Turns
@@ -104,6 +104,14 @@ class Upstream:
     def name(self) -> str:
         """As configured."""
         return self.settings.name
+
+    @property
+    def transactional(self) -> bool:
+        """Not yet offered to transactions of sessions."""
+        return False
+
+    def begin_transaction(self, work: Work) -> None:
+        """Never asked for, since it is not `transactional`."""
 
     def serve(self, queue: Queue) -> None:
         """Send what is in `queue` to its node."""

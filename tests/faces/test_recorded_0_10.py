@@ -17,9 +17,6 @@ VECTORS = Path(__file__).parent.parent / "vectors" / "0-10"
 
 # What a conversation ends with where it does not end well, and why.
 NOT_OFFERED = {
-    "jms-publish-commit": spec.ErrorCode.NOT_IMPLEMENTED,  # tx
-    "jms-consume-rollback": spec.ErrorCode.NOT_IMPLEMENTED,
-    "python-receive-commit": spec.ErrorCode.NOT_IMPLEMENTED,
     "jms-consume-selector": spec.ErrorCode.NOT_IMPLEMENTED,
 }
 PUBLISHED = {"jms-publish-kinds": 6, "python-send-kinds": 4}

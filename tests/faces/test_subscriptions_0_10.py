@@ -422,7 +422,6 @@ def subscribe(**fields: object) -> spec.MessageSubscribe:
         ([subscribe(), spec.MessageSetFlowMode(destination="d", flow_mode=2)], 531),
         ([spec.MessageReject(transfers=[], code=3)], 531),
         ([spec.MessageResume(destination="d", resume_id="r")], 540),
-        ([spec.TxSelect()], 540),
         ([spec.DtxSelect()], 540),
         ([spec.FileQos()], 540),
         ([spec.StreamQos()], 540),

@@ -45,7 +45,6 @@ def subscribe(name: str) -> spec.MessageSubscribe:
 @pytest.mark.parametrize(
     ("command", "feature", "code"),
     [
-        (spec.TxSelect(), Feature.TX, 540),
         (spec.DtxSelect(), Feature.DTX, 540),
         (spec.FileQos(prefetch_size=1, prefetch_count=1), Feature.FILE, 540),
         (spec.StreamQos(prefetch_size=1, prefetch_count=1), Feature.STREAM, 540),

@@ -135,7 +135,7 @@ class LedgerCheck:
             if kind == Kind.RECEIVED:
                 self.received[record.message] += 1
                 self._need(record, self.received[record.message] == 1, "received twice")
-        elif kind in (Kind.UNROUTABLE, Kind.REFUSED):
+        elif kind in (Kind.UNROUTABLE, Kind.REFUSED, Kind.ROLLED_BACK):
             self._open_route(record, -1)
         elif kind == Kind.ENTERED:
             self._open_route(record, -1)
@@ -161,6 +161,10 @@ class LedgerCheck:
         elif kind == Kind.ROUTE_CHECKPOINT:
             routed = self.routed[record.exchange]
             self._need(record, routed == record.message, f"{routed} routed")
+            pending = sum(
+                left for (exchange, _), left in self.routes.items() if exchange == record.exchange
+            )
+            self._need(record, pending == record.copies, f"{pending} pending")
 
     def _start(self) -> None:
         lost = set(self.durable) - {copy for copy, (_, durable) in self.held.items() if durable}

@@ -6,7 +6,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.feed import Feed
 from gateway.bridge.inlet import Inlet
 from gateway.bridge.queues import Queue
-from gateway.bridge.remote import LookUpWaiter, OnRejected, Placement
+from gateway.bridge.remote import LookUpWaiter, OnRejected, Placement, Work
 from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import UNLIMITED, Subscription
 from gateway.message import Condition, Delivery, Outcome, Refusal
@@ -89,6 +89,8 @@ class FakeRemote:
         self.feeds: list[tuple[Feed, FakeSource]] = []
         self.unserved: list[str] = []
         self.asked: list[tuple[str, str]] = []
+        self.transactional = True
+        self.works: list[Work] = []
         self.answer: Refusal | None = None
         self.looks_up = True
         self.waiters: list[tuple[LookUpWaiter, int]] = []
@@ -96,6 +98,9 @@ class FakeRemote:
     @property
     def name(self) -> str:
         return self.given_name
+
+    def begin_transaction(self, work: Work) -> None:
+        self.works.append(work)
 
     def serve(self, queue: Queue) -> None:
         assert self.bridge is not None

@@ -1,0 +1,118 @@
+"""Transactions of one virtual host: begun, filled, committed or rolled back (see `transaction`)."""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.audit.schema import Outcome as AuditOutcome
+from gateway.audit.schema import Reason
+from gateway.bridge.copies import Copies
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.numbers import Numbers
+from gateway.bridge.publishing import Publishing
+from gateway.bridge.remote_commit import RemoteCommit
+from gateway.bridge.seams import IN_TURN, PENDING, Published, Publisher, PublishStatus
+from gateway.bridge.settlement import Settlement
+from gateway.bridge.transaction import Transaction, drop, refuse_deleted
+from gateway.message import ACCEPTED, Condition, Delivery, Flag, Message, Refusal
+
+
+@final
+class Transacting:
+    """The verbs of transactions."""
+
+    __slots__ = ("_copies", "_limits", "_numbers", "_publishing", "_settlement")
+
+    def __init__(
+        self,
+        publishing: Publishing,
+        settlement: Settlement,
+        copies: Copies,
+        numbers: Numbers,
+        limits: BridgeLimits,
+    ) -> None:
+        self._publishing = publishing
+        self._settlement = settlement
+        self._copies = copies
+        self._numbers = numbers
+        self._limits = limits
+
+    def begin(self, connection: int) -> Transaction:
+        """As `VirtualHost.begin`."""
+        number = self._numbers.next_transaction()
+        return Transaction(number, connection, self._limits.transaction_octets_max)
+
+    def publish(self, message: Message, link: int, transaction: Transaction) -> Published:
+        """As `VirtualHost.publish` in a transaction."""
+        ledger = self._copies.ledger
+        ledger.transaction = transaction.number
+        published = self._publishing.publish(message, None, 0, link, transaction)
+        ledger.transaction = 0
+        return published
+
+    def enlist(self, transaction: Transaction, deliveries: list[Delivery]) -> Refusal | None:
+        """As `VirtualHost.enlist`."""
+        settlement = self._settlement
+        return transaction.enlist([settlement.queue_of(delivery) for delivery in deliveries])
+
+    def commit(
+        self,
+        transaction: Transaction,
+        deliveries: list[Delivery],
+        publisher: Publisher,
+        token: int,
+    ) -> Published:
+        """As `VirtualHost.commit`."""
+        if not transaction.enlisted:
+            return IN_TURN
+        if transaction.remote is not None:
+            commit = RemoteCommit(
+                transaction,
+                deliveries,
+                publisher,
+                token,
+                publishing=self._publishing,
+                settlement=self._settlement,
+                copies=self._copies,
+            )
+            commit.begin(transaction.remote)
+            return PENDING
+        full = transaction.full()
+        if full is not None:
+            self.rollback(transaction)
+            text = f"queue {full.name!r} is full: the transaction is rolled back"
+            refusal = Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
+            return Published(PublishStatus.REFUSED, refusal)
+        self._do(transaction, deliveries)
+        copies = self._copies
+        if copies.pressure.high:
+            copies.ledger.counts.pending += 1
+            copies.pressure.hold_back(copies.turns.number, publisher, token)
+            return PENDING
+        return IN_TURN
+
+    def _do(self, transaction: Transaction, deliveries: list[Delivery]) -> None:
+        """All of it, in this turn."""
+        copies = self._copies
+        ledger = copies.ledger
+        ledger.transaction = transaction.number
+        for delivery in deliveries:
+            self._settlement.settle(delivery, ACCEPTED, Reason.NONE)
+        for each in transaction.let_go(copies.pressure):
+            message = each.message
+            queues = refuse_deleted(each, ledger)
+            durable = self._publishing.enter(queues, message, each.exchange, each.rerouted)
+            if message.durable and not durable:
+                message.flags |= Flag.TRANSIENT_COPY
+        ledger.transaction = 0
+        ledger.transaction_ended(transaction.number, transaction.connection, AuditOutcome.COMMITTED)
+
+    def rollback(self, transaction: Transaction) -> None:
+        """As `VirtualHost.rollback`."""
+        if not transaction.enlisted:
+            return
+        copies = self._copies
+        drop(transaction.let_go(copies.pressure), transaction.number, copies.ledger)
+        copies.ledger.transaction_ended(
+            transaction.number, transaction.connection, AuditOutcome.ROLLED_BACK
+        )

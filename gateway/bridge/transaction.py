@@ -1,0 +1,151 @@
+"""Work that is done as one or not at all: publishes held here, settlements held by the face.
+
+A publish in a transaction is routed when it comes - what is refused or unroutable is said at once -
+and held; at the commit all copies enter and all deliveries are accepted in one turn, which is one
+commit of the store. Every check is made before any of it is done. A rollback forgets the publishes.
+
+A transaction has one resource: the queues here, or one upstream. For an upstream the same publishes
+are held here, too, and the transaction at the upstream lasts from our commit to its end only
+(`remote_commit`): a rollback never needs it, and losing it loses nothing before that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.audit.schema import Reason
+from gateway.bridge.queues import Queue
+from gateway.bridge.remote import Remote
+from gateway.bridge.routing import Exchange
+from gateway.message import Condition, Message, Refusal
+
+if TYPE_CHECKING:
+    from gateway.bridge.ledger import Ledger
+    from gateway.bridge.pressure import Pressure
+
+# What a held message is taken to need besides its octets.
+OVERHEAD: Final = 256
+
+
+@final
+class Held:
+    """One publish: the queues that it was routed to, by `exchange`."""
+
+    __slots__ = ("exchange", "message", "queues", "rerouted")
+
+    def __init__(
+        self, message: Message, exchange: Exchange, queues: list[Queue], rerouted: bool
+    ) -> None:
+        self.message = message
+        self.exchange = exchange
+        self.queues = queues
+        self.rerouted = rerouted
+
+
+@final
+class Transaction:
+    """One transaction of one session; over after `VirtualHost.commit` or `rollback`.
+
+    Attributes:
+        number: in the audit log.
+        connection: whose.
+        enlisted: its resource is known.
+        remote: the upstream, if that is its resource.
+        held: its publishes, in order.
+        octets: of those, `OVERHEAD` for each included.
+    """
+
+    __slots__ = ("_octets_max", "connection", "enlisted", "held", "number", "octets", "remote")
+
+    def __init__(self, number: int, connection: int, octets_max: int) -> None:
+        self.number = number
+        self.connection = connection
+        self.enlisted = False
+        self.remote: Remote | None = None
+        self.held: list[Held] = []
+        self.octets = 0
+        self._octets_max = octets_max
+
+    def enlist(self, queues: list[Queue]) -> Refusal | None:
+        """Make what `queues` are in its resource; not-implemented if there is more than one."""
+        for queue in queues:
+            remote = remote_of(queue)
+            if not self.enlisted:
+                if remote is not None and not remote.transactional:
+                    text = f"upstream {remote.name} offers no transactions"
+                    return Refusal(Condition.NOT_IMPLEMENTED, text)
+                self.enlisted = True
+                self.remote = remote
+            elif remote is not self.remote:
+                text = f"a transaction is for {_name(self.remote)} or {_name(remote)}, not for both"
+                return Refusal(Condition.NOT_IMPLEMENTED, text)
+        return None
+
+    def room_for(self, message: Message) -> Refusal | None:
+        """Whether one more message may be held."""
+        if self.octets + len(message.payload) + OVERHEAD <= self._octets_max:
+            return None
+        return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "the transaction holds too much")
+
+    def hold(
+        self,
+        message: Message,
+        exchange: Exchange,
+        queues: list[Queue],
+        rerouted: bool,
+        pressure: Pressure,
+    ) -> None:
+        """Keep a publish for the commit."""
+        self.held.append(Held(message, exchange, queues, rerouted))
+        self.octets += len(message.payload) + OVERHEAD
+        exchange.pending += len(queues)
+        pressure.entered(len(message.payload))
+
+    def let_go(self, pressure: Pressure) -> list[Held]:
+        """What was held, which goes where it belongs."""
+        held = self.held
+        self.held = []
+        self.octets = 0
+        for each in held:
+            each.exchange.pending -= len(each.queues)
+            pressure.left(len(each.message.payload))
+        return held
+
+    def full(self) -> Queue | None:
+        """A queue whose limits forbid what is to enter it, if there is one."""
+        wanted: dict[Queue, tuple[int, int]] = {}
+        for each in self.held:
+            size = len(each.message.payload)
+            for queue in each.queues:
+                if (queue.max_count or queue.max_size) and not queue.deleted:
+                    count, octets = wanted.get(queue, (0, 0))
+                    wanted[queue] = (count + 1, octets + size)
+        for queue, (count, octets) in wanted.items():
+            if queue.full_for(octets, count):
+                return queue
+        return None
+
+
+def remote_of(queue: Queue) -> Remote | None:
+    """The upstream that copies in `queue` are on the way to or from; `None`: they are here."""
+    return queue.placement.remote if queue.transit and queue.placement is not None else None
+
+
+def drop(held: list[Held], number: int, ledger: Ledger) -> None:
+    """The transaction is rolled back: what it held ends here."""
+    for each in held:
+        for queue in each.queues:
+            ledger.rolled_back(each.message, each.exchange, queue, number)
+
+
+def refuse_deleted(each: Held, ledger: Ledger) -> list[Queue]:
+    """Those queues of a held publish that are still there; copies for others end here."""
+    living = [queue for queue in each.queues if not queue.deleted]
+    for queue in each.queues:
+        if queue.deleted:
+            ledger.refused(each.message, each.exchange, Reason.QUEUE_DELETED, queue.node)
+    return living
+
+
+def _name(remote: Remote | None) -> str:
+    return "the queues here" if remote is None else f"upstream {remote.name}"
