@@ -38,6 +38,14 @@ def rejected(refusal: Refusal) -> Rejected:
     return Rejected(error=error_of(refusal))
 
 
+def refusal_of(outcome: Outcome) -> Refusal:
+    """Why nobody took a message."""
+    condition = outcome.condition
+    if condition == Condition.NONE:
+        return NOT_ACCEPTED
+    return Refusal(condition, outcome.description)
+
+
 def outcome_of(state: DeliveryState | None) -> Outcome | None:
     """What a receiver says of a delivery; `None` when that is no outcome."""
     if state is None or isinstance(state, (Received, TransactionalState)):

@@ -20,10 +20,10 @@ from gateway.errors import DecodeError, LimitError
 from gateway.faces import qmf
 from gateway.faces.batch_1_0 import Batch
 from gateway.faces.outcomes_1_0 import (
-    NOT_ACCEPTED,
     STATE_ACCEPTED,
     Known,
     error_of,
+    refusal_of,
     rejected,
 )
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
@@ -397,11 +397,3 @@ class Producer10:
             self.number,
             connection=self.session.face.peer.connection_id,
         )
-
-
-def refusal_of(outcome: Outcome) -> Refusal:
-    """Why nobody took a message."""
-    condition = outcome.condition
-    if condition == Condition.NONE:
-        return NOT_ACCEPTED
-    return Refusal(condition, outcome.description)
