@@ -81,6 +81,7 @@ METRICS: Final = (
         "stage",
         "outcome",
     ),
+    _counter("gateway_transactions_total", "Transactions, by how they ended.", "outcome"),
     _counter(
         "gateway_arguments_ignored_total",
         "Arguments of declare, bind and subscribe that have no effect here.",

@@ -153,6 +153,9 @@ class QueueSettings(Section):
     """Octets of a binding key."""
     route_cache: Annotated[int, Field(ge=0, le=10_000_000)] = 10_000
     """Routing keys of a topic exchange whose queues are remembered."""
+    transaction_size: Annotated[int, *size("64KiB", "2GiB")] = 64 * 1024 * 1024
+    """Octets of the messages that one transaction of a client holds until its commit; 256 more
+    are counted for each message."""
     turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Messages sent in one turn of the event loop before it reads again."""
 
@@ -173,6 +176,7 @@ class QueueSettings(Section):
             name_max=self.name_length,
             key_max=self.key_length,
             route_cache_max=self.route_cache,
+            transaction_octets_max=self.transaction_size,
             turn_deliveries=self.turn_deliveries,
         )
 

@@ -30,6 +30,7 @@ STAGES: Final = (
     ("routed", "alternate_exchange", "rerouted"),
     ("routed", "unroutable", "unroutable"),
     ("routed", "refused", "refused"),
+    ("routed", "rolled_back", "rolled_back_copies"),
     ("queued", "entered", "entered"),
     ("queued", "stored", "entered_durable"),
     ("queued", "recovered", "recovered"),
@@ -94,6 +95,13 @@ def readers(sources: Sources) -> dict[str, Reader]:
             {"received": net.octets_received, "sent": net.octets_sent}
         ),
         "gateway_messages_total": lambda: _stages(bridge),
+        "gateway_transactions_total": lambda: _labelled(
+            {
+                "committed": bridge.counts.committed,
+                "rolled_back": bridge.counts.rolled_back,
+                "in_doubt": bridge.counts.in_doubt,
+            }
+        ),
         "gateway_arguments_ignored_total": lambda: _one(faces.arguments_ignored),
         "gateway_unsupported_total": lambda: _features(faces.unsupported),
         "gateway_translation_losses_total": lambda: _rows(sources.translated.lost),
