@@ -15,6 +15,7 @@ from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
+from gateway.bridge.credit import UNLIMITED
 from gateway.bridge.inlet import Inlet
 from gateway.errors import RemoteProtocolError
 from gateway.faces import sources_1_0
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gateway.faces.upstream_1_0 import Upstream
 
 LEAVE_MS: Final = 2000  # how long the peer has to say that nothing more is under way
+DRAIN_MS: Final = 200  # how long we wait for what there is where drain is not answered
 # What ends a subscription that has been in force; all else is tried again.
 FINAL: Final = (
     Condition.NOT_FOUND,
@@ -58,11 +60,15 @@ class Receiver:
         self._left = False
         self._quiet = False  # left, and nothing more can come
         self._drain_sent = False
+        self._drain_left = 0  # of the credit that was to be drained
+        self._patient = inlet.established  # with another link, before: its node has moved
         self._problem = "it does not answer"
         self._refusal: Refusal | None = self._impossible()
         if self._refusal is None:
             self._slot = upstream.add(self, alone=True)
-            upstream.wake(self, upstream.bridge.now_ms + upstream.settings.attach_timeout_ms)
+            settings = upstream.settings
+            wait_ms = settings.patience_ms if self._patient else settings.attach_timeout_ms
+            upstream.wake(self, upstream.bridge.now_ms + wait_ms)
         else:
             upstream.bridge.wait(self)  # since `Remote.open` must not answer
 
@@ -101,10 +107,18 @@ class Receiver:
         else:
             self.on_credit()
 
+    def retire(self, token: int, txn_id: bytes) -> bool:
+        """Accept a delivery in a transaction; `False`: the link that brought it has gone."""
+        return self._intake.retire(self._link, token, txn_id)
+
     def on_credit(self) -> None:
         """Look at what is wanted at the end of the turn."""
         if self._link is not None:
             self.upstream.owe(self)
+
+    def on_moved(self) -> None:
+        """The queue lives elsewhere: this link goes, once all that came by it has its outcome."""
+        self.on_left()
 
     def on_left(self) -> None:
         """The client is gone: take credit back, let what comes late go, then detach."""
@@ -197,7 +211,7 @@ class Receiver:
             self._quiet = True
             self._finish()
         else:
-            self._look_drained()
+            self.on_credit()
 
     def on_room(self) -> None:
         """Receivers send nothing that needs room."""
@@ -208,6 +222,8 @@ class Receiver:
         if self._left:
             intake.release(event)
             return
+        if self._drain_left:
+            self._drain_left -= 1
         arrival = intake.read(event)
         if arrival is None:
             return
@@ -225,8 +241,8 @@ class Receiver:
         )
         digest = message.id_digest ^ message.body_digest
         if not intake.is_poison(event, digest):
+            intake.mark(message, digest)
             self.inlet.receive(message, intake.take(event, digest))
-        self._look_drained()
         self.on_credit()
 
     def on_disposition(
@@ -241,6 +257,8 @@ class Receiver:
             refusal = lasting(self.upstream.name, f"no link from {self.address!r}, without reason")
         if self.in_force and refusal is not None and refusal.condition not in FINAL:
             refusal = None
+        if self._patient and not self.in_force:
+            refusal = None  # for a while, until `handle_deadline`
         self._problem = text_of(error)
         self._let_go(error)
         if refusal is not None and not self._left:
@@ -283,12 +301,15 @@ class Receiver:
         self.upstream.touch()
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: no attach in time, or no answer to the last flow."""
+        """As a `Sleeper`: no attach in time, no answer to the last flow, no more to drain."""
         if self._left:
             self._quiet = True
             self._finish()
         elif not self.in_force:
             self._refuse(lasting(self.upstream.name, self._problem))
+        elif self._drain_sent and self._link is not None:
+            self._link.send_flow(credit=0)
+            self._drained()
 
     # Credit, at the end of a turn.
 
@@ -298,7 +319,13 @@ class Receiver:
         slot = self._slot
         if link is None or slot is None or self._left:
             return
-        wanted = min(self.inlet.wanted(), self.upstream.room(slot))
+        upstream = self.upstream
+        if self._drain_sent and link.credit == 0:
+            # Seen only here, behind every delivery of the turn: the link itself is ahead of them.
+            self._drain_sent = False
+            if self._drain_left:
+                self._drained()
+        wanted = min(self.inlet.wanted(), upstream.room(slot), upstream.settings.limits.link_credit)
         if self.inlet.draining:
             self._drain(link, wanted)
         elif self._drain_sent or wanted < link.credit or (wanted and link.credit * 2 <= wanted):
@@ -307,23 +334,33 @@ class Receiver:
                 link.send_flow(credit=wanted)
 
     def _drain(self, link: Link, wanted: int) -> None:
+        """Ask for what there is; it may take several rounds, each as large as a link's credit."""
         if self._drain_sent:
             return
-        if wanted == 0 and link.credit == 0:
-            self._drained()
-        elif self.upstream.profile.drain:
-            self._drain_sent = True
-            link.send_flow(credit=wanted, drain=True)
-        else:
-            link.send_flow(credit=0)
-            self._drained()
+        if wanted == 0:
+            if link.credit:
+                link.send_flow(credit=0)
+            if not self._is_handing_over():
+                self._drained()
+            return
+        self._drain_sent = True
+        self._drain_left = wanted
+        upstream = self.upstream
+        link.send_flow(credit=wanted, drain=upstream.profile.drain)
+        if not upstream.profile.drain:
+            upstream.wake(self, upstream.bridge.now_ms + DRAIN_MS)
 
-    def _look_drained(self) -> None:
-        link = self._link
-        if self._drain_sent and link is not None and link.credit == 0:
-            self._drained()
+    def _is_handing_over(self) -> bool:
+        """Whether nothing is wanted only because what came has not been sent to the client."""
+        allowance = self.inlet.subscription.allowance
+        return (
+            self.inlet.queue.available > 0
+            and allowance.some()
+            and allowance.octets == UNLIMITED  # else one of them may be too large to go at all
+        )
 
     def _drained(self) -> None:
         self._drain_sent = False
+        self.upstream.unwake(self)
         self.inlet.on_drained()
         self.upstream.touch()

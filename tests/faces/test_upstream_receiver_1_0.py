@@ -3,6 +3,8 @@ from support.face_1_0 import body_of, message
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events, types
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.subscription import UNLIMITED
 from gateway.faces.sources_1_0 import SELECTOR
 from gateway.message import (
     ACCEPTED,
@@ -13,6 +15,7 @@ from gateway.message import (
     OutcomeKind,
 )
 from gateway.translate.profile import Profile
+from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
 
 NOT_FOUND = _spec.Error(condition="amqp:not-found", description="no such node")
@@ -189,14 +192,41 @@ def test_a_drain_is_over_when_the_credit_was_used_up():
     assert consumer.drained == 1
 
 
-def test_where_drain_is_not_answered_credit_is_taken_back():
+def test_where_drain_is_not_answered_credit_is_taken_back_after_a_while():
     w = world(drain=False)
     broker = w.connect()
     consumer, subscription = w.subscribe(credit=5)
     subscription.drain()
     w.step()
     assert not broker.link("q").drain
+    broker.deliver("q", message(b"one"))
+    w.step()
+    assert consumer.drained == 0
+    w.pass_time(200)
     assert broker.link("q").credit == 0
+    assert bodies(consumer) == [b"one"]
+    assert consumer.drained == 1
+
+
+@pytest.mark.parametrize("credit", [7, UNLIMITED])
+def test_a_drain_goes_on_beyond_what_a_link_may_bring_at_a_time(credit):
+    w = UpstreamWorld(
+        bridge_limits=BridgeLimits(remote_prefetch=3), limits=Limits(link_credit=3)
+    ).place("q")
+    broker = w.connect()
+    consumer, subscription = w.subscribe(credit=credit)
+    subscription.drain()
+    for number in range(6):
+        w.step()
+        link = broker.link("q")
+        assert link.drain
+        assert link.credit
+        link.send_delivery(b"%d" % number, b"", message(b"%d" % number), settled=False)
+    w.step()
+    assert consumer.drained == 0
+    broker.link("q").send_drained()
+    w.step()
+    assert bodies(consumer) == [b"%d" % number for number in range(6)]
     assert consumer.drained == 1
 
 
