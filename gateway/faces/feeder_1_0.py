@@ -170,6 +170,7 @@ class Feeder:
         )
         digest = message.id_digest ^ message.body_digest
         if not intake.is_poison(event, digest):
+            intake.mark(message, digest)
             self.feed.receive(message, intake.take(event, digest))
         self.on_credit()
 

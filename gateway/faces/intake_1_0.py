@@ -8,9 +8,10 @@ rejected and counted as poison.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Final, final
 
-from gateway.amqp_1_0._spec import DeliveryState, Error, Modified, Rejected, Released
+from gateway.amqp_1_0._spec import Accepted, DeliveryState, Error, Modified, Rejected, Released
 from gateway.amqp_1_0._spec_conditions import (
     CONNECTION_FORCED,
     CONNECTION_REDIRECT,
@@ -22,9 +23,10 @@ from gateway.amqp_1_0._spec_conditions import (
 )
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
+from gateway.amqp_1_0.transactions import retiring
 from gateway.errors import DecodeError
 from gateway.faces.outcomes_1_0 import OUTCOMES
-from gateway.message import Outcome, OutcomeKind
+from gateway.message import Message, Outcome, OutcomeKind
 from gateway.translate.facts import Arrival, arrival_1_0, from_foreign
 from gateway.translate.outcomes import to_state
 
@@ -54,6 +56,9 @@ class Intake:
         self.upstream = upstream
         self.copy = copy
         self._unsettled: dict[int, tuple[int, int]] = {}  # by token: delivery-id and digest
+        # The digests of what was settled last: the peer gives credit back only for what it has
+        # heard of, so that it cannot have missed more settlements than about so many.
+        self._settled: deque[int] = deque(maxlen=2 * upstream.settings.limits.link_credit)
         self._tokens = 0
         self._suspect = 0
         self._ends = 0
@@ -82,6 +87,11 @@ class Intake:
             self._settle(event, _rejected(DECODE_ERROR, str(error)), OutcomeKind.REJECTED)
             return None
         return arrival
+
+    def mark(self, message: Message, digest: int) -> None:
+        """Say of a message that it may have been here before, if the upstream does not."""
+        if self.upstream.seen_before.take(digest) and message.delivery_count == 0:
+            message.delivery_count = 1
 
     def take(self, event: DeliveryReceived, digest: int) -> int:
         """The token of a delivery that goes on; `SETTLED` where no outcome is to follow.
@@ -120,8 +130,19 @@ class Intake:
         if found is None or link is None:
             return
         self.upstream.counts.settled_received[outcome.kind] += 1
+        self._settled.append(found[1])
         link.session.settle_incoming(found[0], self._state_of(outcome))
         self.upstream.touch()
+
+    def retire(self, link: Link | None, token: int, txn_id: bytes) -> bool:
+        """Accept a delivery in a transaction: its outcome follows; `False`: it was lost."""
+        found = self._unsettled.get(token)
+        if found is None or link is None:
+            return False
+        if not self.copy:
+            link.session.settle_incoming(found[0], retiring(txn_id, Accepted()), settled=False)
+            self.upstream.touch()
+        return True
 
     def lose(self, error: Error | None) -> None:
         """The link is gone, and every delivery with it; `error` is what the peer said."""
@@ -131,6 +152,13 @@ class Intake:
                 self._suspect = digest
             break
         self.upstream.counts.unsettled_lost += len(self._unsettled)
+        if not self.copy:
+            seen_before = self.upstream.seen_before
+            for digest in self._settled:
+                seen_before.add(digest)
+            for _, digest in self._unsettled.values():
+                seen_before.add(digest)
+        self._settled.clear()
         self._unsettled.clear()
 
     def _state_of(self, outcome: Outcome) -> DeliveryState:

@@ -26,6 +26,7 @@ from gateway.faces.feeder_1_0 import Feeder
 from gateway.faces.look_ups_1_0 import LookUp
 from gateway.faces.receiver_1_0 import Receiver
 from gateway.faces.relay_1_0 import Relay
+from gateway.faces.seen_before import SeenBefore
 from gateway.faces.sleepers import Sleepers
 from gateway.faces.upstream_errors_1_0 import text_of
 from gateway.faces.upstream_link import LinkSlot, Sleeper, UpstreamLink
@@ -81,6 +82,7 @@ class Upstream:
         self.on_change: Callable[[], None] | None = None
         self.draining = False
         self.sleepers = Sleepers()
+        self.seen_before = SeenBefore()
         self.links = Links(
             bridge,
             settings,
