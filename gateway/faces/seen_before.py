@@ -31,9 +31,7 @@ class SeenBefore:
         # What was added last is forgotten last.
         times[digest] = times.pop(digest, 0) + 1
         if len(times) > SEEN_MAX:
-            for oldest in times:
-                break
-            del times[oldest]
+            del times[next(iter(times))]
 
     def take(self, digest: int) -> bool:
         """Whether this one, which has come, may have been here before."""
