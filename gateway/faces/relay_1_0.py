@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from gateway.amqp_1_0._spec import TransactionalState
+from gateway.amqp_1_0.transactions import posting
 from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.queues import Queue
 from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import UNLIMITED, Subscription
+from gateway.bridge.tickets import Ticket
 from gateway.faces import losses
 from gateway.faces.reply_nodes_1_0 import ReplyNodes
 from gateway.faces.sender_1_0 import Sender
@@ -35,6 +38,11 @@ if TYPE_CHECKING:
     from gateway.faces.upstream_1_0 import Upstream
 
 NOTHING: Final = Refusal(Condition.NONE, "")
+LOST: Final = Outcome(
+    OutcomeKind.REJECTED,
+    condition=Condition.INTERNAL_ERROR,
+    description="the upstream was lost",
+)
 
 
 @final
@@ -154,7 +162,7 @@ class Relay:
             return self._refuse(Refusal(Condition.MESSAGE_SIZE_EXCEEDED, text))
         delivery.body_digest = body_digest_1_0(translated.body, 0, translated.body_end)
         delivery.body_changed = translated.body_changed
-        sender.send(delivery, head, translated.body)
+        sender.send(delivery, head, translated.body, self._state_of(delivery))
         self._sent += 1
         sender.used = self._sent
         upstream.counts.sent += 1
@@ -245,6 +253,8 @@ class Relay:
     def on_outcome(self, delivery: Delivery, outcome: Outcome) -> None:
         """The upstream has decided."""
         self.upstream.counts.settled_sent[outcome.kind] += 1
+        if self._presume(delivery, outcome):
+            return
         if outcome.kind == OutcomeKind.ACCEPTED:
             self._failures = 0
         elif outcome.kind != OutcomeKind.REJECTED and not self._passes(delivery):
@@ -256,17 +266,46 @@ class Relay:
     def on_unknown(self, delivery: Delivery) -> None:
         """Sent, and nobody knows what became of it: it goes again, marked."""
         self.upstream.counts.unsettled_lost += 1
+        if self._presume(delivery, LOST):
+            return
         self._settle(delivery, MODIFIED_FAILED, Reason.UPSTREAM_LOST)
 
     def on_poison(self, delivery: Delivery) -> None:
         """The link broke twice with this delivery first in line."""
         self.upstream.counts.poison += 1
         self._attempts.pop(delivery.position, None)
+        if self._presume(delivery, LOST):
+            return
         text = "the upstream's link broke twice with this message first in line"
         outcome = Outcome(
             OutcomeKind.REJECTED, condition=Condition.INTERNAL_ERROR, description=text
         )
         self._settle(delivery, outcome, Reason.NONE)
+
+    # Transactions.
+
+    def transacted(self, delivery: Delivery) -> Ticket | None:
+        """The ticket of a copy that is sent in a transaction."""
+        entry = self._queue.places.get(delivery.position)
+        ticket = None if entry is None else entry.ticket
+        return None if ticket is None or ticket.work is None else ticket
+
+    def _state_of(self, delivery: Delivery) -> TransactionalState | None:
+        ticket = self.transacted(delivery)
+        branch = None if ticket is None else ticket.branch
+        return None if branch is None else posting(branch.txn_id)
+
+    def _presume(self, delivery: Delivery, outcome: Outcome) -> bool:
+        """In a transaction an outcome is presumed, or failure: its end says what it is."""
+        ticket = self.transacted(delivery)
+        work = None if ticket is None else ticket.work
+        if work is None:
+            return False
+        work.on_presumed(delivery, outcome)
+        if self._stopped:
+            self._leave()
+        self.upstream.touch()
+        return True
 
     def on_sender_ended(self, sender: Sender) -> None:
         """Its link was refused or detached: it is asked for again after a while."""

@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, final
 
 from gateway.amqp_1_0 import _spec, resumption
-from gateway.amqp_1_0._spec import DeliveryState, Error, Source, Target
+from gateway.amqp_1_0._spec import DeliveryState, Error, Source, Target, TransactionalState
 from gateway.amqp_1_0._spec_conditions import PRECONDITION_FAILED
 from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
@@ -89,8 +89,10 @@ class Sender:
         link = self._link
         return 0 if link is None else link.peer_max_message_size
 
-    def send(self, delivery: Delivery, head: bytes, body: bytes) -> None:
-        """Send one; the link is `ready`."""
+    def send(
+        self, delivery: Delivery, head: bytes, body: bytes, state: TransactionalState | None
+    ) -> None:
+        """Send one, in a transaction if there is a `state`; the link is `ready`."""
         link = self._link
         assert link is not None
         self._tags += 1
@@ -102,6 +104,7 @@ class Sender:
             body,
             settled=False,
             message_format=delivery.message.message_format,
+            state=state,
             context=delivery,
         )
 
@@ -154,6 +157,8 @@ class Sender:
         self, delivery: Outgoing, state: DeliveryState | None, settled: bool
     ) -> None:
         """The upstream spoke of one delivery."""
+        if isinstance(state, TransactionalState):
+            state = state.outcome
         outcome = outcome_of(state)
         if outcome is None and not settled:
             return
@@ -179,7 +184,9 @@ class Sender:
         """Gone with its session or connection; it will be attached again."""
         self._link = None
         self._owed.clear()
-        if not self._relay.upstream.profile.resume:
+        if self._relay.upstream.profile.resume:
+            self._give_back_transacted()
+        else:
             self._give_back()
 
     # Ends.
@@ -212,6 +219,13 @@ class Sender:
         self.unsettled = {}
         for delivery in unsettled.values():
             self._relay.on_unknown(delivery)
+
+    def _give_back_transacted(self) -> None:
+        """Transactions do not outlive the connection."""
+        for tag, delivery in list(self.unsettled.items()):
+            if self._relay.transacted(delivery) is not None:
+                del self.unsettled[tag]
+                self._relay.on_unknown(delivery)
 
     def _resume(self, event: AttachReceived) -> None:
         """What the peer remembers decides (2.6.13); what it does not know is sent again, marked.

@@ -20,6 +20,7 @@ from gateway.bridge.inlet import Inlet
 from gateway.bridge.queues import Queue
 from gateway.bridge.remote import LookUpWaiter, Source, Target, Work
 from gateway.faces.client_1_0 import UpstreamConnection
+from gateway.faces.coordinator_1_0 import Coordinator
 from gateway.faces.crossings import HostNodes
 from gateway.faces.face import FaceSettings, Turns
 from gateway.faces.feeder_1_0 import Feeder
@@ -99,6 +100,7 @@ class Upstream:
         self._owing: dict[Receiver, None] = {}
         self._owing_feeders: dict[Feeder, None] = {}
         self._names = 0
+        self._coordinator = Coordinator(self)
 
     # As a `Remote`.
 
@@ -109,11 +111,12 @@ class Upstream:
 
     @property
     def transactional(self) -> bool:
-        """Not yet offered to transactions of sessions."""
-        return False
+        """As the profile says."""
+        return self.profile.transactions
 
     def begin_transaction(self, work: Work) -> None:
-        """Never asked for, since it is not `transactional`."""
+        """Declare one at the coordinator."""
+        self._coordinator.begin(work)
 
     def serve(self, queue: Queue) -> None:
         """Send what is in `queue` to its node."""
