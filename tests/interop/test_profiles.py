@@ -98,7 +98,9 @@ def test_attaching_makes_a_queue_where_the_profile_says_so(
     queue = f"made.{uuid.uuid4().hex}"
     template = profile.queue_created or profile.queue
     if profile.missing == "fail" and profile.queue_created is None:
-        pytest.skip("the profile has no means to make queues")
+        with pytest.raises(Exception, match="not-found"):
+            send(upstream_broker, template.make(queue=queue), profile.queue_capabilities, "one")
+        return
     send(upstream_broker, template.make(queue=queue), profile.queue_capabilities, "one")
     assert upstream_broker.queue_depth(queue) == 1
     address = profile.queue_address(queue)
