@@ -220,7 +220,7 @@ class UpstreamConnection:
         slot = slot_of(event.link)
         if slot is None:
             return
-        self.upstream.note_error(detach.error)
+        self.upstream.note_error(detach.error, event.link.name)
         self.upstream.on_redirect(redirect_of(detach.error))
         self.upstream.links.on_detached(slot, detach.error, detach.closed is True)
 
@@ -239,7 +239,7 @@ class UpstreamConnection:
             self._end("the transport was closed")
 
     def _note(self, error: RemoteProtocolError) -> None:
-        self.upstream.last_error = str(error)
+        self.upstream.note_problem(str(error))
 
     def _on_open(self, performative: Open) -> None:
         self._opened = True

@@ -382,10 +382,17 @@ class Upstream:
         if self.on_change is not None:
             self.on_change()
 
-    def note_error(self, error: Error | None) -> None:
+    def note_error(self, error: Error | None, whose: str = "") -> None:
         """The peer ended something with an error."""
         if error is not None:
-            self.last_error = text_of(error)
+            text = text_of(error)
+            self.note_problem(f"{whose}: {text}" if whose else text)
+
+    def note_problem(self, problem: str) -> None:
+        """Something went wrong that operators may want to know of."""
+        self.last_error = problem
+        if self.on_change is not None:
+            self.on_change()
 
     def on_redirect(self, redirect: Redirect | None) -> None:
         """The peer sends us elsewhere."""

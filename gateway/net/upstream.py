@@ -46,6 +46,7 @@ from gateway.net.turns import TurnLoop
 
 LOOK_INTERVAL_S: Final = 0.25
 FACTORS_MAX: Final = 64  # more of them are no number any more
+PROBLEMS_MAX: Final = 20  # of one outage are told
 STOP_S: Final = 2  # how long a peer has to read our close
 
 
@@ -146,7 +147,9 @@ class Dialer(Factory):
         self._opening: Deferred[None] | None = None
         self._dialling: Deferred[IProtocol] | None = None
         self._standing: IProtocol | None = None
-        self._said = ""
+        self._said: set[str] = set()
+        self._up = False
+        self._stopping = False
         self._service = ClientService(
             Failover(self),
             Factory.forProtocol(TwistedProtocol),
@@ -166,6 +169,7 @@ class Dialer(Factory):
         """Dial no more and close what there is; fires when that is done."""
         if not self._service.running:
             return succeed(None)
+        self._stopping = True
         self._looking.stop()
         pump = self.pump
         if pump is not None:
@@ -256,20 +260,23 @@ class Dialer(Factory):
             opening, self._opening = self._opening, None
             if opening is not None:
                 opening.callback(None)
-        said = f"{upstream.state.name.lower()} {upstream.last_error}"
-        if said == self._said:
-            return
-        self._said = said
-        if upstream.state == UpstreamState.UP:
+            if self._up:
+                self._complain("{problem}")
+                return
+            self._said.clear()
             self.log.info(
                 "upstream {name}: connected to {where}", name=upstream.name, where=str(self.trying)
             )
-        elif upstream.last_error:
-            self.log.warn(
-                "upstream {name}: {error}; publishers to it wait, trying again",
-                name=upstream.name,
-                error=upstream.last_error,
-            )
+        elif upstream.state == UpstreamState.DOWN and not self._stopping:
+            self._complain("{problem}; publishers to it wait, trying again")
+        self._up = upstream.state == UpstreamState.UP
+
+    def _complain(self, words: str) -> None:
+        """One line for each problem of an outage or of a connection, however often it comes."""
+        problem = self.upstream.last_error
+        if problem and problem not in self._said and len(self._said) < PROBLEMS_MAX:
+            self._said.add(problem)
+            self.log.warn(f"upstream {{name}}: {words}", name=self.upstream.name, problem=problem)
 
     def _look(self) -> None:
         """Without a connection nobody else looks at the upstream's deadlines."""
