@@ -15,7 +15,7 @@ from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
 
 DELIVERY_TAG_MAX: Final = 32
-TRANSACTION_ID_MAX: Final = 32
+TRANSACTION_ID_MAX: Final = 255  # Artemis gives ids of 36 octets
 
 Fields = dict[str, Tagged]
 
@@ -198,7 +198,7 @@ def read_tag(reader: Reader) -> bytes:
 
 
 def read_transaction_id(reader: Reader) -> bytes:
-    """transaction-id: up to 32 octets (4.5.4)."""
+    """transaction-id: up to 32 octets (4.5.4); what is longer is taken, too, up to our limit."""
     identifier = read_binary(reader)
     if len(identifier) > TRANSACTION_ID_MAX:
         raise DecodeError(f"a transaction-id of {len(identifier)} octets")
