@@ -76,7 +76,11 @@ class Transit:
         """The upstream does not want a copy, which has been sent."""
         ledger = self._copies.ledger
         kind = OutcomeKind.REJECTED
-        if self._goes_elsewhere(queue, entry):
+        # Without a route there is nobody to miss it: an exchange drops it, and it is counted.
+        routed = outcome.condition != Condition.UNROUTABLE
+        if not routed:
+            ledger.counts.unroutable += 1
+        if self._goes_elsewhere(queue, entry, kept=routed):
             ledger.settled(delivery, queue.node, kind, False, Reason.NONE)
             self._dead_letter(queue, entry, Reason.REJECTED)
             return
@@ -112,11 +116,13 @@ class Transit:
             or (placement is not None and placement.on_rejected == OnRejected.EXCEPTION)
         )
 
-    def _goes_elsewhere(self, queue: Queue, entry: Entry) -> bool:
+    def _goes_elsewhere(self, queue: Queue, entry: Entry, *, kept: bool = True) -> bool:
         """Whether there is somewhere else for it; what is in a transaction fails with that."""
         if entry.ticket is not None and entry.ticket.work is not None:
             return False
-        return self._topology.alternate_of(queue) is not None or self._to_rejected(queue, entry)
+        if self._topology.alternate_of(queue) is not None:
+            return True
+        return kept and self._to_rejected(queue, entry)
 
     def _to_rejected(self, queue: Queue, entry: Entry) -> bool:
         placement = queue.placement

@@ -48,6 +48,7 @@ class Profile:
         "text_body",
         "transactions",
         "undeliverable_here",
+        "unroutable",
         "user_id",
         "value_lists",
         "wildcards",
@@ -81,6 +82,7 @@ class Profile:
         anonymous_terminus: bool = False,
         dynamic_nodes: bool = False,
         transactions: bool = False,
+        unroutable: str = "accepted",
         resume: bool = False,
         annotations: bool = True,
         escrow: bool = True,
@@ -116,6 +118,7 @@ class Profile:
         self.anonymous_terminus = anonymous_terminus
         self.dynamic_nodes = dynamic_nodes
         self.transactions = transactions
+        self.unroutable = unroutable
         self.resume = resume
         self.annotations = annotations
         self.escrow = escrow

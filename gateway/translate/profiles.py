@@ -102,6 +102,10 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     "dynamic_nodes": Attribute(
         "flag", "Makes nodes on request: reply nodes for requests to this upstream need that."
     ),
+    "unroutable": Attribute(
+        ("accepted", "released", "rejected"),
+        "The outcome of a message to an exchange that has no route for it.",
+    ),
     "transactions": Attribute("flag", "Has a transaction coordinator."),
     "resume": Attribute("flag", "Resumes links: tells at attach what it knows to be unsettled."),
     "annotations": Attribute("flag", "Takes annotations with modified; else they are left out."),

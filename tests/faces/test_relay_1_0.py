@@ -348,6 +348,27 @@ def test_messages_to_an_exchange_go_each_to_the_address_of_its_key():
     }
 
 
+def test_an_exchange_that_releases_what_it_has_no_route_for_is_not_asked_again():
+    profile = Profile(exchange=Template("{exchange|word}.{key|percent}"), unroutable="released")
+    w = UpstreamWorld(profile=profile).place(exchange="events")
+    w.host.declare_exchange("events", "topic")
+    broker = w.connect()
+    producer = Producer()
+    publish(w, b"a", exchange="events", key="x", publisher=producer)
+    publish(w, b"b", exchange="events", key="x", publisher=producer, flags=Flag.TELL_UNROUTABLE)
+    for delivery in broker.received():
+        broker.settle(delivery, Released())
+    w.step()
+    assert [outcome.kind for _, outcome in producer.published] == [
+        OutcomeKind.ACCEPTED,
+        OutcomeKind.REJECTED,
+    ]
+    assert producer.published[1][1].condition == Condition.UNROUTABLE
+    assert w.bridge.counts.unroutable == 2
+    assert w.host.queue("gateway.rejected") is None
+    w.check()
+
+
 def test_links_by_address_are_bounded_and_the_idle_one_used_longest_ago_goes():
     w = UpstreamWorld(
         profile=Profile(exchange=Template("{exchange|word}.{key|percent}")), addresses_max=2
