@@ -23,7 +23,12 @@ _BROKER = """<beans xmlns="http://www.springframework.org/schema/beans"
 </users></simpleAuthenticationPlugin>
 <statisticsBrokerPlugin/>
 </plugins>
-<systemUsage><systemUsage>
+<destinationPolicy><policyMap><policyEntries>
+<policyEntry queue="limited.>" memoryLimit="8kb">
+<pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy>
+</policyEntry>
+</policyEntries></policyMap></destinationPolicy>
+<systemUsage><systemUsage sendFailIfNoSpace="true">
 <memoryUsage><memoryUsage limit="128 mb"/></memoryUsage>
 <storeUsage><storeUsage limit="1 gb"/></storeUsage>
 <tempUsage><tempUsage limit="256 mb"/></tempUsage>

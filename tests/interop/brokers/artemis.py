@@ -39,6 +39,9 @@ _BROKER = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core"
 <auto-create-addresses>true</auto-create-addresses>
 <auto-delete-queues>false</auto-delete-queues>
 <auto-delete-addresses>false</auto-delete-addresses>
+</address-setting><address-setting match="limited.#">
+<address-full-policy>FAIL</address-full-policy>
+<max-size-messages>2</max-size-messages>
 </address-setting></address-settings>
 <addresses>
 <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
@@ -82,6 +85,10 @@ class Artemis(Broker):
         configuration = {"name": name, "address": name, "routing-type": "ANYCAST", "durable": True}
         # the second argument: leave a queue that is there as it is
         self._manage("broker", "createQueue", json.dumps(configuration), True)
+
+    def delete_queue(self, name: str) -> None:
+        # the second argument: consumers go with it
+        self._manage("broker", "destroyQueue", name, True)
 
     def create_topic(self, name: str) -> None:
         """Make a multicast address."""

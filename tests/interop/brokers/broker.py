@@ -115,6 +115,14 @@ class Broker:
         """Make a durable queue, by the broker's own administration; it may be there."""
         raise NotImplementedError
 
+    def create_limited_queue(self, name: str) -> None:
+        """Make a queue that is soon full, and rejects then; its name begins with ``limited.``."""
+        self.create_queue(name)
+
+    def delete_queue(self, name: str) -> None:
+        """Delete a queue and what is in it, by the broker's own administration."""
+        raise NotImplementedError
+
     def create_topic(self, name: str) -> None:
         """Make a durable node that copies a message to every subscription; it may be there."""
         raise NotImplementedError

@@ -30,6 +30,10 @@ class BrokerJ(Broker):
     def create_queue(self, name: str) -> None:
         self._ask("PUT", f"queue/default/default/{name}", {"durable": True})
 
+    def create_limited_queue(self, name: str) -> None:
+        limits = {"maximumQueueDepthMessages": 2, "overflowPolicy": "REJECT"}
+        self._ask("PUT", f"queue/default/default/{name}", {"durable": True, **limits})
+
     def create_topic(self, name: str) -> None:
         """Make a durable topic exchange."""
         self._ask("PUT", f"exchange/default/default/{name}", {"type": "topic", "durable": True})

@@ -40,9 +40,16 @@ class RabbitMQ(Broker):
 
     def create_queue(self, name: str) -> None:
         """Make a classic durable queue."""
+        self._declare(name, "[]")
+
+    def create_limited_queue(self, name: str) -> None:
+        overflow = f"{{{_binary('x-overflow')}, longstr, {_binary('reject-publish')}}}"
+        self._declare(name, f"[{{{_binary('x-max-length')}, long, 2}}, {overflow}]")
+
+    def delete_queue(self, name: str) -> None:
         self._evaluate(
-            f"rabbit_amqqueue:declare({_resource('queue', name)},"
-            f" true, false, [], none, {_binary(self.username)}), done."
+            f"{{ok, Queue}} = rabbit_amqqueue:lookup({_resource('queue', name)}),"
+            f" rabbit_amqqueue:delete(Queue, false, false, {_binary(self.username)}), done."
         )
 
     def create_topic(self, name: str) -> None:
@@ -65,6 +72,12 @@ class RabbitMQ(Broker):
             " [{messages, Count}] = rabbit_amqqueue:info(Queue, [messages]), Count."
         )
         return int(said)
+
+    def _declare(self, queue: str, arguments: str) -> None:
+        self._evaluate(
+            f"rabbit_amqqueue:declare({_resource('queue', queue)},"
+            f" true, false, {arguments}, none, {_binary(self.username)}), done."
+        )
 
     def _evaluate(self, expression: str) -> str:
         """What the broker says to an Erlang expression."""

@@ -1,0 +1,112 @@
+"""A gateway with one broker behind it: names that live there, and clients of both."""
+
+import contextlib
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+from interop.brokers import client
+from interop.brokers.broker import Broker
+from interop.upstream.talk import Talk
+from support.gateway_process import GatewayProcess
+
+PATIENCE_S = 5.0
+PROFILES = {"broker-j": "qpid-broker-j"}  # by the peer's name, where it differs
+
+
+class Behind:
+    """The gateway dials the broker for queues ``remote.*``, and for exchanges ``topic-*``.
+
+    Queues ``limited.*`` reject what is too much for them, by the broker's own means; ``missing.*``
+    are those that no test makes. With `topics`, those of JMS live there, too.
+    """
+
+    def __init__(self, broker: Broker, directory: Path, *, topics: bool = False) -> None:
+        self.broker = broker
+        self.name = PROFILES.get(broker.peer, broker.peer)
+        directory.mkdir(parents=True, exist_ok=True)
+        secret = directory / "password"
+        secret.write_text(broker.password)
+        upstream = {
+            "hosts": [f"amqp://127.0.0.1:{broker.port}"],
+            "profile": self.name,
+            "username": broker.username,
+            "password_file": str(secret),
+            "attach_timeout": "10s",
+            "back_off": {"initial": "100ms", "maximum": "1s"},
+            "redelivery_back_off": {"initial": "20ms", "maximum": "100ms"},
+            "max_redeliveries": 3,
+        }
+        exception = {"queue": "limited.exception.*", "on_rejected": "exception"}
+        nodes = [exception, *({"queue": name} for name in ("remote.*", "limited.*"))]
+        if self.name == "rabbitmq310":  # a queue with arguments, or durable, is not made by a link
+            nodes = [{**node, "address": "/amq/queue/{queue|plain}"} for node in nodes]
+        nodes += [{"queue": "missing.*"}, {"exchange": "topic-*"}]
+        if topics:
+            nodes.append({"exchange": "amq.topic"})
+        self.gateway = GatewayProcess(
+            directory,
+            {
+                "upstreams": {"main": upstream},
+                "drain_timeout": "1s",  # brokers that take no more leave publishes waiting
+                "nodes": [{**node, "upstream": "main"} for node in nodes],
+            },
+        )
+        self._talks: list[Talk] = []
+        self._connections: list[Any] = []
+
+    def queue(self, prefix: str = "remote") -> str:
+        """A queue of its own at the broker."""
+        name = f"{prefix}.{uuid.uuid4().hex[:8]}"
+        self.broker.create_queue(name)
+        return name
+
+    def limited_queue(self, prefix: str = "limited") -> str:
+        """The same, of a queue that is soon full and rejects then."""
+        name = f"{prefix}.{uuid.uuid4().hex[:8]}"
+        self.broker.create_limited_queue(name)
+        return name
+
+    def talk(self) -> Talk:
+        """A 0-10 client at the gateway."""
+        talk = Talk(self.gateway.amqp_port)
+        self._talks.append(talk)
+        return talk
+
+    def at_broker(self) -> Any:
+        """A 1.0 client at the broker itself: Proton's BlockingConnection."""
+        return self._kept(client.connect(self.broker))
+
+    def at_gateway(self) -> Any:
+        """A 1.0 client at the gateway."""
+        from proton.utils import BlockingConnection
+
+        address = f"127.0.0.1:{self.gateway.amqp_port}"
+        timeout = client.TIME_LIMIT_S
+        return self._kept(BlockingConnection(address, timeout=timeout, allowed_mechs="ANONYMOUS"))
+
+    def depth(self, queue: str) -> int:
+        """How many messages the broker has in a queue."""
+        return self.broker.queue_depth(queue)
+
+    def comes_to(self, depth: int, queue: str) -> bool:
+        """Whether a queue has, or soon gets, so many messages at the broker."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (found := self.depth(queue)) != depth and time.monotonic() < deadline:
+            pass
+        return found == depth
+
+    def leave(self) -> None:
+        """All clients are done."""
+        talks, self._talks = self._talks, []
+        connections, self._connections = self._connections, []
+        for talk in talks:
+            talk.detach()
+        for connection in connections:
+            with contextlib.suppress(Exception):  # an error may have closed it
+                connection.close()
+
+    def _kept(self, connection: Any) -> Any:
+        self._connections.append(connection)
+        return connection

@@ -1,0 +1,126 @@
+"""Exchanges that live at a broker: publishing by key, bindings, durable subscriptions."""
+
+import uuid
+from typing import Any
+
+from interop.brokers import client
+from interop.brokers.rabbitmq import RabbitMQ4
+from interop.upstream.behind import Behind
+from interop.upstream.conftest import Cell
+from interop.upstream.talk import PATIENCE_S, Talk
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.translate.profiles import load_profile
+
+TRIES = int(PATIENCE_S / 0.3)
+
+
+def _exchange(behind: Behind, talk: Talk) -> str:
+    """A topic exchange at the broker, declared here as its clients do."""
+    name = f"topic-{uuid.uuid4().hex[:8]}"
+    behind.broker.create_topic(name)
+    talk.does(spec.ExchangeDeclare(exchange=name, type="topic", durable=True))
+    return name
+
+
+def _bind(behind: Behind, talk: Talk, exchange: str, key: str, *, durable: bool = False) -> str:
+    """A queue here that is bound to it."""
+    queue = f"bound-{uuid.uuid4().hex[:8]}"
+    if isinstance(behind.broker, RabbitMQ4):  # there a binding is the operator's
+        behind.broker.create_queue(queue)
+        behind.broker.bind(exchange, key, queue)
+    talk.does(spec.QueueDeclare(queue=queue, durable=durable))
+    talk.does(spec.ExchangeBind(exchange=exchange, queue=queue, binding_key=key))
+    return queue
+
+
+def _until_bound(talk: Talk, exchange: str, key: str) -> None:
+    """Publish until something comes: a binding is at the broker a while after it is made here."""
+    for _ in range(TRIES):
+        talk.puts(key, b"probe", to=exchange)
+        if not talk.quiet():
+            break
+    while not talk.quiet():
+        talk.accepts(talk.get())
+
+
+def _as_topic() -> Any:
+    """Asks for a topic, where brokers tell queues and topics apart by that."""
+    from proton import symbol
+    from proton.reactor import LinkOption
+
+    class Topic(LinkOption):  # type: ignore[misc]  # proton has no type information
+        def apply(self, link: Any) -> None:
+            terminus = link.source if link.is_receiver else link.target
+            terminus.capabilities.put_object(symbol("topic"))
+
+    return Topic()
+
+
+def test_a_message_is_published_by_its_key(behind: Behind, talk: Talk, cell: Cell) -> None:
+    exchange = _exchange(behind, talk)
+    queue = f"there-{exchange}"
+    if isinstance(behind.broker, RabbitMQ4):
+        behind.broker.create_queue(queue)
+        behind.broker.bind(exchange, "news.uk", queue)
+    address = load_profile(behind.name).subscription_address(exchange, "news.uk", name=queue)
+    receiver = behind.at_broker().create_receiver(address, credit=10, options=_as_topic())
+    talk.puts("news.fr", b"no", to=exchange)
+    talk.puts("news.uk", b"yes", to=exchange)
+    message = receiver.receive(client.TIME_LIMIT_S)
+    receiver.accept()
+    assert bytes(message.body) == b"yes"
+    cell("topic-publish", "yes")
+
+
+def test_a_binding_with_wildcards_gets_what_it_asked_for(
+    behind: Behind, talk: Talk, cell: Cell
+) -> None:
+    exchange = _exchange(behind, talk)
+    talk.subscribes(_bind(behind, talk, exchange, "news.*.#"))
+    _until_bound(talk, exchange, "news.probe")
+    for key in ("news.uk", "news.uk.london", "sport.uk"):
+        talk.puts(key, key.encode(), to=exchange)
+    got = talk.gets(2)
+    talk.accepts(*got)
+    assert talk.quiet()
+    assert [each.body for each in got] == [b"news.uk", b"news.uk.london"]
+    assert {each.delivery.exchange for each in got} == {exchange}
+    assert [each.delivery.routing_key for each in got] == ["news.uk", "news.uk.london"]
+    cell("topic-wildcard", "yes")
+
+
+def test_a_durable_subscription_survives_the_gateway(
+    behind: Behind, talk: Talk, cell: Cell
+) -> None:
+    exchange = _exchange(behind, talk)
+    queue = _bind(behind, talk, exchange, "news.#", durable=True)
+    talk.subscribes(queue)
+    _until_bound(talk, exchange, "news.probe")
+    talk.puts("news.uk", b"kept here", to=exchange)
+    kept = talk.get()
+    talk.detach()
+    assert kept.body == b"kept here"
+    behind.gateway.stop()
+    address = load_profile(behind.name).exchange_address(exchange, "news.uk")
+    _send_there(behind, address, b"meanwhile")
+    behind.gateway.start(same_ports=True)
+    later = behind.talk()
+    later.subscribes(queue)
+    bodies = [later.get().body]
+    if not later.quiet(2):
+        bodies.append(later.get().body)
+    assert bodies[0] == b"kept here"
+    later.does(spec.MessageCancel(destination="d"), spec.QueueDelete(queue=queue))
+    cell("topic-durable", "yes" if b"meanwhile" in bodies else "while the gateway runs")
+
+
+def _send_there(behind: Behind, address: str, body: bytes) -> None:
+    from proton import Message
+
+    connection = client.connect(behind.broker)
+    try:
+        sender = connection.create_sender(address, options=_as_topic())
+        sender.send(Message(body=body, durable=True, inferred=True, subject="news.uk"))
+    finally:
+        connection.close()
