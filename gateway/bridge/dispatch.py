@@ -220,7 +220,7 @@ class Line:
     def run(self) -> bool:
         """Send what can be sent within the budget; whether there is more to do at once."""
         dispatcher = self._dispatcher
-        if not dispatcher.stopped or (self.queue.transit and not self.queue.inbound):
+        if self._may_send():
             takers = lookers = True
             while (takers or lookers) and dispatcher.budget > 0:
                 if self._choosy != self.queue.choosy:
@@ -235,6 +235,14 @@ class Line:
         if self._draining:
             self._finish_drains()
         return False
+
+    def _may_send(self) -> bool:
+        queue = self.queue
+        placement = queue.placement
+        if placement is None or queue.inbound:
+            return not self._dispatcher.stopped
+        # A spool, too, is sent on no more once the gateway stops: it is safe where it is.
+        return not placement.rests and (queue.transit or not self._dispatcher.stopped)
 
     def _looks(self, subscription: Subscription) -> bool:
         return self._choosy or not subscription.acquire or subscription.filter is not None

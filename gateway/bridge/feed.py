@@ -33,6 +33,7 @@ class Feed:
     """
 
     __slots__ = (
+        "_at",
         "_dispatcher",
         "_from",
         "_over",
@@ -67,6 +68,7 @@ class Feed:
         queue = binding.queue
         self.host = queue.host
         self.exchange = exchange.name
+        self._at = exchange
         self.key = binding.key
         self.arguments: dict[str, Tagged] = binding.arguments
         self.encoded = binding.encoded
@@ -92,7 +94,7 @@ class Feed:
 
     def wanted(self) -> int:
         """The link-credit that the link should have now."""
-        if self._over or self._dispatcher.stopped:
+        if self._over or self._dispatcher.stopped or self.rests:
             return 0
         if self._dispatcher.copies.pressure.high or self.queue.full_for(0):
             self._starve()
@@ -134,7 +136,7 @@ class Feed:
             self._source.on_credit()
 
     def stop(self) -> None:
-        """The gateway stops: nothing is wanted any more."""
+        """The gateway stops, or the rule rests or rests no more: look at what is wanted."""
         if self._source is not None:
             self._source.on_credit()
 
@@ -143,6 +145,18 @@ class Feed:
         self._over = True
         if self._source is not None:
             self._source.on_left()
+
+    def move(self) -> None:
+        """The exchange lives elsewhere, and another feed takes over."""
+        self._over = True
+        if self._source is not None:
+            self._source.on_moved()
+
+    @property
+    def rests(self) -> bool:
+        """Its rule is paused, or it is about to move."""
+        placement = self._at.placement
+        return placement is not None and placement.rests
 
     def _starve(self) -> None:
         if not self.starved and not self._over:

@@ -15,7 +15,7 @@ from gateway.bridge.credit import UNLIMITED
 from gateway.bridge.dispatch import Dispatcher, Line
 from gateway.bridge.places import AVAILABLE
 from gateway.bridge.queues import Queue
-from gateway.bridge.remote import Source
+from gateway.bridge.remote import Placement, Source
 from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import DeliverStatus, Outlet
 from gateway.bridge.subscription import Subscription
@@ -149,7 +149,7 @@ class Inlet:
     def wanted(self) -> int:
         """The link-credit that the link should have now."""
         subscription = self.subscription
-        if self._closed() or self._stopped or not subscription.allowance.some():
+        if self._closed() or self._stopped or self._rests() or not subscription.allowance.some():
             return 0
         credit = subscription.allowance.messages
         if credit == UNLIMITED or credit > self._prefetch:
@@ -178,7 +178,7 @@ class Inlet:
         ledger = copies.ledger
         assert self._source is not None
         ledger.received(message, self._exchange, 1, self.link)
-        if self._closed() or self._stopped:
+        if self._closed() or self._stopped or self._rests():
             ledger.refused(message, self._exchange, Reason.CANCELLED, self.queue.node)
             copies.tickets.over(self._source, token, RELEASED)
             return
@@ -239,6 +239,39 @@ class Inlet:
         self.give_back(RELEASED, Reason.STOPPING)
         self.tell_credit()
 
+    def rest(self) -> None:
+        """Its rule is paused, or held: what was fetched and not sent goes back."""
+        self.give_back(RELEASED, Reason.OPERATOR)
+        self.tell_credit()
+
+    def move(self, placement: Placement, exchange: Exchange) -> None:
+        """Its queue lives at another upstream now, or at another address: a link from there.
+
+        What the client still has goes back to where it came from: it will be settled too late.
+        """
+        copies = self._dispatcher.copies
+        self.give_back(RELEASED, Reason.OPERATOR)
+        entry = self.queue.places.next_at(0)
+        while entry is not None:
+            if entry.ticket is not None:
+                copies.tickets.end(entry.ticket, RELEASED)
+                entry.ticket = None
+            entry = self.queue.places.next_at(entry.position + 1)
+        source, self._source = self._source, None
+        if source is not None:
+            source.on_moved()
+        self.queue.placement = placement
+        self._exchange = exchange
+        self._attached = False
+        if not self._over:
+            self.on_drained()
+            self.connect(placement.remote.open(self))
+
+    @property
+    def established(self) -> bool:
+        """The client was told once that its subscription is in force."""
+        return not self.subscription.attaching
+
     def give_back(self, outcome: Outcome, reason: Reason) -> None:
         """End every copy that waits here, with `outcome` for the upstream."""
         copies = self._dispatcher.copies
@@ -250,6 +283,10 @@ class Inlet:
                 copies.ledger.returned(queue, entry, reason)
                 copies.leave(queue, entry, outcome)
             entry = queue.places.next_at(position + 1)
+
+    def _rests(self) -> bool:
+        placement = self.queue.placement
+        return placement is not None and placement.rests
 
     def _closed(self) -> bool:
         return self._over or self._dispatcher.stopped

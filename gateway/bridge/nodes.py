@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from typing import Final, Protocol, final
 
+from gateway.audit.schema import Reason
 from gateway.bridge.dispatch import Dispatcher, Line
 from gateway.bridge.feed import Feed
 from gateway.bridge.inlet import Handover, Inlet
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
+from gateway.bridge.places import AVAILABLE
 from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues import Queue
 from gateway.bridge.remote import Placement, Placements, Remote, Target
@@ -23,7 +25,7 @@ from gateway.bridge.rows import row_key
 from gateway.bridge.seams import Outlet, Owner, QueueSettings
 from gateway.bridge.subscription import Subscription
 from gateway.bridge.topology import Topology, too_many
-from gateway.message import Condition, Refusal
+from gateway.message import RELEASED, Condition, Refusal
 
 REJECTED_QUEUE: Final = "gateway.rejected"
 TOWARDS: Final = " to "
@@ -98,16 +100,23 @@ class Nodes:
         for exchange in list(topology.exchanges.values()):
             self.adopt_exchange(exchange)
         for remote in remotes:
-            name = BY_ADDRESS + remote.name
-            exchange = topology.predeclare(name, DIRECT)
-            topology.exchanges[name] = exchange
-            self._send_out(exchange, Placement(remote), Target.ADDRESS)
+            self.add_remote(remote)
+
+    def replace(self, placements: Placements) -> None:
+        """Other rules, from now on; `moving` sees to the nodes that there are."""
+        self._placements = placements
+        self._topology.rules = self
+
+    def add_remote(self, remote: Remote) -> None:
+        """An upstream: the exchange whose keys are addresses there."""
+        name = BY_ADDRESS + remote.name
+        exchange = self._topology.predeclare(name, DIRECT)
+        self._topology.exchanges[name] = exchange
+        self.send_out(exchange, Placement(remote), Target.ADDRESS)
 
     def start(self) -> None:
         """Everything is recovered: make what rules name, have it served, open what is bound."""
-        if self._placements is not None:
-            for name in self._placements.queues(self._host):
-                self._topology.find_queue(name)
+        self.make_named()
         self._started = True
         for queue in [*self._topology.queues.values(), *self.outbound.values()]:
             self._serve(queue)
@@ -115,6 +124,12 @@ class Nodes:
             if exchange.placement is not None:
                 for binding in list(exchange.bindings.values()):
                     self.on_bound(exchange, binding)
+
+    def make_named(self) -> None:
+        """Make the queues that rules name one by one."""
+        if self._placements is not None:
+            for name in self._placements.queues(self._host):
+                self._topology.find_queue(name)
 
     # As `Rules`.
 
@@ -167,7 +182,7 @@ class Nodes:
             return
         placement = self._placements.exchange(self._host, exchange.name)
         if placement is not None:
-            self._send_out(exchange, placement, Target.EXCHANGE)
+            self.send_out(exchange, placement, Target.EXCHANGE)
 
     def on_bound(self, exchange: Exchange, binding: Binding) -> None:
         """As `Rules`."""
@@ -178,7 +193,7 @@ class Nodes:
         feed = Feed(
             exchange,
             binding,
-            self._source(placement.remote),
+            self.source(placement.remote),
             self._publishing,
             self._dispatcher,
             link=self._numbers.next_link(),
@@ -242,7 +257,7 @@ class Nodes:
             behind,
             self._lines.make_line(behind),
             self._dispatcher,
-            self._source(placement.remote),
+            self.source(placement.remote),
             link=self._numbers.next_link(),
             prefetch=self._limits.remote_prefetch,
             acquire=acquire,
@@ -321,6 +336,41 @@ class Nodes:
             topology.store_queue(queue)
         return queue
 
+    def rename(self, queue: Queue, text: str) -> None:
+        """A transit queue belongs to another upstream; what it still holds keeps the old name."""
+        if queue.node_name == text:
+            return
+        if queue.depth == 0:
+            self._topology.forget(queue.node_name, queue.node)
+            queue.node = self._topology.name(text)
+            queue.node_name = text
+        if queue.stored:
+            self._topology.store_transit_again(queue, text)
+
+    def end_feed(self, exchange: Exchange, binding: Binding) -> None:
+        """The exchange lives elsewhere from now on; another feed is made there."""
+        feed = self.feeds.pop((exchange.name, binding.queue.name, binding.key), None)
+        if feed is not None:
+            feed.move()
+
+    def unsend(self, exchange: Exchange) -> None:
+        """The exchange lives here from now on, or not at all: its transit queue is gone.
+
+        What is in that goes back to its publishers as released.
+        """
+        queue = self.outbound.pop(exchange.name, None)
+        if queue is None:
+            return
+        copies = self._dispatcher.copies
+        queue.deleted = True
+        entry = queue.places.next_at(0)
+        while entry is not None:
+            if entry.holder == AVAILABLE:
+                copies.ledger.purged(queue, entry, Reason.OPERATOR)
+                copies.leave(queue, entry, RELEASED)
+            entry = queue.places.next_at(entry.position + 1)
+        self._topology.remove_outbound(queue)
+
     # The rest.
 
     def _placement(self, name: str) -> Placement | None:
@@ -332,14 +382,15 @@ class Nodes:
         if queue.placement is not None:
             queue.placement.remote.serve(queue)
 
-    def _source(self, remote: Remote) -> Exchange:
+    def source(self, remote: Remote) -> Exchange:
+        """What stands for an upstream in the ledger, where its messages come in."""
         source = self.sources.get(remote.name)
         if source is None:
             source = self._topology.predeclare(f"upstream {remote.name}", DIRECT)
             self.sources[remote.name] = source
         return source
 
-    def _send_out(self, exchange: Exchange, placement: Placement, target: Target) -> None:
+    def send_out(self, exchange: Exchange, placement: Placement, target: Target) -> None:
         """`exchange` is remote: everything that it routes goes to one transit queue."""
         queue = self.outbound.get(exchange.name)
         if queue is None:

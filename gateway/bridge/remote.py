@@ -54,6 +54,9 @@ class Source(Protocol):
         """Nobody wants messages from here any more; what is unsettled still gets its outcome."""
 
 
+    def on_moved(self) -> None:
+        """As `on_left`: the node lives elsewhere now. What a durable subscription has stays."""
+
 class LookUpWaiter(Protocol):
     """Whoever asked whether a node is there."""
 
@@ -119,6 +122,9 @@ class Remote(Protocol):
         """Send nothing more from `queue`: the relay is cancelled once what is under way ended."""
 
     def open(self, inlet: Inlet) -> Source:
+    def abandon(self, queue: Queue) -> None:
+        """As `unserve`, at once: what became of what is under way is not known; it goes back."""
+
         """Open a link from the node of `inlet`, now or when the upstream is there.
 
         `inlet.on_attached` or `inlet.on_refused` follows, never from inside this call.
@@ -147,10 +153,15 @@ class Placement:
         on_rejected: as the enumeration says.
     """
 
-    __slots__ = ("on_rejected", "remote", "spool")
+    __slots__ = ("held", "max_redeliveries", "on_rejected", "paused", "remote", "spool", "way")
 
     def __init__(
         self,
+        max_redeliveries: released or modified that often, a copy is taken to be rejected; `None`:
+            as the upstream's settings say.
+        way: what gives its nodes other addresses than another placement has, if it differs.
+        paused: the rule says so: nothing is sent there and nothing wanted from there.
+        held: the same, while the nodes are about to move.
         remote: Remote,
         *,
         spool: bool = False,
@@ -161,10 +172,26 @@ class Placement:
         self.on_rejected = on_rejected
 
 
+        max_redeliveries: int | None = None,
+        way: str = "",
+        paused: bool = False,
 class Placements(Protocol):
     """The node rules: which nodes of which virtual host are remote. Everything else is local."""
 
     def queue(self, host: str, name: str) -> Placement | None:
+        self.max_redeliveries = max_redeliveries
+        self.way = way
+        self.paused = paused
+        self.held = False
+
+    @property
+    def rests(self) -> bool:
+        """Nothing new is to go there or to come from there."""
+        return self.paused or self.held
+
+    def same_node(self, other: Placement) -> bool:
+        """Whether a node with either of them is the same one, kept in the same way."""
+        return self.remote is other.remote and self.way == other.way and self.spool == other.spool
         """Where the queue `name` lives; `None`: here."""
 
     def exchange(self, host: str, name: str) -> Placement | None:

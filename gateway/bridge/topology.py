@@ -335,6 +335,35 @@ class Topology:
             if queue.used:
                 self.mark_dispatched(queue)
 
+    def store_transit_again(self, queue: Queue, name: str) -> None:
+        """Its row says `name` from now on."""
+        row = QueueRow(self._host, name, queue.number, queue.settings)
+        self._turns.writes.topology(RowKind.TRANSIT, queue.key, row.encoded())
+
+    def remove_outbound(self, queue: Queue) -> None:
+        """Forget a transit queue that stood for no queue, and its rows."""
+        del self.lines[queue.number]
+        if queue.stored:
+            self._turns.writes.topology_removed(RowKind.TRANSIT, queue.key)
+            self._turns.writes.topology_removed(RowKind.DISPATCHED, queue.key)
+        if queue.links == 0:
+            self.forget_queue(queue)
+
+    def route_here(self, exchange: Exchange) -> None:
+        """An exchange that was remote routes to what is bound to it."""
+        router = make_router(exchange.type, self._limits.route_cache_max)
+        assert router is not None
+        exchange.router = router
+        for binding in exchange.bindings.values():
+            router.bind(binding.queue, binding.key, binding.arguments)
+
+    def withdraw_exchange(self, exchange: Exchange) -> None:
+        """Take away an exchange that was predeclared."""
+        for binding in list(exchange.bindings.values()):
+            self.remove_binding(exchange, binding)
+        del self.exchanges[exchange.name]
+        self.forget(exchange.name, exchange.node)
+
     def mark_dispatched(self, queue: Queue) -> None:
         """A durable queue is about to be read: the store knows before anything is sent."""
         if queue.stored and not queue.marked:

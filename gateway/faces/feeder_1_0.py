@@ -19,17 +19,18 @@ from gateway.bridge.feed import Feed
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces import sources_1_0
 from gateway.faces.intake_1_0 import Intake
-from gateway.faces.upstream_errors_1_0 import text_of
+from gateway.faces.placed import selector_of
+from gateway.faces.upstream_errors_1_0 import refusal_of, text_of
 from gateway.faces.upstream_link import LinkSlot
-from gateway.message import Outcome
+from gateway.message import Condition, Outcome, Refusal
 from gateway.translate.facts import Arrival, message_from_1_0
 from gateway.translate.view import READER_1_0
 
 if TYPE_CHECKING:
     from gateway.faces.upstream_1_0 import Upstream
 
-DIRECT: Final = "direct"
-TOPIC: Final = "topic"
+KEYED: Final = (sources_1_0.DIRECT, sources_1_0.TOPIC)
+X_MATCH: Final = "x-match"
 ROUTING_KEY: Final = "x-routing-key"
 
 
@@ -56,9 +57,10 @@ class Feeder:
             self.name = f"{queue}|{feed.exchange}|{feed.key}"
         else:
             self.name = upstream.link_name(f"{feed.exchange}|{feed.key}")
-        self._filter: Fields | None = None
-        if profile.subscriptions == "filter" and self.kind in (DIRECT, TOPIC):
-            self._filter = sources_1_0.binding_filter(feed.key, topic=self.kind == TOPIC)
+        keyed = profile.subscriptions == "filter" and self.kind in KEYED
+        self._filter: Fields | None = sources_1_0.filters_of_binding(
+            feed.key, self.kind if keyed else "", selector_of(feed.arguments)
+        )
         self._intake = Intake(upstream, copy=False)
         self._link: Link | None = None
         self._slot: LinkSlot | None = None
@@ -66,7 +68,7 @@ class Feeder:
         if self.address and profile.subscriptions != "none":
             self._slot = upstream.add(self, alone=True)
         else:
-            self._tell(f"no subscription for {feed.key!r} of exchange {feed.exchange!r}")
+            self._refused(refusal.description)
 
     def _tell(self, problem: str) -> None:
         self.problem = problem
@@ -74,6 +76,7 @@ class Feeder:
 
     # As a `Source`.
 
+        feed = self.feed
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A message is safe in the queue, or could not be kept."""
         self._intake.settle(self._link, token, outcome)
@@ -96,12 +99,17 @@ class Feeder:
     def _finish(self) -> None:
         if not self._left or self._intake.outstanding:
             return
+    def on_moved(self) -> None:
+        """The exchange lives elsewhere: what a durable subscription here has stays in it."""
+        self._moved = True
+        self.on_left()
+
         self.upstream.forget_feeder(self)
         slot = self._slot
         self._slot = None
         self._link = None
         if slot is not None:
-            self.upstream.drop(slot)
+            self.upstream.drop(slot, closed=not (self._moved and self.durable))
 
     def outstanding(self) -> int:
         """Deliveries without an outcome."""
@@ -128,14 +136,14 @@ class Feeder:
         return link
 
     def on_attach(self, event: AttachReceived) -> None:
-        """The subscription is there, if the peer applies its key."""
+        """The subscription is there, if the peer applies its key and its selector."""
         asked = self._filter
         slot = self._slot
         if asked is not None and not sources_1_0.binding_in_place(event.attach.source, asked):
             self._slot = None
             if slot is not None:
                 self.upstream.drop(slot)
-            self._tell(f"the key of a subscription to {self.address!r} is ignored there")
+            self._refused(f"a filter of the subscription to {self.address!r} is ignored there")
             return
         self.problem = ""
         self._link = event.link
@@ -196,7 +204,10 @@ class Feeder:
     def on_detach(self, error: Error | None, closed: bool) -> None:
         """The peer does not want the subscription, or not any more: try again, it is configured."""
         self._let_go(error)
-        self._tell(text_of(error))
+        if refusal_of(error) is None:
+            self._tell(text_of(error))
+        else:
+            self._refused(text_of(error))
         self._again()
 
     def on_failed(self, error: RemoteProtocolError) -> None:

@@ -103,6 +103,12 @@ class Relay:
         self._leave()
 
     @property
+    def abandon(self) -> None:
+        """Send nothing more, and wait for no outcome: what is unsettled goes back, marked."""
+        for sender in self._senders.values():
+            sender.abandon()
+        self.stop()
+
     def over(self) -> bool:
         """It was stopped, and nothing of it is unsettled at the upstream."""
         return self._stopped and self.subscription is None
@@ -330,15 +336,18 @@ class Relay:
     def _again(self, delivery: Delivery, outcome: Outcome) -> Outcome:
         """Released or modified: back to its place for a while, but not for ever."""
         tries = self._attempts.get(delivery.position, 0) + 1
-        settings = self.upstream.settings
-        if outcome.undeliverable_here or tries > settings.max_redeliveries:
+        placement = self._queue.placement
+        tries_max = None if placement is None else placement.max_redeliveries
+        if tries_max is None:
+            tries_max = self.upstream.settings.max_redeliveries
+        if outcome.undeliverable_here or tries > tries_max:
             text = f"not taken by the upstream, {tries} times tried"
             return Outcome(
                 OutcomeKind.REJECTED, condition=Condition.PRECONDITION_FAILED, description=text
             )
         self._attempts[delivery.position] = tries
         self._failures += 1
-        wait_ms = self.upstream.back_off_ms(self._failures)
+        wait_ms = self.upstream.redelivery_back_off_ms(self._failures)
         self._wait_until_ms = self.upstream.bridge.now_ms + wait_ms
         self.upstream.wake(self, self._wait_until_ms)
         if outcome.annotations:

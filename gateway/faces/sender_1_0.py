@@ -108,17 +108,22 @@ class Sender:
             context=delivery,
         )
 
+    def abandon(self) -> None:
+        """Nobody waits for the outcomes of what is unsettled any more."""
+        self._owed.clear()
+        self._give_back()
+
     # As an `UpstreamLink`.
 
     def attach(self, session: Session) -> Link:
         """Ask for unsettled deliveries: a peer that settles by itself could lose them."""
         link = session.attach(self._name, _spec.SENDER)
-        profile = self._relay.upstream.profile
+        resumes = self._relay.upstream.resumes
         link.send_attach(
             source=Source(address=self._name, outcomes=OUTCOMES),
             target=Target(address=self.address, capabilities=self._relay.capabilities() or None),
             snd_settle_mode=_spec.SND_UNSETTLED,
-            unsettled=dict.fromkeys(self.unsettled) if profile.resume and self.unsettled else None,
+            unsettled=dict.fromkeys(self.unsettled) if resumes and self.unsettled else None,
         )
         return link
 
@@ -184,7 +189,7 @@ class Sender:
         """Gone with its session or connection; it will be attached again."""
         self._link = None
         self._owed.clear()
-        if self._relay.upstream.profile.resume:
+        if self._relay.upstream.resumes:
             self._give_back_transacted()
         else:
             self._give_back()

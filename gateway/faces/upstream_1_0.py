@@ -132,6 +132,12 @@ class Upstream:
 
     def on_relay_over(self, queue: Queue) -> None:
         """Its relay has stopped, and nothing of it is unsettled."""
+    def abandon(self, queue: Queue) -> None:
+        """Send nothing more from `queue`, and wait for nothing."""
+        relay = self._relays.get(queue)
+        if relay is not None:
+            relay.abandon()
+
         self._relays.pop(queue, None)
 
     def open(self, inlet: Inlet) -> Source:
@@ -188,9 +194,9 @@ class Upstream:
         self.touch()
         return slot
 
-    def drop(self, slot: LinkSlot) -> None:
-        """Forget a link; it is detached, closed, if it is attached. Its user is not called."""
-        self.links.drop(slot)
+    def drop(self, slot: LinkSlot, *, closed: bool = True) -> None:
+        """Forget a link; it is detached if it is attached. Its user is not called."""
+        self.links.drop(slot, closed=closed)
         self.touch()
 
     def retry(self, slot: LinkSlot) -> None:
@@ -216,6 +222,18 @@ class Upstream:
     def unwake(self, sleeper: Sleeper) -> None:
         """Do not call it."""
         self.sleepers.unwake(sleeper)
+
+    def redelivery_back_off_ms(self, failures: int) -> int:
+        """How long to wait before what was not taken is sent again, with jitter."""
+        settings = self.settings
+        wait_ms = settings.redelivery_min_ms * settings.redelivery_factor ** min(failures - 1, 64)
+        wait_ms = min(settings.redelivery_max_ms, wait_ms)
+        return int(wait_ms * (1 - settings.redelivery_jitter * settings.random()))
+
+    @property
+    def resumes(self) -> bool:
+        """Whether what is unsettled when a link is lost waits for the link to be resumed."""
+        return self.profile.resume and self.settings.resume
 
     def touch(self) -> None:
         """There is something to send, or may be."""

@@ -63,7 +63,7 @@ class Links:
         self._due.append(slot)
         return slot
 
-    def drop(self, slot: LinkSlot) -> None:
+    def drop(self, slot: LinkSlot, *, closed: bool = True) -> None:
         """Forget a link, and detach it if it is attached; its user is not called any more."""
         if slot not in self.slots:
             return
@@ -71,7 +71,7 @@ class Links:
         self.sleepers.unwake(slot)
         link = slot.link
         if link is not None:
-            link.send_detach(closed=True)
+            link.send_detach(closed=closed)
         self._leave(slot)
         slot.state = SlotState.DROPPED
 

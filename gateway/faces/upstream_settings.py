@@ -44,6 +44,12 @@ class UpstreamSettings:
         attach_timeout_ms: how long an attach or a look-up may be without an answer.
         back_off_min_ms, back_off_max_ms: before a link is attached again; doubled each time.
         max_redeliveries: released or modified that often, a copy is taken to be rejected.
+        redelivery_min_ms, redelivery_max_ms, redelivery_factor, redelivery_jitter: how long such a
+            copy waits before it is sent again: from the first to the second, times the third each
+            time, less a part by chance of up to the fourth, which is from 0 to 1.
+        resume: links are resumed where the profile says that the peer can.
+        patience_ms: how long a subscription that was in force elsewhere may be refused here before
+            it ends.
         addresses_max: sender links that one exchange keeps, by address.
         reply_nodes_max: reply nodes that are kept at the upstream.
     """
@@ -59,6 +65,12 @@ class UpstreamSettings:
     back_off_min_ms: int
     back_off_max_ms: int
     max_redeliveries: int
+    redelivery_min_ms: int
+    redelivery_max_ms: int
+    redelivery_factor: float
+    redelivery_jitter: float
+    resume: bool
+    patience_ms: int
     addresses_max: int
     reply_nodes_max: int
 
@@ -76,6 +88,12 @@ class UpstreamSettings:
         back_off_min_ms: int = 1_000,
         back_off_max_ms: int = 60_000,
         max_redeliveries: int = 10,
+        redelivery_min_ms: int = 1_000,
+        redelivery_max_ms: int = 60_000,
+        redelivery_factor: float = 2.0,
+        redelivery_jitter: float = 0.5,
+        resume: bool = True,
+        patience_ms: int = 60_000,
         addresses_max: int = 256,
         reply_nodes_max: int = 1_000,
     ) -> None:
@@ -90,6 +108,12 @@ class UpstreamSettings:
         self.back_off_min_ms = back_off_min_ms
         self.back_off_max_ms = back_off_max_ms
         self.max_redeliveries = max_redeliveries
+        self.redelivery_min_ms = redelivery_min_ms
+        self.redelivery_max_ms = redelivery_max_ms
+        self.redelivery_factor = redelivery_factor
+        self.redelivery_jitter = redelivery_jitter
+        self.resume = resume
+        self.patience_ms = patience_ms
         self.addresses_max = addresses_max
         self.reply_nodes_max = reply_nodes_max
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.feed import Feed
 from gateway.bridge.inlet import Inlet
@@ -20,6 +21,7 @@ class FakeSource:
         self.credits = 0
         self.left = 0
 
+        self.moved = 0
     def on_published(self, token: int, outcome: Outcome) -> None:
         self.published.append((token, outcome))
 
@@ -29,6 +31,9 @@ class FakeSource:
     def on_left(self) -> None:
         self.left += 1
 
+
+    def on_moved(self) -> None:
+        self.moved += 1
 
 class FakeRelay:
     """The `Outlet` and `Owner` that serves a queue; `answers` are used up first, then `TAKEN`."""
@@ -89,10 +94,13 @@ class FakeRemote:
         self.feeds: list[tuple[Feed, FakeSource]] = []
         self.unserved: list[str] = []
         self.asked: list[tuple[str, str]] = []
+        self.abandoned: list[str] = []
+        self.stops_relays = False
         self.transactional = True
         self.works: list[Work] = []
         self.answer: Refusal | None = None
         self.looks_up = True
+        self.unfed: Refusal | None = None
         self.waiters: list[tuple[LookUpWaiter, int]] = []
 
     @property
@@ -110,6 +118,19 @@ class FakeRemote:
     def unserve(self, queue: Queue) -> None:
         self.unserved.append(queue.name)
 
+        if self.stops_relays:
+            self.relays.pop(queue.name).subscription.cancel()
+
+    def abandon(self, queue: Queue) -> None:
+        self.abandoned.append(queue.name)
+        assert self.bridge is not None
+        relay = self.relays.pop(queue.name)
+        for delivery in relay.take():
+            if not delivery.settled:
+                self.bridge.hosts[queue.host].settle(
+                    delivery, MODIFIED_FAILED, Reason.UPSTREAM_LOST
+                )
+        relay.subscription.cancel()
     def open(self, inlet: Inlet) -> FakeSource:
         source = FakeSource()
         self.inlets.append((inlet, source))
