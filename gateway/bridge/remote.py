@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, final
 
 from gateway.bridge.seams import Publisher
 from gateway.message import Delivery, Outcome, Refusal
+from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
     from gateway.bridge.feed import Feed
@@ -53,9 +54,9 @@ class Source(Protocol):
     def on_left(self) -> None:
         """Nobody wants messages from here any more; what is unsettled still gets its outcome."""
 
-
     def on_moved(self) -> None:
         """As `on_left`: the node lives elsewhere now. What a durable subscription has stays."""
+
 
 class LookUpWaiter(Protocol):
     """Whoever asked whether a node is there."""
@@ -121,14 +122,19 @@ class Remote(Protocol):
     def unserve(self, queue: Queue) -> None:
         """Send nothing more from `queue`: the relay is cancelled once what is under way ended."""
 
-    def open(self, inlet: Inlet) -> Source:
     def abandon(self, queue: Queue) -> None:
         """As `unserve`, at once: what became of what is under way is not known; it goes back."""
 
+    def open(self, inlet: Inlet) -> Source:
         """Open a link from the node of `inlet`, now or when the upstream is there.
 
         `inlet.on_attached` or `inlet.on_refused` follows, never from inside this call.
         """
+
+    def can_feed(
+        self, host: str, exchange: str, queue: str, key: str, arguments: dict[str, Tagged]
+    ) -> Refusal | None:
+        """Why no link from the exchange's node could feed such a binding, as far as is known."""
 
     def feed(self, feed: Feed) -> Source:
         """Open a link from an exchange's node for one binding: a subscription there."""
@@ -151,34 +157,28 @@ class Placement:
         remote: the upstream.
         spool: of a queue: what is published is stored here first, and sent on from there.
         on_rejected: as the enumeration says.
+        max_redeliveries: released or modified that often, a copy is taken to be rejected; `None`:
+            as the upstream's settings say.
+        way: what gives its nodes other addresses than another placement has, if it differs.
+        paused: the rule says so: nothing is sent there and nothing wanted from there.
+        held: the same, while the nodes are about to move.
     """
 
     __slots__ = ("held", "max_redeliveries", "on_rejected", "paused", "remote", "spool", "way")
 
     def __init__(
         self,
-        max_redeliveries: released or modified that often, a copy is taken to be rejected; `None`:
-            as the upstream's settings say.
-        way: what gives its nodes other addresses than another placement has, if it differs.
-        paused: the rule says so: nothing is sent there and nothing wanted from there.
-        held: the same, while the nodes are about to move.
         remote: Remote,
         *,
         spool: bool = False,
         on_rejected: OnRejected = OnRejected.DEAD_LETTER,
+        max_redeliveries: int | None = None,
+        way: str = "",
+        paused: bool = False,
     ) -> None:
         self.remote = remote
         self.spool = spool
         self.on_rejected = on_rejected
-
-
-        max_redeliveries: int | None = None,
-        way: str = "",
-        paused: bool = False,
-class Placements(Protocol):
-    """The node rules: which nodes of which virtual host are remote. Everything else is local."""
-
-    def queue(self, host: str, name: str) -> Placement | None:
         self.max_redeliveries = max_redeliveries
         self.way = way
         self.paused = paused
@@ -192,6 +192,12 @@ class Placements(Protocol):
     def same_node(self, other: Placement) -> bool:
         """Whether a node with either of them is the same one, kept in the same way."""
         return self.remote is other.remote and self.way == other.way and self.spool == other.spool
+
+
+class Placements(Protocol):
+    """The node rules: which nodes of which virtual host are remote. Everything else is local."""
+
+    def queue(self, host: str, name: str) -> Placement | None:
         """Where the queue `name` lives; `None`: here."""
 
     def exchange(self, host: str, name: str) -> Placement | None:

@@ -426,6 +426,13 @@ class Topology:
             return Refusal(Condition.INVALID_ARGUMENT, "the binding key is too long")
         if self._bindings >= self._limits.bindings_max:
             return too_many("bindings")
+        placement = exchange.placement
+        if placement is not None:
+            refusal = placement.remote.can_feed(
+                self._host, exchange_name, queue_name, key, arguments
+            )
+            if refusal is not None:
+                return refusal
         binding = Binding(queue, key, arguments, encoded)
         if scope is not None:
             binding.owners = set()

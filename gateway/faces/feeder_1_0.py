@@ -25,6 +25,7 @@ from gateway.faces.upstream_link import LinkSlot
 from gateway.message import Condition, Outcome, Refusal
 from gateway.translate.facts import Arrival, message_from_1_0
 from gateway.translate.view import READER_1_0
+from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
     from gateway.faces.upstream_1_0 import Upstream
@@ -65,18 +66,29 @@ class Feeder:
         self._link: Link | None = None
         self._slot: LinkSlot | None = None
         self._left = False
-        if self.address and profile.subscriptions != "none":
+        self._moved = False
+        refusal = feeding_refused(
+            upstream, feed.host, feed.exchange, queue, feed.key, feed.arguments
+        )
+        if refusal is None:
             self._slot = upstream.add(self, alone=True)
         else:
             self._refused(refusal.description)
 
     def _tell(self, problem: str) -> None:
+        feed = self.feed
         self.problem = problem
-        self.upstream.last_error = problem
+        self.upstream.note_problem(
+            f"nothing comes from exchange {feed.exchange!r} with key {feed.key!r} for queue"
+            f" {feed.queue.name!r}: {problem}"
+        )
+
+    def _refused(self, problem: str) -> None:
+        self.upstream.counts.feeds_refused += 1
+        self._tell(problem)
 
     # As a `Source`.
 
-        feed = self.feed
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A message is safe in the queue, or could not be kept."""
         self._intake.settle(self._link, token, outcome)
@@ -86,6 +98,11 @@ class Feeder:
         """Look at what is wanted at the end of the turn."""
         if self._link is not None:
             self.upstream.owe_feeder(self)
+
+    def on_moved(self) -> None:
+        """The exchange lives elsewhere: what a durable subscription here has stays in it."""
+        self._moved = True
+        self.on_left()
 
     def on_left(self) -> None:
         """The binding is gone."""
@@ -99,11 +116,6 @@ class Feeder:
     def _finish(self) -> None:
         if not self._left or self._intake.outstanding:
             return
-    def on_moved(self) -> None:
-        """The exchange lives elsewhere: what a durable subscription here has stays in it."""
-        self._moved = True
-        self.on_left()
-
         self.upstream.forget_feeder(self)
         slot = self._slot
         self._slot = None
@@ -253,3 +265,31 @@ def _annotated(payload: bytes) -> str | None:
     except DecodeError:
         return None
     return None
+
+
+def feeding_refused(
+    upstream: Upstream, host: str, exchange: str, queue: str, key: str, arguments: dict[str, Tagged]
+) -> Refusal | None:
+    """Why a binding cannot be a subscription there, by the profile and the rules."""
+    profile = upstream.profile
+    if profile.subscriptions == "none":
+        return _unable(upstream, "let others subscribe to an exchange")
+    if selector_of(arguments) and not profile.selector:
+        return _unable(upstream, "select")
+    if upstream.exchange_type(host, exchange) == sources_1_0.HEADERS and _matches(arguments):
+        return _unable(upstream, "match headers for a subscription")
+    if not upstream.subscription_address(host, exchange, key, queue):
+        return _unable(upstream, f"have an address for key {key!r} of exchange {exchange!r}")
+    return None
+
+
+def _matches(arguments: dict[str, Tagged]) -> bool:
+    """Whether a binding of a headers exchange wants anything of a message's headers."""
+    match = arguments.get(X_MATCH)
+    if match is not None and match.value == "any":
+        return True
+    return any([not name.startswith("x-") for name in arguments])
+
+
+def _unable(upstream: Upstream, what: str) -> Refusal:
+    return Refusal(Condition.NOT_IMPLEMENTED, f"upstream {upstream.name} does not {what}")

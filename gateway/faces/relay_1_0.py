@@ -14,6 +14,7 @@ from gateway.amqp_1_0.transactions import posting
 from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.queues import Queue
+from gateway.bridge.remote import Target
 from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import UNLIMITED, Subscription
 from gateway.bridge.tickets import Ticket
@@ -102,13 +103,13 @@ class Relay:
             self.subscription.stop()
         self._leave()
 
-    @property
     def abandon(self) -> None:
         """Send nothing more, and wait for no outcome: what is unsettled goes back, marked."""
         for sender in self._senders.values():
             sender.abandon()
         self.stop()
 
+    @property
     def over(self) -> bool:
         """It was stopped, and nothing of it is unsettled at the upstream."""
         return self._stopped and self.subscription is None
@@ -333,8 +334,16 @@ class Relay:
         """Whether its publisher takes released and modified as they are."""
         return self._queue.transit and (delivery.message.flags & Flag.OUTCOMES) != 0
 
+    def _finds_no_route(self) -> bool:
+        """Whether released means that."""
+        profile = self.upstream.profile
+        return self._queue.target == Target.EXCHANGE and profile.unroutable == "released"
+
     def _again(self, delivery: Delivery, outcome: Outcome) -> Outcome:
         """Released or modified: back to its place for a while, but not for ever."""
+        if outcome.kind == OutcomeKind.RELEASED and self._finds_no_route():
+            text = "the upstream's exchange has no route for it"
+            return Outcome(OutcomeKind.REJECTED, condition=Condition.UNROUTABLE, description=text)
         tries = self._attempts.get(delivery.position, 0) + 1
         placement = self._queue.placement
         tries_max = None if placement is None else placement.max_redeliveries

@@ -23,7 +23,7 @@ from gateway.faces.client_1_0 import UpstreamConnection
 from gateway.faces.coordinator_1_0 import Coordinator
 from gateway.faces.crossings import HostNodes
 from gateway.faces.face import FaceSettings, Turns
-from gateway.faces.feeder_1_0 import Feeder
+from gateway.faces.feeder_1_0 import Feeder, feeding_refused
 from gateway.faces.look_ups_1_0 import LookUp
 from gateway.faces.receiver_1_0 import Receiver
 from gateway.faces.relay_1_0 import Relay
@@ -36,6 +36,7 @@ from gateway.faces.upstream_settings import NodeRules, UpstreamCounts, UpstreamS
 from gateway.message import Condition, Message, Refusal
 from gateway.translate.context import Context
 from gateway.translate.profile import Profile
+from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
     from gateway.faces.reply_nodes_1_0 import ReplyNodes
@@ -58,6 +59,7 @@ class Upstream:
     Attributes:
         state, state_since_ms: for operators.
         last_error: what went wrong last, for operators; "" if nothing ever did.
+        seen_before: what may come again from it.
         redirect: where the peer last sent us; the net layer takes it (`take_redirect`).
         on_change: called when `state` or `last_error` has changed with it.
     """
@@ -130,14 +132,14 @@ class Upstream:
         if relay is not None:
             relay.stop()
 
-    def on_relay_over(self, queue: Queue) -> None:
-        """Its relay has stopped, and nothing of it is unsettled."""
     def abandon(self, queue: Queue) -> None:
         """Send nothing more from `queue`, and wait for nothing."""
         relay = self._relays.get(queue)
         if relay is not None:
             relay.abandon()
 
+    def on_relay_over(self, queue: Queue) -> None:
+        """Its relay has stopped, and nothing of it is unsettled."""
         self._relays.pop(queue, None)
 
     def open(self, inlet: Inlet) -> Source:
@@ -146,6 +148,12 @@ class Upstream:
         self._receivers[receiver] = None
         self.touch()
         return receiver
+
+    def can_feed(
+        self, host: str, exchange: str, queue: str, key: str, arguments: dict[str, Tagged]
+    ) -> Refusal | None:
+        """As far as the profile and the rules say."""
+        return feeding_refused(self, host, exchange, queue, key, arguments)
 
     def feed(self, feed: Feed) -> Source:
         """A link for one binding."""
@@ -215,14 +223,6 @@ class Upstream:
         """How long to wait after that many failures in a row, with jitter."""
         return self.links.back_off_ms(failures)
 
-    def wake(self, sleeper: Sleeper, at_ms: int) -> None:
-        """Call `sleeper.handle_deadline` then; a later wish replaces this one."""
-        self.sleepers.wake(sleeper, at_ms)
-
-    def unwake(self, sleeper: Sleeper) -> None:
-        """Do not call it."""
-        self.sleepers.unwake(sleeper)
-
     def redelivery_back_off_ms(self, failures: int) -> int:
         """How long to wait before what was not taken is sent again, with jitter."""
         settings = self.settings
@@ -234,6 +234,14 @@ class Upstream:
     def resumes(self) -> bool:
         """Whether what is unsettled when a link is lost waits for the link to be resumed."""
         return self.profile.resume and self.settings.resume
+
+    def wake(self, sleeper: Sleeper, at_ms: int) -> None:
+        """Call `sleeper.handle_deadline` then; a later wish replaces this one."""
+        self.sleepers.wake(sleeper, at_ms)
+
+    def unwake(self, sleeper: Sleeper) -> None:
+        """Do not call it."""
+        self.sleepers.unwake(sleeper)
 
     def touch(self) -> None:
         """There is something to send, or may be."""

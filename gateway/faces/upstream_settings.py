@@ -135,12 +135,14 @@ class UpstreamCounts:
         undecodable: received, and rejected because they are no message.
         poison: copies or deliveries with which the link broke twice.
         redirected: redirects that were told.
+        feeds_refused: attempts to subscribe for a binding that were refused for good.
     """
 
     __slots__ = (
         "connections_lost",
         "connections_made",
         "connections_refused",
+        "feeds_refused",
         "links_attached",
         "links_detached",
         "links_refused",
@@ -171,3 +173,4 @@ class UpstreamCounts:
         self.undecodable = 0
         self.poison = 0
         self.redirected = 0
+        self.feeds_refused = 0

@@ -10,7 +10,8 @@ from gateway.bridge.queues import Queue
 from gateway.bridge.remote import LookUpWaiter, OnRejected, Placement, Work
 from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import UNLIMITED, Subscription
-from gateway.message import Condition, Delivery, Outcome, Refusal
+from gateway.message import MODIFIED_FAILED, Condition, Delivery, Outcome, Refusal
+from gateway.wire.tagged import Tagged
 
 
 class FakeSource:
@@ -20,8 +21,8 @@ class FakeSource:
         self.published: list[tuple[int, Outcome]] = []
         self.credits = 0
         self.left = 0
-
         self.moved = 0
+
     def on_published(self, token: int, outcome: Outcome) -> None:
         self.published.append((token, outcome))
 
@@ -31,9 +32,9 @@ class FakeSource:
     def on_left(self) -> None:
         self.left += 1
 
-
     def on_moved(self) -> None:
         self.moved += 1
+
 
 class FakeRelay:
     """The `Outlet` and `Owner` that serves a queue; `answers` are used up first, then `TAKEN`."""
@@ -93,14 +94,14 @@ class FakeRemote:
         self.inlets: list[tuple[Inlet, FakeSource]] = []
         self.feeds: list[tuple[Feed, FakeSource]] = []
         self.unserved: list[str] = []
-        self.asked: list[tuple[str, str]] = []
         self.abandoned: list[str] = []
         self.stops_relays = False
+        self.asked: list[tuple[str, str]] = []
         self.transactional = True
         self.works: list[Work] = []
         self.answer: Refusal | None = None
-        self.looks_up = True
         self.unfed: Refusal | None = None
+        self.looks_up = True
         self.waiters: list[tuple[LookUpWaiter, int]] = []
 
     @property
@@ -117,7 +118,6 @@ class FakeRemote:
 
     def unserve(self, queue: Queue) -> None:
         self.unserved.append(queue.name)
-
         if self.stops_relays:
             self.relays.pop(queue.name).subscription.cancel()
 
@@ -131,10 +131,16 @@ class FakeRemote:
                     delivery, MODIFIED_FAILED, Reason.UPSTREAM_LOST
                 )
         relay.subscription.cancel()
+
     def open(self, inlet: Inlet) -> FakeSource:
         source = FakeSource()
         self.inlets.append((inlet, source))
         return source
+
+    def can_feed(
+        self, host: str, exchange: str, queue: str, key: str, arguments: dict[str, Tagged]
+    ) -> Refusal | None:
+        return self.unfed
 
     def feed(self, feed: Feed) -> FakeSource:
         source = FakeSource()
