@@ -27,7 +27,7 @@ from gateway.bridge.remote import Branch, Remote
 from gateway.bridge.seams import Publisher
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.tickets import Ticket
-from gateway.bridge.transaction import Held, Transaction, drop, refuse_deleted
+from gateway.bridge.transaction import Held, Transaction, drop, refuse_deleted, remote_of
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,
@@ -72,6 +72,10 @@ TRANSITIONS: Final[Table] = {
 
 TAKEN_BACK: Final = Refusal(
     Condition.INTERNAL_ERROR, "the upstream took back a delivery: the transaction is rolled back"
+)
+
+MOVED: Final = Refusal(
+    Condition.INTERNAL_ERROR, "a queue has moved elsewhere: the transaction is rolled back"
 )
 
 
@@ -132,12 +136,24 @@ class RemoteCommit:
         if not self._machine.receive(Input.BEGUN):
             return
         self._branch = branch
-        copies = self._copies
-        copies.ledger.transaction = self._transaction.number
-        for each in self._transaction.let_go(copies.pressure):
-            self._post(each, branch)
-        copies.ledger.transaction = 0
+        if self._has_moved():
+            self._fail(MOVED)
+        else:
+            copies = self._copies
+            copies.ledger.transaction = self._transaction.number
+            for each in self._transaction.let_go(copies.pressure):
+                self._post(each, branch)
+            copies.ledger.transaction = 0
         self._advance()
+
+    def _has_moved(self) -> bool:
+        """Whether a queue lives somewhere else than when it was published to."""
+        remote = self._transaction.remote
+        for each in self._transaction.held:
+            for queue in each.queues:
+                if not queue.deleted and remote_of(queue) is not remote:
+                    return True
+        return False
 
     def _post(self, each: Held, branch: Branch) -> None:
         for queue in refuse_deleted(each, self._copies.ledger):

@@ -2,11 +2,15 @@
 
 import pytest
 from support.bridge_ledger import LedgerCheck
+from support.remotes import FakeRemote, FakeRules
 from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.audit.schema import Kind, Outcome
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.remote import Placement
+from gateway.bridge.seams import Publisher
+from gateway.message import ACCEPTED, Condition, OutcomeKind, Refusal
 
 COMMITTED, ROLLED_BACK = int(Outcome.COMMITTED), int(Outcome.ROLLED_BACK)
 DURABLE = spec.DeliveryMode.PERSISTENT
@@ -330,6 +334,136 @@ def test_records_of_a_transaction_carry_its_number() -> None:
     client.does(accept((0, 0)), spec.TxCommit())
     kinds = [each["kind"] for each in gateway.world.blocks.raw() if each["transaction"] == 1]
     assert kinds == [Kind.RECEIVED, Kind.SETTLED, Kind.ENTERED, Kind.TRANSACTION]
+
+
+# Queues at an upstream.
+
+
+class FakeBranch:
+    """A transaction there."""
+
+    txn_id = b"t"
+
+    def __init__(self, *, keeps: bool = True) -> None:
+        self.keeps = keeps
+        self.retired: list[int] = []
+        self.discharged: list[bool] = []
+
+    def retire(self, source: Publisher, token: int) -> bool:
+        self.retired.append(token)
+        return self.keeps
+
+    def discharge(self, *, fail: bool) -> None:
+        self.discharged.append(fail)
+
+
+def away() -> tuple[Gateway, FakeRemote, Client]:
+    """A gateway with the remote queue ``r``, and a client in a transaction."""
+    rules = FakeRules()
+    remote = rules.add("r")
+    gateway = Gateway(rules=rules)
+    gateway.world.queue()
+    return gateway, remote, selected(gateway)
+
+
+def test_a_commit_waits_for_the_upstream_and_what_follows_waits_for_it() -> None:
+    gateway, remote, client = away()
+    client.publishes(b"1", key="r")
+    client.says(spec.TxCommit())
+    client.publishes(b"2", key="q")
+    client.says(spec.TxCommit())
+    assert client.hears() == ["completed 1-1"]
+    branch = FakeBranch()
+    [work] = remote.works
+    work.on_begun(branch)
+    gateway.world.turn()
+    [delivery] = remote.relays["r"].take()
+    work.on_presumed(delivery, ACCEPTED)
+    assert branch.discharged == [False]
+    assert client.hears() == []
+    assert not client.face.drained()
+    work.on_discharged(None)
+    assert client.hears() == ["completed 2-3", "completed 4-4"]
+    assert gateway.world.depth() == 1
+    assert [outcome for outcome, _ in ended(gateway)] == [COMMITTED, COMMITTED]
+    check(gateway)
+
+
+def test_a_commit_that_fails_there_is_an_exception_and_accepts_go_back() -> None:
+    gateway, remote, client = away()
+    client.subscribes("r")
+    client.hears()
+    inlet, source = remote.inlets[-1]
+    inlet.on_attached()
+    inlet.receive(gateway.world.message(b"x", key="r"), 5)
+    assert client.gets() == [b"x"]
+    client.says(accept((0, 0)), spec.TxCommit())
+    client.hears()
+    branch = FakeBranch()
+    [work] = remote.works
+    work.on_begun(branch)
+    assert (branch.retired, branch.discharged) == ([5], [False])
+    work.on_lost(Refusal(Condition.INTERNAL_ERROR, "gone"))
+    assert client.hears()[-2:] == [(541, 5), "ended 0"]
+    assert [(token, outcome.kind) for token, outcome in source.published] == [
+        (5, OutcomeKind.MODIFIED)
+    ]
+    assert [outcome for outcome, _ in ended(gateway)] == [int(Outcome.IN_DOUBT)]
+    check(gateway)
+
+
+def test_a_client_that_leaves_during_a_commit_has_committed() -> None:
+    gateway, remote, client = away()
+    client.publishes(b"1", key="r")
+    client.says(spec.TxCommit())
+    client.hears()
+    client.loses_transport()
+    [work] = remote.works
+    branch = FakeBranch()
+    work.on_begun(branch)
+    gateway.world.turn()
+    [delivery] = remote.relays["r"].take()
+    work.on_presumed(delivery, ACCEPTED)
+    work.on_discharged(None)
+    check(gateway)
+    assert [outcome for outcome, _ in ended(gateway)] == [COMMITTED]
+
+
+def test_a_queue_that_has_moved_before_the_commit_fails_it() -> None:
+    gateway, remote, client = away()
+    client.publishes(b"1", key="r")
+    client.says(spec.TxCommit())
+    client.hears()
+    queue = gateway.world.host.queue("r")
+    assert queue is not None
+    queue.placement = Placement(FakeRemote("other"))
+    [work] = remote.works
+    branch = FakeBranch()
+    work.on_begun(branch)
+    assert branch.discharged == [True]
+    work.on_discharged(None)
+    assert client.hears()[-2:] == [(541, 2), "ended 0"]
+    assert [outcome for outcome, _ in ended(gateway)] == [ROLLED_BACK]
+    check(gateway)
+
+
+def test_a_second_resource_is_not_offered() -> None:
+    gateway, _, client = away()
+    client.publishes(b"1", key="r")
+    client.publishes(b"2", key="q")
+    assert client.hears()[-2:] == [(540, 2), "ended 0"]
+    check(gateway)
+
+
+def test_accepts_of_another_resource_are_not_offered() -> None:
+    gateway, _, client = away()
+    gateway.world.send(b"1")
+    client.subscribes("q")
+    client.gets()
+    client.publishes(b"1", key="r")
+    assert client.does(accept((0, 0)))[-2:] == [(540, 5), "ended 0"]
+    assert gateway.world.depth() == 1
+    check(gateway)
 
 
 # The class itself.
