@@ -160,6 +160,11 @@ METRICS: Final = (
     _counter(
         "gateway_upstream_redirects_total", "Times that the upstream sent us elsewhere.", "upstream"
     ),
+    _counter(
+        "gateway_upstream_feeds_refused_total",
+        "Times that the upstream refused, for good, to feed a queue bound to an exchange of its.",
+        "upstream",
+    ),
     MetricRow(
         "gateway_event_loop_lag_seconds", "histogram", "How late a timer fired that was due."
     ),

@@ -36,7 +36,7 @@ from gateway.faces.features import (
     Feature,
     count_arguments,
 )
-from gateway.faces.placed import is_remote_exchange
+from gateway.faces.placed import is_remote_exchange, selector_of
 from gateway.faces.subscriptions_0_10 import NO_LOCAL, selects
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
@@ -182,6 +182,9 @@ class Declarations:
             self.counts.unsupported[Feature.FEDERATION] += 1
             return Refusal(Condition.NOT_IMPLEMENTED, "federation is not offered here")
         count_arguments(self.counts.unsupported, keys)
+        if self._selects_otherwise(command, neutral(arguments)):
+            text = "it is bound there with another selector"
+            return Refusal(Condition.PRECONDITION_FAILED, text)
         return self.host.bind(
             command.queue,
             command.exchange,
@@ -195,6 +198,15 @@ class Declarations:
     def _may_select(self, exchange: str) -> bool:
         """Whether an upstream may apply a selector to what that exchange routes."""
         return self.selectors and is_remote_exchange(self.host, exchange)
+
+    def _selects_otherwise(self, command: ExchangeBind, arguments: dict[str, Tagged]) -> bool:
+        """Whether there is the binding, and a second one would get what the client excludes."""
+        if not is_remote_exchange(self.host, command.exchange or ""):
+            return False
+        exchange = self.host.exchange(command.exchange or "")
+        assert exchange is not None
+        bound = exchange.bindings.get((command.queue or "", command.binding_key or ""))
+        return bound is not None and selector_of(bound.arguments) != selector_of(arguments)
 
     def on_exchange_unbind(self, command: ExchangeUnbind) -> Refusal | None:
         """exchange.unbind."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.bridge.host import VirtualHost
+from gateway.wire.tagged import Tagged
 
 # Arguments of 0-10 commands, by the two names that clients use; a binding has the latter.
 SELECTOR: Final = "x-apache-selector"
@@ -24,3 +25,12 @@ def is_remote_exchange(host: VirtualHost, name: str) -> bool:
     """The same of an exchange."""
     exchange = host.exchange(name)
     return exchange is not None and exchange.placement is not None
+
+
+def selector_of(arguments: dict[str, Tagged]) -> str:
+    """The selector among a binding's arguments; "" without one."""
+    for name in (SELECTOR, JMS_SELECTOR):
+        tagged = arguments.get(name)
+        if tagged is not None and isinstance(tagged.value, str):
+            return tagged.value
+    return ""

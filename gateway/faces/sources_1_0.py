@@ -14,6 +14,9 @@ DIRECT_BINDING: Final = "apache.org:legacy-amqp-direct-binding:string"
 TOPIC_BINDING: Final = "apache.org:legacy-amqp-topic-binding:string"
 COPY: Final = "copy"
 NEVER: Final = "never"
+DIRECT: Final = "direct"
+TOPIC: Final = "topic"
+HEADERS: Final = "headers"
 
 
 def selector_filter(selector: str) -> Fields | None:
@@ -35,16 +38,26 @@ def _described(code: int, text: str) -> Tagged:
     return Tagged(types.DESCRIBED, value)
 
 
+def filters_of_binding(key: str, kind: str, selector: str) -> Fields | None:
+    """The filter set of a subscription; `kind`: "" where the key is in its address already."""
+    filters = selector_filter(selector) or {}
+    if kind:
+        filters.update(binding_filter(key, topic=kind == TOPIC))
+    return filters or None
+
+
 def selector_in_place(source: _spec.Source | None) -> bool:
     """Whether the peer applies the selector that was asked for."""
     return source is not None and selects(source.filter)
 
 
 def binding_in_place(source: _spec.Source | None, asked: Fields) -> bool:
-    """Whether the peer applies the binding filter that was asked for."""
+    """Whether the peer applies the filters that a subscription asked for."""
     if source is None or source.filter is None:
         return False
     for name in asked:
+        if name == SELECTOR and selector_in_place(source):
+            continue
         found = source.filter.get(name)
         if found is None or found.code == types.NULL:
             return False

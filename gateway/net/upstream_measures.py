@@ -72,6 +72,7 @@ def upstream_readers(
         "gateway_upstream_poison_total": one(lambda counts: counts.poison),
         "gateway_upstream_undecodable_total": one(lambda counts: counts.undecodable),
         "gateway_upstream_redirects_total": one(lambda counts: counts.redirected),
+        "gateway_upstream_feeds_refused_total": one(lambda counts: counts.feeds_refused),
     }
 
 

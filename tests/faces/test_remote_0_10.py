@@ -244,6 +244,30 @@ def test_a_selector_of_a_binding_goes_to_a_remote_exchange_and_to_no_other() -> 
     assert client.does(bind) == [(540, 1), "ended 0"]
 
 
+def test_a_binding_is_not_given_another_selector() -> None:
+    rules = FakeRules()
+    remote = rules.add_exchange("e")
+    gateway = Gateway(rules=rules, selectors=True)
+    gateway.world.queue()
+    client = gateway.session()
+    bind = spec.ExchangeBind(queue="q", exchange="e", binding_key="k", arguments=SELECTOR)
+    assert client.does(bind, bind) == [completed((0, 1))]
+    bind.arguments = []
+    assert client.does(bind) == [(406, 2), "ended 0"]
+    assert len(remote.feeds) == 1
+
+
+def test_a_binding_that_the_upstream_cannot_feed_is_refused() -> None:
+    rules = FakeRules()
+    remote = rules.add_exchange("e")
+    gateway = Gateway(rules=rules)
+    remote.unfed = Refusal(Condition.NOT_IMPLEMENTED, "no subscriptions there")
+    gateway.world.queue()
+    bind = spec.ExchangeBind(queue="q", exchange="e", binding_key="k")
+    assert gateway.session().does(bind) == [(540, 0), "ended 0"]
+    assert remote.feeds == []
+
+
 def test_a_selector_of_a_binding_is_refused_where_no_upstream_has_them() -> None:
     rules = FakeRules()
     rules.add_exchange("e")

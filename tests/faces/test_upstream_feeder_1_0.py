@@ -3,8 +3,8 @@ from support.face_1_0 import body_of, message
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events, types
-from gateway.faces.sources_1_0 import TOPIC_BINDING
-from gateway.message import Refusal
+from gateway.faces.sources_1_0 import SELECTOR, TOPIC_BINDING
+from gateway.message import Condition, Kind, Refusal
 from gateway.translate.profile import Profile
 from gateway.translate.templates import Template, Wildcards
 from gateway.wire.tagged import Tagged
@@ -104,13 +104,6 @@ def test_an_unbind_closes_the_subscription_after_its_last_outcome():
     assert detached.detach.closed
 
 
-def test_an_exchange_without_subscriptions_is_reported():
-    w = world(subscriptions="none")
-    broker = w.connect()
-    assert source_of(broker) == []
-    assert "no subscription" in w.upstream.last_error
-
-
 def test_a_refused_subscription_is_tried_again():
     w = world()
     error = _spec.Error(condition="amqp:not-found")
@@ -179,3 +172,96 @@ def test_what_was_not_confirmed_when_the_link_was_lost_may_come_again():
     assert broker.states() == []
     assert w.counts.unsettled_lost == 1
     w.check()
+
+
+SELECTED = {"x-filter-jms-selector": Tagged(Kind.STRING, "colour = 'red'")}
+
+
+def selecting_world(*, arguments=SELECTED, prepare=None, **more):
+    w = UpstreamWorld(profile=profile(selector=True, **more))
+    w.place(exchange="x")
+    w.host.declare_exchange("x", "topic")
+    w.world.queue("here")
+    assert w.host.bind("here", "x", "a.#", arguments, b"") is None
+    w.world.turn()
+    return w, w.connect(prepare=prepare)
+
+
+def test_a_selector_of_a_binding_is_the_upstreams_to_apply():
+    _, broker = selecting_world()
+    (attach,) = source_of(broker)
+    assert attach.source.filter[SELECTOR].value.value == Tagged(types.STRING, "colour = 'red'")
+    assert broker.link("x/a.#").credit > 0
+
+
+def test_a_selector_and_a_key_go_together():
+    _, broker = selecting_world(subscriptions="filter", subscription=Template("{exchange|plain}"))
+    (attach,) = source_of(broker)
+    assert sorted(attach.source.filter) == sorted([SELECTOR, TOPIC_BINDING])
+    assert broker.link("x").credit > 0
+
+
+def test_nothing_is_fed_where_a_selector_is_not_applied():
+    def prepare(peer):
+        peer.answers["x/a.#"] = lambda event: peer.accept(event, source=_spec.Source(address="x"))
+
+    w, broker = selecting_world(prepare=prepare)
+    assert broker.links("x/a.#", sends=True) == []
+    assert "ignored" in w.upstream.last_error
+    assert w.counts.feeds_refused == 1
+
+
+@pytest.mark.parametrize(
+    ("made_of", "kind", "key", "arguments"),
+    [
+        ({"subscriptions": "none"}, "topic", "a", {}),
+        ({"wildcards": Wildcards("*", "#", any_last_only=True)}, "topic", "#.a", {}),
+        ({}, "topic", "a", SELECTED),
+        ({"selector": True}, "fanout", "", {}),
+        ({"fanout": Template("{exchange}")}, "headers", "", {"a": Tagged(Kind.STRING, "b")}),
+        (
+            {"fanout": Template("{exchange}")},
+            "headers",
+            "",
+            {"x-match": Tagged(Kind.STRING, "any")},
+        ),
+    ],
+)
+def test_a_binding_that_cannot_be_a_subscription_there_is_refused(made_of, kind, key, arguments):
+    made = {
+        "exchange": Template("{exchange|plain}/{key}"),
+        "subscriptions": "address",
+        "wildcards": Wildcards("*", "#"),
+        **made_of,
+    }
+    w = UpstreamWorld(profile=Profile(**made))
+    w.place(exchange="x")
+    w.host.declare_exchange("x", kind)
+    w.world.queue("here")
+    refusal = w.refusal(w.host.bind("here", "x", key, arguments, b""))
+    assert refusal.condition == Condition.NOT_IMPLEMENTED
+    assert w.host.exchange("x").bindings == {}
+    assert source_of(w.connect()) == []
+
+
+def test_a_headers_binding_that_takes_everything_is_a_subscription():
+    w = UpstreamWorld(
+        profile=Profile(fanout=Template("{exchange}"), subscriptions="address")
+    ).place(exchange="x")
+    w.host.declare_exchange("x", "headers")
+    w.world.queue("here")
+    everything = {"x-match": Tagged(Kind.STRING, "all")}
+    assert w.host.bind("here", "x", "", everything, b"") is None
+    assert source_of(w.connect())[0].source.address == "x"
+
+
+def test_a_lasting_refusal_is_counted_and_said():
+    w = world()
+    told = []
+    w.upstream.on_change = lambda: told.append(w.upstream.last_error)
+    error = _spec.Error(condition="amqp:unauthorized-access", description="not you")
+    w.connect(prepare=lambda b: b.refusals.update({"x/a.#": error}))
+    assert w.counts.feeds_refused == 1
+    assert "key 'a.#' for queue 'here': amqp:unauthorized-access: not you" in told[-1]
+    w.pass_time(1_000)
+    assert w.counts.feeds_refused == 2
