@@ -48,6 +48,7 @@ def values() -> Schema:
         users=mapping(existingSecret=TEXT, key=TEXT),
         anonymous=FLAG,
         tls=mapping(existingSecret=TEXT, verifyClients=FLAG),
+        upstreams=mapping(existingSecret=TEXT),
         service=mapping(
             type={"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
             amqpPort=PORT,

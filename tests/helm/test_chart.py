@@ -13,6 +13,7 @@ from .conftest import CHART, Render, missing
 NAME = "rel-amqp-gateway"
 EVERYTHING = {
     "tls": {"existingSecret": "my-tls", "verifyClients": True},
+    "upstreams": {"existingSecret": "my-upstreams"},
     "serviceMonitor": {"enabled": True},
     "reconcile": {"enabled": True},
     "config": {"drain_timeout": "20s"},
@@ -118,6 +119,29 @@ def test_a_tls_secret_opens_the_second_port_everywhere(render: Render) -> None:
     for service in (NAME, NAME + "-headless"):
         ports = {port["name"] for port in objects["Service", service]["spec"]["ports"]}
         assert ports == {"amqp", "amqps", "admin"}
+
+
+def test_what_upstreams_need_is_mounted_where_the_configuration_can_name_it(
+    render: Render,
+) -> None:
+    upstream = {
+        "hosts": ["amqps://broker.example:5671"],
+        "profile": "artemis",
+        "username": "gateway",
+        "password_file": "/etc/amqp-gateway/upstreams/password",
+    }
+    objects = render(
+        upstreams={"existingSecret": "my-upstreams"},
+        config={"upstreams": {"broker": upstream}, "nodes": [{"queue": "*", "upstream": "broker"}]},
+    )
+    assert configuration(objects)["upstreams"] == {"broker": upstream}
+    assert {
+        "name": "upstreams",
+        "mountPath": "/etc/amqp-gateway/upstreams",
+        "readOnly": True,
+    } in container(objects)["volumeMounts"]
+    volumes = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "upstreams", "secret": {"secretName": "my-upstreams"}} in volumes
 
 
 def test_the_pod_is_given_longer_to_stop_than_the_drain_takes(render: Render) -> None:
