@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fuzz.mutation import Pieces
-from support import face_1_0, talk_0_10
-from support.bridge_world import World
+from support import face_1_0, talk_0_10, upstream_world
+from support.bridge_world import Producer, World
 
 from gateway.amqp_0_10 import _spec as spec_0_10
 from gateway.amqp_0_10 import _spec_constants as types_0_10
@@ -13,6 +13,7 @@ from gateway.message import Message
 from gateway.translate import facts
 from gateway.translate.view import READER_0_10, READER_1_0
 from gateway.wire.buffers import Writer
+from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
 
 QUEUE = "q"
@@ -143,6 +144,47 @@ def talk_of_1_0() -> Pieces:
     client.connection.send_close()
     client.step()
     return listening.pieces
+
+
+def talk_of_upstream() -> Pieces:
+    """A container we dial: takes and settles in all ways, delivers, drains, detaches, ends."""
+    world = upstream_world.UpstreamWorld(limits=Limits())
+    world.place(QUEUE, exchange="topics")
+    _consumer, subscription = world.subscribe(QUEUE, credit=6)
+    heard: list[Listening] = []
+
+    def listen(_broker: object) -> None:
+        heard.append(Listening(world.face))
+        world.face = heard[0]
+
+    broker = world.connect(prepare=listen)
+    producer = Producer()
+    world.publish(*[b"body"] * 6, key=QUEUE, publisher=producer)
+    states = [
+        _spec.Accepted(),
+        _spec.Rejected(error=_spec.Error(condition="amqp:not-found", description="no")),
+        _spec.Released(),
+        _spec.Modified(delivery_failed=True),
+    ]
+    for event, state in zip(broker.received(), states, strict=False):
+        broker.settle(event, state)
+    world.step()
+    for settled in (False, True, False):
+        broker.deliver(QUEUE, payload_1_0(), settled=settled)
+    broker.deliver(QUEUE, face_1_0.message(b"x" * 300))
+    world.step()
+    subscription.drain()
+    world.step()
+    link = broker.link(QUEUE)
+    error = _spec.Error(condition="amqp:link:detach-forced", description="idle")
+    link.send_detach(closed=True, error=error)
+    world.step()
+    broker.sessions[-1].send_end(error=_spec.Error(condition="amqp:internal-error"))
+    world.step()
+    world.pass_time(5_000)
+    broker.connection.send_close(error=_spec.Error(condition="amqp:connection:forced"))
+    world.step()
+    return heard[0].pieces
 
 
 def talk_of_0_10() -> Pieces:

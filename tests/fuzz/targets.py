@@ -15,8 +15,10 @@ from zlib import crc32
 from fuzz import recorded
 from fuzz.mutation import Pieces, conversations
 from support import face_1_0, talk_0_10
+from support.bridge_world import Producer
 from support.field_names import field_names
 from support.stores import Running, message, scratch
+from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_0_10 import decoding as decoding_0_10
 from gateway.amqp_0_10 import events as events_0_10
@@ -402,6 +404,40 @@ def _face_1_0(pieces: Pieces) -> None:
     house.end()
 
 
+def _upstream(pieces: Pieces) -> None:
+    """The container that we dial talks nonsense, goes, and comes back in good order."""
+    world = UpstreamWorld(limits=LIMITS)
+    world.place(recorded.QUEUE, exchange="topics")
+    world.world.queue("local")
+    client, subscription = world.subscribe("local")
+    world.subscribe(recorded.QUEUE, credit=6)
+    producer = Producer()
+    world.publish(*[b"body"] * 6, key=recorded.QUEUE, publisher=producer)
+    face = world.upstream.connect(world.now_ms)
+    for piece in pieces:
+        face.receive_data(piece, world.now_ms)
+        world.world.turn()
+        face.data_to_send()
+        deadline = face.next_deadline()
+        if deadline is not None and deadline <= world.now_ms:
+            face.handle_deadline(world.now_ms)
+    face.receive_eof(world.now_ms)
+    world.world.turn()
+    assert subscription.credit == 10
+    world.publish(b"to a client", key="local")
+    assert client.bodies() == [b"to a client"], "another client was harmed"
+    broker = world.connect()
+    told = Producer()
+    world.publish(b"after", key=recorded.QUEUE, publisher=told)
+    for _ in range(8):
+        world.pass_time(30_000)
+        for delivery in broker.received():
+            broker.settle(delivery)
+        world.step()
+    assert [token for token, _outcome in told.published] == [1], "a publisher still waits"
+    world.check()
+
+
 # -- files -------------------------------------------------------------------------------------
 
 
@@ -475,6 +511,7 @@ TARGETS = [
     Target("connection-1.0", _TALKS_1_0, _connection_1_0),
     Target("face-0-10", _TALKS_0_10, _face_0_10),
     Target("face-1.0", _TALKS_1_0, _face_1_0),
+    Target("upstream-1.0", [recorded.talk_of_upstream()], _upstream),
     Target("rows", _row_seeds(), _joined(_rows)),
     Target("store", _row_seeds()[:1], _store),
     Target("segments", _segment_seeds(), _segment),
