@@ -205,6 +205,10 @@ class Relay:
         """What the targets of its senders are asked to be."""
         return self.upstream.target_capabilities(self._queue)
 
+    def must_look_up(self) -> bool:
+        """Whether a sender has to see if its node is there: attaching does not tell."""
+        return self._queue.target == Target.QUEUE and self.upstream.profile.missing == "drop"
+
     def _ask_ahead(self) -> None:
         """A queue's own address is known before the first message: its link is attached now."""
         address = self.upstream.queue_target(self._queue)

@@ -21,7 +21,7 @@ from gateway.errors import RemoteProtocolError
 from gateway.faces.outcomes_1_0 import OUTCOMES, outcome_of
 from gateway.faces.upstream_errors_1_0 import refusal_of
 from gateway.faces.upstream_link import LinkSlot
-from gateway.message import MODIFIED_FAILED, Condition, Delivery, Refusal
+from gateway.message import MODIFIED_FAILED, RELEASED, Condition, Delivery, Refusal
 
 if TYPE_CHECKING:
     from gateway.faces.relay_1_0 import Relay
@@ -33,7 +33,7 @@ REFUSALS_MAX: Final = 2
 
 @final
 class Sender:
-    """Implements `UpstreamLink`, `Sleeper`.
+    """Implements `UpstreamLink`, `LookUpWaiter`.
 
     Attributes:
         address: of the target.
@@ -44,6 +44,8 @@ class Sender:
     """
 
     __slots__ = (
+        "_answered",
+        "_asked",
         "_link",
         "_name",
         "_owed",
@@ -67,6 +69,8 @@ class Sender:
         self.slot: LinkSlot | None = None
         self._name = name
         self._link: Link | None = None
+        self._answered: AttachReceived | None = None  # while the node is looked up
+        self._asked = 0
         self._refusals = 0
         self._tags = 0
         self._suspect = 0
@@ -135,6 +139,28 @@ class Sender:
             event.link.send_detach(error=Error(condition=PRECONDITION_FAILED, description=text))
             self._relay.resume()
             return
+        if self._relay.must_look_up():
+            self._asked += 1
+            self._answered = event
+            self._relay.upstream.look_up_address(self.address, self, self._asked)
+        else:
+            self._start(event)
+
+    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
+        """As a `LookUpWaiter`: whether the node is there, where attaching does not tell."""
+        event = self._answered
+        if event is None or token != self._asked:
+            return
+        self._answered = None
+        if refusal is None:
+            self._start(event)
+            return
+        if refusal.condition != Condition.INTERNAL_ERROR:
+            self.refusal = Refusal(refusal.condition, f"{self.address}: {refusal.description}")
+        event.link.send_detach(closed=True)  # it is attached again when the peer has answered
+        self._relay.resume()
+
+    def _start(self, event: AttachReceived) -> None:
         self._link = event.link
         self._refusals = 0
         self.refusal = None
@@ -188,6 +214,7 @@ class Sender:
     def on_lost(self) -> None:
         """Gone with its session or connection; it will be attached again."""
         self._link = None
+        self._answered = None
         self._owed.clear()
         if self._relay.upstream.resumes:
             self._give_back_transacted()
@@ -198,6 +225,7 @@ class Sender:
 
     def _ended(self, refusal: Refusal | None) -> None:
         self._link = None
+        self._answered = None
         self._owed.clear()
         self._give_back()
         if refusal is not None:

@@ -166,9 +166,13 @@ class Upstream:
         """Ask whether the node is there, unless asking would make it."""
         if self.profile.missing == "auto":
             return False
-        self._look_ups[LookUp(self, self.address_of(host, queue), waiter, token)] = None
-        self.touch()
+        self.look_up_address(self.address_of(host, queue), waiter, token)
         return True
+
+    def look_up_address(self, address: str, waiter: LookUpWaiter, token: int) -> None:
+        """Ask whether there is a node of that address."""
+        self._look_ups[LookUp(self, address, waiter, token)] = None
+        self.touch()
 
     def forget_look_up(self, look_up: LookUp) -> None:
         """It was answered."""

@@ -120,7 +120,9 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
         "flag", "Takes a list as amqp-value; else a 0-10 list goes as data, the same octets."
     ),
     "missing": Attribute(
-        ("fail", "auto"), "A node that is not there: attaching fails, or the broker makes it."
+        ("fail", "auto", "drop"),
+        "A node that is not there: attaching fails; the broker makes it; or what is sent there is"
+        " taken and dropped, so that a receiver is attached first, to see whether it is there.",
     ),
     "errors_end_session": Attribute(
         "flag", "What concerns one link ends the whole session: each link gets one of its own."

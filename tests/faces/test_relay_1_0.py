@@ -399,3 +399,69 @@ def test_a_spooled_queue_confirms_at_once_and_sends_when_it_can():
     w.step()
     assert w.host.queue("q").depth == 0
     w.check()
+
+
+# Nodes that take what they drop.
+
+
+def silent_world():
+    w = UpstreamWorld(profile=Profile(missing="drop")).place("q")
+    assert w.host.queue("q") is not None
+    return w
+
+
+def test_where_attaching_does_not_tell_the_node_is_looked_for_first():
+    w = silent_world()
+    broker = w.connect()
+    looked = [event for event in broker.attached if event.attach.role]
+    assert [event.attach.source.address for event in looked] == ["q"]
+    assert broker.links("q", sends=True) == []
+    producer = Producer()
+    publish(w, b"x", publisher=producer)
+    (delivery,) = broker.received()
+    broker.settle(delivery)
+    w.step()
+    assert len(producer.published) == 1
+
+
+def test_a_node_that_is_not_found_gets_nothing_until_it_is_there():
+    w = silent_world()
+    session_errors = {}
+    roles = []
+
+    def answer(event):
+        roles.append(event.attach.role)
+        if event.attach.role and session_errors:
+            event.link.refuse(session_errors["q"])
+        else:
+            w.broker.accept(event)
+
+    session_errors["q"] = NOT_FOUND
+    broker = w.connect(prepare=lambda b: (setattr(w, "broker", b), b.answers.update(q=answer)))
+    producer = Producer()
+    publish(w, b"x", publisher=producer, flags=Flag.OUTCOMES)
+    assert broker.received() == []
+    ((_, outcome),) = producer.published
+    assert (outcome.kind, outcome.condition) == (OutcomeKind.REJECTED, Condition.NOT_FOUND)
+    session_errors.clear()
+    w.pass_time(2_000)
+    publish(w, b"y", publisher=producer)
+    (delivery,) = broker.received()
+    broker.settle(delivery)
+    w.step()
+    assert producer.published[-1][1].kind == OutcomeKind.ACCEPTED
+
+
+def test_a_link_that_goes_while_its_node_is_looked_for_looks_anew():
+    w = silent_world()
+
+    def keep_silent(event):
+        if not event.attach.role:
+            w.broker.accept(event)
+
+    w.connect(prepare=lambda b: (setattr(w, "broker", b), b.answers.update(q=keep_silent)))
+    publish(w, b"x")
+    assert w.broker.received() == []
+    w.lose()
+    broker = w.connect()
+    assert len(broker.received()) == 1

@@ -40,8 +40,6 @@ class Behind:
         }
         exception = {"queue": "limited.exception.*", "on_rejected": "exception"}
         nodes = [exception, *({"queue": name} for name in ("remote.*", "limited.*"))]
-        if self.name == "rabbitmq310":  # a queue with arguments, or durable, is not made by a link
-            nodes = [{**node, "address": "/amq/queue/{queue|plain}"} for node in nodes]
         nodes += [{"queue": "missing.*"}, {"exchange": "topic-*"}]
         if topics:
             nodes.append({"exchange": "amq.topic"})
