@@ -94,6 +94,7 @@ class Pump(TwistedProtocol):
         self.address = address
         self.secure = False
         self.handshaken = False  # TLS is up
+        self.doubted = ""  # why we do not believe the peer's certificate
         self.certificate_name = ""
         self.tls_context: IOpenSSLContextFactory | None = None
         self._closing = False
@@ -144,6 +145,10 @@ class Pump(TwistedProtocol):
         """TLS is up: the peer's certificate, if it showed one, was verified."""
         self.handshaken = True
         self.certificate_name = certificate_name(self.transport)
+
+    def on_doubted(self, problem: str) -> None:
+        """The peer's certificate is not believed: the handshake fails."""
+        self.doubted = problem
 
     def pauseProducing(self) -> None:
         """The transport's buffer is above its high-water mark."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Any, final
+from typing import Any, Final, Protocol, cast, final
 
 from OpenSSL import SSL, crypto
 from twisted.internet.error import VerifyError
@@ -22,6 +22,18 @@ from twisted.protocols.tls import TLSMemoryBIOProtocol
 from zope.interface import implementer
 
 from gateway.errors import ConfigurationError
+
+# By the numbers that OpenSSL's X509_STORE_CTX_get_error(3) has for them.
+DOUBTS: Final = {
+    9: "is not valid yet",
+    10: "has expired",
+    18: "is signed by itself only",
+    19: "is of an authority that is not trusted",
+    20: "is of an authority that is not trusted",
+    21: "is of an authority that is not trusted",
+    23: "was revoked",
+    26: "is not for servers",
+}
 
 
 def tls_context(
@@ -85,6 +97,39 @@ class Unverified:
         return connection
 
 
+class Doubting(Protocol):
+    """A protocol over TLS that wants to know why its peer is not believed."""
+
+    def on_doubted(self, problem: str) -> None:
+        """The peer's certificate is not believed: the handshake fails."""
+
+
+@final
+@implementer(IOpenSSLClientConnectionCreator)
+class Verified:
+    """TLS to whom `creator` believes; tells the wrapped protocol's `on_doubted` what it does not.
+
+    Otherwise all that is known of a failure is that there was one.
+    """
+
+    def __init__(self, creator: IOpenSSLClientConnectionCreator) -> None:
+        self._creator = creator
+
+    def clientConnectionForTLS(self, tlsProtocol: TLSMemoryBIOProtocol) -> SSL.Connection:
+        """One connection."""
+        connection: SSL.Connection = self._creator.clientConnectionForTLS(tlsProtocol)
+
+        def verified(_connection: SSL.Connection, _: object, error: int, _d: int, ok: int) -> bool:
+            if not ok:
+                problem = DOUBTS.get(error, f"cannot be verified (X.509 error {error})")
+                peer = cast(Doubting, tlsProtocol.wrappedProtocol)
+                peer.on_doubted(f"its certificate {problem}")
+            return bool(ok)
+
+        connection.set_verify(SSL.VERIFY_PEER, verified)
+        return connection
+
+
 def upstream_tls(
     host: str,
     *,
@@ -124,6 +169,8 @@ def upstream_tls(
         own = None
     if not verify:
         return Unverified(host, CertificateOptions(verify=False, **extra))
-    return optionsForClientTLS(
-        host, trustRoot=trusted, clientCertificate=own, extraCertificateOptions=extra
+    return Verified(
+        optionsForClientTLS(
+            host, trustRoot=trusted, clientCertificate=own, extraCertificateOptions=extra
+        )
     )

@@ -242,6 +242,7 @@ class Dialer(Factory):
         if self.pump is pump:
             self.pump = None
         problem = self.upstream.last_error or "the peer did not open the connection"
+        problem = pump.doubted or problem
         self._fail_opening(Failure(NotOpenedError(problem)))
         standing, self._standing = self._standing, None
         if standing is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import pathlib
 import re
 import shutil
@@ -17,11 +15,8 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from prometheus_client.parser import text_string_to_metric_families
+from support.certificates import Authority
 
 from gateway.amqp_1_0.connection import Connection
 from gateway.amqp_1_0.events import Authenticated, OpenReceived
@@ -31,7 +26,6 @@ from gateway.wire.limits import Limits
 from gateway.wire.sasl import ExternalClient
 
 READY = re.compile(r"is ready: (.*), data in")
-DAY = datetime.timedelta(days=1)
 
 
 class Served:
@@ -150,52 +144,6 @@ def test_json_log_lines(tmp_path: pathlib.Path) -> None:
 
 
 # TLS.
-
-
-class Authority:
-    """Makes certificates, in a directory."""
-
-    def __init__(self, directory: pathlib.Path) -> None:
-        self.directory = directory
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority")])
-        self.ca = directory / "ca.pem"
-        constraints = x509.BasicConstraints(ca=True, path_length=None)
-        made = self._builder(self._name, self._key).add_extension(constraints, critical=True)
-        self._write(self.ca, made)
-
-    def issue(self, name: str) -> tuple[pathlib.Path, pathlib.Path]:
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-        certificate, key_file = self.directory / f"{name}.pem", self.directory / f"{name}.key"
-        self._write(certificate, self._builder(subject, key).add_extension(here, critical=False))
-        key_file.write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-        )
-        return certificate, key_file
-
-    def _builder(
-        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey
-    ) -> x509.CertificateBuilder:
-        now = datetime.datetime.now(datetime.UTC)
-        return (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(self._name)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - DAY)
-            .not_valid_after(now + DAY)
-        )
-
-    def _write(self, path: pathlib.Path, builder: x509.CertificateBuilder) -> None:
-        signed = builder.sign(self._key, hashes.SHA256())
-        path.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
 
 
 class Secured:
