@@ -173,6 +173,7 @@ class LedgerCheck:
         self.held.clear()
         self.open.clear()
         self.routed.clear()
+        self.routes.clear()  # what transactions held is gone
 
     def _need(self, record: Record, condition: bool, what: str) -> None:
         if not condition:
