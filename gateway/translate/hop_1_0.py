@@ -39,8 +39,7 @@ def ttl_left(message: Message, now_ms: int) -> int | None:
 def header(message: Message, priority: int, delivery_count: int, now_ms: int) -> bytes:
     """The header section of one delivery; nothing where all of it is default."""
     made = Header()
-    if message.durable:
-        made.durable = True
+    made.durable = message.durable  # also when it is not: some containers take absent to mean true
     if priority != NO_PRIORITY:
         made.priority = priority
     left = ttl_left(message, now_ms)
