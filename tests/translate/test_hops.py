@@ -55,7 +55,9 @@ def test_delivery_annotations_end_and_the_header_is_written_anew() -> None:
 def test_the_first_acquirer_is_the_one_without_failed_deliveries_before() -> None:
     message = new_message()
     first = hop_1_0.header(message, -1, 0, NOW_MS)
-    assert sections.header(first, sections.scan(first)) == Header(first_acquirer=True)
+    assert sections.header(first, sections.scan(first)) == Header(
+        durable=False, first_acquirer=True
+    )
 
 
 def test_annotations_of_a_modified_outcome_are_merged() -> None:
