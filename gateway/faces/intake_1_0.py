@@ -12,15 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, final
 
 from gateway.amqp_1_0._spec import Accepted, DeliveryState, Error, Modified, Rejected, Released
-from gateway.amqp_1_0._spec_conditions import (
-    CONNECTION_FORCED,
-    CONNECTION_REDIRECT,
-    DECODE_ERROR,
-    DETACH_FORCED,
-    INTERNAL_ERROR,
-    LINK_REDIRECT,
-    STOLEN,
-)
+from gateway.amqp_1_0._spec_conditions import DECODE_ERROR, INTERNAL_ERROR
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.transactions import retiring
@@ -86,6 +78,9 @@ class Intake:
             self.upstream.counts.undecodable += 1
             self._settle(event, _rejected(DECODE_ERROR, str(error)), OutcomeKind.REJECTED)
             return None
+        if arrival.acquired_before and self.upstream.profile.first_acquirer:
+            arrival.flags |= Flag.REDELIVERED
+            arrival.delivery_count = max(arrival.delivery_count, 1)
         return arrival
 
     def mark(self, message: Message, digest: int) -> None:

@@ -38,13 +38,14 @@ class Arrival:
         routing_key: 0-10 dp.routing-key, "" if absent.
         to, subject: 1.0 properties, `None` if absent.
         user_id: as the publisher claims it; `None` if absent.
+        acquired_before: 1.0 header.first-acquirer says so.
         body_at: where the body begins in the payload; -1 for 0-10, where it follows the header.
         body_end: where it ends; -1 for 0-10.
     """
 
     __slots__ = (
-        "absolute_expiry_ms", "body_at", "body_end", "delivery_count", "durable", "flags",
-        "id_digest", "priority", "routing_key", "subject", "to", "ttl_ms", "user_id",
+        "absolute_expiry_ms", "acquired_before", "body_at", "body_end", "delivery_count", "durable",
+        "flags", "id_digest", "priority", "routing_key", "subject", "to", "ttl_ms", "user_id",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -53,6 +54,7 @@ class Arrival:
         self.ttl_ms: int = NO_TTL
         self.absolute_expiry_ms: int = NEVER
         self.delivery_count: int = 0
+        self.acquired_before: bool = False
         self.flags: int = 0
         self.id_digest: int = 0
         self.routing_key: str = ""
@@ -155,6 +157,7 @@ def _read_header(arrival: Arrival, header: Header) -> None:
         arrival.priority = header.priority
     if header.ttl is not None and header.ttl > 0:
         arrival.ttl_ms = header.ttl
+    arrival.acquired_before = header.first_acquirer is False
     if header.delivery_count is not None and header.delivery_count > 0:
         arrival.delivery_count = header.delivery_count
         arrival.flags |= Flag.REDELIVERED

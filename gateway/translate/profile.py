@@ -32,6 +32,7 @@ class Profile:
         "exchange_capabilities",
         "fanout",
         "fanout_subscription",
+        "first_acquirer",
         "keys_in",
         "missing",
         "modified",
@@ -91,6 +92,7 @@ class Profile:
         value_lists: bool = True,
         missing: str = "fail",
         errors_end_session: bool = False,
+        first_acquirer: bool = False,
         detach_lingers: bool = False,
     ) -> None:
         self.name = name
@@ -127,6 +129,7 @@ class Profile:
         self.value_lists = value_lists
         self.missing = missing
         self.errors_end_session = errors_end_session
+        self.first_acquirer = first_acquirer
         self.detach_lingers = detach_lingers
 
     def queue_address(self, queue: str) -> str:

@@ -127,6 +127,11 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     "errors_end_session": Attribute(
         "flag", "What concerns one link ends the whole session: each link gets one of its own."
     ),
+    "first_acquirer": Attribute(
+        "flag",
+        "Says by first-acquirer false that it delivered a message before, whatever delivery-count"
+        " is: the message is marked as redelivered.",
+    ),
     "detach_lingers": Attribute(
         "flag", "Answers a closing detach without `closed`: such an answer closes the link, too."
     ),

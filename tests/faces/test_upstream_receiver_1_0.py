@@ -11,6 +11,7 @@ from gateway.message import (
     MODIFIED_FAILED,
     RELEASED,
     Condition,
+    Flag,
     Outcome,
     OutcomeKind,
 )
@@ -130,6 +131,27 @@ def test_the_upstreams_delivery_count_says_redelivered():
     broker.deliver("q", message(header=_spec.Header(delivery_count=2)))
     w.step()
     assert consumer.take()[0].delivery_count == 2
+
+
+@pytest.mark.parametrize(
+    ("header", "marked", "unmarked"),
+    [
+        (_spec.Header(first_acquirer=False), 1, 0),
+        (_spec.Header(first_acquirer=True), 0, 0),
+        (_spec.Header(), 0, 0),
+        (_spec.Header(first_acquirer=False, delivery_count=3), 3, 3),
+    ],
+)
+def test_first_acquirer_says_redelivered_where_the_profile_says_so(header, marked, unmarked):
+    for said, count in ((True, marked), (False, unmarked)):
+        w = UpstreamWorld(profile=Profile(first_acquirer=said)).place("q")
+        broker = w.connect()
+        consumer, _ = w.subscribe()
+        broker.deliver("q", message(b"one", header=header))
+        w.step()
+        (delivery,) = consumer.take()
+        assert delivery.message.delivery_count == count
+        assert bool(delivery.message.flags & Flag.REDELIVERED) == (count > 0)
 
 
 def test_credit_follows_the_subscription():
