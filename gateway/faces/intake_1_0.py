@@ -12,13 +12,21 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, final
 
 from gateway.amqp_1_0._spec import Accepted, DeliveryState, Error, Modified, Rejected, Released
-from gateway.amqp_1_0._spec_conditions import DECODE_ERROR, INTERNAL_ERROR
+from gateway.amqp_1_0._spec_conditions import (
+    CONNECTION_FORCED,
+    CONNECTION_REDIRECT,
+    DECODE_ERROR,
+    DETACH_FORCED,
+    INTERNAL_ERROR,
+    LINK_REDIRECT,
+    STOLEN,
+)
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.transactions import retiring
 from gateway.errors import DecodeError
 from gateway.faces.outcomes_1_0 import OUTCOMES
-from gateway.message import Message, Outcome, OutcomeKind
+from gateway.message import Flag, Message, Outcome, OutcomeKind
 from gateway.translate.facts import Arrival, arrival_1_0, from_foreign
 from gateway.translate.outcomes import to_state
 
