@@ -30,8 +30,8 @@ class Publisher:
 class At(UpstreamWorld):
     """An upstream with the remote queue ``r``, connected, and a local queue ``q``."""
 
-    def __init__(self, **more):
-        super().__init__(profile=Profile(transactions=True), **more)
+    def __init__(self, *, resume=False, **more):
+        super().__init__(profile=Profile(transactions=True, resume=resume), **more)
         self.place("r", "s")
         self.world.queue("q")
         self.publisher = Publisher()
@@ -253,8 +253,10 @@ def test_a_delivery_that_the_upstream_took_back_fails_the_commit():
     at.check()
 
 
-def test_an_upstream_that_is_lost_before_the_discharge_has_rolled_back():
-    at = connected()
+@pytest.mark.parametrize("resume", [False, True])
+def test_an_upstream_that_is_lost_before_the_discharge_has_rolled_back(resume):
+    at = At(resume=resume)
+    at.connect()
     transaction = at.begin()
     at.put(transaction, b"1", b"2")
     at.commit(transaction)
