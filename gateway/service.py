@@ -34,7 +34,7 @@ from gateway.audit.records import AuditLog
 from gateway.audit.segment import SegmentWriter
 from gateway.bridge.bridge import Bridge
 from gateway.config import Address, Settings
-from gateway.errors import StartupError, StoreError
+from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
 from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
 from gateway.faces.server_0_10 import Server010
 from gateway.faces.server_1_0 import Server10
@@ -42,14 +42,17 @@ from gateway.message import Encoding
 from gateway.metrics import METRICS, OBJECT_METRICS, Collector
 from gateway.net.authenticate import Authentication
 from gateway.net.clock import GatewayClock
+from gateway.net.control import Control
 from gateway.net.counts import NetCounts
 from gateway.net.data_directory import LateSegments, identity, open_store
 from gateway.net.headers import Ask
 from gateway.net.http import admin_site
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listen import Door, Listener
+from gateway.net.logs import set_level
 from gateway.net.measures import Sources, object_readers, readers
 from gateway.net.passwords import Passwords
+from gateway.net.reload import Reloading
 from gateway.net.stopping import Stage, Stopping
 from gateway.net.tls import tls_context
 from gateway.net.turns import TurnLoop
@@ -103,6 +106,7 @@ class Service:
         self.counts = NetCounts()
         self.exit_code = 0
         self.on_stopped: Callable[[], None] = lambda: None
+        self.read_again: Callable[[], Settings] = lambda: settings
         self.addresses: dict[str, Address] = {}
         self._ports: dict[str, IListeningPort] = {}
         self._timers: list[LoopingCall] = []
@@ -127,6 +131,7 @@ class Service:
             self._recover(segments.writer().damaged)
             self._keep_replies()
             self.door = self._door()
+            self.reloading = self._reloading()
         except BaseException:
             self.store.close(b"")
             raise
@@ -141,10 +146,7 @@ class Service:
     # The parts.
 
     def _authentication(self) -> Authentication:
-        passwords = None
-        if self.settings.users_file is not None:
-            passwords = Passwords(self.settings.users_file)
-            passwords.load()
+        passwords = self._passwords(self.settings)
         return Authentication(
             self.reactor,
             self.clock.now_ms,
@@ -152,6 +154,13 @@ class Service:
             passwords=passwords,
             in_thread=lambda check: deferToThreadPool(self.reactor, self._threads, check),
         )
+
+    def _passwords(self, settings: Settings) -> Passwords | None:
+        if settings.users_file is None:
+            return None
+        passwords = Passwords(settings.users_file)
+        passwords.load()
+        return passwords
 
     def _bridge(self, segments: SegmentWriter) -> Bridge:
         """The bridge, still empty."""
@@ -177,7 +186,7 @@ class Service:
 
     def _recover(self, damaged: str) -> None:
         """What the store has goes back into the bridge; what of it is remote is served there."""
-        self.bridge.place(self.upstreams, [*self.upstreams.upstreams.values()])
+        self.bridge.place(self.upstreams.places, [*self.upstreams.upstreams.values()])
         self.bridge.recover(self.recovered)
         for line in (*self.recovered.damage, *self.bridge.problems):
             self.log.error("recovery: {line}", line=line)
@@ -226,6 +235,34 @@ class Service:
             handshake_timeout_ms=limits.handshake_timeout,
             tls_context=self._tls,
         )
+
+    def _reloading(self) -> Reloading:
+        return Reloading(
+            self.reactor,
+            self.clock.now_ms,
+            self.turns,
+            self.bridge,
+            self.upstreams,
+            self.settings,
+            check=self._prepare,
+        )
+
+    def _prepare(self, settings: Settings) -> Callable[[], None]:
+        """Read the files of other settings; what is returned makes them count."""
+        tls = _tls(settings)
+        passwords = self._passwords(settings)
+        selectors = selectors_are_applied(settings)
+
+        def count() -> None:
+            self.settings = settings
+            self.door.tls_context = tls
+            self.authentication.passwords = passwords
+            self.authentication.anonymous_allowed = settings.anonymous_allowed
+            self.faces.anonymous_allowed = settings.anonymous_allowed
+            self.faces.selectors = selectors
+            set_level(settings.logging.level)
+
+        return count
 
     def _serve_0_10(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
         return Server010(self.bridge, self.turns, authenticator, peer, self.faces, now_ms)
@@ -290,7 +327,8 @@ class Service:
         )
         self.collector = Collector(METRICS, readers(sources))
         objects = Collector(OBJECT_METRICS, object_readers(self.bridge))
-        return admin_site(self.collector, objects, self.ready)
+        control = Control(self.reloading, self.upstreams, self.bridge, lambda: self.read_again())
+        return admin_site(self.collector, objects, self.ready, control)
 
     def _every(self, interval_s: float, call: Callable[[], None]) -> None:
         timer = LoopingCall(call)
@@ -323,10 +361,29 @@ class Service:
             return "starting"
         return None if self.stopping.stage == Stage.RUNNING else "draining"
 
+    def reload(self) -> None:
+        """Have the configuration, as it is now, count; say what came of it."""
+        try:
+            done = self.reloading.change("a reload", self.read_again(), configured=True)
+        except GatewayError as error:
+            self._say_refused(error)
+        else:
+            done.addCallbacks(
+                lambda told: self.log.info("configuration reloaded: {told}", told=told),
+                lambda failure: self._say_refused(failure.value),
+            )
+
+    def _say_refused(self, error: Exception) -> None:
+        problems = error.problems if isinstance(error, ConfigurationError) else [("", str(error))]
+        for path, problem in problems:
+            told = f"{path}: {problem}" if path else problem
+            self.log.error("configuration not reloaded: {told}", told=told)
+
     # Stop.
 
     def stop(self) -> None:
         """Begin the graceful stop; again: go straight to closing the connections."""
+        self.reloading.stop()
         self.stopping.signal()
 
     def _close_listeners(self) -> None:
@@ -399,13 +456,20 @@ def _warn(service: Service) -> None:
         service.log.warn(
             "only {files} files may be open: fewer connections than limits allow", files=files
         )
+    if settings.admin_token_file is not None and not settings.admin.loopback:
+        service.log.warn(
+            "the admin token crosses the network in clear text on {admin}",
+            admin=str(settings.admin),
+        )
     amqp = settings.listen.amqp
     if settings.users_file is not None and amqp is not None and not amqp.loopback:
         service.log.warn("passwords cross the network in clear text on {amqp}", amqp=str(amqp))
 
 
-def run(settings: Settings) -> int:
+def run(settings: Settings, read_again: Callable[[], Settings]) -> int:
     """Run a gateway on Twisted's reactor until it is told to stop; the process's exit code.
+
+    `read_again` reads the configuration anew, for SIGHUP.
 
     Raises:
         StartupError, ConfigurationError: as `Service`.
@@ -421,6 +485,8 @@ def run(settings: Settings) -> int:
 
     for number in SIGNALS:
         signal.signal(number, told)
+    service.read_again = read_again
+    signal.signal(signal.SIGHUP, lambda _number, _frame: reactor.callFromThread(service.reload))
     service.start()
     _warn(service)
     # What recovery made stays: the cycle collector need not look at it again and again.

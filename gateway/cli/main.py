@@ -8,6 +8,7 @@ import click
 
 from gateway import __version__
 from gateway.cli.audit import audit, reconcile
+from gateway.cli.ctl import ctl
 from gateway.cli.demo import demo
 from gateway.cli.messages import receive, send
 from gateway.cli.run import check, serve
@@ -59,7 +60,7 @@ def commands() -> None:
     """
 
 
-for verb in (serve, check, demo, send, receive, user, audit, reconcile):
+for verb in (serve, check, ctl, demo, send, receive, user, audit, reconcile):
     commands.add_command(verb)
 
 

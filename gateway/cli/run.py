@@ -32,10 +32,11 @@ def serve(config: pathlib.Path | None, changes: tuple[str, ...]) -> None:
     Without a configuration: AMQP on 127.0.0.1:5672, metrics and health on 127.0.0.1:9672, clients
     are anonymous, data in $XDG_STATE_HOME/amqp-gateway. SIGTERM or SIGINT: clients may settle what
     they have (drain_timeout), then connections are closed; a second signal closes them at once.
+    SIGHUP: the configuration is read again; a wrong one changes nothing, and the log says why.
     """
     settings = load(config, list(changes))
     begin_logging(sys.stderr, level=settings.logging.level, form=settings.logging.format)
-    click.get_current_context().exit(run(settings))
+    click.get_current_context().exit(run(settings, lambda: load(config, list(changes))))
 
 
 @click.command(

@@ -112,7 +112,7 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
 
 def anchor(settings: Settings, base: pathlib.Path) -> Settings:
     """The same settings with every path absolute."""
-    changes = _absolute(settings, ("data_directory", "users_file"), base)
+    changes = _absolute(settings, ("data_directory", "users_file", "admin_token_file"), base)
     if settings.tls is not None:
         files = _absolute(settings.tls, ("certificate", "key", "client_ca"), base)
         changes["tls"] = settings.tls.model_copy(update=files)
@@ -203,7 +203,10 @@ def _identities(settings: Settings) -> Iterator[tuple[list[str], str]]:
 
 
 def _files(settings: Settings) -> Iterator[tuple[list[str], str]]:
-    files = {"users_file": settings.users_file}
+    files = {
+        "users_file": settings.users_file,
+        "admin_token_file": settings.admin_token_file,
+    }
     if settings.tls is not None:
         files |= {f"tls.{name}": getattr(settings.tls, name) for name in ("certificate", "key")}
         files["tls.client_ca"] = settings.tls.client_ca

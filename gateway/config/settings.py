@@ -231,6 +231,9 @@ class Settings(Section):
     tls: Tls | None = None
     admin: ListenAddress = Address("127.0.0.1", 9672)
     """Metrics and health over HTTP."""
+    admin_token_file: pathlib.Path | None = None
+    """File with the token that `amqp-gateway ctl` shows to look at this gateway and to change it;
+    read again each time. Unset: there is no such access."""
     data_directory: pathlib.Path = Field(default_factory=default_data_directory)
     """Messages, topology and the audit log. One gateway at a time."""
     users_file: pathlib.Path | None = None
@@ -253,6 +256,10 @@ class Settings(Section):
     logging: LoggingSettings = LoggingSettings()
     drain_timeout: Annotated[int, *duration("0s", "1h")] = 25_000
     """On SIGTERM: how long clients may settle what they have before connections are closed."""
+    switch_timeout: Annotated[int, *duration("0s", "1h")] = 30_000
+    """When nodes move to another upstream: how long what is in flight may take to settle. Then
+    clients' deliveries go back, and what the old upstream has not answered is sent again, marked.
+    """
     strict: bool = False
     """Follow the 0-10 specification where deployed clients differ from it."""
 

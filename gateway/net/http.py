@@ -3,6 +3,7 @@
 GET /metrics            the table in `gateway.metrics`
 GET /metrics/objects    the same for each queue by name
 GET /healthz            200 while the event loop turns
+GET /ctl/status, POST /ctl/...  see `control`; not there without `admin_token_file`
 GET /readyz             200 while clients are welcome, 503 while starting or draining
 """
 
@@ -100,10 +101,14 @@ class AdminSite(Site):
         """Say nothing."""
 
 
-def admin_site(collector: Collector, objects: Collector, ready: Ready) -> AdminSite:
+def admin_site(
+    collector: Collector, objects: Collector, ready: Ready, control: IResource | None = None
+) -> AdminSite:
     """The admin port's site; `ready` answers `None`, or why the gateway is not ready."""
     root = Directory()
     root.putChild(b"metrics", Metrics(collector, objects))
     root.putChild(b"healthz", Probe(lambda: None))
     root.putChild(b"readyz", Probe(ready))
+    if control is not None:
+        root.putChild(b"ctl", control)
     return AdminSite(root, timeout=30)

@@ -20,21 +20,29 @@ from zope.interface import implementer
 
 LEVELS: Final = {level.name: level for level in LogLevel.iterconstants()}
 OURS: Final = "gateway"
+PROCESS: Final = LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)
 
 
 def begin_logging(stream: TextIO, *, level: str, form: str) -> None:
     """Send all log events of this process to `stream`; `form` is ``text`` or ``json``."""
     globalLogBeginner.beginLoggingTo(
-        [observer(stream, level=level, form=form)], redirectStandardIO=False
+        [observer(stream, level=level, form=form, predicate=PROCESS)], redirectStandardIO=False
     )
 
 
-def observer(stream: TextIO, *, level: str, form: str) -> ILogObserver:
+def set_level(level: str) -> None:
+    """The least severe level that this process writes, from now on."""
+    PROCESS.setLogLevelForNamespace(OURS, LEVELS[level])
+
+
+def observer(
+    stream: TextIO, *, level: str, form: str, predicate: LogLevelFilterPredicate | None = None
+) -> ILogObserver:
     """An observer that writes a line for each event of at least `level`.
 
     Twisted's own chatter is left out below `warn`: when a port opens, we say so ourselves.
     """
-    predicate = LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)
+    predicate = predicate or LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)
     predicate.setLogLevelForNamespace(OURS, LEVELS[level])
     line = _json_line if form == "json" else _text_line
 

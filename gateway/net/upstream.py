@@ -47,6 +47,7 @@ from gateway.net.turns import TurnLoop
 LOOK_INTERVAL_S: Final = 0.25
 FACTORS_MAX: Final = 64  # more of them are no number any more
 PROBLEMS_MAX: Final = 20  # of one outage are told
+RETIRE_MS: Final = 3000  # how long a peer has for what is unsettled, when it is not used any more
 STOP_S: Final = 2  # how long a peer has to read our close
 
 
@@ -178,6 +179,20 @@ class Dialer(Factory):
             pump.flush(now_ms)
             self.later.callLater(STOP_S, pump.abort)
         return self._service.stopService()
+
+    def retire(self) -> Deferred[None]:
+        """As `stop`, but what is unsettled may still be settled, for a moment."""
+        until_ms = self.now_ms() + RETIRE_MS
+        over: Deferred[None] = Deferred()
+
+        def look() -> None:
+            if self.upstream.outstanding() and self.pump is not None and self.now_ms() < until_ms:
+                self.later.callLater(LOOK_INTERVAL_S, look)
+            else:
+                self.stop().chainDeferred(over)
+
+        self.later.callLater(LOOK_INTERVAL_S, look)
+        return over
 
     def order(self) -> list[Host]:
         """The hosts of one try."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import final
+from dataclasses import dataclass
+from typing import Any, final
 
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
@@ -29,81 +30,116 @@ from gateway.net.credentials import UpstreamCredentials
 from gateway.net.tls import upstream_tls
 from gateway.net.turns import TurnLoop
 from gateway.net.upstream import BackOff, Dialer
-from gateway.translate.profiles import load_profile
+from gateway.translate.profile import Profile
+from gateway.translate.profiles import ATTRIBUTES, load_profile
+from gateway.translate.templates import Template, Wildcards
 from gateway.wire.limits import Limits
 
 
 @final
-class Upstreams:
-    """Every upstream by name; implements `bridge.remote.Placements`.
+class Places:
+    """Where nodes live by one set of rules; implements `bridge.remote.Placements`."""
 
-    Attributes:
-        rules: where which node lives.
-        dialers: what keeps each connected.
-    """
-
-    def __init__(
-        self, settings: Settings, bridge: Bridge, turns: TurnLoop, faces: FaceSettings
-    ) -> None:
-        self.settings = settings
-        profiles = {
-            name: load_profile(section.profile) for name, section in settings.upstreams.items()
-        }
-        self.rules: Rules = rules_of(settings.nodes, profiles)
-        self.upstreams: dict[str, Upstream] = {}
-        self.dialers: dict[str, Dialer] = {}
+    def __init__(self, rules: Rules, upstreams: dict[str, Upstream]) -> None:
+        self.rules = rules
+        self.upstreams = upstreams
         self._placements: dict[NodeRule, Placement] = {}
-        for name, section in settings.upstreams.items():
-            self.upstreams[name] = Upstream(
-                bridge,
-                turns,
-                self._settings_of(name, section),
-                profiles[name],
-                faces,
-                UpstreamCounts(),
-            )
-
-    def _settings_of(self, name: str, section: UpstreamSection) -> UpstreamSettings:
-        credentials = UpstreamCredentials(name, section)
-        return UpstreamSettings(
-            name=name,
-            container_id=section.container_id or self.settings.name,
-            limits=_limits(self.settings, section),
-            mechanisms=credentials.mechanisms,
-            random=random.random,
-            rules=self.rules,
-            attach_timeout_ms=section.attach_timeout,
-            back_off_min_ms=section.back_off.initial,
-            back_off_max_ms=section.back_off.maximum,
-            max_redeliveries=section.max_redeliveries,
-            addresses_max=section.addresses,
-            reply_nodes_max=section.reply_nodes,
-        )
-
-    # As `Placements`.
 
     def queue(self, host: str, name: str) -> Placement | None:
         """Where the queue lives."""
-        return self._placement(self.rules.queue(host, name))
+        return self.of(self.rules.queue(host, name))
 
     def exchange(self, host: str, name: str) -> Placement | None:
         """Where the exchange lives."""
-        return self._placement(self.rules.exchange(host, name))
+        return self.of(self.rules.exchange(host, name))
 
     def queues(self, host: str) -> list[str]:
         """Remote queues that are named one by one."""
         return self.rules.exact_queues(host)
 
-    def _placement(self, rule: NodeRule | None) -> Placement | None:
+    def of(self, rule: NodeRule | None) -> Placement | None:
+        """The one placement of a rule; `None`: its nodes live here."""
         if rule is None or rule.upstream is None:
             return None
         placement = self._placements.get(rule)
         if placement is None:
+            texts = [each.text for each in (rule.address, rule.subscription) if each is not None]
             placement = Placement(
-                self.upstreams[rule.upstream], spool=rule.spool, on_rejected=rule.on_rejected
+                self.upstreams[rule.upstream],
+                spool=rule.spool,
+                on_rejected=rule.on_rejected,
+                max_redeliveries=rule.max_redeliveries,
+                way="\n".join(texts),
+                paused=rule.paused,
             )
             self._placements[rule] = placement
         return placement
+
+
+@dataclass(frozen=True, slots=True)
+class Estate:
+    """What settings come to: the upstreams, those that were kept among them, and the rules."""
+
+    settings: Settings
+    upstreams: dict[str, Upstream]
+    places: Places
+
+
+@final
+class Upstreams:
+    """Every upstream by name, as the settings in force have them.
+
+    Attributes:
+        upstreams: the same dictionary for ever, for the metrics.
+        dialers: what keeps each connected.
+        places: where which node lives.
+    """
+
+    def __init__(
+        self, settings: Settings, bridge: Bridge, turns: TurnLoop, faces: FaceSettings
+    ) -> None:
+        self._bridge = bridge
+        self._turns = turns
+        self._faces = faces
+        self.upstreams: dict[str, Upstream] = {}
+        self.dialers: dict[str, Dialer] = {}
+        self._dial: Callable[[str], Dialer] | None = None
+        self.settings = settings
+        self.settings = settings.model_copy(update={"upstreams": {}})
+        estate = self.prepare(settings)
+        self.settings = settings
+        self.places = estate.places
+        self.upstreams.update(estate.upstreams)
+
+    def prepare(self, settings: Settings) -> Estate:
+        """What other settings would come to; upstreams that they leave alone are kept."""
+        profiles = {
+            name: load_profile(section.profile) for name, section in settings.upstreams.items()
+        }
+        rules = rules_of(settings.nodes, profiles)
+        upstreams = {
+            name: self._kept(name, section, profiles[name])
+            or self._made(settings, name, profiles[name], rules)
+            for name, section in settings.upstreams.items()
+        }
+        return Estate(settings, upstreams, Places(rules, upstreams))
+
+    def _kept(self, name: str, section: UpstreamSection, profile: Profile) -> Upstream | None:
+        if self.settings.upstreams.get(name) != section:
+            return None
+        upstream = self.upstreams[name]
+        return upstream if same_profile(upstream.profile, profile) else None
+
+    def _made(self, settings: Settings, name: str, profile: Profile, rules: Rules) -> Upstream:
+        before = self.upstreams.get(name)
+        return Upstream(
+            self._bridge,
+            self._turns,
+            _settings_of(settings, name, rules),
+            profile,
+            self._faces,
+            UpstreamCounts() if before is None else before.counts,
+        )
 
     # Connections.
 
@@ -116,9 +152,11 @@ class Upstreams:
         next_connection_id: Callable[[], int],
     ) -> None:
         """Connect to all of them, for ever."""
-        for name, section in self.settings.upstreams.items():
+
+        def make(name: str) -> Dialer:
+            section = self.settings.upstreams[name]
             back_off = section.back_off
-            dialer = Dialer(
+            return Dialer(
                 reactor,
                 now_ms,
                 turns,
@@ -135,12 +173,92 @@ class Upstreams:
                 ),
                 next_connection_id=next_connection_id,
             )
-            self.dialers[name] = dialer
-            dialer.start()
+
+        self._dial = make
+        for name in self.settings.upstreams:
+            self._start(name)
+
+    def _start(self, name: str) -> None:
+        if self._dial is not None and name in self.upstreams:
+            self.dialers[name] = self._dial(name)
+            self.dialers[name].start()
+
+    def adopt(self, estate: Estate) -> None:
+        """The estate is what there is from now on; whoever is not in it hangs up."""
+        before = dict(self.upstreams)
+        self.settings = estate.settings
+        self.places = estate.places
+        self.upstreams.clear()
+        self.upstreams.update(estate.upstreams)
+        for name, upstream in estate.upstreams.items():
+            upstream.settings.rules = estate.places.rules
+            if name not in before:
+                self._start(name)
+        for name, upstream in before.items():
+            if estate.upstreams.get(name) is not upstream:
+                self._hang_up(name)
+
+    def _hang_up(self, name: str) -> None:
+        """Close the connection of an upstream that is gone; if it is back, altered, dial anew."""
+        dialer = self.dialers.pop(name, None)
+        if dialer is None:
+            return
+
+        def go_on(_done: object) -> None:
+            if name not in self.dialers:
+                self._start(name)
+
+        dialer.retire().addBoth(go_on)
 
     def stop(self) -> Deferred[list[tuple[bool, None]]]:
         """Dial no more; fires when every connection is closed."""
+        self._dial = None
         return DeferredList([dialer.stop() for dialer in self.dialers.values()])
+
+
+def same_profile(one: Profile, other: Profile) -> bool:
+    """Whether two profiles say the same."""
+    if one.name != other.name:
+        return False
+    return all(
+        _told(getattr(one, name)) == _told(getattr(other, name))
+        for name in ATTRIBUTES
+        if hasattr(one, name)
+    )
+
+
+def _told(value: Any) -> Any:  # Any: an attribute of a profile
+    if isinstance(value, Template):
+        return value.text
+    if isinstance(value, Wildcards):
+        return (value.one, value.any, value.any_last_only)
+    return value
+
+
+def _settings_of(settings: Settings, name: str, rules: Rules) -> UpstreamSettings:
+    section = settings.upstreams[name]
+    credentials = UpstreamCredentials(name, section)
+    again = section.redelivery_back_off
+    return UpstreamSettings(
+        name=name,
+        container_id=section.container_id or settings.name,
+        limits=_limits(settings, section),
+        mechanisms=credentials.mechanisms,
+        tokens=credentials.tokens,
+        random=random.random,
+        rules=rules,
+        attach_timeout_ms=section.attach_timeout,
+        back_off_min_ms=section.back_off.initial,
+        back_off_max_ms=section.back_off.maximum,
+        max_redeliveries=section.max_redeliveries,
+        redelivery_min_ms=again.initial,
+        redelivery_max_ms=again.maximum,
+        redelivery_factor=again.factor,
+        redelivery_jitter=again.jitter,
+        resume=section.resume,
+        addresses_max=section.addresses,
+        reply_nodes_max=section.reply_nodes,
+    )
 
 
 def selectors_are_applied(settings: Settings) -> bool:

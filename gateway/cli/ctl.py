@@ -1,0 +1,167 @@
+"""`ctl`: look at a running gateway, and change where its nodes live."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import urllib.error
+import urllib.request
+from typing import Any, Final
+
+import click
+
+from gateway.cli.options import FILE
+from gateway.errors import ConfigurationError, GatewayError
+
+WAIT_S: Final = 3700  # a switch may take switch_timeout, which is an hour at most
+Told = dict[str, Any]  # Any: what JSON holds
+
+EPILOG = """
+\b
+NODE names a rule of the configuration's `nodes`: its pattern ("orders", "news.*"),
+"queue:orders" or "exchange:news" where both have one, or its key path ("nodes.0").
+
+\b
+Examples:
+  amqp-gateway ctl --token-file /etc/amqp-gateway/admin-token status
+  amqp-gateway ctl --token-file token pause orders
+  amqp-gateway ctl --token-file token switch orders new-broker
+  amqp-gateway ctl --admin http://10.0.0.5:9672 --token-file token reload
+
+\b
+Exit codes:
+  0  done
+  1  it was not done: the gateway says why, or cannot be reached
+  2  wrong arguments, or a wrong configuration: nothing was changed
+
+Changes made here hold until the next reload or restart: the configuration is the truth.
+"""
+
+
+class Admin:
+    """The admin port of one gateway."""
+
+    def __init__(self, url: str, token_file: pathlib.Path) -> None:
+        self._url = url.rstrip("/")
+        try:
+            self._token = token_file.read_text(encoding="ascii").strip()
+        except (OSError, ValueError) as error:
+            raise click.UsageError(f"{token_file}: {error}") from None
+
+    def ask(self, verb: str, body: Told | None = None) -> Told:
+        """The answer; GET without a body. Raises what the gateway refuses."""
+        request = urllib.request.Request(
+            f"{self._url}/ctl/{verb}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+                told: Told = json.load(answer)
+                return told
+        except urllib.error.HTTPError as error:
+            raise self._refused(error) from None
+        except (OSError, ValueError) as error:
+            raise GatewayError(f"{self._url}: {error}") from None
+
+    def _refused(self, error: urllib.error.HTTPError) -> GatewayError:
+        if error.code == 404:
+            return GatewayError(f"{self._url}: no ctl there: set admin_token_file")
+        try:
+            problems = [(each["key"], each["problem"]) for each in json.load(error)["problems"]]
+        except (ValueError, KeyError, TypeError):
+            return GatewayError(f"{self._url}: {error}")
+        if error.code == 422:
+            return ConfigurationError(problems)
+        return GatewayError("; ".join(problem for _key, problem in problems))
+
+
+@click.group(epilog=EPILOG)
+@click.option(
+    "--admin", "url", default="http://127.0.0.1:9672", show_default=True, help="The admin port."
+)
+@click.option(
+    "--token-file",
+    type=FILE,
+    required=True,
+    help="File with the token, as the gateway's admin_token_file.",
+)
+@click.pass_context
+def ctl(context: click.Context, url: str, token_file: pathlib.Path) -> None:
+    """Look at a running gateway; pause, resume and switch its remote nodes."""
+    context.obj = Admin(url, token_file)
+
+
+@ctl.command()
+@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@click.pass_obj
+def status(admin: Admin, as_json: bool) -> None:
+    """Upstreams and node rules, and how much waits and is unsettled."""
+    told = admin.ask("status")
+    if as_json:
+        click.echo(json.dumps(told, ensure_ascii=False))
+        return
+    upstreams = [[each[key] for key in UPSTREAM] for each in told["upstreams"]]
+    _table([key.upper().replace("_", " ") for key in UPSTREAM], upstreams)
+    click.echo()
+    rules = [
+        [
+            each["key"],
+            f"{each['kind']} {each['pattern']}",
+            each["upstream"] or "-",
+            each["state"] + ("*" if each["changed_by_ctl"] else ""),
+            *(str(each[key]) for key in ("nodes", "waiting", "unsettled")),
+        ]
+        for each in told["rules"]
+    ]
+    _table(["RULE", "FOR", "UPSTREAM", "STATE", "NODES", "WAITING", "UNSETTLED"], rules)
+    if told["changed_by_ctl"]:
+        click.echo("* changed by ctl, until the next reload or restart")
+    if told["under_way"]:
+        click.echo(f"{told['under_way']} is under way")
+
+
+UPSTREAM: Final = ("name", "state", "since", "last_error")
+
+
+def _table(head: list[str], rows: list[list[str]]) -> None:
+    widths = [max(len(row[at]) for row in [head, *rows]) for at in range(len(head))]
+    for row in [head, *rows]:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        click.echo("  ".join(cells).rstrip())
+
+
+@ctl.command()
+@click.argument("node")
+@click.pass_obj
+def pause(admin: Admin, node: str) -> None:
+    """Send nothing to NODE's upstream and want nothing from it; publishers wait."""
+    click.echo(admin.ask("pause", {"node": node})["done"])
+
+
+@ctl.command()
+@click.argument("node")
+@click.pass_obj
+def resume(admin: Admin, node: str) -> None:
+    """Go on with NODE after a pause."""
+    click.echo(admin.ask("resume", {"node": node})["done"])
+
+
+@ctl.command()
+@click.argument("node")
+@click.argument("upstream")
+@click.pass_obj
+def switch(admin: Admin, node: str, upstream: str) -> None:
+    """Have NODE live at UPSTREAM; clients stay connected.
+
+    What is in flight settles first, for switch_timeout at most. Messages that the old upstream
+    holds stay there.
+    """
+    click.echo(admin.ask("switch", {"node": node, "upstream": upstream})["done"])
+
+
+@ctl.command()
+@click.pass_obj
+def reload(admin: Admin) -> None:
+    """Read the configuration again, as SIGHUP does."""
+    click.echo(admin.ask("reload", {})["done"])

@@ -1,0 +1,262 @@
+"""What an operator may ask of a running gateway over the admin port, with the admin token.
+
+GET  /ctl/status    upstreams, node rules, and what is under way
+POST /ctl/pause     {"node": "orders"}: nothing is sent there or wanted from there
+POST /ctl/resume    {"node": "orders"}
+POST /ctl/switch    {"node": "orders", "upstream": "new"}: answered when it is done
+POST /ctl/reload    read the configuration again
+
+A request shows `Authorization: Bearer TOKEN`; without `admin_token_file` all of it is 404. Answers
+are JSON: {"done": ...} or {"problems": [{"key": ..., "problem": ...}]}. A rule is named by its
+pattern, by "queue:PATTERN" or "exchange:PATTERN", or by its key path, "nodes.0". What was changed
+so holds until the next reload or restart: the configuration is the truth.
+"""
+
+# twisted.web has no annotations.
+# mypy: disallow-untyped-calls=False
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final, final
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.http import Request
+from twisted.web.pages import notFound
+from twisted.web.resource import IResource, Resource
+from twisted.web.server import NOT_DONE_YET
+
+from gateway.bridge.bridge import Bridge
+from gateway.config import Settings
+from gateway.config.load import rules
+from gateway.config.upstreams import NodeSection
+from gateway.errors import ConfigurationError, GatewayError
+from gateway.net.reload import BusyError, Reloading
+from gateway.net.upstreams import Upstreams
+
+BODY_MAX: Final = 64 * 1024
+BEARER: Final = b"Bearer "
+Answer = dict[str, Any]  # Any: what JSON holds
+
+
+@final
+class Control(Resource):
+    """``/ctl`` and what is below it."""
+
+    isLeaf = True  # noqa: N815  # Twisted's name
+    log = Logger()
+
+    def __init__(
+        self,
+        reloading: Reloading,
+        upstreams: Upstreams,
+        bridge: Bridge,
+        read_again: Callable[[], Settings],
+    ) -> None:
+        super().__init__()
+        self._reloading = reloading
+        self._upstreams = upstreams
+        self._bridge = bridge
+        self._read_again = read_again
+
+    def render_GET(self, request: Request) -> bytes | int:
+        """Only the status."""
+        refused = self._admit(request)
+        if refused is not None:
+            return refused
+        if _verb(request) != "status":
+            return _missing(request)
+        return _json(request, 200, self._status())
+
+    def render_POST(self, request: Request) -> bytes | int:
+        """The other verbs."""
+        refused = self._admit(request)
+        if refused is not None:
+            return refused
+        verb = _verb(request)
+        if verb not in ("pause", "resume", "switch", "reload"):
+            return _missing(request)
+        try:
+            done = self._do(verb, _asked(request))
+        except GatewayError as error:
+            return self._refuse(request, verb, error)
+        gone: list[bool] = []
+        request.notifyFinish().addErrback(lambda _failure: gone.append(True))
+
+        def answer(told: str) -> None:
+            self.log.info("ctl {verb}: {told}", verb=verb, told=told)
+            if not gone:
+                request.write(_json(request, 200, {"done": told}))
+                request.finish()
+
+        def fail(failure: Failure) -> None:
+            error = failure.value
+            if not isinstance(error, GatewayError):
+                self.log.failure("ctl {verb} broke off", failure, verb=verb)
+                error = GatewayError("a defect of the gateway: see its log")
+            told = self._refuse(request, verb, error)
+            if not gone:
+                request.write(told)
+                request.finish()
+
+        done.addCallback(answer)
+        done.addErrback(fail)
+        return NOT_DONE_YET
+
+    def _admit(self, request: Request) -> bytes | int | None:
+        """`None`, or the answer to somebody who may not."""
+        file = self._reloading.settings.admin_token_file
+        if file is None:
+            return _missing(request)
+        try:
+            token = file.read_bytes().strip()
+        except OSError as error:
+            self.log.error("admin_token_file: {error}", error=error)
+            token = b""
+        shown = request.getHeader(b"authorization") or b""
+        own = shown.startswith(BEARER) and hmac.compare_digest(shown[len(BEARER) :].strip(), token)
+        if own and token:
+            return None
+        request.setHeader(b"www-authenticate", b"Bearer")
+        return _json(request, 401, {"problems": [_problem("", "show the admin token")]})
+
+    def _refuse(self, request: Request, verb: str, error: GatewayError) -> bytes:
+        found = error.problems if isinstance(error, ConfigurationError) else [("", str(error))]
+        for key, problem in found:
+            told = f"{key}: {problem}" if key else problem
+            self.log.error("ctl {verb}: nothing changed: {told}", verb=verb, told=told)
+        code = 409 if isinstance(error, BusyError) else 422
+        return _json(request, code, {"problems": [_problem(*each) for each in found]})
+
+    # What is asked for.
+
+    def _do(self, verb: str, asked: Answer) -> Deferred[str]:
+        if verb == "reload":
+            return self._reloading.change("a reload", self._read_again(), configured=True)
+        settings = self._reloading.settings
+        at = _rule(settings, _text(asked, "node"))
+        change: dict[str, object] = {"paused": verb == "pause"}
+        if verb == "switch":
+            change = {"upstream": _text(asked, "upstream")}
+        nodes = [*settings.nodes]
+        nodes[at] = nodes[at].model_copy(update=change)
+        other = settings.model_copy(update={"nodes": nodes})
+        problems = [(reads[0], text) for reads, text in rules(other)]
+        if problems:
+            raise ConfigurationError(problems)
+        return self._reloading.change(f"{verb} of nodes.{at}", other, configured=False)
+
+    def _status(self) -> Answer:
+        reloading = self._reloading
+        return {
+            "under_way": reloading.under_way,
+            "changed_by_ctl": reloading.settings is not reloading.configured,
+            "upstreams": [
+                {
+                    "name": upstream.name,
+                    "state": upstream.state.name.lower(),
+                    "since": _time(upstream.state_since_ms),
+                    "last_error": upstream.last_error,
+                }
+                for upstream in self._upstreams.upstreams.values()
+            ],
+            "rules": [
+                self._rule_status(at, node) for at, node in enumerate(reloading.settings.nodes)
+            ],
+        }
+
+    def _rule_status(self, at: int, node: NodeSection) -> Answer:
+        places = self._upstreams.places
+        placement = places.of(places.rules.rules[at])
+        names: set[tuple[str, str]] = set()
+        waiting = unsettled = 0
+        if placement is not None:
+            for queue in self._bridge.living_queues():
+                if queue.placement is placement:
+                    names.add((queue.host, queue.name))
+                    waiting += queue.available
+                    unsettled += queue.unsettled
+        configured = self._reloading.configured.nodes
+        state = "here"
+        if placement is not None:
+            state = "moving" if placement.held else "paused" if placement.paused else "active"
+        return {
+            "key": f"nodes.{at}",
+            "kind": node.kind,
+            "pattern": node.pattern,
+            "virtual_host": node.virtual_host,
+            "upstream": node.upstream,
+            "state": state,
+            "changed_by_ctl": at >= len(configured) or configured[at] != node,
+            "nodes": len(names),
+            "waiting": waiting,
+            "unsettled": unsettled,
+        }
+
+
+def _rule(settings: Settings, name: str) -> int:
+    """Which rule is meant."""
+    found = [
+        at
+        for at, node in enumerate(settings.nodes)
+        if name in (f"nodes.{at}", node.pattern, f"{node.kind}:{node.pattern}")
+    ]
+    if not found:
+        raise ConfigurationError([("nodes", f"there is no rule {name!r}")])
+    if len(found) > 1:
+        which = ", ".join(f"nodes.{at}" for at in found)
+        raise ConfigurationError([("nodes", f"{name!r} is more than one rule: {which}")])
+    return found[0]
+
+
+def _verb(request: Request) -> str:
+    return bytes(request.path).decode("ascii", "replace").removeprefix("/ctl/")
+
+
+def _asked(request: Request) -> Answer:
+    assert request.content is not None
+    body = request.content.read(BODY_MAX + 1)
+    try:
+        asked = json.loads(body[: BODY_MAX + 1] or b"{}") if len(body) <= BODY_MAX else None
+    except (ValueError, RecursionError):
+        asked = None
+    if not isinstance(asked, dict):
+        raise ConfigurationError([("", "the body must be a JSON object")])
+    return asked
+
+
+def _text(asked: Answer, key: str) -> str:
+    value = asked.get(key)
+    if not isinstance(value, str) or not value:
+        raise ConfigurationError([(key, "must be given, as a string")])
+    return value
+
+
+def _problem(key: str, problem: str) -> dict[str, str]:
+    return {"key": key, "problem": problem}
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _json(request: Request, code: int, answer: Answer) -> bytes:
+    request.setResponseCode(code)
+    request.setHeader(b"content-type", b"application/json")
+    request.setHeader(b"cache-control", b"no-store")
+    return json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _missing(request: Request) -> bytes | int:
+    answer: bytes | int = _not_found().render(request)
+    return answer
+
+
+def _not_found() -> IResource:
+    page: IResource = notFound()
+    return page

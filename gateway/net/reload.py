@@ -1,0 +1,168 @@
+"""Other settings while the gateway runs: what may change, and in which order it does.
+
+Everything is checked first, and what cannot be changes nothing. Then what is to move to another
+upstream rests until what is in flight has settled, or `switch_timeout` is over; then all of it
+counts at once. One change at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, final
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+
+from gateway.bridge.bridge import Bridge
+from gateway.bridge.moving import Moving
+from gateway.config import Settings
+from gateway.config.section import Section
+from gateway.errors import ConfigurationError, GatewayError
+from gateway.net.alarm import Later
+from gateway.net.turns import TurnLoop
+from gateway.net.upstreams import Estate, Upstreams
+
+# What counts without a restart; all other keys must stay as they are.
+RELOADABLE: Final = (
+    "admin_token_file",
+    "anonymous",
+    "logging.level",
+    "nodes",
+    "switch_timeout",
+    "tls",
+    "upstreams",
+    "users_file",
+)
+LOOK_S: Final = 0.05
+
+
+class BusyError(GatewayError):
+    """Another change is under way."""
+
+
+@final
+class Reloading:
+    """Carries out changes of the settings.
+
+    Args:
+        apply: makes what is not about nodes count; told last, and must not fail. Before that,
+            `check` reads the files that new settings name, and may raise ConfigurationError.
+
+    Attributes:
+        settings: those in force.
+        configured: those of the configuration, before anybody changed something by hand.
+        under_way: what is being done now; "" for nothing.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self,
+        later: Later,
+        now_ms: Callable[[], int],
+        turns: TurnLoop,
+        bridge: Bridge,
+        upstreams: Upstreams,
+        settings: Settings,
+        *,
+        check: Callable[[Settings], Callable[[], None]],
+    ) -> None:
+        self.settings = settings
+        self.configured = settings
+        self.under_way = ""
+        self._later = later
+        self._now_ms = now_ms
+        self._turns = turns
+        self._bridge = bridge
+        self._upstreams = upstreams
+        self._check = check
+        self._stopped = False
+
+    def stop(self) -> None:
+        """The gateway stops: what is under way does not take place."""
+        self._stopped = True
+
+    def change(self, what: str, settings: Settings, *, configured: bool) -> Deferred[str]:
+        """Have other settings count; fires with what was done when they do.
+
+        Raises:
+            ConfigurationError: it cannot be done; nothing was changed. The Deferred may also fail
+                with it: what moves was used in the meantime, and stays where it is.
+            BusyError: something else is being done.
+        """
+        if self.under_way:
+            raise BusyError(f"{self.under_way} is under way: try again later")
+        problems = list(fixed(self.settings, settings))
+        if problems:
+            raise ConfigurationError(problems)
+        count = self._check(settings)
+        estate = self._upstreams.prepare(settings)
+        moving = Moving(self._bridge, estate.places, [*estate.upstreams.values()])
+        self._look_for_problems(moving)
+        self.under_way = what
+        moving.hold()
+        self._turns.schedule()
+        done: Deferred[str] = Deferred()
+        until_ms = self._now_ms() + self.settings.switch_timeout
+
+        def look() -> None:
+            left = moving.unsettled()
+            if self._stopped:
+                self._end(moving, done, BusyError("the gateway stops"))
+            elif left and self._now_ms() < until_ms:
+                self._later.callLater(LOOK_S, look)
+            else:
+                self._carry_out(estate, moving, done, left)
+
+        def finish(answer: str) -> str:
+            self.settings = settings
+            if configured:
+                self.configured = settings
+            count()
+            return answer
+
+        done.addCallback(finish)
+        look()
+        return done
+
+    def _look_for_problems(self, moving: Moving) -> None:
+        problems = [("nodes", f"{node}: {problem}") for node, problem in moving.problems()]
+        if problems:
+            raise ConfigurationError(problems)
+
+    def _carry_out(self, estate: Estate, moving: Moving, done: Deferred[str], left: int) -> None:
+        self._bridge.now_ms = self._now_ms()
+        try:
+            self._look_for_problems(moving)
+        except ConfigurationError as error:
+            self._end(moving, done, error)
+            return
+        moving.carry_out()
+        self._upstreams.adopt(estate)
+        self.under_way = ""
+        self._turns.schedule()
+        told = f"; {left} deliveries had not settled in time" if left else ""
+        done.callback(f"done{told}")
+
+    def _end(self, moving: Moving, done: Deferred[str], why: GatewayError) -> None:
+        moving.release()
+        self.under_way = ""
+        self._turns.schedule()
+        done.errback(why)
+
+
+def fixed(before: Settings, after: Settings) -> Iterator[tuple[str, str]]:
+    """What differs and cannot without a restart."""
+    for path in _differences(before, after, ""):
+        if not any(path == each or path.startswith(each + ".") for each in RELOADABLE):
+            yield path, "cannot change while the gateway runs: restart it"
+
+
+def _differences(before: Any, after: Any, prefix: str) -> Iterator[str]:
+    # Any: a section, or the value of a key
+    if isinstance(before, Section) and type(before) is type(after):
+        for name in type(before).model_fields:
+            path = f"{prefix}.{name}" if prefix else name
+            yield from _differences(getattr(before, name), getattr(after, name), path)
+    elif before != after:
+        yield prefix
