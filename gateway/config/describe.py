@@ -118,7 +118,8 @@ def resolved(settings: Settings) -> dict[str, Any]:
     told = settings.model_dump(mode="json")
     told["anonymous"] = settings.anonymous_allowed
     for name, upstream in settings.upstreams.items():
-        told["upstreams"][name]["mechanisms"] = upstream.all_mechanisms
+        cbs = load_profile(upstream.profile).cbs
+        told["upstreams"][name]["mechanisms"] = upstream.all_mechanisms(cbs=cbs)
         told["upstreams"][name]["container_id"] = upstream.container_id or settings.name
     return told
 

@@ -43,6 +43,8 @@ def remote_rules(settings: Settings) -> Found:
         yield from _hosts(path, upstream)
         yield from _credentials(path, upstream)
         yield from _mechanisms(path, upstream)
+        if name in profiles:
+            yield from _tokens(path, upstream, cbs=profiles[name].cbs)
         yield from _files(path, upstream)
         for key in ("back_off", "redelivery_back_off"):
             back_off = getattr(upstream, key)
@@ -104,10 +106,28 @@ def _mechanisms(path: str, upstream: UpstreamSection) -> Found:
         )
 
 
+def _tokens(path: str, upstream: UpstreamSection, *, cbs: bool) -> Found:
+    """Of tokens that are put for single nodes."""
+    name, file = f"{path}.sas_key_name", f"{path}.sas_key_file"
+    if (upstream.sas_key_name is None) != (upstream.sas_key_file is None):
+        yield [name, file], "goes with sas_key_file: set both"
+    if upstream.sas_key_name is not None and not cbs:
+        yield [name, f"{path}.profile"], "is of use only where the profile says cbs"
+    if upstream.sas_key_name is not None and upstream.token_file is not None:
+        yield [name, f"{path}.token_file"], "must not be set beside token_file"
+    open_hosts = [str(each) for each in upstream.hosts if not each.private]
+    if upstream.puts_tokens(cbs=cbs) and open_hosts and not upstream.allow_plain_without_tls:
+        yield (
+            [f"{path}.hosts", f"{path}.allow_plain_without_tls"],
+            f"tokens would be seen by everybody on the way to {open_hosts[0]}: use amqps://",
+        )
+
+
 def _files(path: str, upstream: UpstreamSection) -> Found:
     files: dict[str, pathlib.Path | None] = {
         "password_file": upstream.password_file,
         "token_file": upstream.token_file,
+        "sas_key_file": upstream.sas_key_file,
     }
     if upstream.tls is not None:
         for key in ("ca", "certificate", "key"):

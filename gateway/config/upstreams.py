@@ -65,7 +65,12 @@ class UpstreamSection(Section):
     password_env: str | None = None
     """Environment variable with the password."""
     token_file: pathlib.Path | None = None
-    """File with an OAuth 2.0 bearer token; read again for each connection."""
+    """File with an OAuth 2.0 bearer token; read again for each connection, and where tokens are put
+    for single nodes (Azure) before the last one expires."""
+    sas_key_name: str | None = None
+    """Name of a shared access key (Azure), by which tokens for the nodes are signed."""
+    sas_key_file: pathlib.Path | None = None
+    """File with that key; one newline at its end is not part of it."""
     allow_plain_without_tls: bool = False
     """Show password or token to a host that is neither this machine nor behind TLS."""
     tls: UpstreamTls | None = None
@@ -98,11 +103,17 @@ class UpstreamSection(Section):
     resume: bool = True
     """After a lost connection, resume links where the profile says that it can."""
 
-    @property
-    def all_mechanisms(self) -> list[str]:
-        """What `mechanisms` comes to."""
+    def puts_tokens(self, *, cbs: bool) -> bool:
+        """Whether we show tokens for single nodes; `cbs`: the profile says that it takes them."""
+        bearer = self.token_file is not None and self.username is None and not self.mechanisms
+        return cbs and (self.sas_key_name is not None or bearer)
+
+    def all_mechanisms(self, *, cbs: bool) -> list[str]:
+        """What `mechanisms` comes to; `cbs` as above."""
         if self.mechanisms is not None:
             return [*self.mechanisms]
+        if self.puts_tokens(cbs=cbs):
+            return ["ANONYMOUS"]
         able: list[str] = []
         bare = self.allow_plain_without_tls or all(each.private for each in self.hosts)
         if self.tls is not None and self.tls.certificate is not None and self.username is None:

@@ -32,7 +32,7 @@ from gateway.amqp_1_0.events import (
 from gateway.amqp_1_0.redirects import redirect_of
 from gateway.audit.schema import Reason
 from gateway.errors import RemoteProtocolError
-from gateway.faces.upstream_errors_1_0 import text_of
+from gateway.faces.upstream_errors_1_0 import is_idle_detach, text_of
 from gateway.faces.upstream_link import SessionUse
 from gateway.faces.upstream_links_1_0 import slot_of
 from gateway.wire.tagged import Tagged
@@ -53,6 +53,7 @@ class UpstreamConnection:
         hostname: of our open, where the configuration has none; "": none.
 
     Attributes:
+        hostname: of our open; "": none.
         write_full: the transport is above its high-water mark.
     """
 
@@ -66,7 +67,8 @@ class UpstreamConnection:
         self._closing = False
         self._gone = False
         settings = upstream.settings
-        named = settings.hostname or hostname or None
+        self.hostname = settings.hostname or hostname
+        named = self.hostname or None
         self.connection = Connection(
             server=False,
             container_id=settings.container_id,
@@ -220,7 +222,8 @@ class UpstreamConnection:
         slot = slot_of(event.link)
         if slot is None:
             return
-        self.upstream.note_error(detach.error, event.link.name)
+        if not is_idle_detach(detach.error):
+            self.upstream.note_error(detach.error, event.link.name)
         self.upstream.on_redirect(redirect_of(detach.error))
         self.upstream.links.on_detached(slot, detach.error, detach.closed is True)
 

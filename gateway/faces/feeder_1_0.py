@@ -71,7 +71,7 @@ class Feeder:
             upstream, feed.host, feed.exchange, queue, feed.key, feed.arguments
         )
         if refusal is None:
-            self._slot = upstream.add(self, alone=True)
+            self._slot = upstream.add(self, alone=True, address=self.address)
         else:
             self._refused(refusal.description)
 

@@ -12,20 +12,13 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, final
 
 from gateway.amqp_1_0._spec import Accepted, DeliveryState, Error, Modified, Rejected, Released
-from gateway.amqp_1_0._spec_conditions import (
-    CONNECTION_FORCED,
-    CONNECTION_REDIRECT,
-    DECODE_ERROR,
-    DETACH_FORCED,
-    INTERNAL_ERROR,
-    LINK_REDIRECT,
-    STOLEN,
-)
+from gateway.amqp_1_0._spec_conditions import DECODE_ERROR, INTERNAL_ERROR
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.transactions import retiring
 from gateway.errors import DecodeError
 from gateway.faces.outcomes_1_0 import OUTCOMES
+from gateway.faces.upstream_errors_1_0 import accuses
 from gateway.message import Flag, Message, Outcome, OutcomeKind
 from gateway.translate.facts import Arrival, arrival_1_0, from_foreign
 from gateway.translate.outcomes import to_state
@@ -34,13 +27,6 @@ if TYPE_CHECKING:
     from gateway.faces.upstream_1_0 import Upstream
 
 SETTLED: Final = -1  # the token of deliveries that nobody has to be told of
-INNOCENT: Final = (
-    CONNECTION_FORCED,
-    CONNECTION_REDIRECT,
-    DETACH_FORCED,
-    LINK_REDIRECT,
-    STOLEN,
-)
 POISON_ENDS: Final = 2
 
 
@@ -150,7 +136,7 @@ class Intake:
     def lose(self, error: Error | None) -> None:
         """The link is gone, and every delivery with it; `error` is what the peer said."""
         for _, digest in self._unsettled.values():
-            if error is not None and error.condition not in INNOCENT:
+            if accuses(error):
                 self._ends = self._ends + 1 if digest == self._suspect else 1
                 self._suspect = digest
             break

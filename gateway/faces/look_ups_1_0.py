@@ -36,7 +36,7 @@ class LookUp:
         self._role = _spec.RECEIVER
         self._name = upstream.link_name(f"look-up-{address}")
         self._problem = "it does not answer"
-        self._slot: LinkSlot = upstream.add(self, alone=True)
+        self._slot: LinkSlot = upstream.add(self, alone=True, address=address)
         upstream.wake(self, upstream.bridge.now_ms + upstream.settings.attach_timeout_ms)
 
     def attach(self, session: Session) -> Link:
@@ -69,7 +69,7 @@ class LookUp:
         elif refusal.condition == Condition.UNAUTHORIZED_ACCESS and self._role:
             self._role = _spec.SENDER
             self.upstream.drop(self._slot)
-            self._slot = self.upstream.add(self, alone=True)
+            self._slot = self.upstream.add(self, alone=True, address=self.address)
         else:
             self._end(refusal)
 

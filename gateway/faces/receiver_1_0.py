@@ -65,7 +65,7 @@ class Receiver:
         self._problem = "it does not answer"
         self._refusal: Refusal | None = self._impossible()
         if self._refusal is None:
-            self._slot = upstream.add(self, alone=True)
+            self._slot = upstream.add(self, alone=True, address=self.address)
             settings = upstream.settings
             wait_ms = settings.patience_ms if self._patient else settings.attach_timeout_ms
             upstream.wake(self, upstream.bridge.now_ms + wait_ms)

@@ -225,7 +225,7 @@ class Relay:
         upstream = self.upstream
         sender = Sender(self, address, upstream.link_name(address))
         self._senders[address] = sender
-        sender.slot = upstream.add(sender, alone=False)
+        sender.slot = upstream.add(sender, alone=False, address=address)
         return sender
 
     def _make_room(self) -> bool:

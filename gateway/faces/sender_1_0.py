@@ -19,7 +19,7 @@ from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.errors import RemoteProtocolError
 from gateway.faces.outcomes_1_0 import OUTCOMES, outcome_of
-from gateway.faces.upstream_errors_1_0 import refusal_of
+from gateway.faces.upstream_errors_1_0 import accuses, is_busy, refusal_of
 from gateway.faces.upstream_link import LinkSlot
 from gateway.message import MODIFIED_FAILED, RELEASED, Condition, Delivery, Refusal
 
@@ -190,7 +190,7 @@ class Sender:
         """The upstream spoke of one delivery."""
         if isinstance(state, TransactionalState):
             state = state.outcome
-        outcome = outcome_of(state)
+        outcome = RELEASED if is_busy(state) else outcome_of(state)
         if outcome is None and not settled:
             return
         if not settled:
@@ -203,7 +203,7 @@ class Sender:
 
     def on_detach(self, error: Error | None, closed: bool) -> None:
         """The peer detached, or refused."""
-        if error is not None:
+        if accuses(error):
             self._accuse()
         self._ended(refusal_of(error))
 

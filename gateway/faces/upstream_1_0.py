@@ -19,6 +19,7 @@ from gateway.bridge.host import VirtualHost
 from gateway.bridge.inlet import Inlet
 from gateway.bridge.queues import Queue
 from gateway.bridge.remote import LookUpWaiter, Source, Target, Work
+from gateway.faces.cbs_1_0 import Cbs
 from gateway.faces.client_1_0 import UpstreamConnection
 from gateway.faces.coordinator_1_0 import Coordinator
 from gateway.faces.crossings import HostNodes
@@ -103,6 +104,11 @@ class Upstream:
         self._owing_feeders: dict[Feeder, None] = {}
         self._names = 0
         self._coordinator = Coordinator(self)
+        self._cbs: Cbs | None = None
+        if settings.tokens is not None:
+            self._cbs = Cbs(self, settings.tokens)
+            self.links.gate = self._cbs
+            self._cbs.start()
 
     # As a `Remote`.
 
@@ -197,12 +203,13 @@ class Upstream:
         """The peer has opened, and the connection has not ended."""
         return self.state == UpstreamState.UP
 
-    def add(self, user: UpstreamLink, *, alone: bool = False) -> LinkSlot:
+    def add(self, user: UpstreamLink, *, alone: bool = False, address: str = "") -> LinkSlot:
         """A place for a link, attached when the turn ends or the next connection is open.
 
-        `alone`: it gets a session of its own, since it may be refused or be slow.
+        `alone`: it gets a session of its own, since it may be refused or be slow. `address`: of the
+        node, where the peer may want to see a token for it.
         """
-        slot = self.links.add(user, alone=alone)
+        slot = self.links.add(user, alone=alone, address=address)
         self.touch()
         return slot
 
@@ -385,6 +392,8 @@ class Upstream:
     def on_open(self, connection: UpstreamConnection) -> None:
         """The peer has opened: attach everything."""
         self.counts.connections_made += 1
+        if self._cbs is not None:
+            self._cbs.open(connection.hostname)
         self.links.open(connection.connection)
         self._change(UpstreamState.UP)
 
@@ -400,6 +409,8 @@ class Upstream:
         elif not asked:
             self.counts.connections_lost += 1
         self.last_error = why
+        if self._cbs is not None:
+            self._cbs.lose()
         self.links.lose()
         self._owing.clear()
         self._owing_feeders.clear()

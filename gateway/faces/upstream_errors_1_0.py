@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.amqp_1_0 import _spec_conditions as conditions
-from gateway.amqp_1_0._spec import Error
+from gateway.amqp_1_0._spec import DeliveryState, Error, Rejected
 from gateway.message import Condition, Refusal
 from gateway.translate.conditions import FROM_SYMBOLS
 
@@ -29,6 +29,35 @@ PASSING: Final = (
     conditions.LINK_REDIRECT,
     conditions.STOLEN,
 )
+
+
+# Ends of links that say nothing of a delivery.
+INNOCENT: Final = (
+    conditions.CONNECTION_FORCED,
+    conditions.CONNECTION_REDIRECT,
+    conditions.DETACH_FORCED,
+    conditions.LINK_REDIRECT,
+    conditions.STOLEN,
+)
+# Azure's own words for "not now", with which it ends links and rejects deliveries.
+BUSY: Final = ("com.microsoft:server-busy", "com.microsoft:timeout")
+
+
+def accuses(error: Error | None) -> bool:
+    """Whether a link's end may be the fault of a delivery."""
+    return error is not None and error.condition not in INNOCENT and error.condition not in BUSY
+
+
+def is_busy(state: DeliveryState | None) -> bool:
+    """Whether a delivery was rejected only for now."""
+    return isinstance(state, Rejected) and state.error is not None and state.error.condition in BUSY
+
+
+def is_idle_detach(error: Error | None) -> bool:
+    """Whether a link was detached because nothing went by it: no news for anybody."""
+    if error is None or error.condition != conditions.DETACH_FORCED:
+        return False
+    return "idle" in (error.description or "").lower()
 
 
 def refusal_of(error: Error | None) -> Refusal | None:

@@ -86,6 +86,13 @@ class Places(Protocol):
         """The time that `slot` waited for has come."""
 
 
+class Gate(Protocol):
+    """Who lets links be attached."""
+
+    def admits(self, slot: LinkSlot) -> bool:
+        """Whether `slot` may be attached; if not now, `Links.admit` or an end of it follows."""
+
+
 @final
 class LinkSlot:
     """The place of one link at its upstream; `Link.context` of the link that is attached.
@@ -93,6 +100,7 @@ class LinkSlot:
     Attributes:
         user: whose link it is.
         alone: it gets a session of its own, as long as the peer takes that many.
+        address: of the node at the peer; "" where there is none, or no leave is needed for it.
         state: how far it is.
         held: the session that it is in, from `QUEUED` to `ATTACHED`.
         link: from `ATTACHING` to `ATTACHED`.
@@ -102,6 +110,7 @@ class LinkSlot:
     """
 
     __slots__ = (
+        "address",
         "alone",
         "attached_ms",
         "failures",
@@ -113,8 +122,11 @@ class LinkSlot:
         "user",
     )
 
-    def __init__(self, user: UpstreamLink, places: Places, *, alone: bool) -> None:
+    def __init__(
+        self, user: UpstreamLink, places: Places, *, alone: bool, address: str = ""
+    ) -> None:
         self.user = user
+        self.address = address
         self.places = places
         self.alone = alone
         self.state = SlotState.IDLE

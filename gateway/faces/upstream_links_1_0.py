@@ -21,7 +21,7 @@ from gateway.amqp_1_0.session import Session
 from gateway.bridge.bridge import Bridge
 from gateway.errors import RemoteProtocolError
 from gateway.faces.sleepers import Sleepers
-from gateway.faces.upstream_link import LinkSlot, SessionUse, SlotState, UpstreamLink
+from gateway.faces.upstream_link import Gate, LinkSlot, SessionUse, SlotState, UpstreamLink
 from gateway.faces.upstream_settings import UpstreamCounts, UpstreamSettings
 
 
@@ -32,6 +32,7 @@ class Links:
     Attributes:
         one_at_a_time: the peer ends sessions for the errors of links.
         slots: every link that has not been dropped.
+        gate: who is asked before a link is attached.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Links:
         self.sleepers = sleepers
         self.one_at_a_time = one_at_a_time
         self.slots: dict[LinkSlot, None] = {}
+        self.gate: Gate | None = None
         self._connection: Connection | None = None
         self._uses: list[SessionUse] = []
         self._due: list[LinkSlot] = []
@@ -56,9 +58,9 @@ class Links:
 
     # What the users of links ask; `Upstream` passes it on.
 
-    def add(self, user: UpstreamLink, *, alone: bool) -> LinkSlot:
+    def add(self, user: UpstreamLink, *, alone: bool, address: str = "") -> LinkSlot:
         """A place for a link, which is attached by `flush`."""
-        slot = LinkSlot(user, self, alone=alone or self.one_at_a_time)
+        slot = LinkSlot(user, self, alone=alone or self.one_at_a_time, address=address)
         self.slots[slot] = None
         self._due.append(slot)
         return slot
@@ -140,8 +142,15 @@ class Links:
             due = self._due
             self._due = []
             for slot in due:
-                if slot.state == SlotState.IDLE and slot in self.slots:
+                if slot.state == SlotState.IDLE and slot in self.slots and self._admitted(slot):
                     self._place(slot)
+
+    def _admitted(self, slot: LinkSlot) -> bool:
+        return self.gate is None or self.gate.admits(slot)
+
+    def admit(self, slots: list[LinkSlot]) -> None:
+        """The gate is open for these."""
+        self._due += slots
 
     def on_room(self) -> None:
         """The transport has room again."""

@@ -29,6 +29,35 @@ class NodeRules(Protocol):
 
 @final
 @dataclass(init=False, slots=True)
+class CbsToken:
+    """A token for one node.
+
+    Attributes:
+        kind: its type, as the peer calls it.
+        expires_ms: when, on the gateway's clock; 0: unknown.
+        problem: why there is none; "" where there is one.
+    """
+
+    kind: str
+    text: str
+    expires_ms: int
+    problem: str
+
+    def __init__(
+        self, kind: str = "", text: str = "", *, expires_ms: int = 0, problem: str = ""
+    ) -> None:
+        self.kind = kind
+        self.text = text
+        self.expires_ms = expires_ms
+        self.problem = problem
+
+
+Tokens = Callable[[str, int], CbsToken]
+"""Makes a token for an audience, now."""
+
+
+@final
+@dataclass(init=False, slots=True)
 class UpstreamSettings:
     """One upstream, as plain values.
 
@@ -38,6 +67,7 @@ class UpstreamSettings:
         limits: of the connection: frames, sessions, links, unsettled deliveries, message sizes.
         mechanisms: makes SASL mechanisms for one connection, best first; none: no SASL layer. It is
             told whether the connection is secure.
+        tokens: makes tokens for nodes, at a peer that wants one for each; `None`: it does not.
         random: a number from 0 up to 1: jitter for the back-off.
         rules: addresses that the configuration gives.
         hostname: of our open and of sasl-init; "": that of the connection.
@@ -58,6 +88,7 @@ class UpstreamSettings:
     container_id: str
     limits: Limits
     mechanisms: Callable[[bool], list[ClientMechanism]]
+    tokens: Tokens | None
     random: Callable[[], float]
     rules: NodeRules | None
     hostname: str
@@ -82,6 +113,7 @@ class UpstreamSettings:
         limits: Limits,
         mechanisms: Callable[[bool], list[ClientMechanism]],
         random: Callable[[], float],
+        tokens: Tokens | None = None,
         rules: NodeRules | None = None,
         hostname: str = "",
         attach_timeout_ms: int = 30_000,
@@ -101,6 +133,7 @@ class UpstreamSettings:
         self.container_id = container_id
         self.limits = limits
         self.mechanisms = mechanisms
+        self.tokens = tokens
         self.random = random
         self.rules = rules
         self.hostname = hostname

@@ -5,19 +5,28 @@ Secrets are read anew for each connection, so that a file that was replaced coun
 
 from __future__ import annotations
 
+import base64
+import hmac
+import json
 import os
 import secrets
+from urllib.parse import quote
 
 from twisted.logger import Logger
 
 from gateway.config.upstreams import UpstreamSection
+from gateway.faces.upstream_settings import CbsToken, Tokens
 from gateway.net.saslprep import saslprep
+from gateway.translate.profiles import load_profile
 from gateway.wire.bearer import OAuthBearerClient, XOAuth2Client
 from gateway.wire.sasl import AnonymousClient, ClientMechanism, ExternalClient, PlainClient
 from gateway.wire.scram import ScramClient
 
 TRACE = "amqp-gateway"
 NONCE_OCTETS = 24
+SAS = "servicebus.windows.net:sastoken"
+JWT = "jwt"
+SAS_LIFETIME_S = 3600
 
 
 class UpstreamCredentials:
@@ -28,6 +37,12 @@ class UpstreamCredentials:
     def __init__(self, name: str, section: UpstreamSection) -> None:
         self._name = name
         self._section = section
+        self._cbs = load_profile(section.profile).cbs
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """Makes a token for one node; `None`: none are wanted there."""
+        return self._node_token if self._section.puts_tokens(cbs=self._cbs) else None
 
     def mechanisms(self, secure: bool) -> list[ClientMechanism]:
         """Fresh ones for one connection, best first; without those whose secret cannot be read.
@@ -36,7 +51,7 @@ class UpstreamCredentials:
         decides nothing more.
         """
         made: list[ClientMechanism] = []
-        for mechanism in self._section.all_mechanisms:
+        for mechanism in self._section.all_mechanisms(cbs=self._cbs):
             try:
                 made.append(self._make(mechanism))
             except (OSError, KeyError, ValueError) as error:
@@ -78,3 +93,38 @@ class UpstreamCredentials:
         file = self._section.token_file
         assert file is not None
         return file.read_text(encoding="ascii").strip()
+
+    def _node_token(self, audience: str, now_ms: int) -> CbsToken:
+        """A token for one node: signed by the shared access key, else the one in the file."""
+        section = self._section
+        try:
+            if section.sas_key_file is None:
+                text = self._token()
+                return CbsToken(JWT, text, expires_ms=expiry_ms(text))
+            key = section.sas_key_file.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            return CbsToken(problem=str(error))
+        expires_s = now_ms // 1000 + SAS_LIFETIME_S
+        key = key.removesuffix("\n").removesuffix("\r")
+        text = shared_access_signature(
+            audience, name=section.sas_key_name or "", key=key, expires_s=expires_s
+        )
+        return CbsToken(SAS, text, expires_ms=expires_s * 1000)
+
+
+def shared_access_signature(audience: str, *, name: str, key: str, expires_s: int) -> str:
+    """A token of Azure's, good for `audience` and what is below it."""
+    resource = quote(audience, safe="")
+    signed = hmac.digest(key.encode(), f"{resource}\n{expires_s}".encode(), "sha256")
+    signature = quote(base64.b64encode(signed), safe="")
+    return f"SharedAccessSignature sr={resource}&sig={signature}&se={expires_s}&skn={quote(name)}"
+
+
+def expiry_ms(token: str) -> int:
+    """When a JSON Web Token (RFC 7519) expires by its own word; 0 where it does not say."""
+    parts = token.split(".")
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=="))
+        return int(claims["exp"] * 1000)
+    except (IndexError, KeyError, TypeError, ValueError, OverflowError):
+        return 0

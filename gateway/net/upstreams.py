@@ -245,6 +245,7 @@ def _settings_of(settings: Settings, name: str, rules: Rules) -> UpstreamSetting
         limits=_limits(settings, section),
         mechanisms=credentials.mechanisms,
         tokens=credentials.tokens,
+        tokens=credentials.tokens,
         random=random.random,
         rules=rules,
         attach_timeout_ms=section.attach_timeout,

@@ -21,6 +21,7 @@ class Profile:
         "annotations",
         "anonymous_terminus",
         "browse",
+        "cbs",
         "detach_lingers",
         "drain",
         "durable_subscription",
@@ -88,6 +89,7 @@ class Profile:
         annotations: bool = True,
         escrow: bool = True,
         text_body: str = "data",
+        cbs: bool = False,
         user_id: bool = True,
         value_lists: bool = True,
         missing: str = "fail",
@@ -125,6 +127,7 @@ class Profile:
         self.annotations = annotations
         self.escrow = escrow
         self.text_body = text_body
+        self.cbs = cbs
         self.user_id = user_id
         self.value_lists = value_lists
         self.missing = missing

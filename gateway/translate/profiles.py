@@ -113,6 +113,11 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     "text_body": Attribute(
         ("data", "value"), "A 0-10 text body as a data section, or as an amqp-value string."
     ),
+    "cbs": Attribute(
+        "flag",
+        "Takes tokens for its nodes at `$cbs`: what `sas_key_name` or `token_file` of the upstream"
+        " give goes there, behind SASL ANONYMOUS.",
+    ),
     "user_id": Attribute(
         "flag", "Takes a user-id other than our login; else 0-10 messages go without theirs."
     ),

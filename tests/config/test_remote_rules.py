@@ -140,8 +140,27 @@ def test_credentials_say_which_mechanisms_are_used(
 
     given = {key: filled(value) for key, value in keys.items()}
     settings = load(None, [upstream(**given)])
-    assert settings.upstreams["up"].all_mechanisms == mechanisms
+    assert settings.upstreams["up"].all_mechanisms(cbs=False) == mechanisms
     assert resolved(settings)["upstreams"]["up"]["mechanisms"] == mechanisms
+
+
+def test_tokens_for_single_nodes_are_only_for_brokers_that_take_them_and_kept_private(
+    secret: str,
+) -> None:
+    sas = {"sas_key_name": "root", "sas_key_file": secret}
+    bus = {"profile": "azure-service-bus"}
+    found = problems(upstream(hosts=["amqps://bus"], **sas))
+    assert "cbs" in found["upstreams.up.sas_key_name"]
+    found = problems(upstream(hosts=["amqps://bus"], **bus, sas_key_name="root"))
+    assert "sas_key_file" in found["upstreams.up.sas_key_name"]
+    found = problems(upstream(hosts=["amqp://bus.example"], **bus, **sas))
+    assert "amqps://" in found["upstreams.up.hosts"]
+    found = problems(upstream(hosts=["amqp://bus.example"], **bus, token_file=secret))
+    assert "amqps://" in found["upstreams.up.hosts"]
+    both = upstream(hosts=["amqps://bus"], **bus, **sas, token_file=secret)
+    assert "token_file" in problems(both)["upstreams.up.sas_key_name"]
+    settings = load(None, [upstream(hosts=["amqps://bus"], **bus, **sas)])
+    assert resolved(settings)["upstreams"]["up"]["mechanisms"] == ["ANONYMOUS"]
 
 
 @pytest.mark.parametrize(

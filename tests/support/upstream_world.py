@@ -246,10 +246,10 @@ class UpstreamWorld:
             self.placements.exchanges_placed[exchange] = Placement(self.upstream, **rule)
         return self
 
-    def connect(self, *, prepare=None, **broker):
+    def connect(self, *, prepare=None, kind=Broker, **broker):
         """A transport is up: talk until all is quiet."""
         self.face = self.upstream.connect(self.now_ms)
-        self.broker = Broker(self.now_ms, **broker)
+        self.broker = kind(self.now_ms, **broker)
         if prepare is not None:
             prepare(self.broker)
         self.step()

@@ -1,0 +1,111 @@
+"""What an upstream is shown: mechanisms, and tokens for single nodes; secrets are read each time."""
+
+import base64
+import hashlib
+import hmac
+import json
+import pathlib
+from urllib.parse import parse_qs, unquote
+
+import pytest
+import yaml
+
+from gateway.config import load
+from gateway.net.credentials import (
+    JWT,
+    SAS,
+    UpstreamCredentials,
+    expiry_ms,
+    shared_access_signature,
+)
+
+NOW_MS = 1_790_000_000_123
+AUDIENCE = "sb://name.servicebus.windows.net/orders"
+
+
+def credentials(**keys: object) -> UpstreamCredentials:
+    given = {"hosts": ["amqps://name.servicebus.windows.net"], **keys}
+    text = "upstreams.up=" + yaml.safe_dump(given, default_flow_style=True)
+    return UpstreamCredentials("up", load(None, [text]).upstreams["up"])
+
+
+def web_token(claims: object) -> str:
+    parts = [json.dumps(each).encode() for each in ({"alg": "none"}, claims)]
+    return ".".join([base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts]) + "."
+
+
+def test_a_shared_access_signature_signs_the_audience_and_the_time_with_the_key() -> None:
+    text = shared_access_signature(AUDIENCE, name="root", key="a+key=", expires_s=1_790_003_600)
+    kind, _, fields = text.partition(" ")
+    assert kind == "SharedAccessSignature"
+    values = {name: each[0] for name, each in parse_qs(fields).items()}
+    assert values["sr"] == AUDIENCE
+    assert (values["se"], values["skn"]) == ("1790003600", "root")
+    signed = "sb%3A%2F%2Fname.servicebus.windows.net%2Forders\n1790003600"
+    digest = hmac.new(b"a+key=", signed.encode(), hashlib.sha256).digest()
+    assert base64.b64decode(values["sig"]) == digest
+    assert "+" not in fields  # which would be read as a blank
+    assert unquote(fields).count("sr=") == 1
+
+
+def test_the_key_is_read_anew_for_each_token(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("first\n")
+    own = credentials(profile="azure-service-bus", sas_key_name="root", sas_key_file=str(file))
+    assert [each.name() for each in own.mechanisms(True)] == ["ANONYMOUS"]
+    make = own.tokens
+    assert make is not None
+    token = make(AUDIENCE, NOW_MS)
+    assert (token.kind, token.problem) == (SAS, "")
+    assert token.expires_ms == 1_790_003_600_000
+    expected = shared_access_signature(
+        AUDIENCE, name="root", key="first", expires_s=token.expires_ms // 1000
+    )
+    assert token.text == expected
+    file.write_text("second")
+    assert make(AUDIENCE, NOW_MS).text != token.text
+    file.unlink()
+    assert "No such file" in make(AUDIENCE, NOW_MS).problem
+
+
+def test_a_bearer_token_goes_to_the_nodes_where_they_want_one(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(web_token({"exp": 1_790_000_999}) + "\n")
+    own = credentials(profile="azure-service-bus", token_file=str(file))
+    assert [each.name() for each in own.mechanisms(True)] == ["ANONYMOUS"]
+    make = own.tokens
+    assert make is not None
+    token = make(AUDIENCE, NOW_MS)
+    assert (token.kind, token.text) == (JWT, web_token({"exp": 1_790_000_999}))
+    assert token.expires_ms == 1_790_000_999_000
+    file.write_text(web_token({"exp": 1_790_003_999}))
+    assert make(AUDIENCE, NOW_MS).expires_ms == 1_790_003_999_000
+
+
+def test_elsewhere_a_bearer_token_goes_by_sasl_and_is_read_for_each_connection(
+    tmp_path: pathlib.Path,
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("first")
+    own = credentials(token_file=str(file))
+    assert own.tokens is None
+    (mechanism,) = own.mechanisms(True)
+    assert mechanism.name() == "OAUTHBEARER"
+    assert b"Bearer first" in (mechanism.initial() or b"")
+    file.write_text("second")
+    assert b"Bearer second" in (own.mechanisms(True)[0].initial() or b"")
+
+
+def test_a_key_name_and_value_may_also_go_by_plain(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("value")
+    own = credentials(profile="azure-service-bus", username="root", password_file=str(file))
+    assert own.tokens is None
+    assert "PLAIN" in [each.name() for each in own.mechanisms(True)]
+
+
+@pytest.mark.parametrize(
+    "token", ["", "opaque", "a.b.c", web_token({}), web_token([]), web_token({"exp": "soon"})]
+)
+def test_a_token_that_does_not_say_when_it_expires(token: str) -> None:
+    assert expiry_ms(token) == 0
