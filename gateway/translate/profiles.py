@@ -7,7 +7,6 @@ default. This module is not compiled: it runs at start.
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -297,7 +296,7 @@ def _consistency(profile: Profile) -> list[Problem]:
 
 def default_of(attribute: str) -> Any:  # Any: as the table says
     """What an attribute is that a profile does not set."""
-    default = inspect.signature(Profile.__init__).parameters[attribute].default
+    default = getattr(Profile(), attribute)
     return default.text if isinstance(default, Template) else default
 
 

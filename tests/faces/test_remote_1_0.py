@@ -6,6 +6,7 @@ from support.remotes import FakeRules
 
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.amqp_1_0._spec import Accepted, Error, Modified, Rejected, Released
+from gateway.bridge.remote import OnRejected
 from gateway.bridge.seams import DeliverStatus
 from gateway.message import (
     ACCEPTED,
@@ -426,8 +427,8 @@ def test_an_outcome_that_the_source_does_not_name_is_told_by_the_nearest(known, 
 
 def test_a_rejection_that_the_source_cannot_know_detaches_the_link():
     at = Remote()
-    at.rules.add("r", on_rejected=1)
-    at.remote.relays["r"].queue.placement.on_rejected = 1
+    at.rules.add("r", on_rejected=OnRejected.EXCEPTION)
+    at.remote.relays["r"].queue.placement.on_rejected = OnRejected.EXCEPTION
     link = at.client.sender(
         "r", source=_spec.Source(address="here", outcomes=["amqp:accepted:list"])
     )
