@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import pathlib
 import sys
+from typing import cast
 
 import click
 import yaml
+from twisted.internet.posixbase import PosixReactorBase
 
 from gateway.cli.options import configuration
-from gateway.config import keys, load, notes, resolved, schema
+from gateway.clients.conversation import converse
+from gateway.clients.survey import Finding, Survey
+from gateway.config import Settings, keys, load, notes, resolved, schema
 from gateway.net.logs import begin_logging
 from gateway.service import check as check_files
 from gateway.service import run
@@ -44,6 +48,7 @@ def serve(config: pathlib.Path | None, changes: tuple[str, ...]) -> None:
 \b
 Examples:
   amqp-gateway check --config gateway.yaml
+  amqp-gateway check --config gateway.yaml --connect
   amqp-gateway check --keys
   amqp-gateway check --schema > gateway.schema.json
 """
@@ -53,11 +58,28 @@ Examples:
 @click.option(
     "--schema", "show", flag_value="schema", help="Print the configuration's JSON schema."
 )
-def check(config: pathlib.Path | None, changes: tuple[str, ...], show: str | None) -> None:
+@click.option("--connect", is_flag=True, help="Ask the upstreams, too, and say what they answer.")
+@click.option("--json", "as_json", is_flag=True, help="With --connect: as one JSON object.")
+def check(
+    config: pathlib.Path | None,
+    changes: tuple[str, ...],
+    show: str | None,
+    connect: bool,
+    as_json: bool,
+) -> None:
     """Validate a configuration and print what it comes to, every default filled in.
 
     All problems are reported at once, each with its key path; the exit code is then 2.
+
+    With --connect each upstream is dialled with its credentials: what it is, which of the nodes
+    named one by one are there, and what will not work. Exit code 1: something cannot be reached or
+    is missing.
     """
+    if connect:
+        settings = load(config, list(changes))
+        check_files(settings)
+        _survey(settings, as_json)
+        return
     if show == "keys":
         _print_keys()
     elif show == "schema":
@@ -68,6 +90,35 @@ def check(config: pathlib.Path | None, changes: tuple[str, ...], show: str | Non
         click.echo(yaml.safe_dump(resolved(settings), sort_keys=False), nl=False)
         for note in notes(settings):
             click.echo(f"# {note}")
+
+
+def _survey(settings: Settings, as_json: bool) -> None:
+    findings = converse(
+        lambda connector: Survey(cast(PosixReactorBase, connector.reactor), settings).findings()
+    )
+    fine = all(finding.fine for finding in findings)
+    if as_json:
+        told = {"fine": fine, "upstreams": [finding.as_json() for finding in findings]}
+        click.echo(json.dumps(told, ensure_ascii=False))
+    else:
+        for finding in findings:
+            _print_finding(finding)
+    click.get_current_context().exit(0 if fine else 1)
+
+
+def _print_finding(finding: Finding) -> None:
+    if not finding.reached:
+        click.echo(f"{finding.name}: cannot be reached: {finding.problem}")
+        return
+    what = f"{finding.product} {finding.version}".strip() or "it does not say what it is"
+    click.echo(f"{finding.name}: {finding.host}: {what}")
+    click.echo(f"  offers: {', '.join(finding.offered) or 'nothing in particular'}")
+    for node in finding.nodes:
+        there = {True: "there", False: "missing", None: "not known"}[node.there]
+        why = f" ({node.problem})" if node.problem else ""
+        click.echo(f"  {node.key}: {node.kind} {node.name}: {node.address}: {there}{why}")
+    for lack in finding.lacks:
+        click.echo(f"  without {lack}")
 
 
 def _print_keys() -> None:

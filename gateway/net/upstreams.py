@@ -163,7 +163,7 @@ class Upstreams:
                 counts,
                 self.upstreams[name],
                 list(section.hosts),
-                endpoint_for=_endpoint_for(reactor, section),
+                endpoint_for=endpoint_for(reactor, section),
                 hostname=section.hostname or "",
                 back_off=BackOff(
                     back_off.initial / 1000,
@@ -242,9 +242,8 @@ def _settings_of(settings: Settings, name: str, rules: Rules) -> UpstreamSetting
     return UpstreamSettings(
         name=name,
         container_id=section.container_id or settings.name,
-        limits=_limits(settings, section),
+        limits=limits_of(settings, section),
         mechanisms=credentials.mechanisms,
-        tokens=credentials.tokens,
         tokens=credentials.tokens,
         random=random.random,
         rules=rules,
@@ -268,13 +267,13 @@ def selectors_are_applied(settings: Settings) -> bool:
     return any(load_profile(settings.upstreams[name].profile).selector for name in used)
 
 
-def _endpoint_for(
+def endpoint_for(
     reactor: PosixReactorBase, section: UpstreamSection
 ) -> Callable[[Host], IStreamClientEndpoint]:
     """How to connect to a host; the files of TLS are read anew each time."""
     tls = section.tls or UpstreamTls()
 
-    def endpoint_for(host: Host) -> IStreamClientEndpoint:
+    def endpoint_to(host: Host) -> IStreamClientEndpoint:
         plain = HostnameEndpoint(
             reactor, host.host, host.port, timeout=section.connect_timeout / 1000
         )
@@ -289,10 +288,10 @@ def _endpoint_for(
         )
         return wrapClientTLS(creator, plain)
 
-    return endpoint_for
+    return endpoint_to
 
 
-def _limits(settings: Settings, section: UpstreamSection) -> Limits:
+def limits_of(settings: Settings, section: UpstreamSection) -> Limits:
     """What one connection to an upstream may make us hold."""
     limits = settings.limits.as_limits()
     limits.max_frame_size = section.max_frame_size

@@ -1,0 +1,136 @@
+"""Nodes that rest and move between real brokers while clients of both protocols stay connected."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from interop.brokers.artemis import Artemis
+from interop.brokers.broker import Broker
+from interop.brokers.rabbitmq import RabbitMQ4
+from support.gateway_process import GatewayProcess, command
+
+PATIENCE_S = 60
+LOAD = 6000
+
+
+class Between:
+    """A gateway with two brokers behind it."""
+
+    def __init__(self, directory: Path, artemis: Broker, rabbitmq: Broker, queue: str) -> None:
+        self.queue = queue
+        self.brokers = {"old": artemis, "new": rabbitmq}
+        upstreams = {}
+        for name, profile in (("old", "artemis"), ("new", "rabbitmq4")):
+            broker = self.brokers[name]
+            broker.create_queue(queue)
+            directory.mkdir(parents=True, exist_ok=True)
+            secret = directory / f"password-{name}"
+            secret.write_text(broker.password)
+            upstreams[name] = {
+                "hosts": [f"amqp://127.0.0.1:{broker.port}"],
+                "profile": profile,
+                "username": broker.username,
+                "password_file": str(secret),
+            }
+        self.token = directory / "token"
+        self.token.write_text("let me in\n")
+        self.gateway = GatewayProcess(
+            directory,
+            {
+                "upstreams": upstreams,
+                "nodes": [{"queue": queue, "upstream": "old"}],
+                "admin_token_file": str(self.token),
+                "switch_timeout": "20s",
+                "drain_timeout": "2s",
+            },
+        )
+
+    def ctl(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        admin = f"http://127.0.0.1:{self.gateway.admin_port}"
+        return self.gateway.tool(
+            "ctl", "--admin", admin, "--token-file", str(self.token), *arguments
+        )
+
+    def status(self) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(self.ctl("status", "--json").stdout)
+        return told
+
+    def client(self, verb: str, *arguments: str) -> subprocess.Popen[bytes]:
+        """A client at work; what it says is in `said(verb)`, since a full pipe would stop it."""
+        port = str(self.gateway.amqp_port)
+        with (self.gateway.directory / verb).open("wb") as out:
+            return subprocess.Popen(
+                command(verb, *arguments, "--port", port, "--timeout", "8"),
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+
+    def said(self, verb: str) -> str:
+        return (self.gateway.directory / verb).read_text()
+
+    def wait_until_sent(self, count: int) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        name = 'gateway_upstream_messages_total{direction="sent",upstream="%s"}'
+        while time.monotonic() < deadline:
+            metrics = self.gateway.metrics()
+            if sum(metrics.get(name % each, 0) for each in self.brokers) >= count:
+                return
+        raise AssertionError(self.gateway.log())
+
+    def depths(self) -> int:
+        return sum(broker.queue_depth(self.queue) for broker in self.brokers.values())
+
+
+@pytest.fixture
+def between(tmp_path: Path, artemis: Artemis, rabbitmq4: RabbitMQ4, name: str) -> Iterator[Between]:
+    made = Between(tmp_path, artemis, rabbitmq4, name)
+    with made.gateway:
+        yield made
+
+
+@pytest.mark.parametrize("protocol", ["0-10", "1.0"])
+@pytest.mark.parametrize("means", ["ctl", "SIGHUP"])
+def test_a_queue_moves_under_load_and_nothing_is_lost(
+    between: Between, protocol: str, means: str
+) -> None:
+    gateway = between.gateway
+    sending = between.client(
+        *("send", "--protocol", protocol, "--to", between.queue, "--durable"),
+        *("--count", str(LOAD), "--body", "load-{n}"),
+    )
+    taking = between.client("receive", "--protocol", protocol, "--from", between.queue, "--json")
+    between.wait_until_sent(LOAD // 10)
+    if means == "ctl":
+        done = between.ctl("switch", between.queue, "new")
+        assert done.returncode == 0, done.stderr + gateway.log()
+        assert between.status()["rules"][0]["changed_by_ctl"]
+    else:
+        file = gateway.directory / "gateway.yaml"
+        config = yaml.safe_load(file.read_text())
+        config["nodes"][0]["upstream"] = "new"
+        file.write_text(yaml.safe_dump(config))
+        gateway.signal(signal.SIGHUP)
+        deadline = time.monotonic() + PATIENCE_S
+        while "configuration reloaded" not in gateway.log():
+            assert time.monotonic() < deadline, gateway.log()
+    assert between.status()["rules"][0]["upstream"] == "new"
+    assert sending.wait(PATIENCE_S) == 0, between.said("send")
+    assert taking.wait(PATIENCE_S) == 0, between.said("receive")[-500:]
+    came = [line for line in between.said("receive").splitlines() if "load-" in line]
+    assert between.brokers["new"].queue_depth(between.queue) == 0
+    assert len(came) + between.depths() == LOAD
+    assert len(set(came)) == len(came)
+    samples = gateway.metrics()
+    moved = samples['gateway_upstream_messages_total{direction="received",upstream="new"}']
+    assert moved > 0
+    assert gateway.stop() == 0
+    exit_code, lines = gateway.reconcile()
+    assert exit_code == 0, lines
