@@ -127,6 +127,8 @@ class Service:
             self.bridge = self._bridge(segments.writer())
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
             self.faces = self._face_settings()
+            for name in self.bridge.hosts:  # before relays, which keep the one that they find
+                self.faces.replies[name] = ReplyTable(keep_new=True)
             self.upstreams = Upstreams(settings, self.bridge, self.turns, self.faces)
             self._recover(segments.writer().damaged)
             self._keep_replies()
@@ -216,10 +218,8 @@ class Service:
 
     def _keep_replies(self) -> None:
         """What a reply is matched by outlives the process, if the request does."""
-        for name in self.bridge.hosts:
-            replies = ReplyTable(keep_new=True)
+        for name, replies in self.faces.replies.items():
             self.bridge.keep_notes(name, replies)
-            self.faces.replies[name] = replies
 
     def _door(self) -> Door:
         limits = self.settings.limits
