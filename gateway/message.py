@@ -159,6 +159,9 @@ class MessageReader(Protocol):
     def headers(self, message: Message) -> dict[str, Tagged]:
         """All application headers."""
 
+    def selectable(self, message: Message, name: str) -> Tagged | None:
+        """What a selector's identifier stands for: a property by its JMS name, or a header."""
+
     def body_digest(self, message: Message) -> int:
         """What `Message.body_digest` is for these octets, computed anew."""
 
@@ -269,6 +272,10 @@ class Message:
     def header(self, name: str) -> Tagged | None:
         """The application header `name` in the translated view, its code a `Kind`, or `None`."""
         return None if self.reader is None else self.reader.header(self, name)
+
+    def selectable(self, name: str) -> Tagged | None:
+        """What a selector's identifier `name` stands for, in the translated view, or `None`."""
+        return None if self.reader is None else self.reader.selectable(self, name)
 
     def body(self) -> bytes:
         """The octets from `body_at` on."""

@@ -20,6 +20,9 @@ class Reader:
     def headers(self, message: Message) -> dict[str, Tagged]:
         return {"n": Tagged(Kind.STRING, "v")}
 
+    def selectable(self, message: Message, name: str) -> Tagged | None:
+        return Tagged(Kind.STRING, "s") if name == "n" else None
+
     def body_digest(self, message: Message) -> int:
         return 0
 

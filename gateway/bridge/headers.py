@@ -1,16 +1,17 @@
 """The headers exchange: bindings by what a message's headers are.
 
 Arguments of a binding are compared by kind and value in the translated view; a void value only
-asks for presence; ``x-match`` says whether all or any must match. ``x-match``, ``x-scope`` and
-names that begin with ``qpid.`` are not part of the match. A binding is filed under one of its
-arguments ("all") or under each of them ("any"), so that a message's own headers lead to the few
-bindings that can match.
+asks for presence; ``x-match`` says whether all or any must match. ``x-match``, ``x-scope``, a
+selector and names that begin with ``qpid.`` are not part of the match. A binding is filed under one
+of its arguments ("all") or under each of them ("any"), so that a message's own headers lead to the
+few bindings that can match.
 """
 
 from __future__ import annotations
 
 from typing import Final, final
 
+from gateway.bridge.filters import SELECTOR_ARGUMENTS
 from gateway.bridge.queues import Queue
 from gateway.message import Kind, Message
 from gateway.wire.tagged import Tagged
@@ -18,6 +19,7 @@ from gateway.wire.tagged import Tagged
 MATCH_ARGUMENT: Final = "x-match"
 ALL: Final = "all"
 ANY: Final = "any"
+NO_FEATURES: Final = frozenset((MATCH_ARGUMENT, "x-scope", *SELECTOR_ARGUMENTS))
 
 # A header as an index key: name, kind, value; presence alone is kind `NULL`.
 Feature = tuple[str, int, object]
@@ -38,7 +40,7 @@ def features_of(arguments: dict[str, Tagged]) -> list[Feature]:
     return [
         (name, value.code, None if value.code == Kind.NULL else value.value)
         for name, value in arguments.items()
-        if name not in (MATCH_ARGUMENT, "x-scope") and not name.startswith("qpid.")
+        if name not in NO_FEATURES and not name.startswith("qpid.")
     ]
 
 

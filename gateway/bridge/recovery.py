@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.bridge.copies import Copies
+from gateway.bridge.filters import kept_selector
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.places import Entry
@@ -145,7 +146,14 @@ class Recovery:
             self.problems.append(f"binding {row.queue!r} to {row.exchange!r} lacks an end")
             return
         host.topology.put_binding(
-            exchange, Binding(queue, row.key, row.arguments, row.encoded_arguments)
+            exchange,
+            Binding(
+                queue,
+                row.key,
+                row.arguments,
+                row.encoded_arguments,
+                kept_selector(row.arguments),
+            ),
         )
 
     def _count_alternates(self) -> None:

@@ -2,7 +2,8 @@
 
 Each type is a `Router`; a queue comes out of a route once, however many of its bindings match
 (0-10 exchange.bind, rule multiple-bindings). The direct and fanout types are here, the others in
-`topic` and `headers`.
+`topic` and `headers`. Bindings with a selector are routed apart, those of one selector together, so
+that it is asked once of a message, and only when one of them matches.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final, Protocol, final
 from gateway.bridge.headers import HeadersRouter
 from gateway.bridge.queues import Queue
 from gateway.bridge.remote import Placement
+from gateway.bridge.selectors import Selector
 from gateway.bridge.topic import TopicRouter
 from gateway.message import Message
 from gateway.wire.tagged import Tagged
@@ -20,6 +22,7 @@ DIRECT: Final = "direct"
 TOPIC: Final = "topic"
 FANOUT: Final = "fanout"
 HEADERS: Final = "headers"
+SELECTED_CACHE_MAX: Final = 100  # routing keys that the bindings of one selector remember
 TYPES: Final = (DIRECT, TOPIC, FANOUT, HEADERS)
 
 
@@ -128,23 +131,110 @@ def make_router(type: str, route_cache_max: int) -> Router | None:
 
 
 @final
+class Selected:
+    """The bindings of an exchange that have one selector.
+
+    Attributes:
+        count: how many they are.
+    """
+
+    __slots__ = ("count", "router", "selector")
+
+    def __init__(self, selector: Selector, router: Router) -> None:
+        self.selector = selector
+        self.router = router
+        self.count = 0
+
+
+@final
+class SelectingRouter:
+    """An exchange's router where some bindings have selectors; `plain` has the others."""
+
+    __slots__ = ("_selected", "_type", "plain")
+
+    def __init__(self, type: str, plain: Router) -> None:
+        self._type = type
+        self.plain = plain
+        self._selected: dict[str, Selected] = {}
+
+    def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
+        """As `Router`."""
+        self.plain.bind(queue, key, arguments)
+
+    def unbind(self, queue: Queue, key: str) -> None:
+        """As `Router`."""
+        self.plain.unbind(queue, key)
+
+    def bind_selected(
+        self, queue: Queue, key: str, arguments: dict[str, Tagged], selector: Selector
+    ) -> None:
+        """Add a binding with a selector."""
+        selected = self._selected.get(selector.text)
+        if selected is None:
+            router = make_router(self._type, SELECTED_CACHE_MAX)
+            assert router is not None
+            selected = self._selected[selector.text] = Selected(selector, router)
+        selected.count += 1
+        selected.router.bind(queue, key, arguments)
+
+    def unbind_selected(self, queue: Queue, key: str, selector: Selector) -> None:
+        """Remove such a binding; the last one leaves `idle` behind."""
+        selected = self._selected[selector.text]
+        selected.router.unbind(queue, key)
+        selected.count -= 1
+        if selected.count == 0:
+            del self._selected[selector.text]
+
+    @property
+    def idle(self) -> bool:
+        """Whether there are no selectors any more."""
+        return not self._selected
+
+    def route(self, message: Message) -> list[Queue]:
+        """As `Router`."""
+        found: dict[int, Queue] = {}
+        for queue in self.plain.route(message):
+            found[queue.number] = queue
+        for selected in self._selected.values():
+            queues = selected.router.route(message)
+            if queues and selected.selector.accepts(message):
+                for queue in queues:
+                    found[queue.number] = queue
+        return list(found.values())
+
+
+@final
 class Binding:
     """One binding of an exchange: how it was made, for queries and for the store.
 
     Attributes:
         owners: who must live for it to stay (`scopes`); `None` when it is for good.
+        selector: what it lets in, of the messages that match; `None`: all of them.
     """
 
-    __slots__ = ("arguments", "encoded", "key", "owners", "queue")
+    __slots__ = ("arguments", "encoded", "key", "owners", "queue", "selector")
 
     def __init__(
-        self, queue: Queue, key: str, arguments: dict[str, Tagged], encoded: bytes
+        self,
+        queue: Queue,
+        key: str,
+        arguments: dict[str, Tagged],
+        encoded: bytes,
+        selector: Selector | None,
     ) -> None:
         self.queue = queue
         self.key = key
         self.arguments = arguments
         self.encoded = encoded
+        self.selector = selector
         self.owners: set[int] | None = None
+
+    def selects_as(self, other: Binding) -> bool:
+        """Whether the selectors of both are the same."""
+        mine, others = self.selector, other.selector
+        if mine is None or others is None:
+            return mine is others
+        return mine.text == others.text
 
 
 @final
@@ -209,10 +299,33 @@ class Exchange:
         """Add a binding that is not there yet."""
         self.bindings[(binding.queue.name, binding.key)] = binding
         binding.queue.bindings[(self.name, binding.key)] = binding.encoded
-        self.router.bind(binding.queue, binding.key, binding.arguments)
+        self.connect(binding)
 
     def remove(self, binding: Binding) -> None:
         """Remove a binding that is there."""
         del self.bindings[(binding.queue.name, binding.key)]
         del binding.queue.bindings[(self.name, binding.key)]
-        self.router.unbind(binding.queue, binding.key)
+        self.disconnect(binding)
+
+    def connect(self, binding: Binding) -> None:
+        """Route by a binding from now on."""
+        selector = binding.selector
+        router = self.router
+        if selector is None or isinstance(router, OutboundRouter):
+            router.bind(binding.queue, binding.key, binding.arguments)
+            return
+        if not isinstance(router, SelectingRouter):
+            router = SelectingRouter(self.type, router)
+            self.router = router
+        router.bind_selected(binding.queue, binding.key, binding.arguments, selector)
+
+    def disconnect(self, binding: Binding) -> None:
+        """Route by it no longer."""
+        selector = binding.selector
+        router = self.router
+        if selector is None or not isinstance(router, SelectingRouter):
+            router.unbind(binding.queue, binding.key)
+            return
+        router.unbind_selected(binding.queue, binding.key, selector)
+        if router.idle:
+            self.router = router.plain

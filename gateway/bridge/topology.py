@@ -11,6 +11,7 @@ from typing import Final, Protocol, final
 
 from gateway.audit.schema import Flag, Reason
 from gateway.bridge.dispatch import Line
+from gateway.bridge.filters import binding_selector
 from gateway.bridge.headers import match_of
 from gateway.bridge.ledger import Ledger
 from gateway.bridge.limits import BridgeLimits
@@ -355,7 +356,7 @@ class Topology:
         assert router is not None
         exchange.router = router
         for binding in exchange.bindings.values():
-            router.bind(binding.queue, binding.key, binding.arguments)
+            exchange.connect(binding)
 
     def withdraw_exchange(self, exchange: Exchange) -> None:
         """Take away an exchange that was predeclared."""
@@ -416,9 +417,13 @@ class Topology:
         """Bind what `check_binding` has passed, for the life of `scope` if there is one."""
         queue = self.queues[queue_name]
         exchange = self.exchanges[exchange_name]
+        selector = binding_selector(arguments)
+        if isinstance(selector, Refusal):
+            return selector
+        binding = Binding(queue, key, arguments, encoded, selector)
         existing = exchange.bindings.get((queue_name, key))
         if existing is not None:
-            self._bind_again(exchange, existing, scope)
+            self._bind_again(exchange, existing, binding, scope)
             return None
         if exchange.type == HEADERS and not match_of(arguments):
             return Refusal(Condition.INVALID_ARGUMENT, "x-match is neither all nor any")
@@ -433,7 +438,6 @@ class Topology:
             )
             if refusal is not None:
                 return refusal
-        binding = Binding(queue, key, arguments, encoded)
         if scope is not None:
             binding.owners = set()
         self.put_binding(exchange, binding)
@@ -443,7 +447,11 @@ class Topology:
             self._scopes.add(scope.owner_id(), exchange_name, binding)
         return None
 
-    def _bind_again(self, exchange: Exchange, binding: Binding, scope: Owner | None) -> None:
+    def _bind_again(
+        self, exchange: Exchange, binding: Binding, wanted: Binding, scope: Owner | None
+    ) -> None:
+        if exchange.placement is None and not binding.selects_as(wanted):
+            self._select_anew(exchange, binding, wanted)
         if scope is not None:
             self._scopes.add(scope.owner_id(), exchange.name, binding)
         elif binding.owners is not None:
@@ -452,6 +460,16 @@ class Topology:
             if exchange.placement is not None and self.rules is not None:
                 self.rules.on_unbound(exchange, binding)
                 self.rules.on_bound(exchange, binding)
+
+    def _select_anew(self, exchange: Exchange, binding: Binding, wanted: Binding) -> None:
+        """A binding is made again with another selector: from now on that one counts."""
+        exchange.remove(binding)
+        binding.arguments = wanted.arguments
+        binding.encoded = wanted.encoded
+        binding.selector = wanted.selector
+        exchange.add(binding)
+        if binding.owners is None:
+            self._store_binding(exchange, binding)
 
     def _store_binding(self, exchange: Exchange, binding: Binding) -> None:
         queue = binding.queue

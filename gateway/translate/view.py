@@ -15,7 +15,7 @@ from gateway.amqp_1_0 import types as new
 from gateway.audit.records import digest
 from gateway.errors import DecodeError
 from gateway.message import Kind, Message
-from gateway.translate import names
+from gateway.translate import names, selectable
 from gateway.translate.escrow import HEADER
 from gateway.translate.facts import body_digest_1_0
 from gateway.translate.segment import open_header
@@ -85,15 +85,8 @@ def headers_of_0_10(message: Message) -> Headers:
                 found[name] = neutral_0_10(value)
     app_id = segment.properties.app_id
     if app_id is not None:
-        found[names.APP_ID] = _text_or_binary(app_id)
+        found[names.APP_ID] = selectable.text_or_binary(app_id)
     return found
-
-
-def _text_or_binary(octets: bytes) -> Tagged:
-    try:
-        return Tagged(Kind.STRING, octets.decode("utf-8"))
-    except UnicodeDecodeError:
-        return Tagged(Kind.BINARY, octets)
 
 
 def headers_of_1_0(message: Message) -> Headers:
@@ -128,15 +121,42 @@ def _add_properties(message: Message, layout: sections.Sections, found: Headers)
             found[names.NOT_VALID_BEFORE] = Tagged(Kind.INTEGER, value.value)
 
 
+def selectable_of_0_10(message: Message, headers: Headers) -> Headers:
+    """What selectors know of a 0-10 message besides `headers`."""
+    found = selectable.from_facts(message, headers)
+    try:
+        segment = open_header(message.payload, message.body_at, DEPTH_MAX)
+    except DecodeError:
+        return found
+    selectable.add_0_10(found, message, headers, segment.delivery, segment.properties)
+    return found
+
+
+def selectable_of_1_0(message: Message, headers: Headers) -> Headers:
+    """What selectors know of a 1.0 message besides `headers`."""
+    found = selectable.from_facts(message, headers)
+    if message.message_format != 0:
+        return found
+    try:
+        properties = sections.properties(message.payload, sections.scan(message.payload))
+    except DecodeError:
+        return found
+    if properties is not None:
+        selectable.add_1_0(found, properties)
+    return found
+
+
 @final
 class Reader010:
     """Reads 0-10 messages."""
 
-    __slots__ = ("_headers", "_last")
+    __slots__ = ("_headers", "_last", "_last_selected", "_selectable")
 
     def __init__(self) -> None:
         self._last: Message | None = None
         self._headers: Headers = {}
+        self._last_selected: Message | None = None
+        self._selectable: Headers = {}
 
     def header(self, message: Message, name: str) -> Tagged | None:
         """The header `name` in a neutral kind; `None` if the message has none."""
@@ -149,6 +169,16 @@ class Reader010:
             self._last = message
         return self._headers
 
+    def selectable(self, message: Message, name: str) -> Tagged | None:
+        """As `MessageReader.selectable`."""
+        headers = self.headers(message)
+        if not selectable.is_special(name):
+            return headers.get(name)
+        if message is not self._last_selected:
+            self._selectable = selectable_of_0_10(message, headers)
+            self._last_selected = message
+        return selectable.find(self._selectable, headers, name)
+
     def body_digest(self, message: Message) -> int:
         """As `MessageReader.body_digest`."""
         return digest(message.body())
@@ -158,11 +188,13 @@ class Reader010:
 class Reader10:
     """Reads 1.0 messages."""
 
-    __slots__ = ("_headers", "_last")
+    __slots__ = ("_headers", "_last", "_last_selected", "_selectable")
 
     def __init__(self) -> None:
         self._last: Message | None = None
         self._headers: Headers = {}
+        self._last_selected: Message | None = None
+        self._selectable: Headers = {}
 
     def header(self, message: Message, name: str) -> Tagged | None:
         """The header `name` in a neutral kind; `None` if the message has none."""
@@ -174,6 +206,16 @@ class Reader10:
             self._headers = headers_of_1_0(message)
             self._last = message
         return self._headers
+
+    def selectable(self, message: Message, name: str) -> Tagged | None:
+        """As `MessageReader.selectable`."""
+        headers = self.headers(message)
+        if not selectable.is_special(name):
+            return headers.get(name)
+        if message is not self._last_selected:
+            self._selectable = selectable_of_1_0(message, headers)
+            self._last_selected = message
+        return selectable.find(self._selectable, headers, name)
 
     def body_digest(self, message: Message) -> int:
         """As `MessageReader.body_digest`."""

@@ -133,6 +133,22 @@ def test_the_durable_topology_comes_back_whole_and_the_rest_does_not() -> None:
     assert world.host.queue("q") is None and world.host.exchange("x") is None
 
 
+def test_the_selector_of_a_binding_comes_back_with_it() -> None:
+    world = World()
+    world.queue(durable=True)
+    arguments = {"x-filter-jms-selector": Tagged(Kind.STRING, "n = 1")}
+    world.host.bind("q", "amq.topic", "#", arguments, b"")
+    world.turn()
+    for again in (world.crash, world.restart):
+        again()
+        for number in (1, 2):
+            headers = {"n": Tagged(Kind.INTEGER, number)}
+            message = world.message(exchange="amq.topic", key="k", headers=headers)
+            world.host.publish(message, None, 0)
+        queue = world.host.queue("q")
+        assert queue is not None and queue.depth == 1
+
+
 def test_positions_and_queue_numbers_go_on_above_what_was() -> None:
     world = World()
     world.queue("q", durable=True)

@@ -7,7 +7,7 @@ from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues import Queue
 from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import Bound, PublishStatus, QueueSettings
-from gateway.message import Condition, Flag, Kind, Refusal
+from gateway.message import Condition, Flag, Kind, Message, Refusal
 from gateway.wire.tagged import Tagged
 
 
@@ -331,3 +331,66 @@ def test_a_queue_and_an_exchange_of_one_name_keep_it_in_the_audit_log() -> None:
     world.send(b"1")
     world.turn()
     assert [node for node, _, _ in world.check().held] == ["q"]
+
+
+# Selectors of bindings.
+
+
+def selecting(text: str) -> dict[str, Tagged]:
+    return {"x-filter-jms-selector": Tagged(Kind.STRING, text)}
+
+
+def numbered(world: World, number: int, **more: object) -> Message:
+    return world.message(headers={"n": Tagged(Kind.INTEGER, number)}, **more)
+
+
+@pytest.mark.parametrize("exchange", ["amq.direct", "amq.topic", "amq.fanout", "amq.match"])
+def test_a_binding_with_a_selector_lets_in_what_it_accepts(exchange: str) -> None:
+    world = World()
+    for queue, text in (("one", "n = 1"), ("also", "n = 1"), ("two", "n = 2"), ("all", "")):
+        world.queue(queue)
+        assert world.host.bind(queue, exchange, "k", selecting(text), b"") is None
+    for number in (1, 2, 3):
+        world.host.publish(numbered(world, number, exchange=exchange, key="k"), None, 0)
+    depths = {name: queue.depth for name, queue in world.host.topology.queues.items()}
+    assert depths == {"one": 1, "also": 1, "two": 1, "all": 3}
+    for queue in ("one", "also", "two"):
+        assert world.host.unbind(queue, exchange, "k") is None
+    world.host.publish(numbered(world, 1, exchange=exchange, key="k"), None, 0)
+    assert {queue.depth for queue in world.host.topology.queues.values()} == {1, 4}
+    world.check()
+
+
+def test_a_queue_gets_one_copy_whichever_of_its_selectors_accept() -> None:
+    world = World()
+    world.queue()
+    for key, text in (("a.#", "n > 0"), ("#", "n > 1"), ("a.b", "")):
+        world.host.bind("q", "amq.topic", key, selecting(text), b"")
+    for number, key in ((2, "a.b"), (0, "a.b"), (2, "x"), (1, "x"), (0, "a.c")):
+        world.host.publish(numbered(world, number, exchange="amq.topic", key=key), None, 0)
+    queue = world.host.queue("q")
+    assert queue is not None and queue.depth == 3
+    world.check()
+
+
+def test_a_binding_made_again_with_another_selector_selects_by_that() -> None:
+    world = World()
+    world.queue(durable=True)
+    for text, depth in (("n = 1", 1), ("n = 2", 1), ("n = 1", 2), ("", 3), ("n = 2", 3)):
+        assert world.host.bind("q", "amq.fanout", "k", selecting(text), b"") is None
+        world.host.publish(numbered(world, 1, exchange="amq.fanout"), None, 0)
+        queue = world.host.queue("q")
+        assert queue is not None and queue.depth == depth
+    world.turn()
+    world.crash()
+    world.host.publish(numbered(world, 1, exchange="amq.fanout"), None, 0)
+    world.host.publish(numbered(world, 2, exchange="amq.fanout"), None, 0)
+    queue = world.host.queue("q")
+    assert queue is not None and queue.depth == 1
+
+
+def test_a_selector_that_is_none_refuses_the_binding() -> None:
+    world = World()
+    world.queue()
+    answer = world.host.bind("q", "amq.fanout", "k", selecting("n ="), b"")
+    assert condition(answer) == Condition.INVALID_ARGUMENT

@@ -45,6 +45,9 @@ class Headers:
     def headers(self, message: Message) -> dict[str, Tagged]:
         return self.given.get(message.id, {})
 
+    def selectable(self, message: Message, name: str) -> Tagged | None:
+        return self.header(message, name)
+
     def body_digest(self, message: Message) -> int:
         return digest(message.body())
 

@@ -1,0 +1,149 @@
+"""What selectors know of a message: the same from both sides."""
+
+import pytest
+from translate.cases import new_message, old_message, s
+from translate.messages import arrived_1_0
+
+from gateway.amqp_0_10 import _spec_constants as old
+from gateway.amqp_0_10._spec_structs import DeliveryProperties, ReplyTo
+from gateway.amqp_1_0 import types as new
+from gateway.amqp_1_0._spec import Header
+from gateway.bridge.selectors import Selector, read_selector
+from gateway.message import Encoding, Kind, Message
+from gateway.translate.view import READER_0_10, READER_1_0
+from gateway.wire.tagged import Tagged
+
+UUID = bytes(range(16))
+UUID_TEXT = "00010203-0405-0607-0809-0a0b0c0d0e0f"
+
+
+def selectable(message: Message, name: str) -> Tagged | None:
+    reader = READER_0_10 if message.encoding == Encoding.AMQP_0_10 else READER_1_0
+    return reader.selectable(message, name)
+
+
+def value(message: Message, name: str) -> object:
+    found = selectable(message, name)
+    return None if found is None else found.value
+
+
+def both() -> list[Message]:
+    """A message of either encoding that says the same."""
+    return [
+        old_message(
+            dp=DeliveryProperties(delivery_mode=2, priority=7, timestamp=1_700_000_000),
+            message_id=UUID,
+            correlation_id=b"correlation",
+            user_id=b"ann",
+            reply_to=ReplyTo(exchange="amq.direct", routing_key="answers"),
+            content_type="text/plain",
+            headers=[
+                ("qpid.subject", Tagged(old.STR16, "kind")),
+                ("JMSXGroupID", Tagged(old.STR16, "group")),
+                ("n", Tagged(old.INT32, 5)),
+            ],
+        ),
+        new_message(
+            header=Header(durable=True, priority=7),
+            creation_time=1_700_000_000_000,
+            message_id=Tagged(new.UUID, UUID),
+            correlation_id=s("correlation"),
+            user_id=b"ann",
+            reply_to="amq.direct/answers",
+            content_type="text/plain",
+            subject="kind",
+            group_id="group",
+            application=[(s("n"), Tagged(new.INT, 5))],
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["JMSDeliveryMode", "amqp.delivery_mode"], "PERSISTENT"),
+        (["amqp.durable"], True),
+        (["JMSPriority", "amqp.priority"], 7),
+        (["JMSTimestamp", "amqp.creation_time"], 1_700_000_000_000),
+        (["JMSMessageID"], f"ID:{UUID_TEXT}"),
+        (["amqp.message_id"], UUID_TEXT),
+        (["JMSCorrelationID", "amqp.correlation_id"], "correlation"),
+        (["JMSType", "amqp.jms_type", "amqp.subject"], "kind"),
+        (["JMSReplyTo", "amqp.reply_to"], "amq.direct/answers"),
+        (["JMSXUserID", "amqp.user_id"], "ann"),
+        (["JMSXGroupID", "amqp.group_id"], "group"),
+        (["JMSRedelivered", "amqp.redelivered"], False),
+        (["amqp.delivery_count"], 0),
+        (["JMSXDeliveryCount"], 1),
+        (["JMSExpiration", "amqp.absolute_expiry_time"], 0),
+        (["amqp.content_type"], "text/plain"),
+        (["n"], 5),
+        (["JMSUnknown", "amqp.unknown", "unknown"], None),
+    ],
+)
+def test_a_property_looks_the_same_from_both_sides(names: list[str], expected: object) -> None:
+    for message in both():
+        assert [value(message, name) for name in names] == [expected] * len(names)
+
+
+def test_a_selector_accepts_the_same_from_both_sides() -> None:
+    text = "JMSType = 'kind' AND n BETWEEN 5 AND 6 AND JMSDeliveryMode <> 'NON_PERSISTENT'"
+    selector = read_selector(text)
+    assert isinstance(selector, Selector)
+    for message, reader in zip(both(), (READER_0_10, READER_1_0), strict=True):
+        message.reader = reader
+        assert selector.accepts(message)
+
+
+def test_what_is_not_said_is_the_default_or_nothing() -> None:
+    for message in (old_message(), new_message()):
+        assert value(message, "JMSPriority") == 4
+        assert value(message, "JMSDeliveryMode") == "NON_PERSISTENT"
+        assert value(message, "JMSMessageID") is None
+        assert value(message, "JMSCorrelationID") is None
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (s("ID:a"), "ID:a"),
+        (s("a"), "ID:a"),
+        (Tagged(new.ULONG, 5), "ID:5"),
+        (Tagged(new.BINARY, b"a"), "ID:a"),
+        (Tagged(new.BINARY, b"\xff"), None),
+    ],
+)
+def test_a_1_0_message_id_of_any_type_is_a_text(given: Tagged, text: str | None) -> None:
+    assert value(new_message(message_id=given), "JMSMessageID") == text
+
+
+def test_octets_that_are_no_text_are_no_text() -> None:
+    found = selectable(old_message(correlation_id=b"\xff"), "JMSCorrelationID")
+    assert found == Tagged(Kind.BINARY, b"\xff")
+
+
+def test_the_type_that_java_writes_comes_before_the_subject() -> None:
+    headers = [("x-jms-type", Tagged(old.STR16, "t")), ("qpid.subject", Tagged(old.STR16, "s"))]
+    message = old_message(headers=headers)
+    assert (value(message, "JMSType"), value(message, "amqp.subject")) == ("t", "s")
+
+
+def test_an_application_header_may_have_a_special_name() -> None:
+    message = old_message(headers=[("JMS_AMQP_NULL", Tagged(old.BOOLEAN, True))])
+    assert value(message, "JMS_AMQP_NULL") is True
+
+
+def test_a_reader_does_not_mix_messages_up() -> None:
+    one, two = old_message(user_id=b"ann"), old_message(user_id=b"bob")
+    assert [value(each, "JMSXUserID") for each in (one, two, one)] == ["ann", "bob", "ann"]
+    three, four = new_message(user_id=b"ann"), new_message(user_id=b"bob")
+    assert [value(each, "JMSXUserID") for each in (three, four, three)] == ["ann", "bob", "ann"]
+
+
+def test_of_what_cannot_be_opened_the_facts_are_known() -> None:
+    spoiled = [old_message(), new_message()]
+    for message in spoiled:
+        message.payload, message.body_at = b"\0\0", 2
+    for message in (*spoiled, arrived_1_0(b"opaque", "", "", 9)):
+        assert value(message, "JMSPriority") == 4
+        assert value(message, "JMSMessageID") is None
