@@ -56,7 +56,7 @@ from gateway.net.reload import Reloading
 from gateway.net.stopping import Stage, Stopping
 from gateway.net.tls import tls_context
 from gateway.net.turns import TurnLoop
-from gateway.net.upstreams import Upstreams, selectors_are_applied
+from gateway.net.upstreams import Upstreams
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
 from gateway.translate.view import READER_0_10, READER_1_0
@@ -213,7 +213,6 @@ class Service:
             escrow=settings.translation.escrow,
             text_body_value=settings.translation.text_body == "value",
             timestamp=settings.translation.timestamp,
-            selectors=selectors_are_applied(settings),
         )
 
     def _keep_replies(self) -> None:
@@ -251,7 +250,6 @@ class Service:
         """Read the files of other settings; what is returned makes them count."""
         tls = _tls(settings)
         passwords = self._passwords(settings)
-        selectors = selectors_are_applied(settings)
 
         def count() -> None:
             self.settings = settings
@@ -259,7 +257,6 @@ class Service:
             self.authentication.passwords = passwords
             self.authentication.anonymous_allowed = settings.anonymous_allowed
             self.faces.anonymous_allowed = settings.anonymous_allowed
-            self.faces.selectors = selectors
             set_level(settings.logging.level)
 
         return count

@@ -21,9 +21,9 @@ from gateway.bridge.subscription import Subscription
 from gateway.faces.consumer_1_0 import Asked, Consumer10
 from gateway.faces.dynamic_1_0 import policy_of, policy_properties
 from gateway.faces.features import EXCHANGES, Feature
-from gateway.faces.filters_1_0 import Wanted, binding_key, read_filters, selects
+from gateway.faces.filters_1_0 import Wanted, binding_key, read_filters
 from gateway.faces.outcomes_1_0 import OUTCOMES, error_of, outcome_of
-from gateway.faces.placed import JMS_SELECTOR, is_remote_exchange, is_remote_queue
+from gateway.faces.placed import JMS_SELECTOR, is_remote_exchange, is_remote_queue, selector_of
 from gateway.faces.producer_1_0 import Producer10
 from gateway.message import MODIFIED_FAILED, Condition, Kind, Refusal
 from gateway.translate.addresses import Capability, Node, capability_of, resolve
@@ -171,7 +171,7 @@ def _consume(
         exclusive=False,
         settled=consumer.settled,
         filter=wanted.filter,
-        selector=wanted.selector,
+        selector=wanted.selector if remote else "",
         no_local=wanted.no_local,
     )
     if isinstance(bridged, Refusal):
@@ -266,11 +266,21 @@ def _rebind(
     key: str,
     arguments: dict[str, Tagged],
 ) -> None:
-    """A durable subscription that comes back for something else than before lets go the old."""
+    """A durable subscription that comes back for something else than before lets go the old.
+
+    With another selector it is another subscription (JMS 2.0, 8.3.3): what waits, that one may
+    exclude.
+    """
     for bound_exchange, bound_key in list(queue.bindings):
         same = (bound_exchange, bound_key) == (exchange.name, key)
-        if not same or exchange.bindings[(queue.name, key)].arguments != arguments:
+        if not same:
             session.host.unbind(queue.name, bound_exchange, bound_key, session)
+            continue
+        before = exchange.bindings[(queue.name, key)].arguments
+        if before != arguments:
+            session.host.unbind(queue.name, bound_exchange, bound_key, session)
+            if selector_of(before) != selector_of(arguments):
+                session.host.purge_queue(queue.name, session)
 
 
 def _recover(session: ServerSession10, link: Link, attach: Attach) -> Refusal | None:
@@ -342,10 +352,9 @@ def _filters(
     session: ServerSession10, source: Source, exchange_type: str | None, *, remote: bool
 ) -> Wanted | Refusal:
     number = session.connection_id()
-    selectors = session.face.settings.selectors
-    wanted = read_filters(source.filter, exchange_type, number, remote=remote, selectors=selectors)
+    wanted = read_filters(source.filter, exchange_type, number, remote=remote)
     if isinstance(wanted, Refusal) and wanted.condition == Condition.NOT_IMPLEMENTED:
-        _count(session, Feature.SELECTOR if selects(source.filter) else Feature.FILTER)
+        _count(session, Feature.FILTER)
     return wanted
 
 

@@ -37,7 +37,7 @@ from gateway.faces.features import (
     count_arguments,
 )
 from gateway.faces.placed import is_remote_exchange, selector_of
-from gateway.faces.subscriptions_0_10 import NO_LOCAL, selects
+from gateway.faces.subscriptions_0_10 import NO_LOCAL
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
 from gateway.wire.buffers import Reader, Writer
@@ -71,13 +71,11 @@ class Declarations:
         counts: FaceCounts,
         *,
         strict: bool,
-        selectors: bool = False,
     ) -> None:
         self.host = host
         self.owner = owner
         self.counts = counts
         self.strict = strict
-        self.selectors = selectors
 
     def answer(self, command: Command) -> Answer:
         """Carry out one command of class exchange or queue; the result is for execution.result."""
@@ -173,10 +171,6 @@ class Declarations:
         if not command.queue or not command.exchange:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
         arguments = command.arguments or []
-        if selects(arguments) and not self._may_select(command.exchange):
-            # The queue must never get what the client excluded from it.
-            self.counts.unsupported[Feature.SELECTOR] += 1
-            return Refusal(Condition.NOT_IMPLEMENTED, "selectors are not offered here")
         keys = [key for key, _ in arguments]
         if any([key.startswith(FEDERATION_PREFIX) for key in keys]):
             self.counts.unsupported[Feature.FEDERATION] += 1
@@ -194,10 +188,6 @@ class Declarations:
             self.owner,
             scoped=any([key == SCOPE and tagged.value == SESSION for key, tagged in arguments]),
         )
-
-    def _may_select(self, exchange: str) -> bool:
-        """Whether an upstream may apply a selector to what that exchange routes."""
-        return self.selectors and is_remote_exchange(self.host, exchange)
 
     def _selects_otherwise(self, command: ExchangeBind, arguments: dict[str, Tagged]) -> bool:
         """Whether there is the binding, and a second one would get what the client excludes."""
@@ -254,7 +244,7 @@ class Declarations:
     def _apply(self, arguments: FieldTable, settings: QueueSettings) -> Refusal | None:
         for key, tagged in arguments:
             if key == NO_LOCAL and tagged.value:
-                # As with selectors: a consumer must never get what it excluded.
+                # A consumer must never get what it excluded.
                 count_arguments(self.counts.unsupported, [key])
                 return Refusal(Condition.NOT_IMPLEMENTED, "no-local is not offered here")
             if key not in QUEUE_ARGUMENTS:

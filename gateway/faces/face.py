@@ -162,7 +162,6 @@ class FaceSettings:
         escrow: whether escrow is sent along with translated messages.
         text_body_value: a 0-10 text body goes to 1.0 as an amqp-value string, not as data.
         timestamp: messages without a time of creation get that of their arrival.
-        selectors: some remote node can apply selectors.
         translated: what all translations count.
         attached: 0-10 sessions that are attached, by user and name; shared by all faces.
         replies: the reply table of each virtual host, shared by all faces.
@@ -182,7 +181,6 @@ class FaceSettings:
     escrow: bool
     text_body_value: bool
     timestamp: bool
-    selectors: bool
     translated: Counts
     attached: dict[tuple[str, bytes], Attached]
     replies: dict[str, ReplyTable]
@@ -203,7 +201,6 @@ class FaceSettings:
         escrow: bool = True,
         text_body_value: bool = False,
         timestamp: bool = False,
-        selectors: bool = False,
     ) -> None:
         self.limits = limits
         self.container_id = container_id
@@ -218,7 +215,6 @@ class FaceSettings:
         self.escrow = escrow
         self.text_body_value = text_body_value
         self.timestamp = timestamp
-        self.selectors = selectors
         self.translated = Counts()
         self.attached = {}
         self.replies = {}

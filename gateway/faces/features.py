@@ -17,23 +17,22 @@ class Feature(IntEnum):
     XML_EXCHANGE = 1
     FEDERATION = 2
     FAILOVER = 3
-    SELECTOR = 4
-    TX = 5  # 1.0: a coordinator
-    DTX = 6
-    FILE = 7
-    STREAM = 8
-    RESUME = 9
-    FILTER = 10  # another filter of a 1.0 source than those offered
-    SHARED_SUBSCRIPTION = 11
-    QUEUE_POLICY = 12  # another than reject
-    LAST_VALUE_QUEUE = 13
-    PRIORITY_QUEUE = 14
-    MESSAGE_GROUP = 15
-    MESSAGE_SEQUENCE = 16
-    INITIAL_VALUE = 17
-    NO_LOCAL = 18  # as an argument of 0-10 commands
-    EXCLUSIVE_BINDING = 19
-    OTHER = 20
+    TX = 4  # 1.0: a coordinator
+    DTX = 5
+    FILE = 6
+    STREAM = 7
+    RESUME = 8
+    FILTER = 9  # another filter of a 1.0 source than those offered
+    SHARED_SUBSCRIPTION = 10
+    QUEUE_POLICY = 11  # another than reject
+    LAST_VALUE_QUEUE = 12
+    PRIORITY_QUEUE = 13
+    MESSAGE_GROUP = 14
+    MESSAGE_SEQUENCE = 15
+    INITIAL_VALUE = 16
+    NO_LOCAL = 17  # as an argument of 0-10 commands
+    EXCLUSIVE_BINDING = 18
+    OTHER = 19
 
 
 # Whole 0-10 classes, by their codes.

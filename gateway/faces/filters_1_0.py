@@ -1,7 +1,8 @@
 """The filters of a 1.0 source: bindings on exchanges, and no-local (3.5.8 and the filter registry).
 
 A consumer must never get what it excluded: a filter that cannot be applied to the node refuses the
-link. A null filter is no filter. A selector is for an upstream to apply, to a node of its own.
+link. A null filter is no filter. At a node of an upstream a selector is for that to apply; one on
+an exchange goes into the binding.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from dataclasses import dataclass
 from typing import Final, cast, final
 
 from gateway.amqp_1_0 import _spec, types
+from gateway.bridge.filters import NoLocal, together
 from gateway.bridge.seams import Filter
-from gateway.message import Condition, Message, Refusal
+from gateway.bridge.selectors import read_selector
+from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_1_0
 from gateway.wire.tagged import Tagged
 
@@ -23,20 +26,6 @@ MATCH_ALL: Final = "#"
 
 
 @final
-class NoLocal:
-    """Implements `bridge.seams.Filter`: nothing that came by the same connection."""
-
-    __slots__ = ("connection_id",)
-
-    def __init__(self, connection_id: int) -> None:
-        self.connection_id = connection_id
-
-    def accepts(self, message: Message) -> bool:
-        """Whether somebody else published it."""
-        return message.publisher != self.connection_id
-
-
-@final
 @dataclass(init=False, slots=True)
 class Wanted:
     """What the filters of one source ask for.
@@ -44,7 +33,9 @@ class Wanted:
     Attributes:
         key: of a direct or topic binding filter.
         arguments: of a headers binding filter, as the bridge compares them.
-        selector, no_local: what the upstream of a remote node is to apply.
+        filter: of a queue here, its selector included.
+        selector: what an exchange's binding, or the upstream of a remote queue, is to apply.
+        no_local: the same, of a remote queue only.
         in_place: the filters that are applied, for the attach reply.
     """
 
@@ -70,12 +61,10 @@ def read_filters(
     connection_id: int,
     *,
     remote: bool = False,
-    selectors: bool = False,
 ) -> Wanted | Refusal:
     """Understand the filters of a source on a queue (`None`) or an exchange of that type.
 
-    `remote`: the node is an upstream's; `selectors`: one that may apply them to what an exchange
-    routes (for a queue it says so itself, before the link is answered).
+    `remote`: the node is an upstream's, which may refuse what is asked of it.
     """
     wanted = Wanted()
     for name, tagged in (filters or {}).items():
@@ -85,7 +74,7 @@ def read_filters(
             return Refusal(Condition.INVALID_ARGUMENT, f"filter {name} has no descriptor")
         described = cast(types.Described, tagged.value)
         if remote:
-            refusal = _apply_remote(wanted, name, described, exchange_type, selectors)
+            refusal = _apply_remote(wanted, name, described, exchange_type)
         else:
             refusal = _apply(wanted, name, described, exchange_type, connection_id)
         if refusal is not None:
@@ -122,9 +111,19 @@ def _apply(
     kind = _kind(described.descriptor)
     value = described.value
     if kind == _spec.NO_LOCAL_FILTER_CODE:
-        wanted.filter = NoLocal(connection_id)
+        wanted.filter = together(wanted.filter, NoLocal(connection_id))
         return None
-    return _apply_binding(wanted, name, kind, value, exchange_type)
+    if kind != _spec.SELECTOR_FILTER_CODE:
+        return _apply_binding(wanted, name, kind, value, exchange_type)
+    refusal = _take_selector(wanted, name, value)
+    if refusal is not None or not wanted.selector:
+        return refusal
+    selector = read_selector(wanted.selector)
+    if isinstance(selector, Refusal):
+        return selector
+    if exchange_type is None:
+        wanted.filter = together(wanted.filter, selector)
+    return None
 
 
 def _apply_remote(
@@ -132,19 +131,22 @@ def _apply_remote(
     name: str,
     described: types.Described,
     exchange_type: str | None,
-    selectors: bool,
 ) -> Refusal | None:
     kind = _kind(described.descriptor)
     value = described.value
-    if kind == _spec.SELECTOR_FILTER_CODE and (selectors or exchange_type is None):
-        if value.code != types.STRING or wanted.selector:
-            return Refusal(Condition.INVALID_ARGUMENT, f"filter {name} is not one selector")
-        wanted.selector = cast(str, value.value)
-        return None
+    if kind == _spec.SELECTOR_FILTER_CODE:
+        return _take_selector(wanted, name, value)
     if kind == _spec.NO_LOCAL_FILTER_CODE and exchange_type is None:
         wanted.no_local = True
         return None
     return _apply_binding(wanted, name, kind, value, exchange_type)
+
+
+def _take_selector(wanted: Wanted, name: str, value: Tagged) -> Refusal | None:
+    if value.code != types.STRING or wanted.selector:
+        return Refusal(Condition.INVALID_ARGUMENT, f"filter {name} is not one selector")
+    wanted.selector = cast(str, value.value)
+    return None
 
 
 def _apply_binding(

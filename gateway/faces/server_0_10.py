@@ -242,10 +242,9 @@ class Server010:
             ("version", Tagged(STR16, settings.version)),
             ("host", Tagged(STR16, settings.container_id)),
             ("qpid.federation_tag", Tagged(STR16, settings.federation_tag)),
-        ]
-        if settings.selectors:
             # Without it the Java client sends none, but acquires what it wants one by one.
-            properties.append((FEATURES, Tagged(LIST, [Tagged(STR16, JMS_SELECTOR)])))
+            (FEATURES, Tagged(LIST, [Tagged(STR16, JMS_SELECTOR)])),
+        ]
         return properties
 
     def _on_control(self, event: ControlReceived, now_ms: int) -> None:

@@ -75,9 +75,7 @@ class ServerSession:
         self.audit_name = face.bridge.audit.name(f"session {self.number} {name}")
         self.over = False
         settings = face.settings
-        self.declarations = Declarations(
-            host, self, settings.counts, strict=settings.strict, selectors=settings.selectors
-        )
+        self.declarations = Declarations(host, self, settings.counts, strict=settings.strict)
         self.transfers = Transfers(self)
         self.transactions = Transactions(self)
         self.deliveries = Deliveries(self)

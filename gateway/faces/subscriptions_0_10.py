@@ -12,16 +12,20 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.audit.schema import Reason
+from gateway.bridge.filters import NoLocal, binding_selector, together
+from gateway.bridge.seams import Filter
 from gateway.faces.features import Feature, count_arguments
 from gateway.faces.placed import JMS_SELECTOR, SELECTOR, is_remote_queue
 from gateway.faces.subscription_0_10 import Subscription010
 from gateway.message import Condition, Refusal
+from gateway.translate.view import neutral_0_10
 
 if TYPE_CHECKING:
     from gateway.faces.session_0_10 import ServerSession
 
 NO_LOCAL: Final = "no-local"
 SELECTOR_ARGUMENTS: Final = frozenset((SELECTOR, JMS_SELECTOR))
+FILTER_ARGUMENTS: Final = frozenset((*SELECTOR_ARGUMENTS, NO_LOCAL))
 
 
 @final
@@ -102,6 +106,11 @@ class Subscriptions:
         if refusal is not None:
             return refusal
         session = self.session
+        arguments = command.arguments or []
+        remote = is_remote_queue(session.host, command.queue or "")
+        filter = None if remote else filter_of(arguments, session.connection_id())
+        if isinstance(filter, Refusal):
+            return filter
         explicit = command.accept_mode != spec.AcceptMode.NONE
         acquire = command.acquire_mode != spec.AcquireMode.NOT_ACQUIRED
         destination = command.destination or ""
@@ -113,7 +122,8 @@ class Subscriptions:
             acquire=acquire,
             exclusive=command.exclusive,
             settled=not explicit,
-            selector=selector_of(command.arguments or []),
+            filter=filter,
+            selector=selector_of(arguments) if remote else "",
         )
         if isinstance(bridged, Refusal):
             return bridged
@@ -146,15 +156,12 @@ class Subscriptions:
             and self.session.transactions.current is not None
         ):
             return Refusal(Condition.NOT_ALLOWED, "accept-mode none in a transactional session")
-        queue = command.queue or ""
-        if selects(arguments) and not is_remote_queue(self.session.host, queue):
-            # A consumer must never get what it excluded: until there are selectors, it gets none.
-            settings.counts.unsupported[Feature.SELECTOR] += 1
-            return Refusal(Condition.NOT_IMPLEMENTED, "selectors are not offered here")
-        if any(key == NO_LOCAL and tagged.value for key, tagged in arguments):
+        remote = is_remote_queue(self.session.host, command.queue or "")
+        if remote and is_without_own(arguments):
+            # A consumer must never get what it excluded.
             settings.counts.unsupported[Feature.NO_LOCAL] += 1
             return Refusal(Condition.NOT_IMPLEMENTED, "no-local is not offered here")
-        ignored = [key for key, _ in arguments if key not in SELECTOR_ARGUMENTS]
+        ignored = [key for key, _ in arguments if key not in FILTER_ARGUMENTS]
         settings.counts.arguments_ignored += len(ignored)
         count_arguments(settings.counts.unsupported, ignored)
         return None
@@ -210,9 +217,18 @@ class Subscriptions:
         return None
 
 
-def selects(arguments: FieldTable) -> bool:
-    """Whether a subscription wants a selector, by either name that clients use."""
-    return any(key in SELECTOR_ARGUMENTS and tagged.value for key, tagged in arguments)
+def is_without_own(arguments: FieldTable) -> bool:
+    """Whether a subscription wants nothing that its own connection published."""
+    return any([key == NO_LOCAL and bool(tagged.value) for key, tagged in arguments])
+
+
+def filter_of(arguments: FieldTable, connection_id: int) -> Filter | Refusal | None:
+    """What a subscription to a queue here wants to see; `None`: everything."""
+    given = {key: neutral_0_10(tagged) for key, tagged in arguments if key in SELECTOR_ARGUMENTS}
+    selector = binding_selector(given)
+    if isinstance(selector, Refusal):
+        return selector
+    return together(selector, NoLocal(connection_id) if is_without_own(arguments) else None)
 
 
 def selector_of(arguments: FieldTable) -> str:

@@ -261,12 +261,6 @@ def _settings_of(settings: Settings, name: str, rules: Rules) -> UpstreamSetting
     )
 
 
-def selectors_are_applied(settings: Settings) -> bool:
-    """Whether some remote node can apply selectors."""
-    used = {node.upstream for node in settings.nodes if node.upstream is not None}
-    return any(load_profile(settings.upstreams[name].profile).selector for name in used)
-
-
 def endpoint_for(
     reactor: PosixReactorBase, section: UpstreamSection
 ) -> Callable[[Host], IStreamClientEndpoint]:

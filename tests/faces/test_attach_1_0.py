@@ -127,11 +127,71 @@ def test_no_local_keeps_the_own_messages_away(house):
     assert bodies(one) == [b"theirs"]
 
 
-@pytest.mark.parametrize("address", ["q", "amq.topic"])
-def test_a_selector_is_refused_until_there_are_selectors(house, address):
+def numbered(number):
+    body = str(number).encode()
+    return message(body, application={"a": Tagged(types.INT, number)})
+
+
+@pytest.mark.parametrize("address", ["q", "amq.fanout"])
+@pytest.mark.parametrize("numeric", [False, True])
+def test_a_selector_is_applied_and_answered(house, address, numeric):
     client = house.client()
-    client.receiver(address, filter=filters("selector", text("a = 1")))
-    assert client.refused() == "amqp:not-implemented"
+    wanted = filters("selector", text("a > 1"), numeric=numeric)
+    link = client.receiver(address, filter=wanted)
+    assert link.attach.source.filter == wanted
+    sender = client.sender(address)
+    for number in (1, 2, 3):
+        client.send(sender, numbered(number), tag=b"%d" % number)
+    assert bodies(client) == [b"2", b"3"]
+
+
+def test_what_a_selector_of_a_receiver_on_an_exchange_excludes_enters_no_queue(house):
+    client = house.client()
+    client.receiver("amq.fanout", filter=filters("selector", text("a > 1")))
+    (queue,) = [each for name, each in house.world.host.topology.queues.items() if name != "q"]
+    client.send(client.sender("amq.fanout"), numbered(1))
+    assert queue.depth == 0
+
+
+def test_a_selector_and_no_local_are_applied_together(house):
+    one, two = house.client(), house.client()
+    both = filters("selector", text("a > 1")) | filters("no-local", Tagged(types.LIST, []))
+    one.receiver("q", filter=both)
+    one.send(one.sender("q"), numbered(2))
+    sender = two.sender("q")
+    two.send(sender, numbered(1), tag=b"1")
+    two.send(sender, numbered(3), tag=b"2")
+    assert bodies(one) == [b"3"]
+
+
+@pytest.mark.parametrize("address", ["q", "amq.fanout"])
+@pytest.mark.parametrize("value", [text("a >"), Tagged(types.INT, 1)])
+def test_what_is_no_selector_refuses_the_link(house, address, value):
+    client = house.client()
+    client.receiver(address, filter=filters("selector", value))
+    assert client.refused() == "amqp:invalid-field"
+
+
+def test_an_empty_selector_selects_everything(house):
+    client = house.client()
+    client.receiver("q", filter=filters("selector", text("")))
+    client.send(client.sender("q"), numbered(1))
+    assert bodies(client) == [b"1"]
+
+
+def test_a_durable_subscription_with_another_selector_begins_anew(house):
+    client = house.client()
+    for selector, expected in (("a = 1", []), ("a = 1", [b"1"]), ("a > 0", [])):
+        link = client.receiver(
+            "amq.fanout",
+            name="sub",
+            filter=filters("selector", text(selector)),
+            durable=_spec.DURABLE_UNSETTLED_STATE,
+        )
+        assert bodies(client) == expected
+        link.send_detach(closed=False)
+        client.step()
+        client.send(client.sender("amq.fanout"), numbered(1), tag=b"%d" % len(expected))
 
 
 @pytest.mark.parametrize(

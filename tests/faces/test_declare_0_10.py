@@ -25,6 +25,10 @@ def bind(queue: str = "q", to: str = "x", key: str = "k", **fields: object) -> s
     return spec.ExchangeBind(queue=queue, exchange=to, binding_key=key, **fields)
 
 
+def with_headers(**headers: Tagged) -> spec.MessageProperties:
+    return spec.MessageProperties(application_headers=list(headers.items()))
+
+
 def result(talker: Client, command: Command) -> object:
     [answer, _] = talker.does(command)
     return answer
@@ -346,11 +350,25 @@ def test_an_auto_delete_exchange_goes_with_its_last_scoped_binding() -> None:
 
 
 @pytest.mark.parametrize("name", ["x-filter-jms-selector", "x-apache-selector"])
-def test_a_binding_with_a_selector_is_refused_rather_than_made_without(name: str) -> None:
+def test_a_binding_lets_in_what_its_selector_accepts(name: str) -> None:
     talker = client()
     talker.does(declare())
     chosen = bind(to="amq.direct", arguments=[(name, Tagged(STR16, "a = 1"))])
-    assert talker.does(chosen) == [(540, 1), "ended 0"]
+    talker.does(chosen)
+    assert is_bound(talker.gateway)
+    for number in (1, 2, 1):
+        properties = with_headers(a=Tagged(INT32, number))
+        talker.publishes(b"", to="amq.direct", key="k", message=properties)
+    talker.hears()
+    queue = talker.gateway.world.host.queue("q")
+    assert queue is not None and queue.depth == 2
+
+
+def test_a_selector_that_is_none_refuses_the_binding() -> None:
+    talker = client()
+    talker.does(declare())
+    chosen = bind(to="amq.direct", arguments=[("x-filter-jms-selector", Tagged(STR16, "a ="))])
+    assert talker.does(chosen) == [(542, 1), "ended 0"]
     assert not is_bound(talker.gateway)
 
 

@@ -5,7 +5,7 @@ from support.remotes import FakeRelay, FakeRemote, FakeRules, FakeSource
 from support.talk_0_10 import Client, Gateway, completed
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10._spec_constants import LIST, STR16
+from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.types import Command
 from gateway.bridge.inlet import Inlet
 from gateway.message import (
@@ -224,30 +224,22 @@ def test_a_selector_on_a_remote_queue_is_the_upstreams_to_apply(name: str) -> No
     assert at.client.hears() == [(540, 0), "ended 0"]
 
 
-def test_a_selector_on_a_local_queue_is_refused() -> None:
-    at = Remote()
-    at.client.subscribes("q", arguments=SELECTOR)
-    assert at.client.hears() == [(540, 0), "ended 0"]
-
-
-def test_a_selector_of_a_binding_goes_to_a_remote_exchange_and_to_no_other() -> None:
+def test_a_selector_of_a_binding_goes_to_a_remote_exchange() -> None:
     rules = FakeRules()
     remote = rules.add_exchange("e")
-    gateway = Gateway(rules=rules, selectors=True)
+    gateway = Gateway(rules=rules)
     gateway.world.queue()
     client = gateway.session()
     bind = spec.ExchangeBind(queue="q", exchange="e", binding_key="k", arguments=SELECTOR)
     assert client.does(bind) == [completed((0, 0))]
     feed, _ = remote.feeds[0]
     assert feed.arguments["x-filter-jms-selector"].value == "colour = 'red'"
-    bind.exchange = "amq.topic"
-    assert client.does(bind) == [(540, 1), "ended 0"]
 
 
 def test_a_binding_is_not_given_another_selector() -> None:
     rules = FakeRules()
     remote = rules.add_exchange("e")
-    gateway = Gateway(rules=rules, selectors=True)
+    gateway = Gateway(rules=rules)
     gateway.world.queue()
     client = gateway.session()
     bind = spec.ExchangeBind(queue="q", exchange="e", binding_key="k", arguments=SELECTOR)
@@ -266,24 +258,6 @@ def test_a_binding_that_the_upstream_cannot_feed_is_refused() -> None:
     bind = spec.ExchangeBind(queue="q", exchange="e", binding_key="k")
     assert gateway.session().does(bind) == [(540, 0), "ended 0"]
     assert remote.feeds == []
-
-
-def test_a_selector_of_a_binding_is_refused_where_no_upstream_has_them() -> None:
-    rules = FakeRules()
-    rules.add_exchange("e")
-    gateway = Gateway(rules=rules)
-    gateway.world.queue()
-    bind = spec.ExchangeBind(queue="q", exchange="e", binding_key="k", arguments=SELECTOR)
-    assert gateway.session().does(bind) == [(540, 0), "ended 0"]
-
-
-def test_selectors_are_announced_where_some_upstream_has_them() -> None:
-    for selectors in (False, True):
-        client = Client(Gateway(selectors=selectors))
-        start = next(one for one in client.hears() if isinstance(one, spec.ConnectionStart))
-        features = dict(start.server_properties or []).get("qpid.features")
-        wanted = Tagged(LIST, [Tagged(STR16, "qpid.jms-selector")]) if selectors else None
-        assert features == wanted
 
 
 # Questions about nodes.

@@ -273,13 +273,6 @@ def test_a_selector_that_the_upstream_does_not_apply_refuses_the_link():
     assert at.client.refused() == "amqp:not-implemented"
 
 
-def test_a_selector_on_a_local_queue_refuses_the_link():
-    at = Remote()
-    at.asks("q", filter={"jms-selector": selector()})
-    at.client.take(events.AttachReceived)
-    assert at.client.refused() == "amqp:not-implemented"
-
-
 @pytest.mark.parametrize(
     "filters",
     [
@@ -308,15 +301,8 @@ def test_filters_of_another_kind_are_refused_on_a_remote_queue():
     assert at.client.refused() == "amqp:not-implemented"
 
 
-def test_a_selector_on_a_remote_exchange_is_refused_where_no_upstream_has_them():
-    at = Remote()
-    at.asks("e/k", filter={"jms-selector": selector()})
-    at.client.take(events.AttachReceived)
-    assert at.client.refused() == "amqp:not-implemented"
-
-
 def test_a_durable_subscription_that_comes_back_with_another_selector_is_bound_anew():
-    at = Remote(selectors=True)
+    at = Remote()
     for text in ("a = 1", "a = 1", "a = 2"):
         link = at.asks("e/k", durable=_spec.DURABLE_UNSETTLED_STATE, filter={"s": selector(text)})
         link.send_detach(closed=False)
@@ -327,7 +313,7 @@ def test_a_durable_subscription_that_comes_back_with_another_selector_is_bound_a
 
 
 def test_a_selector_on_a_remote_exchange_is_an_argument_of_the_binding():
-    at = Remote(selectors=True)
+    at = Remote()
     at.asks("e/k", filter={"jms-selector": selector()})
     feed, _ = at.exchanges.feeds[0]
     assert feed.arguments["x-filter-jms-selector"].value == "colour = 'red'"

@@ -4,7 +4,7 @@ import pytest
 from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10._spec_constants import STR16
+from gateway.amqp_0_10._spec_constants import BOOLEAN, INT32, STR16
 from gateway.amqp_0_10.structs import write_header
 from gateway.bridge.seams import QueueSettings
 from gateway.wire.limits import Limits
@@ -32,6 +32,10 @@ def transfers(client: Client) -> list[tuple]:
 
 def accepted(*ranges: tuple[int, int]) -> spec.MessageAccept:
     return spec.MessageAccept(transfers=list(ranges))
+
+
+def with_headers(**headers: Tagged) -> spec.MessageProperties:
+    return spec.MessageProperties(application_headers=list(headers.items()))
 
 
 def stop() -> spec.MessageStop:
@@ -411,8 +415,8 @@ def subscribe(**fields: object) -> spec.MessageSubscribe:
         ([subscribe(exclusive=True), subscribe(destination="e")], 405),
         ([subscribe(accept_mode=2)], 531),
         ([subscribe(acquire_mode=2)], 531),
-        ([subscribe(arguments=[("x-apache-selector", Tagged(STR16, "a = 1"))])], 540),
-        ([subscribe(arguments=[("x-filter-jms-selector", Tagged(STR16, "a = 1"))])], 540),
+        ([subscribe(arguments=[("x-apache-selector", Tagged(STR16, "a ="))])], 542),
+        ([subscribe(arguments=[("x-filter-jms-selector", Tagged(INT32, 1))])], 542),
         ([spec.MessageCancel(destination="d")], 404),
         ([spec.MessageFlow(destination="d", unit=0, value=1)], 404),
         ([spec.MessageSetFlowMode(destination="d", flow_mode=0)], 404),
@@ -432,6 +436,35 @@ def test_what_cannot_be_done_ends_the_session(commands: list, code: int) -> None
     heard = client.does(*commands)
     assert heard[-2:] == [(code, len(commands) - 1), "ended 0"]
     client.gateway.world.check()
+
+
+@pytest.mark.parametrize("name", ["x-apache-selector", "x-filter-jms-selector"])
+def test_a_selector_leaves_in_the_queue_what_it_does_not_accept(name: str) -> None:
+    gateway = gateway_with()
+    client = gateway.session()
+    client.says(subscribe(arguments=[(name, Tagged(STR16, "colour = 'red'"))]))
+    client.flows(INFINITE)
+    client.flows(INFINITE, unit=1)
+    for body, colour in ((b"1", "red"), (b"2", "blue"), (b"3", "red")):
+        client.publishes(body, message=with_headers(colour=Tagged(STR16, colour)))
+    client.publishes(b"4")
+    assert client.gets() == [b"1", b"3"]
+    queue = gateway.world.host.queue("q")
+    assert queue is not None and queue.depth == 4  # the two that were sent are not settled
+    gateway.world.check()
+
+
+def test_no_local_leaves_in_the_queue_what_the_same_connection_published() -> None:
+    gateway = gateway_with()
+    client, other = gateway.session(), gateway.session()
+    client.says(subscribe(arguments=[("no-local", Tagged(BOOLEAN, True))]))
+    client.flows(INFINITE)
+    client.flows(INFINITE, unit=1)
+    client.publishes(b"own")
+    other.publishes(b"another's")
+    other.hears()
+    assert client.gets() == [b"another's"]
+    assert gateway.settings.counts.arguments_ignored == 0
 
 
 def test_an_empty_selector_selects_everything() -> None:

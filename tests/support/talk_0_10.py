@@ -65,7 +65,6 @@ class Gateway:
         bridge_limits: BridgeLimits | None = None,
         hosts: list[str] | None = None,
         strict: bool = False,
-        selectors: bool = False,
         rules: FakeRules | None = None,
         world: World | None = None,
     ) -> None:
@@ -76,7 +75,6 @@ class Gateway:
             federation_tag=TAG,
             version="1",
             strict=strict,
-            selectors=selectors,
         )
         self.touched: list[Face] = []
         self.connections = 0
