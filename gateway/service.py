@@ -53,6 +53,7 @@ from gateway.net.logs import set_level
 from gateway.net.measures import Sources, object_readers, readers
 from gateway.net.passwords import Passwords
 from gateway.net.reload import Reloading
+from gateway.net.renewal import LOOK_S, Renewal
 from gateway.net.stopping import Stage, Stopping
 from gateway.net.tls import tls_context
 from gateway.net.turns import TurnLoop
@@ -288,6 +289,10 @@ class Service:
         self.upstreams.dial(
             self.reactor, self.clock.now_ms, self.turns, self.counts, self.door.next_id
         )
+        renewal = Renewal(
+            self.clock.now_ms, self.turns, self.bridge, self.upstreams, self.reloading
+        )
+        self._every(LOOK_S, renewal.look)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()

@@ -56,7 +56,7 @@ class Moving:
                 self._hold(queue.placement, self._queue(host, queue.name))
             for exchange in host.topology.exchanges.values():
                 self._hold(exchange.placement, self._exchange(host, exchange))
-        self._tell_all()
+        tell_all(self._bridge)
 
     def _hold(self, before: Placement | None, after: Placement | None) -> None:
         if before is None or before.held or (after is not None and before.same_node(after)):
@@ -69,20 +69,11 @@ class Moving:
         for placement in self._held:
             placement.held = False
         self._held = []
-        self._tell_all()
+        tell_all(self._bridge)
 
     def unsettled(self) -> int:
         """What is still in flight of what is to move, both ways."""
-        count = 0
-        for queue in self._bridge.living_queues():
-            placement = queue.placement
-            if placement is not None and placement.held:
-                count += queue.unsettled
-        for host in self._bridge.hosts.values():
-            for feed in host.nodes.feeds.values():
-                if feed.rests:
-                    count += feed.open
-        return count
+        return held_and_unsettled(self._bridge)
 
     def carry_out(self) -> None:
         """Everything lives by the new rules; a turn's end must follow.
@@ -108,7 +99,7 @@ class Moving:
         for placement in self._held:
             placement.held = False
         self._held = []
-        self._tell_all()
+        tell_all(self._bridge)
 
     # The plan.
 
@@ -211,22 +202,38 @@ class Moving:
         for binding in exchange.bindings.values():
             nodes.on_bound(exchange, binding)
 
-    def _tell_all(self) -> None:
-        """Whoever rests, or rests no more, looks at what it may do."""
+
+@final
+class Resting:
+    """All nodes of one upstream rest for a while, so that its connection can be made anew."""
+
+    def __init__(self, bridge: Bridge, remote: Remote) -> None:
+        self._bridge = bridge
+        self._remote = remote
+        self._held: list[Placement] = []
+
+    def hold(self) -> None:
+        """Nothing new goes there or is wanted from there."""
         for host in self._bridge.hosts.values():
-            nodes = host.nodes
-            for inlets in nodes.inlets.values():
-                for inlet in inlets.values():
-                    placement = inlet.queue.placement
-                    if placement is not None and placement.rests:
-                        inlet.rest()
-                    else:
-                        inlet.tell_credit()
-            for feed in nodes.feeds.values():
-                feed.stop()
-            for queue in [*host.topology.queues.values(), *nodes.outbound.values()]:
-                if queue.placement is not None:
-                    host.topology.lines[queue.number].on_entered()
+            topology = host.topology
+            placements = [queue.placement for queue in topology.queues.values()]
+            placements += [exchange.placement for exchange in topology.exchanges.values()]
+            for placement in placements:
+                if placement is not None and placement.remote is self._remote:
+                    placement.held = True
+                    self._held.append(placement)
+        tell_all(self._bridge)
+
+    def unsettled(self) -> int:
+        """What is still in flight, both ways."""
+        return held_and_unsettled(self._bridge)
+
+    def release(self) -> None:
+        """Everything goes on."""
+        for placement in self._held:
+            placement.held = False
+        self._held = []
+        tell_all(self._bridge)
 
 
 def _leave(before: Placement, queue: Queue) -> None:
@@ -238,3 +245,35 @@ def _leave(before: Placement, queue: Queue) -> None:
 
 def _named(host: VirtualHost, name: str) -> str:
     return f"{name!r} of virtual host {host.name!r}"
+
+
+def tell_all(bridge: Bridge) -> None:
+    """Whoever rests, or rests no more, looks at what it may do."""
+    for host in bridge.hosts.values():
+        nodes = host.nodes
+        for inlets in nodes.inlets.values():
+            for inlet in inlets.values():
+                placement = inlet.queue.placement
+                if placement is not None and placement.rests:
+                    inlet.rest()
+                else:
+                    inlet.tell_credit()
+        for feed in nodes.feeds.values():
+            feed.stop()
+        for queue in [*host.topology.queues.values(), *nodes.outbound.values()]:
+            if queue.placement is not None:
+                host.topology.lines[queue.number].on_entered()
+
+
+def held_and_unsettled(bridge: Bridge) -> int:
+    """How much is in flight of nodes that are held, both ways."""
+    count = 0
+    for queue in bridge.living_queues():
+        placement = queue.placement
+        if placement is not None and placement.held:
+            count += queue.unsettled
+    for host in bridge.hosts.values():
+        for feed in host.nodes.feeds.values():
+            if feed.rests:
+                count += feed.open
+    return count

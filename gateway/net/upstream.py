@@ -180,6 +180,18 @@ class Dialer(Factory):
             self.later.callLater(STOP_S, pump.abort)
         return self._service.stopService()
 
+    def redial(self) -> None:
+        """Close the connection in good order, and dial again: for credentials that are new."""
+        pump = self.pump
+        if pump is None:
+            return
+        now_ms = self.now_ms()
+        self._stopping = True  # nothing to complain of
+        pump.face.force_close(now_ms)
+        pump.flush(now_ms)
+        self._stopping = False
+        self.later.callLater(STOP_S, pump.abort)
+
     def retire(self) -> Deferred[None]:
         """As `stop`, but what is unsettled may still be settled, for a moment."""
         until_ms = self.now_ms() + RETIRE_MS
