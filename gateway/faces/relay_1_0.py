@@ -56,6 +56,7 @@ class Relay:
     """
 
     __slots__ = (
+        "_address",
         "_attempts",
         "_blocked",
         "_context",
@@ -77,6 +78,7 @@ class Relay:
         self.upstream = upstream
         self._host = host
         self._queue = queue
+        self._address = upstream.queue_target(queue)  # asked once: it is every message's
         self._number = upstream.bridge.next_owner_id()
         self._replies = ReplyNodes(upstream, host, self)
         self._context = upstream.context(host, self._replies)
@@ -136,7 +138,9 @@ class Relay:
         if upstream.bridge.now_ms < self._wait_until_ms or not upstream.has_room():
             return self._block()
         message = delivery.message
-        address = upstream.target_of(self._queue, message)
+        address = self._address
+        if address is None:
+            address = upstream.target_of(self._queue, message)
         if not address:
             text = f"{self._queue.name!r} has no address at upstream {upstream.name}"
             return self._refuse(Refusal(Condition.NOT_IMPLEMENTED, text))
@@ -211,9 +215,8 @@ class Relay:
 
     def _ask_ahead(self) -> None:
         """A queue's own address is known before the first message: its link is attached now."""
-        address = self.upstream.queue_target(self._queue)
-        if address:
-            self._add(address)
+        if self._address:
+            self._add(self._address)
 
     def _sender(self, address: str) -> Sender | None:
         sender = self._senders.get(address)

@@ -261,13 +261,15 @@ class Upstream:
 
     def owe(self, receiver: Receiver) -> None:
         """Have the receiver look at its credit at the end of the turn."""
-        self._owing[receiver] = None
-        self.touch()
+        if receiver not in self._owing:  # it asks several times for each message
+            self._owing[receiver] = None
+            self.touch()
 
     def owe_feeder(self, feeder: Feeder) -> None:
         """The same of a feeder."""
-        self._owing_feeders[feeder] = None
-        self.touch()
+        if feeder not in self._owing_feeders:
+            self._owing_feeders[feeder] = None
+            self.touch()
 
     def forget(self, receiver: Receiver) -> None:
         """The receiver's link is over."""
