@@ -15,7 +15,6 @@ def send(connection: Any, address: str, octets: bytes, tag: str = "1") -> None:
     sender.link.advance()
     connection.wait(lambda: delivery.settled, timeout=TIME_LIMIT_S, msg="the outcome")
     assert delivery.remote_state == Delivery.ACCEPTED
-    sender.close()
 
 
 def receive(connection: Any, address: str) -> bytes:
@@ -34,6 +33,6 @@ def receive(connection: Any, address: str) -> bytes:
                 delivery.link.advance()
 
     receiver = connection.create_receiver(address, credit=1, handler=Taker())
-    connection.wait(lambda: came, timeout=TIME_LIMIT_S, msg="a message")
-    receiver.close()
+    # its handler is gone when nobody names it
+    connection.wait(lambda: receiver and came, timeout=TIME_LIMIT_S, msg="a message")
     return came[0]
