@@ -49,6 +49,7 @@ def values() -> Schema:
         anonymous=FLAG,
         tls=mapping(existingSecret=TEXT, verifyClients=FLAG),
         upstreams=mapping(existingSecret=TEXT),
+        admin=mapping(existingSecret=TEXT, key=TEXT),
         service=mapping(
             type={"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
             amqpPort=PORT,

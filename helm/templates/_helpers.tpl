@@ -43,6 +43,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if .Values.users.existingSecret }}
 {{- $_ := set $fixed "users_file" (printf "/etc/amqp-gateway/users/%s" .Values.users.key) }}
 {{- end }}
+{{- if .Values.admin.existingSecret }}
+{{- $_ := set $fixed "admin_token_file" (printf "/etc/amqp-gateway/admin/%s" .Values.admin.key) }}
+{{- end }}
 {{- if .Values.tls.existingSecret }}
 {{- $_ := set $fixed.listen "amqps" "0.0.0.0:5671" }}
 {{- $tls := dict "certificate" "/etc/amqp-gateway/tls/tls.crt" "key" "/etc/amqp-gateway/tls/tls.key" }}

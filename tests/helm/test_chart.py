@@ -14,6 +14,7 @@ NAME = "rel-amqp-gateway"
 EVERYTHING = {
     "tls": {"existingSecret": "my-tls", "verifyClients": True},
     "upstreams": {"existingSecret": "my-upstreams"},
+    "admin": {"existingSecret": "my-admin"},
     "serviceMonitor": {"enabled": True},
     "reconcile": {"enabled": True},
     "config": {"drain_timeout": "20s"},
@@ -91,6 +92,16 @@ def test_the_default_lets_nobody_in_without_a_name(render: Render) -> None:
         "anonymous": False,
         "users_file": "/etc/amqp-gateway/users/users.yaml",
     }
+
+
+def test_an_admin_secret_lets_ctl_in(render: Render) -> None:
+    objects = render(admin={"existingSecret": "my-admin", "key": "ctl"})
+    assert configuration(objects)["admin_token_file"] == "/etc/amqp-gateway/admin/ctl"
+    assert {"name": "admin", "mountPath": "/etc/amqp-gateway/admin", "readOnly": True} in container(
+        objects
+    )["volumeMounts"]
+    volumes = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "admin", "secret": {"secretName": "my-admin"}} in volumes
 
 
 def test_without_a_users_secret_and_with_anonymous_everybody_comes_in(render: Render) -> None:
