@@ -69,8 +69,9 @@ class Renewal:
             dialer = self._upstreams.dialers.get(name)
             if file is None or dialer is None or dialer.pump is None:
                 continue
-            if not BEARERS.intersection(section.all_mechanisms(cbs=False)):
-                continue
+            cbs = self._upstreams.upstreams[name].profile.cbs
+            if not BEARERS.intersection(section.all_mechanisms(cbs=cbs)):
+                continue  # tokens of single nodes are renewed on the connection
             try:
                 token = file.read_text(encoding="ascii").strip()
             except (OSError, ValueError):

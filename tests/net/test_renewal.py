@@ -31,10 +31,14 @@ def jwt(expires_s: float) -> str:
 
 
 class Stand:
-    def __init__(self, directory: pathlib.Path) -> None:
+    def __init__(self, directory: pathlib.Path, profile: str = "generic") -> None:
         self.file = directory / "token"
         self.file.write_text("one")
-        upstream = {"hosts": ["amqp://127.0.0.1:1"], "token_file": str(self.file)}
+        upstream = {
+            "hosts": ["amqp://127.0.0.1:1"],
+            "token_file": str(self.file),
+            "profile": profile,
+        }
         self.house = House(
             directory / "data",
             f"upstreams={json.dumps({'a': upstream})}",
@@ -92,6 +96,15 @@ def test_what_does_not_settle_holds_a_new_token_up_for_a_while_only(tmp_path: pa
     stand.renewal.look()
     assert stand.dialer.redialled == 1
     queue.unsettled = 0
+
+
+def test_a_token_for_single_nodes_needs_no_new_connection(tmp_path: pathlib.Path) -> None:
+    stand = Stand(tmp_path, "azure-service-bus")
+    stand.renewal.look()
+    stand.file.write_text("two")
+    stand.renewal.look()
+    stand.renewal.look()
+    assert (stand.dialer.redialled, stand.rests()) == (0, False)
 
 
 def test_a_token_without_successor_is_told_of_once(tmp_path: pathlib.Path) -> None:
