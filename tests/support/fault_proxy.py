@@ -14,6 +14,7 @@ holds for the connections that are open and for later ones until another command
     reset             reset every connection, now
     half-close        end the direction to the client, now; the other one goes on
     port PORT         dial another server for later connections
+    tls FILE          later connections from clients are TLS, with the certificate and key in FILE
     counts            answer "CONNECTIONS OPEN OCTETS-IN OCTETS-OUT"
 """
 
@@ -24,7 +25,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from twisted.internet import protocol, reactor, stdio
+from twisted.internet import protocol, reactor, ssl, stdio
 from twisted.internet.endpoints import TCP4ClientEndpoint
 from twisted.protocols.basic import LineOnlyReceiver
 
@@ -87,6 +88,7 @@ class Faults:
         self.delay_s = 0.0
         self.stalled = {"in": False, "out": False}
         self.refusing = False
+        self.certificate = ""
         self.left: int | None = None
         self.sides: list[Side] = []
         self.taken = 0
@@ -118,6 +120,8 @@ class Faults:
             self.refusing = True
         elif command == "port":
             self.target_port = int(argument)
+        elif command == "tls":
+            self.certificate = argument
         elif command == "counts":
             clients = [side for side in self.sides if side.direction == "out"]
             return f"{self.taken} {len(clients)} {self.octets['in']} {self.octets['out']}"
@@ -146,6 +150,9 @@ class Side(protocol.Protocol):
             if self.faults.refusing:
                 self.transport.abortConnection()
                 return
+            if self.faults.certificate:
+                pem = Path(self.faults.certificate).read_text()
+                self.transport.startTLS(ssl.PrivateCertificate.loadPEM(pem).options())
             self.transport.pauseProducing()
             server = Side(self.faults, "in")
             server.other, self.other = self, server

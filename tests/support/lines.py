@@ -1,7 +1,8 @@
-"""Blocking connections of the project's own clients to a gateway in another process."""
+"""Connections of the project's own clients to a process of its own, driven by whoever waits."""
 
 from __future__ import annotations
 
+import contextlib
 import select
 import socket
 import time
@@ -13,22 +14,36 @@ from gateway.clients.client_0_10 import Client010
 from gateway.clients.client_1_0 import Client10
 
 PATIENCE_S = 60.0
+WRITE_OCTETS = 1 << 18
 
 
 class Line:
-    """A client on a socket."""
+    """A client on a socket.
+
+    Attributes:
+        waiting: octets that the other side does not take yet.
+    """
 
     def __init__(self, client: Client, port: int) -> None:
         self.client = client
+        self.waiting = bytearray()
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.setblocking(False)
 
     def write(self) -> None:
-        octets = self.client.data_to_send()
-        if octets:
-            self.socket.sendall(octets)
+        """Write what is to be written, as far as the other side takes it."""
+        deadline_ms = self.client.next_deadline()
+        if deadline_ms is not None and deadline_ms <= _now_ms():
+            self.client.handle_deadline(_now_ms())
+        self.waiting += self.client.data_to_send()
+        if self.waiting:
+            with contextlib.suppress(BlockingIOError):
+                taken = self.socket.send(self.waiting[:WRITE_OCTETS])
+                del self.waiting[:taken]
 
     def read(self) -> None:
+        """Read what has come."""
         octets = self.socket.recv(1 << 18)
         if not octets:
             raise ConnectionError("the gateway has closed the connection")
@@ -36,19 +51,20 @@ class Line:
 
 
 class Lines:
-    """All connections of one life of the gateway, driven by whoever waits for something."""
+    """All connections to one port, driven by whoever waits for something."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, login: Login | None = None) -> None:
         self.port = port
+        self.login = login or Login()
         self.lines: list[Line] = []
 
     def connect_0_10(self) -> Client010:
-        client = Client010(Login(), _now_ms())
+        client = Client010(self.login, _now_ms())
         self._connect(client)
         return client
 
     def connect_1_0(self) -> Client10:
-        client = Client10(Login(), _now_ms())
+        client = Client10(self.login, _now_ms())
         self._connect(client)
         return client
 
@@ -61,11 +77,12 @@ class Lines:
         for line in self.lines:
             line.write()
         by_socket = {line.socket: line for line in self.lines}
-        for one in select.select(list(by_socket), [], [], seconds)[0]:
+        full = [line.socket for line in self.lines if line.waiting]
+        for one in select.select(list(by_socket), full, [], seconds)[0]:
             by_socket[one].read()
 
-    def run_until(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+    def run_until(self, condition: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
+        deadline = time.monotonic() + within_s
         while not condition():
             assert time.monotonic() < deadline, "waited too long"
             self.turn()

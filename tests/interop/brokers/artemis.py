@@ -107,7 +107,7 @@ class Artemis(Broker):
         reply = client.request(self, "activemq.management", properties, json.dumps(arguments))
         if not reply.properties["_AMQ_OperationSucceeded"]:
             raise AssertionError(f"Artemis: {operation} of {resource}: {reply.body}")
-        returned = json.loads(reply.body)
+        returned = json.loads(reply.body) if reply.body else []  # of what returns nothing
         return returned[0] if returned else None
 
     def _configure(self) -> None:

@@ -1,0 +1,33 @@
+"""Upstreams fail, and nothing that was confirmed is lost; nothing is doubled without being named.
+
+What each scenario proves is said where it is defined; here they last as long as proves it. The
+audit log of each is reconciled. Longer ones, and other brokers: `upstream.py`, a program.
+"""
+
+from pathlib import Path
+
+import pytest
+from faults.reconciling import Reconcile
+from faults.upstream_scenarios import SCENARIOS
+from interop.brokers.artemis import Artemis
+from interop.brokers.rabbitmq import RabbitMQ4, RabbitMQ310
+
+
+@pytest.mark.parametrize("fault", sorted(set(SCENARIOS) - {"rejecting"}))
+def test_every_confirmed_message_is_found_after(
+    fault: str, artemis: Artemis, reconcile: Reconcile, tmp_path: Path
+) -> None:
+    reconcile(SCENARIOS[fault](tmp_path, artemis, 1.0).audit)
+
+
+@pytest.mark.parametrize("fault", ["cut", "rejecting"])
+def test_so_it_is_with_rabbitmq(
+    fault: str, rabbitmq4: RabbitMQ4, reconcile: Reconcile, tmp_path: Path
+) -> None:
+    reconcile(SCENARIOS[fault](tmp_path, rabbitmq4, 1.0).audit)
+
+
+def test_so_it_is_with_rabbitmqs_plugin(
+    rabbitmq310: RabbitMQ310, reconcile: Reconcile, tmp_path: Path
+) -> None:
+    reconcile(SCENARIOS["cut"](tmp_path, rabbitmq310, 1.0).audit)
