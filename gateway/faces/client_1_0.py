@@ -236,7 +236,6 @@ class UpstreamConnection:
             self.connection.send_close()
             self._end(text_of(event.error))
         elif isinstance(event, Violation):
-            self._note(event.error)
             self._end(str(event.error))
         elif isinstance(event, ConnectionLost):
             self._end("the transport was closed")

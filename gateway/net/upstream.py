@@ -296,6 +296,8 @@ class Dialer(Factory):
                 "upstream {name}: connected to {where}", name=upstream.name, where=str(self.trying)
             )
         elif upstream.state == UpstreamState.DOWN and not self._stopping:
+            if self._up:
+                self._said.clear()  # what went wrong before has ended the connection now
             self._complain("{problem}; publishers to it wait, trying again")
         self._up = upstream.state == UpstreamState.UP
 
