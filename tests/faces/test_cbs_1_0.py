@@ -36,7 +36,7 @@ class Tokens:
 
 def world(tokens=None, *, profile=None, **more):
     w = UpstreamWorld(
-        profile=profile or Profile(browse="none", modified=False),
+        profile=profile or Profile(browse="none"),
         tokens=tokens or Tokens(),
         hostname=NAMESPACE,
         **more,
