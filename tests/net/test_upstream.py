@@ -174,3 +174,36 @@ def test_a_peer_that_does_not_read_our_goodbye_is_cut_off():
     w.net.turn()
     w.net.clock.advance(2.1)
     assert w.wire.aborted
+
+
+def test_an_active_broker_and_its_standby_are_found_in_turn():
+    """A standby takes no connections until it is the active one: Amazon MQ's two brokers."""
+    w = DialWorld(dead=["second.example"])
+    w.talk()
+    assert w.upstream.state == UpstreamState.UP
+    w.dead = {"first.example"}
+    w.hang_up()
+    w.net.clock.advance(1.1)
+    w.talk()
+    assert w.upstream.state == UpstreamState.UP
+    assert w.tried == ["first.example", "first.example", "second.example"]
+    w.dead = {"second.example"}
+    w.hang_up()
+    w.net.clock.advance(1.1)
+    w.talk()
+    assert w.upstream.state == UpstreamState.UP
+    assert w.tried[3:] == ["first.example"]
+
+
+def test_while_brokers_change_places_both_are_tried_again():
+    w = DialWorld()
+    w.talk()
+    w.dead = {"first.example", "second.example"}
+    w.hang_up()
+    w.net.clock.advance(1.1)
+    assert w.upstream.state == UpstreamState.DOWN
+    w.dead = {"first.example"}
+    w.net.clock.advance(2.1)
+    w.talk()
+    assert w.upstream.state == UpstreamState.UP
+    assert w.tried[1:] == ["first.example", "second.example"] * 2
