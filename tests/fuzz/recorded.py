@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fuzz.mutation import Pieces
-from support import face_1_0, talk_0_10, upstream_world
+from support import face_1_0, service_bus, talk_0_10, upstream_world
 from support.bridge_world import Producer, World
 
 from gateway.amqp_0_10 import _spec as spec_0_10
 from gateway.amqp_0_10 import _spec_constants as types_0_10
 from gateway.amqp_1_0 import _spec, events, sections, types
+from gateway.faces.upstream_settings import CbsToken
 from gateway.message import Message
 from gateway.translate import facts
+from gateway.translate.profiles import load_profile
 from gateway.translate.view import READER_0_10, READER_1_0
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
@@ -22,7 +26,7 @@ QUEUE = "q"
 def seeded(world: World) -> None:
     """A queue with messages of both protocols in it."""
     world.queue(QUEUE, durable=True)
-    for message in _messages(world):
+    for message in messages(world.bridge.next_message_id, world.now_ms):
         world.host.publish(message, None, 0)
     world.turn()
 
@@ -69,9 +73,9 @@ def payload_1_0() -> bytes:
     return writer.getvalue()
 
 
-def _messages(world: World) -> list[Message]:
+def messages(number: Callable[[], int], now_ms: int) -> list[Message]:
+    """One of each protocol."""
     header, payload = header_0_10(), payload_1_0()
-    number = world.bridge.next_message_id
     return [
         facts.message_from_0_10(
             facts.arrival_0_10(header, len(header)),
@@ -79,7 +83,7 @@ def _messages(world: World) -> list[Message]:
             len(header),
             id=number(),
             exchange="",
-            now_ms=world.now_ms,
+            now_ms=now_ms,
             publisher=1,
             times_in_ms=False,
             reader=READER_0_10,
@@ -91,7 +95,7 @@ def _messages(world: World) -> list[Message]:
             id=number(),
             exchange="",
             routing_key=QUEUE,
-            now_ms=world.now_ms,
+            now_ms=now_ms,
             publisher=1,
             reader=READER_1_0,
         ),
@@ -185,6 +189,43 @@ def talk_of_upstream() -> Pieces:
     broker.connection.send_close(error=_spec.Error(condition="amqp:connection:forced"))
     world.step()
     return heard[0].pieces
+
+
+def talk_of_service_bus() -> Pieces:
+    """A container that wants a token for each node, renewed; one is refused, one not answered."""
+    world = token_world(Limits())
+    heard: list[Listening] = []
+
+    def listen(_broker: object) -> None:
+        heard.append(Listening(world.face))
+        world.face = heard[0]
+
+    statuses = {"r": (401, "no"), "s": None}
+    bus = world.connect(kind=service_bus.ServiceBus, prepare=listen, statuses=statuses)
+    world.publish(*[b"body"] * 6, key=QUEUE, publisher=Producer())
+    for name in ("r", "s"):
+        world.subscribe(name)
+    for event in bus.received():
+        bus.settle(event)
+    world.step()
+    bus.deliver(QUEUE, payload_1_0())
+    world.pass_time(3_000_000)
+    bus.expire(QUEUE)
+    world.step()
+    return heard[0].pieces
+
+
+def token_world(limits: Limits) -> upstream_world.UpstreamWorld:
+    """With nodes that want tokens, and a subscription to one."""
+    world = upstream_world.UpstreamWorld(
+        profile=load_profile("azure-service-bus"),
+        limits=limits,
+        tokens=lambda _audience, now_ms: CbsToken("jwt", "token", expires_ms=now_ms + 3_600_000),
+        hostname=service_bus.NAMESPACE,
+    )
+    world.place(QUEUE, "r", "s")
+    world.subscribe(QUEUE, credit=6)
+    return world
 
 
 def talk_of_0_10() -> Pieces:

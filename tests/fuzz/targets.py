@@ -7,6 +7,7 @@ books that do not balance.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from fuzz.mutation import Pieces, conversations
 from support import face_1_0, talk_0_10
 from support.bridge_world import Producer
 from support.field_names import field_names
+from support.service_bus import ServiceBus
 from support.stores import Running, message, scratch
 from support.upstream_world import UpstreamWorld
 
@@ -33,6 +35,7 @@ from gateway.amqp_1_0.connection import Connection as Connection10
 from gateway.audit.reader import Segment, records
 from gateway.audit.records import AuditLog
 from gateway.audit.segment import SegmentWriter
+from gateway.bridge.selectors import Selector, read_selector
 from gateway.errors import DecodeError, StoreError
 from gateway.store.database import Database
 from gateway.store.rows import check, pack_row, unpack_row
@@ -199,6 +202,7 @@ def _sections_1_0(octets: bytes) -> None:
         reader=READER_1_0,
     )
     sent.header("subject")
+    sent.selectable("JMSMessageID")
     READER_1_0.headers(sent)
     to_0_10(sent, _context())
     found = sections.scan(octets)
@@ -231,6 +235,7 @@ def _headers_0_10(octets: bytes) -> None:
         reader=READER_0_10,
     )
     sent.header("a")
+    sent.selectable("JMSMessageID")
     READER_0_10.headers(sent)
     to_1_0(sent, _context())
     read_header(header, len(header), DEPTH)
@@ -438,6 +443,37 @@ def _upstream(pieces: Pieces) -> None:
     world.check()
 
 
+def _tokens(pieces: Pieces) -> None:
+    """What puts tokens hears nonsense, and comes to its links afterwards."""
+    world = recorded.token_world(LIMITS)
+    face = world.upstream.connect(world.now_ms)
+    producer = Producer()
+    world.publish(*[b"body"] * 6, key=recorded.QUEUE, publisher=producer)
+    for name in ("r", "s"):
+        world.subscribe(name)
+    for piece in pieces:
+        face.receive_data(piece, world.now_ms)
+        world.world.turn()
+        face.data_to_send()
+        deadline = face.next_deadline()
+        if deadline is not None:
+            world.world.now_ms = max(world.now_ms, deadline)
+            face.handle_deadline(world.now_ms)
+    face.receive_eof(world.now_ms)
+    world.world.turn()
+    bus = world.connect(kind=ServiceBus)
+    told = Producer()
+    world.publish(b"after", key=recorded.QUEUE, publisher=told)
+    for _ in range(8):
+        world.pass_time(30_000)
+        for delivery in bus.received():
+            bus.settle(delivery)
+        world.step()
+    assert [token for token, _outcome in told.published] == [1], "a publisher still waits"
+    assert bus.refused == [], "a link without a token"
+    world.check()
+
+
 # -- files -------------------------------------------------------------------------------------
 
 
@@ -497,6 +533,19 @@ def _segment(pieces: Pieces) -> None:
     assert segment.damage is not None or segment.good == len(octets)
 
 
+_SELECTORS = [
+    [b"colour = 'red' AND NOT (size BETWEEN 1 AND -2.5e3 OR size IS NULL)"],
+    [b"text LIKE 'a!_%' ESCAPE '!' OR \"a-b\" IN ('x', 'y''z') AND number + 2 * 0x1F / 7 > 017L"],
+]
+
+
+def _selector(octets: bytes) -> None:
+    selector = read_selector(octets.decode("utf-8", "replace"))
+    if isinstance(selector, Selector):
+        for message in recorded.messages(itertools.count(1).__next__, NOW_MS):
+            selector.accepts(message)
+
+
 # As many of ours, which come furthest, as of all others.
 _TALKS_0_10 = [*conversations("0-10"), *[recorded.talk_of_0_10()] * 15]
 _TALKS_1_0 = [*conversations("1.0"), *[recorded.talk_of_1_0()] * 7]
@@ -512,7 +561,9 @@ TARGETS = [
     Target("face-0-10", _TALKS_0_10, _face_0_10),
     Target("face-1.0", _TALKS_1_0, _face_1_0),
     Target("upstream-1.0", [recorded.talk_of_upstream()], _upstream),
+    Target("tokens-1.0", [recorded.talk_of_service_bus()], _tokens),
     Target("rows", _row_seeds(), _joined(_rows)),
     Target("store", _row_seeds()[:1], _store),
+    Target("selectors", _SELECTORS, _joined(_selector)),
     Target("segments", _segment_seeds(), _segment),
 ]

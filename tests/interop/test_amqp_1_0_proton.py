@@ -145,20 +145,40 @@ def test_a_topic_pattern_selects_by_subject(connection):
 
 
 class Selector(ReceiverOption):
+    def __init__(self, text):
+        self.text = text
+
     def apply(self, receiver):
         filters = receiver.source.filter
         filters.put_dict(
             {
                 proton.symbol("selector"): proton.Described(
-                    proton.symbol("apache.org:selector-filter:string"), "a = 1"
+                    proton.symbol("apache.org:selector-filter:string"), self.text
                 )
             }
         )
 
 
-def test_a_selector_is_refused(connection):
-    with pytest.raises(LinkDetached, match="not-implemented"):
-        connection.create_receiver("q", options=Selector())
+def test_a_selector_is_applied_and_echoed(connection):
+    address = f"selected-{uuid.uuid4().hex[:8]}"
+    replies = connection.create_receiver(None, dynamic=True, name=address)
+    node = replies.link.remote_source.address
+    receiver = connection.create_receiver(node, options=Selector("a = 1 AND JMSType LIKE 's_'"))
+    filters = receiver.link.remote_source.filter
+    filters.rewind()
+    filters.next()
+    assert list(filters.get_dict()) == ["selector"]
+    sender = connection.create_sender(node)
+    for number, subject in ((2, "s1"), (1, "t1"), (1, "s2")):
+        sender.send(proton.Message(body=subject, subject=subject, properties={"a": number}))
+    assert receiver.receive(timeout=TIMEOUT_S).body == "s2"
+    receiver.accept()
+    receiver.close()
+
+
+def test_what_is_no_selector_is_refused(connection):
+    with pytest.raises(LinkDetached, match=r"invalid-field.*at character 4"):
+        connection.create_receiver("q", options=Selector("a ="))
 
 
 def test_request_and_response_by_a_dynamic_node(connection):
