@@ -165,6 +165,12 @@ METRICS: Final = (
         "Times that the upstream refused, for good, to feed a queue bound to an exchange of its.",
         "upstream",
     ),
+    _counter(
+        "gateway_changes_total",
+        "Reloads, and pauses, resumes and switches by ctl: done, or refused (nothing changed).",
+        "result",
+    ),
+    _gauge("gateway_paused_rules", "Node rules that are paused."),
     MetricRow(
         "gateway_event_loop_lag_seconds", "histogram", "How late a timer fired that was due."
     ),

@@ -245,6 +245,7 @@ class Service:
             self.upstreams,
             self.settings,
             check=self._prepare,
+            counts=self.counts,
         )
 
     def _prepare(self, settings: Settings) -> Callable[[], None]:
@@ -366,7 +367,7 @@ class Service:
     def reload(self) -> None:
         """Have the configuration, as it is now, count; say what came of it."""
         try:
-            done = self.reloading.change("a reload", self.read_again(), configured=True)
+            done = self.reloading.reload(self.read_again)
         except GatewayError as error:
             self._say_refused(error)
         else:

@@ -1,10 +1,13 @@
 """The verbs: what they print, and their exit codes."""
 
+import io
 import json
 import pathlib
 import subprocess
 import sys
+from email.message import Message
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 import yaml
@@ -13,7 +16,7 @@ from support.house import House
 
 from gateway.audit.reader import segment_paths
 from gateway.cli import audit as audit_verbs
-from gateway.cli import messages, run
+from gateway.cli import ctl, messages, run
 from gateway.cli.main import commands
 from gateway.clients.client import ClientError
 from gateway.clients.letter import Letter, Typed
@@ -91,11 +94,11 @@ def test_serve_hands_the_settings_on_and_exits_as_the_service_does(
 ) -> None:
     served: list[Any] = []
     monkeypatch.setattr(run, "begin_logging", lambda *_, **__: None)
-    monkeypatch.setattr(run, "run", lambda settings: served.append(settings) or 3)
+    monkeypatch.setattr(run, "run", lambda settings, _again: served.append(settings) or 3)
     assert amqp_gateway("serve", "--set", "limits.links=5").exit_code == 3
     assert served[0].limits.links == 5
 
-    def cannot(_settings: object) -> int:
+    def cannot(_settings: object, _read_again: object) -> int:
         raise StartupError("cannot listen on 127.0.0.1:5672: Address already in use")
 
     monkeypatch.setattr(run, "run", cannot)
@@ -103,6 +106,80 @@ def test_serve_hands_the_settings_on_and_exits_as_the_service_does(
     assert done.exit_code == 1
     assert done.stderr == "amqp-gateway: cannot listen on 127.0.0.1:5672: Address already in use\n"
     assert amqp_gateway("serve", "--set", "admin=0.0.0.0:1").exit_code == 2
+
+
+STATUS = {
+    "under_way": "",
+    "changed_by_ctl": True,
+    "upstreams": [{"name": "a", "state": "up", "since": "2026-01-01T00:00:00Z", "last_error": ""}],
+    "rules": [
+        {
+            "key": "nodes.0",
+            "kind": "queue",
+            "pattern": "orders",
+            "virtual_host": None,
+            "upstream": "a",
+            "state": "paused",
+            "changed_by_ctl": True,
+            "nodes": 1,
+            "waiting": 7,
+            "unsettled": 0,
+        }
+    ],
+}
+
+
+def test_ctl_asks_the_admin_port_with_the_token(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    asked: list[Any] = []
+
+    def answer(request: Any, timeout: float) -> Any:
+        asked.append((request.full_url, request.data, request.headers["Authorization"]))
+        told = STATUS if request.data is None else {"done": "done"}
+        return io.BytesIO(json.dumps(told).encode())
+
+    monkeypatch.setattr(ctl.urllib.request, "urlopen", answer)
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    told = amqp_gateway("ctl", "--token-file", str(token), "status")
+    assert told.exit_code == 0, told.output
+    lines = told.output.splitlines()
+    assert lines[1].split() == ["a", "up", "2026-01-01T00:00:00Z"]
+    assert lines[4].split() == ["nodes.0", "queue", "orders", "a", "paused*", "1", "7", "0"]
+    assert "until the next reload" in lines[5]
+    done = amqp_gateway("ctl", "--token-file", str(token), "switch", "orders", "b")
+    assert (done.exit_code, done.output) == (0, "done\n")
+    url, data, shown = asked[-1]
+    assert (url, shown) == ("http://127.0.0.1:9672/ctl/switch", "Bearer secret")
+    assert json.loads(data) == {"node": "orders", "upstream": "b"}
+    for verb in (["pause", "orders"], ["resume", "orders"], ["reload"]):
+        assert amqp_gateway("ctl", "--token-file", str(token), *verb).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "said"),
+    [
+        (422, 2, "nodes: there is no rule\n"),
+        (409, 1, "amqp-gateway: there is no rule\n"),
+        (404, 1, "amqp-gateway: http://127.0.0.1:9672: no ctl there: set admin_token_file\n"),
+    ],
+)
+def test_ctl_says_why_it_was_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, code: int, exit_code: int, said: str
+) -> None:
+    problems = {"problems": [{"key": "nodes", "problem": "there is no rule"}]}
+
+    def refuse(request: Any, timeout: float) -> Any:
+        body = io.BytesIO(json.dumps(problems).encode())
+        raise HTTPError(request.full_url, code, "no", Message(), body)
+
+    monkeypatch.setattr(ctl.urllib.request, "urlopen", refuse)
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    done = amqp_gateway("ctl", "--token-file", str(token), "pause", "x")
+    assert (done.exit_code, done.stderr) == (exit_code, said)
+    assert amqp_gateway("ctl", "--token-file", str(tmp_path / "none"), "status").exit_code == 2
 
 
 def test_users_are_added_changed_listed_and_removed(tmp_path: pathlib.Path) -> None:

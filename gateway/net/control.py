@@ -137,7 +137,7 @@ class Control(Resource):
 
     def _do(self, verb: str, asked: Answer) -> Deferred[str]:
         if verb == "reload":
-            return self._reloading.change("a reload", self._read_again(), configured=True)
+            return self._reloading.reload(self._read_again)
         settings = self._reloading.settings
         at = _rule(settings, _text(asked, "node"))
         change: dict[str, object] = {"paused": verb == "pause"}

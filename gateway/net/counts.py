@@ -48,17 +48,20 @@ class NetCounts:
         octets_received, octets_sent: on all AMQP connections, inside TLS.
         turns: ends of turns.
         defects: exceptions caught where none may come from; each is a log entry.
+        changes: of the settings while we run, done and refused; `paused_rules`: how many are.
         lag_s: how late a timer fired that was due every second.
     """
 
     __slots__ = (
         "accepted",
+        "changes",
         "defects",
         "handshake_failures",
         "lag_s",
         "lost",
         "octets_received",
         "octets_sent",
+        "paused_rules",
         "refused",
         "turns",
     )
@@ -70,6 +73,8 @@ class NetCounts:
         self.handshake_failures = dict.fromkeys(HANDSHAKE_FAILURES, 0)
         self.octets_received = 0
         self.octets_sent = 0
+        self.changes = {"done": 0, "refused": 0}
+        self.paused_rules = 0
         self.turns = 0
         self.defects = 0
         self.lag_s = Histogram(LAG_BOUNDS_S)

@@ -115,6 +115,10 @@ def readers(sources: Sources) -> dict[str, Reader]:
         ),
         "gateway_waiting_publishes": lambda: _one(bridge.copies.tickets.open),
         **upstream_readers(sources.upstreams, bridge, sources.clock),
+        "gateway_changes_total": lambda: [
+            ((result,), count) for result, count in net.changes.items()
+        ],
+        "gateway_paused_rules": lambda: _one(net.paused_rules),
         "gateway_event_loop_lag_seconds": lambda: _lag(net),
         "gateway_turns_total": lambda: _one(net.turns),
         "gateway_defects_total": lambda: _one(net.defects),

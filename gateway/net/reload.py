@@ -12,6 +12,7 @@ from typing import Any, Final, final
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.moving import Moving
@@ -19,6 +20,7 @@ from gateway.config import Settings
 from gateway.config.section import Section
 from gateway.errors import ConfigurationError, GatewayError
 from gateway.net.alarm import Later
+from gateway.net.counts import NetCounts
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams import Estate, Upstreams
 
@@ -66,6 +68,7 @@ class Reloading:
         settings: Settings,
         *,
         check: Callable[[Settings], Callable[[], None]],
+        counts: NetCounts,
     ) -> None:
         self.settings = settings
         self.configured = settings
@@ -77,10 +80,21 @@ class Reloading:
         self._upstreams = upstreams
         self._check = check
         self._stopped = False
+        self._counts = counts
+        self._count_paused()
 
     def stop(self) -> None:
         """The gateway stops: what is under way does not take place."""
         self._stopped = True
+
+    def reload(self, read_again: Callable[[], Settings]) -> Deferred[str]:
+        """Have the configuration, read again, count. As `change`."""
+        try:
+            settings = read_again()
+        except GatewayError:
+            self._counts.changes["refused"] += 1
+            raise
+        return self.change("a reload", settings, configured=True)
 
     def change(self, what: str, settings: Settings, *, configured: bool) -> Deferred[str]:
         """Have other settings count; fires with what was done when they do.
@@ -90,6 +104,26 @@ class Reloading:
                 with it: what moves was used in the meantime, and stays where it is.
             BusyError: something else is being done.
         """
+        try:
+            done = self._change(what, settings, configured=configured)
+        except GatewayError:
+            self._counts.changes["refused"] += 1
+            raise
+        return done.addCallbacks(self._done, self._refused)
+
+    def _done(self, told: str) -> str:
+        self._counts.changes["done"] += 1
+        self._count_paused()
+        return told
+
+    def _refused(self, failure: Failure) -> Failure:
+        self._counts.changes["refused"] += 1
+        return failure
+
+    def _count_paused(self) -> None:
+        self._counts.paused_rules = sum(node.paused for node in self.settings.nodes)
+
+    def _change(self, what: str, settings: Settings, *, configured: bool) -> Deferred[str]:
         if self.under_way:
             raise BusyError(f"{self.under_way} is under way: try again later")
         problems = list(fixed(self.settings, settings))

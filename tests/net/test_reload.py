@@ -99,6 +99,7 @@ def test_a_wrong_file_changes_nothing(stay: Stay) -> None:
     stay.raw["nodes"] = [{"queue": "far", "upstream": "nowhere"}]
     stay.house.service.reload()
     assert stay.house.service.reloading.settings is before
+    assert stay.house.service.counts.changes == {"done": 0, "refused": 1}
 
 
 def test_users_and_certificates_are_read_anew(stay: Stay) -> None:
@@ -172,6 +173,8 @@ def test_a_rule_is_paused_and_resumed_until_the_next_reload(stay: Stay) -> None:
     }
     assert stay.ask("pause", {"node": "queue:far"}) == (200, {"done": "done"})
     assert (stay.rule(0)["state"], stay.rule(0)["changed_by_ctl"]) == ("paused", True)
+    counts = stay.house.service.counts
+    assert (counts.changes["done"], counts.paused_rules) == (1, 1)
     assert stay.ask("resume", {"node": "nodes.0"})[0] == 200
     assert stay.rule(0)["state"] == "active"
     stay.ask("pause", {"node": "far"})

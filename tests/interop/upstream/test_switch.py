@@ -69,7 +69,7 @@ class Between:
         port = str(self.gateway.amqp_port)
         with (self.gateway.directory / verb).open("wb") as out:
             return subprocess.Popen(
-                command(verb, *arguments, "--port", port, "--timeout", "8"),
+                command(verb, *arguments, "--port", port, "--timeout", "20"),
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
@@ -141,3 +141,41 @@ def test_a_queue_moves_under_load_and_nothing_is_lost(
     assert gateway.stop() == 0
     exit_code, lines = gateway.reconcile()
     assert exit_code == 0, lines
+
+
+def test_a_paused_queue_holds_its_publishers_until_it_is_resumed(between: Between) -> None:
+    assert between.ctl("pause", between.queue).returncode == 0
+    sending = between.client(
+        "send", "--protocol", "0-10", "--to", between.queue, "--body", "x", "--durable"
+    )
+    deadline = time.monotonic() + PATIENCE_S
+    while between.status()["rules"][0]["waiting"] == 0:
+        assert time.monotonic() < deadline and sending.poll() is None
+    assert between.depths() == 0
+    assert between.ctl("resume", between.queue).returncode == 0
+    assert sending.wait(PATIENCE_S) == 0, between.said("send")
+    assert between.brokers["old"].queue_depth(between.queue) == 1
+
+
+def test_check_says_what_is_there_and_what_is_missing(between: Between) -> None:
+    file = between.gateway.directory / "gateway.yaml"
+    config = yaml.safe_load(file.read_text())
+    config["nodes"] = [{"queue": between.queue, "upstream": "new"}]
+    file.write_text(yaml.safe_dump(config))
+    done = between.gateway.tool("check", "--config", str(file), "--connect")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"queue {between.queue}: /queues/{between.queue}: there" in done.stdout
+    assert "ActiveMQ" in done.stdout or "apache-activemq-artemis" in done.stdout
+    config["nodes"].append({"queue": "nowhere-at-all", "upstream": "new"})
+    file.write_text(yaml.safe_dump(config))
+    done = between.gateway.tool("check", "--config", str(file), "--connect", "--json")
+    assert done.returncode == 1, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    (_old, new) = told["upstreams"]
+    assert [node["there"] for node in new["nodes"]] == [True, False]
+    assert "not-found" in new["nodes"][1]["problem"]
+    config["upstreams"]["new"]["password_file"] = str(between.token)
+    file.write_text(yaml.safe_dump(config))
+    done = between.gateway.tool("check", "--config", str(file), "--connect")
+    assert done.returncode == 1
+    assert "new: cannot be reached" in done.stdout
