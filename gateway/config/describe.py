@@ -152,6 +152,8 @@ def _addresses(node: NodeSection, profile: Profile) -> str:
         template = rule.address or profile.queue
         return template.make(queue=node.pattern) if node.exact else template.text
     sent = rule.address or profile.exchange or profile.fanout
+    if profile.subscriptions == "managed":
+        return f"{sent and sent.text}; bindings are made there"
     read = rule.subscription or rule.address or profile.subscription
     if profile.subscriptions == "none" or read is None:
         return f"{sent and sent.text}; its queues cannot be bound here"

@@ -19,6 +19,8 @@ from gateway.bridge.feed import Feed
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces import sources_1_0
 from gateway.faces.intake_1_0 import Intake
+from gateway.faces.managed_1_0 import ManagedBinding, unmanageable
+from gateway.faces.management_1_0 import UNANSWERED, Answer
 from gateway.faces.placed import selector_of
 from gateway.faces.upstream_errors_1_0 import refusal_of, text_of
 from gateway.faces.upstream_link import LinkSlot
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
 
 KEYED: Final = (sources_1_0.DIRECT, sources_1_0.TOPIC)
 X_MATCH: Final = "x-match"
+EXCHANGE: Final = "x-exchange"
 ROUTING_KEY: Final = "x-routing-key"
+MANAGED: Final = "managed"
 
 
 @final
@@ -50,10 +54,16 @@ class Feeder:
         profile = upstream.profile
         self.kind = upstream.exchange_type(feed.host, feed.exchange)
         queue = feed.queue.name
-        self.durable = feed.durable and profile.durable_subscriptions
-        self.address = upstream.subscription_address(
-            feed.host, feed.exchange, feed.key, queue, durable=self.durable
-        )
+        self.managed: ManagedBinding | None = None
+        if profile.subscriptions == MANAGED:
+            self.managed = ManagedBinding(upstream, feed, self)
+            self.durable = False  # the queue there may be, the link is not
+            self.address = profile.queue_address(self.managed.queue)
+        else:
+            self.durable = feed.durable and profile.durable_subscriptions
+            self.address = upstream.subscription_address(
+                feed.host, feed.exchange, feed.key, queue, durable=self.durable
+            )
         if self.durable:
             self.name = f"{queue}|{feed.exchange}|{feed.key}"
         else:
@@ -67,13 +77,16 @@ class Feeder:
         self._slot: LinkSlot | None = None
         self._left = False
         self._moved = False
+        self._over = False
         refusal = feeding_refused(
             upstream, feed.host, feed.exchange, queue, feed.key, feed.arguments
         )
-        if refusal is None:
-            self._slot = upstream.add(self, alone=True, address=self.address)
-        else:
+        if refusal is not None:
             self._refused(refusal.description)
+        elif self.managed is not None:
+            self.managed.prepare()
+        else:
+            self._slot = upstream.add(self, alone=True, address=self.address)
 
     def _tell(self, problem: str) -> None:
         feed = self.feed
@@ -86,6 +99,20 @@ class Feeder:
     def _refused(self, problem: str) -> None:
         self.upstream.counts.feeds_refused += 1
         self._tell(problem)
+
+    # What `ManagedBinding` tells.
+
+    def on_prepared(self) -> None:
+        """The queue there is bound: read it."""
+        if not self._left and self._slot is None:
+            self._slot = self.upstream.add(self, alone=True, address=self.address)
+
+    def on_unprepared(self, answer: Answer) -> None:
+        """It could not be made, or bound; that is tried again."""
+        if answer.status == UNANSWERED:
+            self._tell(answer.text)
+        else:
+            self._refused(answer.text)
 
     # As a `Source`.
 
@@ -114,14 +141,20 @@ class Feeder:
         self._finish()
 
     def _finish(self) -> None:
-        if not self._left or self._intake.outstanding:
+        if not self._left or self._intake.outstanding or self._over:
             return
+        self._over = True
         self.upstream.forget_feeder(self)
         slot = self._slot
         self._slot = None
         self._link = None
         if slot is not None:
             self.upstream.drop(slot, closed=not (self._moved and self.durable))
+        managed = self.managed
+        if managed is not None and self._moved and self.feed.durable:
+            managed.leave()
+        elif managed is not None:
+            managed.release(last=not self.upstream.is_fed_from(managed.queue))
 
     def outstanding(self) -> int:
         """Deliveries without an outcome."""
@@ -177,12 +210,15 @@ class Feeder:
         if arrival is None:
             return
         bridge = self.upstream.bridge
+        exchange: str | None = None
+        if self.managed is not None:  # another binding of the queue may have brought it
+            exchange = _annotated(event.payload, EXCHANGE)
         message = message_from_1_0(
             arrival,
             event.payload,
             event.message_format,
             id=bridge.next_message_id(),
-            exchange=self.feed.exchange,
+            exchange=exchange or self.feed.exchange,
             routing_key=self._key(arrival, event.payload),
             now_ms=bridge.now_ms,
             publisher=0,
@@ -205,7 +241,7 @@ class Feeder:
                 parts = profile.exchange.read(arrival.to)
                 key = None if parts is None else parts.get("key")
         else:
-            key = _annotated(payload)
+            key = _annotated(payload, ROUTING_KEY)
         return self.feed.key if key is None else key
 
     def on_disposition(
@@ -231,6 +267,8 @@ class Feeder:
     def on_lost(self) -> None:
         """It comes back with the next connection."""
         self._let_go(None)
+        if self.managed is not None and self._leave_slot():
+            self.managed.prepare()
 
     def _let_go(self, error: Error | None) -> None:
         self._link = None
@@ -239,8 +277,19 @@ class Feeder:
 
     def _again(self) -> None:
         slot = self._slot
-        if slot is not None:
+        if self.managed is not None:
+            if self._leave_slot():
+                self.managed.prepare_later()
+        elif slot is not None:
             self.upstream.retry(slot)
+
+    def _leave_slot(self) -> bool:
+        """Whether there was one: what is read has to be made again first."""
+        slot = self._slot
+        self._slot = None
+        if slot is not None:
+            self.upstream.drop(slot)
+        return slot is not None
 
     # Credit, at the end of a turn.
 
@@ -255,12 +304,12 @@ class Feeder:
             link.send_flow(credit=wanted)
 
 
-def _annotated(payload: bytes) -> str | None:
-    """The routing key in the message's annotations."""
+def _annotated(payload: bytes, wanted: str) -> str | None:
+    """One of the message's annotations."""
     try:
         found = sections.scan(payload)
         for name, value in sections.annotations(payload, found.message_annotations):
-            if name.value == ROUTING_KEY and isinstance(value.value, str):
+            if name.value == wanted and isinstance(value.value, str):
                 return value.value
     except DecodeError:
         return None
@@ -276,6 +325,9 @@ def feeding_refused(
         return _unable(upstream, "let others subscribe to an exchange")
     if selector_of(arguments) and not profile.selector:
         return _unable(upstream, "select")
+    if profile.subscriptions == MANAGED:
+        name = unmanageable(arguments)
+        return _unable(upstream, f"take argument {name!r} of a binding") if name else None
     if upstream.exchange_type(host, exchange) == sources_1_0.HEADERS and _matches(arguments):
         return _unable(upstream, "match headers for a subscription")
     if not upstream.subscription_address(host, exchange, key, queue):

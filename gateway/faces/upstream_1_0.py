@@ -26,6 +26,7 @@ from gateway.faces.crossings import HostNodes
 from gateway.faces.face import FaceSettings, Turns
 from gateway.faces.feeder_1_0 import Feeder, feeding_refused
 from gateway.faces.look_ups_1_0 import LookUp
+from gateway.faces.management_1_0 import Management
 from gateway.faces.receiver_1_0 import Receiver
 from gateway.faces.relay_1_0 import Relay
 from gateway.faces.seen_before import SeenBefore
@@ -58,6 +59,7 @@ class Upstream:
     """Implements `bridge.remote.Remote`.
 
     Attributes:
+        management: requests to its management node, where the profile says that it has one.
         state, state_since_ms: for operators.
         last_error: what went wrong last, for operators; "" if nothing ever did.
         seen_before: what may come again from it.
@@ -104,6 +106,7 @@ class Upstream:
         self._owing_feeders: dict[Feeder, None] = {}
         self._names = 0
         self._coordinator = Coordinator(self)
+        self.management = Management(self)
         self._cbs: Cbs | None = None
         if settings.tokens is not None:
             self._cbs = Cbs(self, settings.tokens)
@@ -203,13 +206,21 @@ class Upstream:
         """The peer has opened, and the connection has not ended."""
         return self.state == UpstreamState.UP
 
-    def add(self, user: UpstreamLink, *, alone: bool = False, address: str = "") -> LinkSlot:
+    def add(
+        self,
+        user: UpstreamLink,
+        *,
+        alone: bool = False,
+        address: str = "",
+        beside: LinkSlot | None = None,
+    ) -> LinkSlot:
         """A place for a link, attached when the turn ends or the next connection is open.
 
         `alone`: it gets a session of its own, since it may be refused or be slow. `address`: of the
-        node, where the peer may want to see a token for it.
+        node, where the peer may want to see a token for it. `beside`: it has to be in the session
+        of that link.
         """
-        slot = self.links.add(user, alone=alone, address=address)
+        slot = self.links.add(user, alone=alone, address=address, beside=beside)
         self.touch()
         return slot
 
@@ -275,6 +286,13 @@ class Upstream:
         """The receiver's link is over."""
         self._receivers.pop(receiver, None)
         self._owing.pop(receiver, None)
+
+    def is_fed_from(self, queue: str) -> bool:
+        """Whether a binding is fed from that queue of our making there."""
+        for feeder in self._feeders:
+            if feeder.managed is not None and feeder.managed.queue == queue:
+                return True
+        return False
 
     def forget_feeder(self, feeder: Feeder) -> None:
         """The feeder's link is over."""

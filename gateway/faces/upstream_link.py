@@ -101,6 +101,7 @@ class LinkSlot:
         user: whose link it is.
         alone: it gets a session of its own, as long as the peer takes that many.
         address: of the node at the peer; "" where there is none, or no leave is needed for it.
+        beside: it goes into the session of that link, which was added before.
         state: how far it is.
         held: the session that it is in, from `QUEUED` to `ATTACHED`.
         link: from `ATTACHING` to `ATTACHED`.
@@ -113,6 +114,7 @@ class LinkSlot:
         "address",
         "alone",
         "attached_ms",
+        "beside",
         "failures",
         "held",
         "link",
@@ -129,6 +131,7 @@ class LinkSlot:
         self.address = address
         self.places = places
         self.alone = alone
+        self.beside: LinkSlot | None = None
         self.state = SlotState.IDLE
         self.held: SessionUse | None = None
         self.link: Link | None = None

@@ -58,9 +58,17 @@ class Links:
 
     # What the users of links ask; `Upstream` passes it on.
 
-    def add(self, user: UpstreamLink, *, alone: bool, address: str = "") -> LinkSlot:
+    def add(
+        self,
+        user: UpstreamLink,
+        *,
+        alone: bool,
+        address: str = "",
+        beside: LinkSlot | None = None,
+    ) -> LinkSlot:
         """A place for a link, which is attached by `flush`."""
         slot = LinkSlot(user, self, alone=alone or self.one_at_a_time, address=address)
+        slot.beside = beside
         self.slots[slot] = None
         self._due.append(slot)
         return slot
@@ -177,6 +185,8 @@ class Links:
         """A session with room for one more link; `None`: there is none."""
         if self._placed >= self.settings.limits.links_max:
             return None
+        if slot.beside is not None:
+            return slot.beside.held
         if not slot.alone:
             for use in self._uses:
                 if use.shared and _has_room(use):

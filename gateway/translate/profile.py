@@ -35,6 +35,7 @@ class Profile:
         "fanout_subscription",
         "first_acquirer",
         "keys_in",
+        "management",
         "missing",
         "modified",
         "name",
@@ -95,6 +96,7 @@ class Profile:
         missing: str = "fail",
         errors_end_session: bool = False,
         first_acquirer: bool = False,
+        management: str = "none",
         detach_lingers: bool = False,
     ) -> None:
         self.name = name
@@ -133,6 +135,7 @@ class Profile:
         self.missing = missing
         self.errors_end_session = errors_end_session
         self.first_acquirer = first_acquirer
+        self.management = management
         self.detach_lingers = detach_lingers
 
     def queue_address(self, queue: str) -> str:

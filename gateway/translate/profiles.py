@@ -68,9 +68,9 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     "exchange_capabilities": Attribute("symbols", "Capabilities of the target of an exchange."),
     "subscription_capabilities": Attribute("symbols", "Capabilities of a subscription's source."),
     "subscriptions": Attribute(
-        ("none", "address", "filter"),
+        ("none", "address", "filter", "managed"),
         "How a binding becomes a subscription: not at all; by `subscription` alone; by that and a"
-        " filter for the binding key.",
+        " filter for the binding key; as a queue and a binding there, made by `management`.",
     ),
     "durable_subscriptions": Attribute(
         "flag", "A subscription whose terminus is durable and never expires survives its link."
@@ -111,6 +111,10 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     "escrow": Attribute("flag", "Escrow is sent along; else what has no place is a counted loss."),
     "text_body": Attribute(
         ("data", "value"), "A 0-10 text body as a data section, or as an amqp-value string."
+    ),
+    "management": Attribute(
+        ("none", "rabbitmq"),
+        "Makes, deletes, empties and binds queues on request, at the node `/management`.",
     ),
     "cbs": Attribute(
         "flag",
@@ -285,7 +289,10 @@ def _readings(profile: Profile) -> list[Problem]:
 
 def _consistency(profile: Profile) -> list[Problem]:
     problems: list[Problem] = []
-    if profile.subscriptions != "none" and profile.subscription is None:
+    if profile.subscriptions == "managed":
+        if profile.management == "none":
+            problems.append(("subscriptions", "needs management"))
+    elif profile.subscriptions != "none" and profile.subscription is None:
         problems.append(("subscriptions", "needs subscription, or exchange"))
     if profile.keys_in == "to" and (
         profile.exchange is None or "key" not in profile.exchange.parts

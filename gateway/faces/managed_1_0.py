@@ -1,0 +1,179 @@
+"""What is made, at an upstream whose management we speak, for one binding to its exchange.
+
+There a queue collects for the queue here: `GATEWAY.QUEUE`, which all durable bindings of that queue
+share, so that a message that several of them match comes once; and `GATEWAY.QUEUE.transient` for
+the others, which ends with the connection. They are declared and bound again on each connection,
+and are gone with the last binding.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast, final
+from urllib.parse import quote
+
+from gateway.amqp_1_0 import types
+from gateway.bridge.feed import Feed
+from gateway.faces.management_1_0 import NOTHING, Answer
+from gateway.message import Kind
+from gateway.wire.tagged import Tagged
+
+if TYPE_CHECKING:
+    from gateway.faces.feeder_1_0 import Feeder
+    from gateway.faces.upstream_1_0 import Upstream
+
+# Tokens: what was asked.
+DECLARED: Final = 1
+BOUND: Final = 2
+FOUND: Final = 3
+GONE: Final = 4
+TRANSIENT: Final = ".transient"
+SCOPE: Final = "x-scope"
+
+
+@final
+class ManagedBinding:
+    """Implements `Asker`, `Sleeper`.
+
+    Attributes:
+        queue: the name of the queue there.
+    """
+
+    def __init__(self, upstream: Upstream, feed: Feed, feeder: Feeder) -> None:
+        self._upstream = upstream
+        self._feed = feed
+        self._feeder = feeder
+        self._failures = 0
+        self._over = False
+        self.queue = _queue_there(upstream, feed)
+        self._arguments = _arguments(feed.arguments)
+
+    def prepare(self) -> None:
+        """Declare and bind; `Feeder.on_prepared` follows once that is done."""
+        durable = self._feed.durable
+        body: types.Map = [
+            (_text("durable"), _flag(durable)),
+            (_text("exclusive"), _flag(not durable)),
+            (_text("auto_delete"), _flag(False)),
+            (_text("arguments"), Tagged(types.MAP, [])),
+        ]
+        self._ask("PUT", queue_path(self.queue), Tagged(types.MAP, body), DECLARED)
+
+    def prepare_later(self) -> None:
+        """The same, after a while."""
+        self._failures += 1
+        upstream = self._upstream
+        upstream.wake(self, upstream.bridge.now_ms + upstream.back_off_ms(self._failures))
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """As a `Sleeper`."""
+        if not self._over:
+            self.prepare()
+
+    def release(self, *, last: bool) -> None:
+        """The binding is gone; `last`: so is the use of the queue there."""
+        self.leave()
+        if last:
+            self._ask("DELETE", queue_path(self.queue), NOTHING, GONE)
+        elif self._arguments:
+            self._ask("GET", f"/bindings?{self._query('&', 'src')}", NOTHING, FOUND)
+        else:
+            self._ask("DELETE", f"/bindings/{self._query(';', 'src')};args=", NOTHING, GONE)
+
+    def leave(self) -> None:
+        """Nothing more is to be prepared; what is there stays."""
+        self._over = True
+        self._upstream.unwake(self)
+
+    def _query(self, between: str, source: str) -> str:
+        feed = self._feed
+        parts = [(source, feed.exchange), ("dstq", self.queue), ("key", feed.key)]
+        return between.join([f"{name}={quote(value, safe='')}" for name, value in parts])
+
+    def _ask(self, method: str, path: str, body: Tagged, token: int) -> None:
+        self._upstream.management.ask(method, path, body, self, token, patient=True)
+
+    def on_answer(self, token: int, answer: Answer) -> None:
+        """As an `Asker`."""
+        if token == FOUND and answer.done:
+            self._unbind(answer.body)
+        elif token in (FOUND, GONE):
+            if not answer.done:
+                self._upstream.note_problem(f"cannot tidy up queue {self.queue!r}: {answer.text}")
+        elif self._over:
+            return
+        elif not answer.done:
+            self.prepare_later()
+            self._feeder.on_unprepared(answer)
+        elif token == DECLARED:
+            self._bind()
+        else:
+            self._failures = 0
+            self._feeder.on_prepared()
+
+    def _bind(self) -> None:
+        feed = self._feed
+        body: types.Map = [
+            (_text("source"), _text(feed.exchange)),
+            (_text("destination_queue"), _text(self.queue)),
+            (_text("binding_key"), _text(feed.key)),
+            (_text("arguments"), Tagged(types.MAP, self._arguments)),
+        ]
+        self._ask("POST", "/bindings", Tagged(types.MAP, body), BOUND)
+
+    def _unbind(self, found: Tagged) -> None:
+        """A binding with arguments is known by a location that the peer gives it."""
+        for each in cast(list[Tagged], found.value) if found.code == types.LIST else []:
+            fields = {key.value: value for key, value in cast(types.Map, each.value)}
+            location = fields.get("location")
+            if location is not None and _same(fields.get("arguments"), self._arguments):
+                self._ask("DELETE", str(location.value), NOTHING, GONE)
+
+
+def queue_path(queue: str) -> str:
+    """The path of a queue."""
+    return f"/queues/{quote(queue, safe='')}"
+
+
+def unmanageable(arguments: dict[str, Tagged]) -> str:
+    """The name of an argument of a binding that cannot be said there; "" if there is none."""
+    for name, tagged in arguments.items():
+        if name != SCOPE and tagged.code not in CODES:
+            return name
+    return ""
+
+
+CODES: Final = {
+    int(Kind.STRING): types.STRING,
+    int(Kind.INTEGER): types.LONG,
+    int(Kind.BOOLEAN): types.BOOLEAN,
+}
+
+
+def _arguments(arguments: dict[str, Tagged]) -> types.Map:
+    return [
+        (_text(name), Tagged(CODES[tagged.code], tagged.value))
+        for name, tagged in arguments.items()
+        if name != SCOPE and tagged.code in CODES
+    ]
+
+
+def _same(there: Tagged | None, wanted: types.Map) -> bool:
+    if there is None or there.code != types.MAP:
+        return False
+    found = {key.value: value.value for key, value in cast(types.Map, there.value)}
+    return found == {key.value: value.value for key, value in wanted}
+
+
+def _queue_there(upstream: Upstream, feed: Feed) -> str:
+    name = f"{upstream.settings.container_id}.{feed.queue.name}"
+    if feed.host != upstream.bridge.default_host.name:
+        name = f"{upstream.settings.container_id}.{feed.host}.{feed.queue.name}"
+    return name if feed.durable else name + TRANSIENT
+
+
+def _text(value: str) -> Tagged:
+    return Tagged(types.STRING, value)
+
+
+def _flag(value: bool) -> Tagged:
+    return Tagged(types.BOOLEAN, value)
