@@ -19,7 +19,7 @@ from gateway.bridge.places import AVAILABLE, Entry
 from gateway.bridge.queues import Queue
 from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import START, Subscription
-from gateway.message import NEVER, Condition, Delivery, Refusal
+from gateway.message import NEVER, Condition, Delivery, Message, Refusal
 
 REBUILD_SLACK: Final = 64
 
@@ -209,11 +209,15 @@ class Line:
         entry.excluded.add(subscription)
         self.queue.choosy = True
 
-    def has_ready_consumer(self) -> bool:
-        """Whether a copy that comes in now could be sent at once."""
+    def has_ready_consumer(self, message: Message) -> bool:
+        """Whether a copy of `message` that comes in now could be sent at once."""
         for ring in (self._takers, self._lookers):
             for subscription in ring:
-                if subscription.acquire and self._able(subscription):
+                if (
+                    subscription.acquire
+                    and self._able(subscription)
+                    and (subscription.filter is None or subscription.filter.accepts(message))
+                ):
                     return True
         return False
 

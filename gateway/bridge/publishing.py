@@ -61,7 +61,7 @@ class Publishing:
         if not queues:
             return self._unrouted(message, exchange, publisher, token, link, transaction)
         if message.flags & Flag.IMMEDIATE:
-            queues = self._ready(queues)
+            queues = self._ready(queues, message)
             if not queues:
                 self._copies.ledger.received(message, exchange, 1, link)
                 self._copies.ledger.unroutable(message, exchange, Reason.IMMEDIATE)
@@ -244,9 +244,9 @@ class Publishing:
             return PENDING
         return IN_TURN if durable else DONE
 
-    def _ready(self, queues: list[Queue]) -> list[Queue]:
+    def _ready(self, queues: list[Queue], message: Message) -> list[Queue]:
         lines = self._topology.lines
-        return [queue for queue in queues if lines[queue.number].has_ready_consumer()]
+        return [queue for queue in queues if lines[queue.number].has_ready_consumer(message)]
 
     def _refuse_in(
         self,

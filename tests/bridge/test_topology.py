@@ -7,6 +7,7 @@ from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues import Queue
 from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import Bound, PublishStatus, QueueSettings
+from gateway.bridge.selectors import Selector, read_selector
 from gateway.message import Condition, Flag, Kind, Message, Refusal
 from gateway.wire.tagged import Tagged
 
@@ -319,6 +320,18 @@ def test_an_immediate_message_needs_a_consumer_that_is_ready() -> None:
     subscription.grant(1)
     message = world.message(key="q", flags=Flag.IMMEDIATE)
     assert world.host.publish(message, None, 0).status == PublishStatus.DONE
+    world.check()
+
+
+def test_an_immediate_message_needs_a_consumer_that_wants_it() -> None:
+    world = World()
+    world.queue()
+    selector = read_selector("n = 1")
+    assert isinstance(selector, Selector)
+    world.subscribe(filter=selector)
+    for number, status in ((2, PublishStatus.UNROUTABLE), (1, PublishStatus.DONE)):
+        message = numbered(world, number, key="q", flags=Flag.IMMEDIATE)
+        assert world.host.publish(message, None, 0).status == status
     world.check()
 
 
