@@ -1,0 +1,37 @@
+"""What the keys of an upstream and of a rule come to."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+from support.house import House
+
+
+def test_the_keys_of_upstreams_and_rules_count(tmp_path: pathlib.Path) -> None:
+    upstream = {
+        "hosts": ["amqp://127.0.0.1:1"],
+        "profile": "artemis",
+        "resume": False,
+        "redelivery_back_off": {"initial": "100ms", "maximum": "1s", "factor": 3, "jitter": 0},
+    }
+    rule = {"queue": "far", "upstream": "a", "max_redeliveries": 7, "paused": True}
+    house = House(
+        tmp_path / "data",
+        f"upstreams={json.dumps({'a': upstream})}",
+        f"nodes={json.dumps([rule])}",
+    ).start()
+    made = house.service.upstreams.upstreams["a"]
+    assert not made.resumes
+    assert [made.redelivery_back_off_ms(failures) for failures in (1, 2, 3, 4, 99)] == [
+        100,
+        300,
+        900,
+        1000,
+        1000,
+    ]
+    placement = house.service.upstreams.places.queue("default", "far")
+    assert placement is not None
+    assert (placement.max_redeliveries, placement.paused, placement.rests) == (7, True, True)
+    assert house.service.counts.paused_rules == 1
+    house.stop()
