@@ -30,7 +30,7 @@ class ServiceBus(Broker):
         statuses: by entity, what put-token is answered instead of 202; `None`: nothing.
         puts: application-properties and token of each request, in order.
         granted: entities with a token.
-        requests: what was received at `$cbs`, as events.
+        refused: entities to which a link without one was asked for.
     """
 
     def __init__(self, now_ms, *, statuses=None):
@@ -52,6 +52,8 @@ class ServiceBus(Broker):
             event.link.refuse(UNAUTHORIZED)
 
     def _react(self, event):
+        if isinstance(event, events.AuthenticationRequested):
+            self.connection.send_verdict(True)
         if isinstance(event, events.DeliveryReceived):
             target = next(each for each in self.attached if each.link is event.link).attach.target
             if target.address == "$cbs":
