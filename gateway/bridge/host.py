@@ -420,6 +420,43 @@ class VirtualHost:
         queue.delete_at_ms = NEVER
         self._owned_by(owner).queues[queue.number] = queue
 
+    def delete_there(
+        self,
+        name: str,
+        waiter: LookUpWaiter,
+        token: int,
+        owner: Owner | None = None,
+        *,
+        if_unused: bool = False,
+        if_empty: bool = False,
+    ) -> bool | Refusal:
+        """Delete a remote queue's node; `False`: the queue is local, nothing is to be done there.
+
+        `waiter.on_looked_up(token, refusal)` follows; then it is `delete_queue`'s turn.
+        """
+        queue = self.topology.find_queue(name)
+        if queue is None or queue.placement is None:
+            return False
+        refusal = self._undeletable(queue, owner, if_unused, if_empty)
+        if refusal is None and if_empty:
+            text = f"how many messages queue {name!r} has is not known here"
+            refusal = Refusal(Condition.NOT_IMPLEMENTED, text)
+        if refusal is None:
+            refusal = queue.placement.remote.delete(self.name, name, waiter, token)
+        return True if refusal is None else refusal
+
+    def purge_there(
+        self, name: str, waiter: LookUpWaiter, token: int, owner: Owner | None = None
+    ) -> bool | Refusal:
+        """Empty a remote queue's node, as `delete_there` deletes it; then `purge_queue`."""
+        queue = self.topology.find_queue(name)
+        if queue is None or queue.placement is None:
+            return False
+        refusal = locked(queue, owner)
+        if refusal is None:
+            refusal = queue.placement.remote.purge(self.name, name, waiter, token)
+        return True if refusal is None else refusal
+
     def delete_queue(
         self,
         name: str,
@@ -431,13 +468,26 @@ class VirtualHost:
         """Delete it; its messages go to its alternate exchange, else are dropped and counted.
 
         Subscribers are told (`on_cancelled`, resource-deleted); their unsettled deliveries can
-        still be settled. Refused: not-found, resource-locked, precondition-failed.
+        still be settled. Refused: not-found, resource-locked, precondition-failed. Of a remote
+        queue: what there is of it here.
         """
         queue = self.topology.find_queue(name)
         if not name:
             return Refusal(Condition.INVALID_ARGUMENT, "a queue needs a name")
         if queue is None:
             return not_found("queue", name)
+        refusal = self._undeletable(queue, owner, if_unused, if_empty)
+        if refusal is not None:
+            return refusal
+        if queue.placement is not None:
+            queue.placement.remote.unserve(queue)
+        self._delete(queue)
+        return None
+
+    def _undeletable(
+        self, queue: Queue, owner: Owner | None, if_unused: bool, if_empty: bool
+    ) -> Refusal | None:
+        name = queue.name
         refusal = locked(queue, owner)
         if refusal is not None:
             return refusal
@@ -446,22 +496,17 @@ class VirtualHost:
             return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has subscriptions")
         if if_empty and queue.depth:
             return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has messages")
-        if queue.placement is not None:
-            refusal = queue.placement.remote.delete(self.name, name)
-            if refusal is not None:
-                return refusal
-            queue.placement.remote.unserve(queue)
-        self._delete(queue)
         return None
 
     def purge_queue(self, name: str, owner: Owner | None = None) -> int | Refusal:
-        """Drop all messages that nobody has acquired; their number. not-found, resource-locked."""
+        """Drop all messages that nobody has acquired; their number. not-found, resource-locked.
+
+        Of a remote queue: those that are kept here.
+        """
         queue = self.topology.find_queue(name)
         if queue is None:
             return not_found("queue", name)
         refusal = locked(queue, owner)
-        if refusal is None and queue.placement is not None:
-            refusal = queue.placement.remote.purge(self.name, name)
         if refusal is not None:
             return refusal
         if queue.transit:

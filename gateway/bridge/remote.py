@@ -142,11 +142,11 @@ class Remote(Protocol):
     def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
         """Ask whether the queue's node exists; `False`: taken to exist, no answer will come."""
 
-    def delete(self, host: str, queue: str) -> Refusal | None:
-        """Delete the node, if that can be done from here."""
+    def delete(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> Refusal | None:
+        """Delete the node: `on_looked_up` follows, not from inside, if that can be tried at all."""
 
-    def purge(self, host: str, queue: str) -> Refusal | None:
-        """Empty the node, if that can be done from here."""
+    def purge(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> Refusal | None:
+        """Empty the node, in the same way."""
 
 
 @final

@@ -27,6 +27,7 @@ from gateway.amqp_0_10.decoding import read_map
 from gateway.amqp_0_10.encoding import write_map
 from gateway.amqp_0_10.types import Command, FieldTable, Struct
 from gateway.bridge.host import VirtualHost
+from gateway.bridge.remote import LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.faces.face import FaceCounts
 from gateway.faces.features import (
@@ -92,6 +93,24 @@ class Declarations:
         if isinstance(command, QueueQuery):
             return self.on_queue_query(command)
         return Refusal(Condition.NOT_IMPLEMENTED, f"command {command.CODE:#06x}")
+
+    def carry_out_there(
+        self, command: Command, waiter: LookUpWaiter, command_id: int
+    ) -> bool | Refusal:
+        """Whether an upstream has been asked to do it first: `waiter` is told, by the id."""
+        host = self.host
+        if isinstance(command, QueueDelete):
+            return host.delete_there(
+                command.queue or "",
+                waiter,
+                command_id,
+                self.owner,
+                if_unused=command.if_unused,
+                if_empty=command.if_empty,
+            )
+        if isinstance(command, QueuePurge):
+            return host.purge_there(command.queue or "", waiter, command_id, self.owner)
+        return False
 
     def refused(self, command: Command, refusal: Refusal) -> Answer:
         """The answer when an upstream does not have the queue, or cannot be asked about it."""

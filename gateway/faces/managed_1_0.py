@@ -13,8 +13,10 @@ from urllib.parse import quote
 
 from gateway.amqp_1_0 import types
 from gateway.bridge.feed import Feed
-from gateway.faces.management_1_0 import NOTHING, Answer
-from gateway.message import Kind
+from gateway.bridge.remote import LookUpWaiter
+from gateway.faces.management_1_0 import NOTHING, UNANSWERED, Answer
+from gateway.faces.upstream_errors_1_0 import lasting
+from gateway.message import Condition, Kind, Refusal
 from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
@@ -27,6 +29,12 @@ BOUND: Final = 2
 FOUND: Final = 3
 GONE: Final = 4
 TRANSIENT: Final = ".transient"
+CONDITIONS: Final = {
+    401: Condition.UNAUTHORIZED_ACCESS,
+    403: Condition.UNAUTHORIZED_ACCESS,
+    404: Condition.NOT_FOUND,
+    409: Condition.RESOURCE_LOCKED,
+}
 SCOPE: Final = "x-scope"
 
 
@@ -127,6 +135,45 @@ class ManagedBinding:
             location = fields.get("location")
             if location is not None and _same(fields.get("arguments"), self._arguments):
                 self._ask("DELETE", str(location.value), NOTHING, GONE)
+
+
+@final
+class Removal:
+    """Implements `Asker`: a queue that is deleted or emptied for a client of ours."""
+
+    def __init__(self, upstream: Upstream, waiter: LookUpWaiter) -> None:
+        self._upstream = upstream
+        self._waiter = waiter
+
+    def on_answer(self, token: int, answer: Answer) -> None:
+        """As an `Asker`."""
+        refusal: Refusal | None = None
+        if answer.status == UNANSWERED:
+            refusal = lasting(self._upstream.name, answer.text)
+        elif not answer.done:
+            condition = CONDITIONS.get(answer.status, Condition.PRECONDITION_FAILED)
+            refusal = Refusal(condition, f"upstream {self._upstream.name}: {answer.text}")
+        self._waiter.on_looked_up(token, refusal)
+
+
+def removing(
+    upstream: Upstream,
+    host: str,
+    queue: str,
+    waiter: LookUpWaiter,
+    token: int,
+    *,
+    purge: bool = False,
+) -> Refusal | None:
+    """Delete or empty a queue there, or say why that cannot be tried; `waiter` is told."""
+    name = upstream.managed_name(host, queue)
+    if not name:
+        what = "empty" if purge else "delete"
+        text = f"upstream {upstream.name} offers no way to {what} a node"
+        return Refusal(Condition.NOT_IMPLEMENTED, text)
+    path = f"{queue_path(name)}/messages" if purge else queue_path(name)
+    upstream.management.ask("DELETE", path, NOTHING, Removal(upstream, waiter), token)
+    return None
 
 
 def queue_path(queue: str) -> str:

@@ -61,13 +61,18 @@ APART: Final = frozenset(
 
 @final
 class Waiting:
-    """A command that waits for an upstream; once `answered`, `refusal` is the answer."""
+    """A command that waits for an upstream; once `answered`, `refusal` is the answer.
 
-    __slots__ = ("answered", "command", "command_id", "refusal")
+    Attributes:
+        done_there: the upstream was not asked whether there is a node, but to do something.
+    """
 
-    def __init__(self, command_id: int, command: Command) -> None:
+    __slots__ = ("answered", "command", "command_id", "done_there", "refusal")
+
+    def __init__(self, command_id: int, command: Command, done_there: bool) -> None:
         self.command_id = command_id
         self.command = command
+        self.done_there = done_there
         self.answered = False
         self.refusal: Refusal | None = None
 
@@ -128,9 +133,9 @@ class Parking:
         if code not in APART:
             self._barriers += number
 
-    def wait(self, command_id: int, command: Command) -> None:
+    def wait(self, command_id: int, command: Command, *, done_there: bool = False) -> None:
         """All later commands wait for what an upstream says to this one."""
-        self.waiting = Waiting(command_id, command)
+        self.waiting = Waiting(command_id, command, done_there)
 
     def answer(self, command_id: int, refusal: Refusal | None) -> None:
         """What the upstream says; of no account if nobody waits for that any more."""

@@ -198,6 +198,15 @@ class ServerSession:
         return bool(name) and self.host.look_up(name, self, command_id)
 
     def _carry_out(self, command: Command, command_id: int) -> None:
+        there = self.declarations.carry_out_there(command, self, command_id)
+        if there is True:
+            self.parking.wait(command_id, command, done_there=True)
+        elif isinstance(there, Refusal):
+            self._give(there, command, command_id)
+        else:
+            self._carry_out_here(command, command_id)
+
+    def _carry_out_here(self, command: Command, command_id: int) -> None:
         answer = self._answer(command)
         if self.subscriptions.attaching:
             self.subscriptions.attaching = False
@@ -271,6 +280,8 @@ class ServerSession:
             self._give(self.declarations.refused(command, refusal), command, waited.command_id)
         elif isinstance(command, spec.MessageSubscribe | spec.TxCommit):
             self.complete(waited.command_id)
+        elif waited.done_there:
+            self._carry_out_here(command, waited.command_id)
         else:
             self._carry_out(command, waited.command_id)
 

@@ -26,6 +26,7 @@ from gateway.faces.crossings import HostNodes
 from gateway.faces.face import FaceSettings, Turns
 from gateway.faces.feeder_1_0 import Feeder, feeding_refused
 from gateway.faces.look_ups_1_0 import LookUp
+from gateway.faces.managed_1_0 import removing
 from gateway.faces.management_1_0 import Management
 from gateway.faces.receiver_1_0 import Receiver
 from gateway.faces.relay_1_0 import Relay
@@ -35,7 +36,7 @@ from gateway.faces.upstream_errors_1_0 import text_of
 from gateway.faces.upstream_link import LinkSlot, Sleeper, UpstreamLink
 from gateway.faces.upstream_links_1_0 import Links
 from gateway.faces.upstream_settings import NodeRules, UpstreamCounts, UpstreamSettings
-from gateway.message import Condition, Message, Refusal
+from gateway.message import Message, Refusal
 from gateway.translate.context import Context
 from gateway.translate.profile import Profile
 from gateway.wire.tagged import Tagged
@@ -187,17 +188,13 @@ class Upstream:
         """It was answered."""
         self._look_ups.pop(look_up, None)
 
-    def delete(self, host: str, queue: str) -> Refusal | None:
-        """Nothing in 1.0 deletes a node that was not made by a link."""
-        return self._unable("delete")
+    def delete(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> Refusal | None:
+        """By its management; nothing in 1.0 itself deletes a node that was not made by a link."""
+        return removing(self, host, queue, waiter, token)
 
-    def purge(self, host: str, queue: str) -> Refusal | None:
-        """Nothing in 1.0 empties a node."""
-        return self._unable("purge")
-
-    def _unable(self, what: str) -> Refusal:
-        text = f"upstream {self.name} offers no way to {what} a node"
-        return Refusal(Condition.NOT_IMPLEMENTED, text)
+    def purge(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> Refusal | None:
+        """In the same way."""
+        return removing(self, host, queue, waiter, token, purge=True)
 
     # What links ask.
 
@@ -335,6 +332,13 @@ class Upstream:
         rules = self.settings.rules
         address = None if rules is None else rules.queue_address(host, queue)
         return self.profile.queue_address(queue) if address is None else address
+
+    def managed_name(self, host: str, queue: str) -> str:
+        """What its management calls a queue's node; "" if it knows none, or there is none."""
+        if self.profile.management == "none":
+            return ""
+        found = self.profile.queue.read(self.address_of(host, queue))
+        return "" if found is None else found["queue"]
 
     def exchange_address(self, host: str, exchange: str, key: str) -> str:
         """Where a message to an exchange's node goes; "" if nowhere."""

@@ -365,13 +365,31 @@ def test_relays_go_on_when_the_gateway_stops_dispatching() -> None:
     world.check()
 
 
+class Waiter:
+    """A `LookUpWaiter` that is told nothing."""
+
+    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
+        raise AssertionError("nobody answers")
+
+
 def test_deleting_a_remote_queue_asks_its_upstream_and_ends_what_waits() -> None:
     world, rules = world_with()
     remote = rules.remotes["broker"]
+    waiter = Waiter()
+    host = world.host
     remote.answer = Refusal(Condition.NOT_IMPLEMENTED, "not from here")
-    assert world.host.delete_queue("far") == remote.answer
-    assert world.host.purge_queue("far") == remote.answer
+    assert host.delete_there("far", waiter, 1) == remote.answer
+    assert host.purge_there("far", waiter, 1) == remote.answer
     remote.answer = None
+    assert host.delete_there("far", waiter, 2) is True
+    assert host.purge_there("far", waiter, 3) is True
+    assert remote.waiters == [(waiter, 2), (waiter, 3)]
+    world.queue()
+    assert host.delete_there("q", waiter, 4) is False
+    assert host.purge_there("q", waiter, 4) is False
+    refusal = host.delete_there("far", waiter, 5, if_empty=True)
+    assert isinstance(refusal, Refusal)
+    assert refusal.condition == Condition.NOT_IMPLEMENTED
     assert world.host.purge_queue("far") == 0
     producer = Producer()
     relay_of(rules).subscription.stop()

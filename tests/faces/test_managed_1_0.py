@@ -219,3 +219,63 @@ def test_when_the_exchange_moves_a_durable_queue_there_keeps_what_it_has():
     w.step()
     assert manager.take() == []
     assert manager.broker.links(COLLECTS, sends=True) == []
+
+
+# Deleting and emptying.
+
+
+class Waiter:
+    """Remembers what it was told."""
+
+    def __init__(self):
+        self.told = []
+
+    def on_looked_up(self, token, refusal):
+        self.told.append((token, refusal and refusal.condition))
+
+
+def removing_world():
+    w = world().place("a/b")
+    return w, Manager(w.connect()), Waiter()
+
+
+def test_a_queue_is_deleted_and_emptied_by_management():
+    w, manager, waiter = removing_world()
+    host = w.host
+    assert host.delete_there("a/b", waiter, 1) is True
+    assert host.purge_there("a/b", waiter, 2) is True
+    w.step()
+    assert manager.take() == [
+        ("DELETE", "/queues/a%2Fb", None),
+        ("DELETE", "/queues/a%2Fb/messages", None),
+    ]
+    manager.answer(200)
+    manager.answer(200)
+    w.step()
+    assert waiter.told == [(1, None), (2, None)]
+
+
+@pytest.mark.parametrize(
+    ("status", "condition"),
+    [
+        (400, Condition.PRECONDITION_FAILED),
+        (403, Condition.UNAUTHORIZED_ACCESS),
+        (404, Condition.NOT_FOUND),
+        (409, Condition.RESOURCE_LOCKED),
+    ],
+)
+def test_what_management_refuses_is_refused(status, condition):
+    w, manager, waiter = removing_world()
+    w.host.delete_there("a/b", waiter, 1)
+    w.step()
+    manager.take()
+    manager.answer(status, "no")
+    w.step()
+    assert waiter.told == [(1, condition)]
+
+
+def test_a_removal_that_gets_no_answer_fails_after_a_while():
+    w, _, waiter = removing_world()
+    w.host.delete_there("a/b", waiter, 1)
+    w.pass_time(60_000)
+    assert waiter.told == [(1, Condition.INTERNAL_ERROR)]

@@ -279,7 +279,12 @@ def heard_of(command: Command, refusal: Refusal | None) -> list[object]:
     at.client.says(spec.ExchangeQuery(name="amq.topic"))
     assert at.client.hears() == []
     at.looked_up(refusal)
-    return at.client.hears()
+    heard = at.client.hears()
+    if at.remote.asked:  # to do it, too
+        assert heard == []
+        at.looked_up(None)
+        heard = at.client.hears()
+    return heard
 
 
 @pytest.mark.parametrize("command", QUESTIONS)
@@ -291,6 +296,30 @@ def test_a_question_about_a_remote_queue_waits_for_the_upstream(command: Command
 @pytest.mark.parametrize("command", [QUESTIONS[0], QUESTIONS[2], QUESTIONS[3]])
 def test_a_queue_that_the_upstream_does_not_have_is_not_found(command: Command) -> None:
     assert heard_of(command, MISSING) == [(404, 0), "ended 0"]
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"), [(QUESTIONS[2], ("delete", "r")), (QUESTIONS[3], ("purge", "r"))]
+)
+def test_a_removal_is_carried_out_there_first(command: Command, asked: tuple[str, str]) -> None:
+    at = Remote()
+    at.client.says(command)
+    at.client.hears()
+    at.looked_up(None)
+    assert at.client.hears() == []
+    assert at.remote.asked == [asked]
+    at.looked_up(Refusal(Condition.RESOURCE_LOCKED, "in use there"))
+    assert at.client.hears() == [(405, 0), "ended 0"]
+    assert "r" in at.remote.relays
+
+
+def test_a_removal_that_the_upstream_offers_no_way_for_is_not_implemented() -> None:
+    at = Remote()
+    at.remote.answer = Refusal(Condition.NOT_IMPLEMENTED, "not from here")
+    at.client.says(spec.QueueDelete(queue="r"))
+    at.client.hears()
+    at.looked_up(None)
+    assert at.client.hears() == [(540, 0), "ended 0"]
 
 
 def test_a_query_of_a_queue_that_the_upstream_does_not_have_is_answered_so() -> None:

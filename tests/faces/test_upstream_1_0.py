@@ -272,11 +272,14 @@ def test_where_attaching_makes_nodes_they_are_taken_to_exist():
     assert w.host.look_up("q", Waiter(), 5) is False
 
 
-def test_nodes_are_neither_deleted_nor_purged():
+def test_without_a_management_nodes_are_neither_deleted_nor_purged():
     w = UpstreamWorld().place("q")
     w.connect()
-    assert w.upstream.delete("/", "q").condition == Condition.NOT_IMPLEMENTED
-    assert w.upstream.purge("/", "q").condition == Condition.NOT_IMPLEMENTED
+    for refusal in (
+        w.upstream.delete("/", "q", Waiter(), 1),
+        w.upstream.purge("/", "q", Waiter(), 1),
+    ):
+        assert refusal.condition == Condition.NOT_IMPLEMENTED
 
 
 class Rules:

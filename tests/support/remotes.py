@@ -151,12 +151,16 @@ class FakeRemote:
         self.waiters.append((waiter, token))
         return self.looks_up
 
-    def delete(self, host: str, queue: str) -> Refusal | None:
-        self.asked.append(("delete", queue))
-        return self.answer
+    def delete(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> Refusal | None:
+        return self._ask("delete", queue, waiter, token)
 
-    def purge(self, host: str, queue: str) -> Refusal | None:
-        self.asked.append(("purge", queue))
+    def purge(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> Refusal | None:
+        return self._ask("purge", queue, waiter, token)
+
+    def _ask(self, what: str, queue: str, waiter: LookUpWaiter, token: int) -> Refusal | None:
+        self.asked.append((what, queue))
+        if self.answer is None:
+            self.waiters.append((waiter, token))
         return self.answer
 
 
