@@ -202,9 +202,16 @@ class Dialer(Factory):
                 self.later.callLater(LOOK_INTERVAL_S, look)
             else:
                 self.stop().chainDeferred(over)
+                self._linger()
 
         self.later.callLater(LOOK_INTERVAL_S, look)
         return over
+
+    def _linger(self) -> None:
+        """Whoever still waits for an answer from there is told in its time that there is none."""
+        self._look()
+        if self.upstream.next_deadline() is not None:
+            self.later.callLater(LOOK_INTERVAL_S, self._linger)
 
     def order(self) -> list[Host]:
         """The hosts of one try."""

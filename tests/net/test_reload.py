@@ -16,6 +16,7 @@ from twisted.web.test.requesthelper import DummyRequest
 from gateway.clients.letter import Letter, Typed
 from gateway.config import Settings, load
 from gateway.errors import ConfigurationError
+from gateway.message import Refusal
 from gateway.net.control import Control
 from gateway.net.reload import BusyError, fixed
 from gateway.net.users import make_user, write_users
@@ -137,6 +138,26 @@ def test_upstreams_come_change_and_go(stay: Stay) -> None:
     stay.house.pass_time(5)
     assert sorted(upstreams.dialers) == sorted(upstreams.upstreams) == ["b"]
     assert "upstream.a" not in stay.house.service.bridge.default_host.topology.exchanges
+    stay.house.stop()
+
+
+class Waiter:
+    def __init__(self) -> None:
+        self.answers: list[Refusal | None] = []
+
+    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
+        self.answers.append(refusal)
+
+
+def test_whoever_waits_for_an_upstream_that_is_gone_is_told_in_time(stay: Stay) -> None:
+    waiter = Waiter()
+    assert stay.house.service.bridge.default_host.look_up("far", waiter, 1)
+    stay.raw["upstreams"] = {"b": UPSTREAMS["b"]}
+    stay.raw["nodes"] = [{"queue": "far", "upstream": "b"}]
+    stay.reload()
+    for _ in range(140):
+        stay.house.pass_time(0.25)
+    assert len(waiter.answers) == 1 and waiter.answers[0] is not None
     stay.house.stop()
 
 
