@@ -142,15 +142,22 @@ class Probe(TwistedProtocol):
                 event.link.send_detach(closed=True)
                 self._answer(True, "")
         elif isinstance(event, DetachReceived):
-            if event.link.attached:
+            if self._asked is not None:  # else it answers ours
                 event.link.send_detach(closed=True)
             self._answer(False, _text(event.detach.error))
         elif isinstance(event, EndReceived):
             if event.session is self._session:
-                event.session.send_end()
-                self._answer(False, _text(event.error))
-        elif isinstance(event, LinkViolation | SessionViolation):
+                self._session = None
+                if self._asked is not None:
+                    event.session.send_end()
+                    self._answer(False, _text(event.error))
+                self._ask_next()
+        elif isinstance(event, LinkViolation):
             self._answer(None, str(event.error))
+        elif isinstance(event, SessionViolation):
+            self._session = None  # it has been ended
+            self._answer(None, str(event.error))
+            self._ask_next()
         elif isinstance(event, CloseReceived):
             self.end(_text(event.error))
         elif isinstance(event, Violation):
@@ -193,10 +200,8 @@ class Probe(TwistedProtocol):
             return  # of a link that was answered before
         asked.there = there
         asked.problem = problem
-        self._session, session = None, self._session
-        if session is not None and there is True:
-            session.send_end()
-        self._ask_next()
+        if self._session is not None:
+            self._session.send_end()  # and the next question comes when the peer has ended it, too
 
 
 def _text(error: Error | None) -> str:

@@ -59,8 +59,8 @@ class Finding:
 
     @property
     def fine(self) -> bool:
-        """It is reached, and nothing is missing."""
-        return self.reached and all(node.there is not False for node in self.nodes)
+        """It is reached, has answered everything, and nothing is missing."""
+        return self.reached and not self.problem and all(node.there is not False for node in self.nodes)
 
     def as_json(self) -> dict[str, Any]:  # Any: what JSON holds
         """All of it."""
