@@ -57,7 +57,7 @@ class Publishing:
         if self._copies.pressure.full():
             self._refuse(message, exchange, Reason.QUEUE_FULL, 0, link)
             return _refused("the gateway holds as much as it may")
-        queues = exchange.router.route(message)
+        queues = self._route(exchange, message)
         if not queues:
             return self._unrouted(message, exchange, publisher, token, link, transaction)
         if message.flags & Flag.IMMEDIATE:
@@ -114,7 +114,7 @@ class Publishing:
         Who awaits the end of the copy that it was waits for these, too (`ticket`).
         """
         ledger = self._copies.ledger
-        queues = exchange.router.route(message)
+        queues = self._route(exchange, message)
         ledger.routed(message, exchange, len(queues), reason)
         if not queues:
             ledger.unroutable(message, exchange, Reason.NO_BINDING)
@@ -125,6 +125,12 @@ class Publishing:
             if queue.transit and ticket is not None:
                 ticket.left += 1
             self._enter(queue.only, message, exchange, True, annotations, ticket)
+
+    def _route(self, exchange: Exchange, message: Message) -> list[Queue]:
+        queues = exchange.router.route(message)
+        if self._topology.no_local == 0:
+            return queues
+        return [queue for queue in queues if not queue.keeps_out(message)]
 
     def _unrouted(
         self,
@@ -149,7 +155,7 @@ class Publishing:
                 message, exchange, Reason.DISCARD_UNROUTABLE if discard else Reason.NO_BINDING
             )
             return UNROUTABLE
-        queues = alternate.router.route(message)
+        queues = self._route(alternate, message)
         full = _first_full(queues, message)
         if full is not None:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)

@@ -145,6 +145,12 @@ class Queue:
         """Whether its name and bindings survive a restart: it is durable, or a rule makes it."""
         return self.settings.durable or (self.transit and not self.inbound)
 
+    def keeps_out(self, message: Message) -> bool:
+        """Whether its owner published `message`, and does not want to have it back."""
+        if not self.settings.no_local or self.owner is None:
+            return False
+        return self.owner.connection_id() == message.publisher
+
     def full_for(self, size: int, count: int = 1) -> bool:
         """Whether its own limits forbid so many more messages, of `size` octets together."""
         if self.max_count and self.places.count + count > self.max_count:

@@ -124,7 +124,11 @@ class QueueRow:
         _text(out, self.host)
         _text(out, self.name)
         out.i64(self.number)
-        out.u8((1 if settings.exclusive else 0) | (2 if settings.auto_delete else 0))
+        out.u8(
+            (1 if settings.exclusive else 0)
+            | (2 if settings.auto_delete else 0)
+            | (4 if settings.no_local else 0)
+        )
         _text(out, settings.alternate_exchange)
         out.i64(settings.max_count)
         out.i64(settings.max_size)
@@ -153,6 +157,7 @@ def queue_row(value: bytes) -> QueueRow:
         max_size=max_size,
         arguments=arguments,
         auto_delete_timeout_ms=data.i64(),
+        no_local=bits & 4 != 0,
     )
     return QueueRow(host, name, number, settings)
 

@@ -118,6 +118,7 @@ class QueueSettings:
         max_count, max_size: messages and octets that it may hold; 0 is "no limit of its own".
         arguments: kept as they came, for queries: an encoded map.
         auto_delete_timeout_ms: how long an auto-delete queue stays after its last subscription.
+        no_local: of an exclusive queue: what its owner's connection publishes does not enter.
     """
 
     durable: bool
@@ -128,6 +129,7 @@ class QueueSettings:
     max_size: int
     arguments: bytes
     auto_delete_timeout_ms: int
+    no_local: bool
 
     def __init__(
         self,
@@ -140,6 +142,7 @@ class QueueSettings:
         max_size: int = 0,
         arguments: bytes = b"",
         auto_delete_timeout_ms: int = 0,
+        no_local: bool = False,
     ) -> None:
         self.durable = durable
         self.exclusive = exclusive
@@ -149,6 +152,7 @@ class QueueSettings:
         self.max_size = max_size
         self.arguments = arguments
         self.auto_delete_timeout_ms = auto_delete_timeout_ms
+        self.no_local = no_local
 
 
 @final

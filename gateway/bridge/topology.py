@@ -104,6 +104,7 @@ class Topology:
     Attributes:
         unknown: stands for exchanges that do not exist, in the audit log.
         rules: which nodes are remote; `None`: all are here.
+        no_local: how many queues keep out what their owners publish.
     """
 
     __slots__ = (
@@ -117,6 +118,7 @@ class Topology:
         "_turns",
         "exchanges",
         "lines",
+        "no_local",
         "queues",
         "rules",
         "unknown",
@@ -134,6 +136,7 @@ class Topology:
         self._scopes = Scopes()
         self._names: dict[str, int] = {}
         self.rules: Rules | None = None
+        self.no_local = 0
         self.queues: dict[str, Queue] = {}
         self.lines: dict[int, Line] = {}
         self.exchanges: dict[str, Exchange] = {}
@@ -314,6 +317,7 @@ class Topology:
         if self.rules is not None:
             self.rules.adopt_queue(queue)
         self.queues[name] = queue
+        self.no_local += settings.no_local
         self.count_alternate(settings.alternate_exchange, 1)
         self._record(Reason.QUEUE_DECLARED, queue.node, 0, settings.durable)
         return queue
@@ -380,6 +384,7 @@ class Topology:
             self.remove_binding(exchange, exchange.bindings[(queue.name, key)])
         del self.queues[queue.name]
         del self.lines[queue.number]
+        self.no_local -= queue.settings.no_local
         self.count_alternate(queue.settings.alternate_exchange, -1)
         if queue.stored:
             self._turns.writes.topology_removed(RowKind.QUEUE, queue.key)

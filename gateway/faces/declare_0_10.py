@@ -37,7 +37,7 @@ from gateway.faces.features import (
     Feature,
     count_arguments,
 )
-from gateway.faces.placed import is_remote_exchange, selector_of
+from gateway.faces.placed import is_remote_exchange, is_remote_queue, selector_of
 from gateway.faces.subscriptions_0_10 import NO_LOCAL
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
@@ -257,16 +257,21 @@ class Declarations:
             refusal = self._apply(arguments, settings)
             if refusal is not None:
                 return refusal
+        if settings.no_local and not (settings.exclusive and self._is_here(name)):
+            # A consumer must never get what it excluded.
+            count_arguments(self.counts.unsupported, [NO_LOCAL])
+            return Refusal(Condition.NOT_IMPLEMENTED, "no-local needs an exclusive queue of ours")
         answer = self.host.declare_queue(name, settings, self.owner, passive=command.passive)
         return answer if isinstance(answer, Refusal) else None
 
+    def _is_here(self, queue: str) -> bool:
+        return not is_remote_queue(self.host, queue)
+
     def _apply(self, arguments: FieldTable, settings: QueueSettings) -> Refusal | None:
         for key, tagged in arguments:
-            if key == NO_LOCAL and tagged.value:
-                # A consumer must never get what it excluded.
-                count_arguments(self.counts.unsupported, [key])
-                return Refusal(Condition.NOT_IMPLEMENTED, "no-local is not offered here")
-            if key not in QUEUE_ARGUMENTS:
+            if key == NO_LOCAL:
+                settings.no_local = bool(tagged.value)
+            elif key not in QUEUE_ARGUMENTS:
                 if self.strict:
                     return unknown_argument(key)
                 self._ignore(key)

@@ -407,3 +407,27 @@ def test_a_selector_that_is_none_refuses_the_binding() -> None:
     world.queue()
     answer = world.host.bind("q", "amq.fanout", "k", selecting("n ="), b"")
     assert condition(answer) == Condition.INVALID_ARGUMENT
+
+
+def test_an_exclusive_queue_may_keep_out_what_its_owner_publishes() -> None:
+    world = World()
+    owner = world.owner()
+    settings = QueueSettings(durable=True, exclusive=True, no_local=True)
+    queue = world.host.declare_queue("q", settings, owner)
+    assert isinstance(queue, Queue)
+    bind_as = world.host.bind("q", "amq.fanout", "", {}, b"", owner)
+    assert bind_as is None
+    own = world.message(exchange="amq.fanout")
+    own.publisher = owner.connection_id()
+    other = world.message(exchange="amq.fanout")
+    other.publisher = own.publisher + 1
+    assert world.host.publish(own, None, 0).status == PublishStatus.UNROUTABLE
+    assert world.host.publish(other, None, 0).status == PublishStatus.DONE
+    assert queue.depth == 1
+    world.turn()
+    world.crash()
+    again = world.host.queue("q")
+    assert again is not None and again.settings.no_local
+    assert world.host.topology.no_local == 1
+    world.host.delete_queue("q")
+    assert world.host.topology.no_local == 0

@@ -55,7 +55,19 @@ def test_a_queue_is_what_it_was_declared_as() -> None:
     )
     settings = talker.gateway.world.host.queue("q").settings
     assert (settings.max_count, settings.max_size) == (5, 9000)
-    assert talker.gateway.settings.counts.arguments_ignored == 1
+    assert talker.gateway.settings.counts.arguments_ignored == 0
+
+
+def test_an_exclusive_queue_may_keep_out_what_its_connection_publishes() -> None:
+    talker = client()
+    other = talker.gateway.session()
+    no_local = [("no-local", Tagged(BOOLEAN, True))]
+    talker.does(declare(exclusive=True, arguments=no_local), bind(to="amq.fanout"))
+    for each, body in ((talker, b"own"), (other, b"another's")):
+        each.publishes(body, to="amq.fanout")
+        each.hears()
+    talker.subscribes()
+    assert talker.gets() == [b"another's"]
 
 
 def test_a_query_counts_messages_and_subscribers() -> None:

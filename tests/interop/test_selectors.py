@@ -108,3 +108,13 @@ def test_what_a_1_0_client_sends_is_selected_by_jms_and_the_other_way_round(
     proton.run("send", port, OF_1_0, address=name)
     found = jms.run("consume", port, destination=f"ADDR:{name}", selector=RED).received
     assert texts(found) == ["red5"]
+
+
+def test_a_jms_subscriber_without_local_messages_gets_what_others_publish(
+    jms: Client, port: int, name: str
+) -> None:
+    topic = f"TOPIC:{name}"
+    subscriber = jms.start("consume", port, destination=topic, no_local="true", selector=RED)
+    subscriber.until("ready")
+    jms.run("publish", port, THREE, destination=topic)
+    assert texts(subscriber.finish().without_error().received) == ["red5"]

@@ -143,7 +143,7 @@ public final class JmsPeer {
     if (subscription != null) {
       return session.createDurableSubscriber((Topic) destination, subscription, selector, false);
     }
-    return session.createConsumer(destination, selector);
+    return session.createConsumer(destination, selector, options.containsKey("no-local"));
   }
 
   private void browse(Destination destination) throws Exception {
