@@ -60,7 +60,11 @@ class Finding:
     @property
     def fine(self) -> bool:
         """It is reached, has answered everything, and nothing is missing."""
-        return self.reached and not self.problem and all(node.there is not False for node in self.nodes)
+        return (
+            self.reached
+            and not self.problem
+            and all(node.there is not False for node in self.nodes)
+        )
 
     def as_json(self) -> dict[str, Any]:  # Any: what JSON holds
         """All of it."""

@@ -171,7 +171,7 @@ def test_check_says_what_is_there_and_what_is_missing(between: Between) -> None:
     done = between.gateway.tool("check", "--config", str(file), "--connect", "--json")
     assert done.returncode == 1, done.stdout + done.stderr
     told = json.loads(done.stdout)
-    (_old, new) = told["upstreams"]
+    new = next(each for each in told["upstreams"] if each["name"] == "new")
     assert [node["there"] for node in new["nodes"]] == [True, False]
     assert "not-found" in new["nodes"][1]["problem"]
     config["upstreams"]["new"]["password_file"] = str(between.token)
