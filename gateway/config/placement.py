@@ -110,6 +110,11 @@ class Rules:
             return None
         return rule.address.make(queue=queue)
 
+    def creates(self, host: str, queue: str) -> bool:
+        """Whether its rule wants a queue to be made when it is missing."""
+        rule = self.queue(host, queue)
+        return rule is not None and rule.create
+
     def exchange_address(self, host: str, exchange: str, key: str) -> str | None:
         """The address that its rule gives an exchange with a key; `None`: the profile's."""
         rule = self.exchange(host, exchange)

@@ -217,6 +217,11 @@ def _profile(path: str, node: NodeSection, profile: Profile, address: Template |
             yield reads, f'its profile has no address for a queue "{node.pattern}": give one'
     elif profile.exchange is None and profile.fanout is None and node.address is None:
         yield reads, "its profile has no addresses for exchanges: give one"
-    able = profile.missing == "auto" or profile.queue_created is not None or node.address
+    able = (
+        profile.missing == "auto"
+        or profile.queue_created is not None
+        or profile.management != "none"
+        or node.address
+    )
     if node.create and (node.kind == "exchange" or not able):
         yield [f"{path}.create", *reads], "its profile has no means to make such a node"

@@ -29,6 +29,7 @@ BOUND: Final = 2
 FOUND: Final = 3
 GONE: Final = 4
 TRANSIENT: Final = ".transient"
+IS_ANOTHER: Final = 409
 CONDITIONS: Final = {
     401: Condition.UNAUTHORIZED_ACCESS,
     403: Condition.UNAUTHORIZED_ACCESS,
@@ -57,14 +58,8 @@ class ManagedBinding:
 
     def prepare(self) -> None:
         """Declare and bind; `Feeder.on_prepared` follows once that is done."""
-        durable = self._feed.durable
-        body: types.Map = [
-            (_text("durable"), _flag(durable)),
-            (_text("exclusive"), _flag(not durable)),
-            (_text("auto_delete"), _flag(False)),
-            (_text("arguments"), Tagged(types.MAP, [])),
-        ]
-        self._ask("PUT", queue_path(self.queue), Tagged(types.MAP, body), DECLARED)
+        wanted = queue_body(durable=self._feed.durable)
+        self._ask("PUT", queue_path(self.queue), wanted, DECLARED)
 
     def prepare_later(self) -> None:
         """The same, after a while."""
@@ -138,6 +133,24 @@ class ManagedBinding:
 
 
 @final
+class Maker:
+    """Implements `Asker`: makes missing queues that a rule wants to be made."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+
+    def make(self, name: str) -> None:
+        """One queue, durable; one that is there is left as it is."""
+        management = self._upstream.management
+        management.ask("PUT", queue_path(name), queue_body(durable=True), self, 0, patient=True)
+
+    def on_answer(self, token: int, answer: Answer) -> None:
+        """As an `Asker`; who needs the queue tries again."""
+        if not answer.done and answer.status != IS_ANOTHER:
+            self._upstream.note_problem(f"cannot make a queue: {answer.text}")
+
+
+@final
 class Removal:
     """Implements `Asker`: a queue that is deleted or emptied for a client of ours."""
 
@@ -174,6 +187,17 @@ def removing(
     path = f"{queue_path(name)}/messages" if purge else queue_path(name)
     upstream.management.ask("DELETE", path, NOTHING, Removal(upstream, waiter), token)
     return None
+
+
+def queue_body(*, durable: bool) -> Tagged:
+    """What is asked of a queue that is declared; one that is not durable is the connection's."""
+    body: types.Map = [
+        (_text("durable"), _flag(durable)),
+        (_text("exclusive"), _flag(not durable)),
+        (_text("auto_delete"), _flag(False)),
+        (_text("arguments"), Tagged(types.MAP, [])),
+    ]
+    return Tagged(types.MAP, body)
 
 
 def queue_path(queue: str) -> str:

@@ -259,6 +259,10 @@ class Receiver:
             refusal = None
         if self._patient and not self.in_force:
             refusal = None  # for a while, until `handle_deadline`
+        if refusal is not None and refusal.condition == Condition.NOT_FOUND:
+            inlet = self.inlet
+            if not self._left and self.upstream.make(inlet.host, inlet.queue_name):
+                refusal = None
         self._problem = text_of(error)
         self._let_go(error)
         if refusal is not None and not self._left:

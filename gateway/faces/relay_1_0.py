@@ -213,6 +213,15 @@ class Relay:
         """Whether a sender has to see if its node is there: attaching does not tell."""
         return self._queue.target == Target.QUEUE and self.upstream.profile.missing == "drop"
 
+    def makes_up_for(self, refusal: Refusal) -> bool:
+        """Whether the node was missing, and is made now."""
+        queue = self._queue
+        return (
+            refusal.condition == Condition.NOT_FOUND
+            and queue.target == Target.QUEUE
+            and self.upstream.make(queue.host, queue.name)
+        )
+
     def _ask_ahead(self) -> None:
         """A queue's own address is known before the first message: its link is attached now."""
         if self._address:

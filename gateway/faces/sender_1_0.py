@@ -228,7 +228,7 @@ class Sender:
         self._answered = None
         self._owed.clear()
         self._give_back()
-        if refusal is not None:
+        if refusal is not None and not self._relay.makes_up_for(refusal):
             self._refusals += 1
             if self._refusals >= REFUSALS_MAX:
                 text = f"{self.address}: {refusal.description}"

@@ -26,7 +26,7 @@ from gateway.faces.crossings import HostNodes
 from gateway.faces.face import FaceSettings, Turns
 from gateway.faces.feeder_1_0 import Feeder, feeding_refused
 from gateway.faces.look_ups_1_0 import LookUp
-from gateway.faces.managed_1_0 import removing
+from gateway.faces.managed_1_0 import Maker, removing
 from gateway.faces.management_1_0 import Management
 from gateway.faces.receiver_1_0 import Receiver
 from gateway.faces.relay_1_0 import Relay
@@ -108,6 +108,7 @@ class Upstream:
         self._names = 0
         self._coordinator = Coordinator(self)
         self.management = Management(self)
+        self._maker = Maker(self)
         self._cbs: Cbs | None = None
         if settings.tokens is not None:
             self._cbs = Cbs(self, settings.tokens)
@@ -134,6 +135,8 @@ class Upstream:
         """Send what is in `queue` to its node."""
         relay = Relay(self, self.bridge.hosts[queue.host], queue)
         self._relays[queue] = relay
+        if self.connected and queue.target == Target.QUEUE:
+            self.make(queue.host, queue.name)
         relay.start()
 
     def unserve(self, queue: Queue) -> None:
@@ -174,7 +177,7 @@ class Upstream:
 
     def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
         """Ask whether the node is there, unless asking would make it."""
-        if self.profile.missing == "auto":
+        if self.profile.missing == "auto" or self.made_name(host, queue):
             return False
         self.look_up_address(self.address_of(host, queue), waiter, token)
         return True
@@ -340,6 +343,19 @@ class Upstream:
         found = self.profile.queue.read(self.address_of(host, queue))
         return "" if found is None else found["queue"]
 
+    def made_name(self, host: str, queue: str) -> str:
+        """The same of a queue that is to be made when it is missing; else ""."""
+        name = self.managed_name(host, queue)
+        rules = self.settings.rules
+        return name if name and rules is not None and rules.creates(host, queue) else ""
+
+    def make(self, host: str, queue: str) -> bool:
+        """Make a queue's node, if a rule wants that; whether it does."""
+        name = self.made_name(host, queue)
+        if name:
+            self._maker.make(name)
+        return name != ""
+
     def exchange_address(self, host: str, exchange: str, key: str) -> str:
         """Where a message to an exchange's node goes; "" if nowhere."""
         rules = self.settings.rules
@@ -418,6 +434,9 @@ class Upstream:
         self.counts.connections_made += 1
         if self._cbs is not None:
             self._cbs.open(connection.hostname)
+        for queue in self._relays:
+            if queue.target == Target.QUEUE:
+                self.make(queue.host, queue.name)
         self.links.open(connection.connection)
         self._change(UpstreamState.UP)
 

@@ -18,6 +18,9 @@ class NodeRules(Protocol):
     def queue_address(self, host: str, queue: str) -> str | None:
         """The address of a queue's node."""
 
+    def creates(self, host: str, queue: str) -> bool:
+        """Whether a queue's node is to be made when it is missing."""
+
     def exchange_address(self, host: str, exchange: str, key: str) -> str | None:
         """The address to which a message of an exchange's node goes."""
 

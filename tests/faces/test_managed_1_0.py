@@ -279,3 +279,69 @@ def test_a_removal_that_gets_no_answer_fails_after_a_while():
     w.host.delete_there("a/b", waiter, 1)
     w.pass_time(60_000)
     assert waiter.told == [(1, Condition.INTERNAL_ERROR)]
+
+
+# Making.
+
+
+class Rules:
+    """Node rules that want every queue to be made."""
+
+    def queue_address(self, host, queue):
+        return None
+
+    def creates(self, host, queue):
+        return True
+
+
+MISSING = _spec.Error(condition="amqp:not-found", description="no queue")
+NODE_Q = "/queues/q"
+
+
+def making_world():
+    profile = Profile(queue=Template("/queues/{queue|percent}"), management="rabbitmq")
+    w = UpstreamWorld(profile=profile, rules=Rules()).place("q")
+    assert w.host.queue("q") is not None
+    return w
+
+
+def test_a_queue_that_is_to_be_made_is_made_on_each_connection():
+    w = making_world()
+    for _ in range(2):
+        manager = Manager(w.connect())
+        ((method, path, body),) = manager.take()
+        assert (method, path, body["durable"]) == ("PUT", NODE_Q, True)
+        manager.answer(201)
+        w.step()
+        w.lose()
+
+
+def test_whoever_finds_it_missing_waits_until_it_is_made():
+    w = making_world()
+    manager = Manager(w.connect(prepare=lambda b: b.refusals.update({NODE_Q: MISSING})))
+    consumer, _ = w.subscribe("q")
+    w.publish(b"x", key="q")
+    w.pass_time(10_000)
+    assert consumer.attached == 0
+    assert consumer.cancelled == []
+    assert len(manager.take()) > 1
+    manager.broker.refusals.clear()
+    w.pass_time(10_000)
+    assert consumer.attached == 1
+    assert len(manager.broker.links(NODE_Q, sends=False)) == 1
+
+
+def test_it_is_taken_to_exist():
+    w = making_world()
+    w.connect()
+    assert w.host.look_up("q", Waiter(), 1) is False
+
+
+@pytest.mark.parametrize(("status", "problem"), [(409, ""), (403, "cannot make a queue: no")])
+def test_one_that_is_there_is_left_as_it_is(status, problem):
+    w = making_world()
+    manager = Manager(w.connect())
+    manager.take()
+    manager.answer(status, "no")
+    w.step()
+    assert w.upstream.last_error == problem

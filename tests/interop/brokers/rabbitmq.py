@@ -73,6 +73,14 @@ class RabbitMQ(Broker):
         )
         return int(said)
 
+    def queue_names(self) -> set[str]:
+        """The names of all queues."""
+        said = self._evaluate(
+            "[binary_to_list(rabbit_data_coercion:to_binary(element(4, amqqueue:get_name(Queue))))"
+            " || Queue <- rabbit_amqqueue:list()]."
+        )
+        return set(re.findall(r'"([^"]*)"', said))
+
     def _declare(self, queue: str, arguments: str) -> None:
         self._evaluate(
             f"rabbit_amqqueue:declare({_resource('queue', queue)},"

@@ -3,6 +3,7 @@
 import contextlib
 import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,17 @@ class Behind:
     """The gateway dials the broker for queues ``remote.*``, and for exchanges ``topic-*``.
 
     Queues ``limited.*`` reject what is too much for them, by the broker's own means; ``missing.*``
-    are those that no test makes. With `topics`, those of JMS live there, too.
+    are those that no test makes. With `topics`, those of JMS live there, too; `more` are rules.
     """
 
-    def __init__(self, broker: Broker, directory: Path, *, topics: bool = False) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        directory: Path,
+        *,
+        topics: bool = False,
+        more: Sequence[dict[str, object]] = (),
+    ) -> None:
         self.broker = broker
         self.name = PROFILES.get(broker.peer, broker.peer)
         directory.mkdir(parents=True, exist_ok=True)
@@ -40,7 +48,7 @@ class Behind:
         }
         exception = {"queue": "limited.exception.*", "on_rejected": "exception"}
         nodes = [exception, *({"queue": name} for name in ("remote.*", "limited.*"))]
-        nodes += [{"queue": "missing.*"}, {"exchange": "topic-*"}]
+        nodes += [{"queue": "missing.*"}, {"exchange": "topic-*"}, *more]
         if topics:
             nodes.append({"exchange": "amq.topic"})
         self.gateway = GatewayProcess(
