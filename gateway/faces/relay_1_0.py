@@ -23,6 +23,7 @@ from gateway.faces.reply_nodes_1_0 import ReplyNodes
 from gateway.faces.sender_1_0 import Sender
 from gateway.message import (
     MODIFIED_FAILED,
+    RELEASED,
     Condition,
     Delivery,
     Flag,
@@ -286,6 +287,15 @@ class Relay:
             self._attempts.pop(delivery.position, None)
         self._settle(delivery, outcome, Reason.NONE)
 
+    def on_busy(self, delivery: Delivery) -> None:
+        """Not now, and no word against it: it goes again after a while, however often."""
+        self.upstream.counts.settled_sent[OutcomeKind.REJECTED] += 1
+        if self._presume(delivery, RELEASED):
+            return
+        if not self._passes(delivery):
+            self._back_off()
+        self._settle(delivery, RELEASED, Reason.NONE)
+
     def on_unknown(self, delivery: Delivery) -> None:
         """Sent, and nobody knows what became of it: it goes again, marked."""
         self.upstream.counts.unsettled_lost += 1
@@ -371,13 +381,17 @@ class Relay:
                 OutcomeKind.REJECTED, condition=Condition.PRECONDITION_FAILED, description=text
             )
         self._attempts[delivery.position] = tries
+        self._back_off()
+        if outcome.annotations:
+            outcome = self._merged(delivery, outcome)
+        return outcome
+
+    def _back_off(self) -> None:
+        """Send nothing for a while."""
         self._failures += 1
         wait_ms = self.upstream.redelivery_back_off_ms(self._failures)
         self._wait_until_ms = self.upstream.bridge.now_ms + wait_ms
         self.upstream.wake(self, self._wait_until_ms)
-        if outcome.annotations:
-            outcome = self._merged(delivery, outcome)
-        return outcome
 
     def _merged(self, delivery: Delivery, outcome: Outcome) -> Outcome:
         made = merged(delivery.annotations, outcome)

@@ -21,7 +21,7 @@ from gateway.errors import RemoteProtocolError
 from gateway.faces.outcomes_1_0 import OUTCOMES, outcome_of
 from gateway.faces.upstream_errors_1_0 import accuses, is_busy, refusal_of
 from gateway.faces.upstream_link import LinkSlot
-from gateway.message import MODIFIED_FAILED, RELEASED, Condition, Delivery, Refusal
+from gateway.message import MODIFIED_FAILED, Condition, Delivery, Refusal
 
 if TYPE_CHECKING:
     from gateway.faces.relay_1_0 import Relay
@@ -190,13 +190,16 @@ class Sender:
         """The upstream spoke of one delivery."""
         if isinstance(state, TransactionalState):
             state = state.outcome
-        outcome = RELEASED if is_busy(state) else outcome_of(state)
+        outcome = outcome_of(state)
         if outcome is None and not settled:
             return
         if not settled:
             delivery.link.session.settle_outgoing(delivery, state)
         sent = self.unsettled.pop(delivery.tag, None)
         if sent is None:
+            return
+        if is_busy(state):
+            self._relay.on_busy(sent)
             return
         # Settled without an outcome is no word of success: it counts as a failed attempt.
         self._relay.on_outcome(sent, outcome or MODIFIED_FAILED)

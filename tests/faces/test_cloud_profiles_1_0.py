@@ -8,7 +8,7 @@ from support.upstream_world import UpstreamWorld
 from gateway.amqp_1_0 import _spec, events
 from gateway.bridge.remote import OnRejected
 from gateway.faces.upstream_settings import CbsToken
-from gateway.message import ACCEPTED, MODIFIED_FAILED, Condition, Outcome, OutcomeKind
+from gateway.message import ACCEPTED, MODIFIED_FAILED, Condition, Flag, Outcome, OutcomeKind
 from gateway.translate.conditions import to_code
 from gateway.translate.profiles import load_profile
 
@@ -127,6 +127,30 @@ def test_a_busy_service_is_tried_again_later_and_nothing_is_dead_lettered():
         w.pass_time(60_000)
     settle(w, bus)
     assert producer.published == [(1, ACCEPTED)]
+    w.check()
+
+
+def test_a_service_may_be_busy_for_as_long_as_it_likes():
+    w = bus_world(max_redeliveries=2).place("orders")
+    bus = w.connect(kind=ServiceBus)
+    producer = Producer()
+    w.publish(b"x", key="orders", publisher=producer)
+    for _ in range(30):
+        settle(w, bus, _spec.Rejected(error=BUSY))
+        w.pass_time(60_000)
+    assert producer.published == []
+    settle(w, bus)
+    assert producer.published == [(1, ACCEPTED)]
+    w.check()
+
+
+def test_a_publisher_that_takes_outcomes_hears_released_of_a_busy_service():
+    w = bus_world().place("orders")
+    bus = w.connect(kind=ServiceBus)
+    producer = Producer()
+    w.publish(b"x", key="orders", publisher=producer, flags=int(Flag.OUTCOMES))
+    settle(w, bus, _spec.Rejected(error=BUSY))
+    assert [outcome.kind for _, outcome in producer.published] == [OutcomeKind.RELEASED]
     w.check()
 
 
