@@ -1,7 +1,7 @@
 """The node rules: which queues and exchanges live at which upstream, and by what address.
 
 The first rule that fits a name decides. What was decided for a name is remembered, for so many
-names; rules do not change while the gateway runs.
+names; other rules, in a reload, are other objects.
 """
 
 from __future__ import annotations
