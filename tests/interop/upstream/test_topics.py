@@ -7,10 +7,12 @@ from interop.brokers import client
 from interop.brokers.rabbitmq import RabbitMQ4
 from interop.upstream.behind import Behind
 from interop.upstream.conftest import Cell
-from interop.upstream.talk import PATIENCE_S, Talk
+from interop.upstream.talk import PATIENCE_S, RefusedError, Talk
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10._spec_constants import STR16
 from gateway.translate.profiles import load_profile
+from gateway.wire.tagged import Tagged
 
 TRIES = int(PATIENCE_S / 0.3)
 
@@ -23,12 +25,21 @@ def _exchange(behind: Behind, talk: Talk) -> str:
     return name
 
 
-def _bind(behind: Behind, talk: Talk, exchange: str, key: str, *, durable: bool = False) -> str:
+def _bind(talk: Talk, exchange: str, key: str, *, durable: bool = False, selector: str = "") -> str:
     """A queue here that is bound to it."""
     queue = f"bound-{uuid.uuid4().hex[:8]}"
     talk.does(spec.QueueDeclare(queue=queue, durable=durable))
-    talk.does(spec.ExchangeBind(exchange=exchange, queue=queue, binding_key=key))
+    arguments = [("x-filter-jms-selector", Tagged(STR16, selector))] if selector else []
+    talk.does(
+        spec.ExchangeBind(exchange=exchange, queue=queue, binding_key=key, arguments=arguments)
+    )
     return queue
+
+
+def _put_coloured(talk: Talk, exchange: str, colour: str, body: bytes) -> None:
+    headers = [("colour", Tagged(STR16, colour))]
+    properties = spec.MessageProperties(application_headers=headers)
+    talk.completes(talk.publishes("news", body, to=exchange, properties=properties))
 
 
 def _until_bound(talk: Talk, exchange: str, key: str) -> None:
@@ -76,7 +87,7 @@ def test_a_binding_with_wildcards_gets_what_it_asked_for(
     behind: Behind, talk: Talk, cell: Cell
 ) -> None:
     exchange = _exchange(behind, talk)
-    talk.subscribes(_bind(behind, talk, exchange, "news.*.#"))
+    talk.subscribes(_bind(talk, exchange, "news.*.#"))
     _until_bound(talk, exchange, "news.probe")
     for key in ("news.uk", "news.uk.london", "sport.uk"):
         talk.puts(key, key.encode(), to=exchange)
@@ -89,11 +100,35 @@ def test_a_binding_with_wildcards_gets_what_it_asked_for(
     cell("topic-wildcard", "yes")
 
 
+def test_a_binding_with_a_selector_gets_what_it_asked_for_or_is_refused(
+    behind: Behind, talk: Talk, cell: Cell
+) -> None:
+    exchange = _exchange(behind, talk)
+    try:
+        talk.subscribes(_bind(talk, exchange, "#", selector="colour = 'red'"))
+    except RefusedError as refused:
+        cell("topic-selector", str(refused.code))
+        return
+    for _ in range(TRIES):
+        _put_coloured(talk, exchange, "red", b"probe")
+        if not talk.quiet():
+            break
+    while not talk.quiet():
+        talk.accepts(talk.get())
+    _put_coloured(talk, exchange, "blue", b"excluded")
+    _put_coloured(talk, exchange, "red", b"selected")
+    got = talk.get()
+    talk.accepts(got)
+    assert got.body == b"selected"
+    assert talk.quiet()
+    cell("topic-selector", "yes")
+
+
 def test_a_durable_subscription_survives_the_gateway(
     behind: Behind, talk: Talk, cell: Cell
 ) -> None:
     exchange = _exchange(behind, talk)
-    queue = _bind(behind, talk, exchange, "news.#", durable=True)
+    queue = _bind(talk, exchange, "news.#", durable=True)
     talk.subscribes(queue)
     _until_bound(talk, exchange, "news.probe")
     talk.puts("news.uk", b"kept here", to=exchange)
