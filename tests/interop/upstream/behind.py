@@ -41,7 +41,7 @@ class Behind:
             "profile": self.name,
             "username": broker.username,
             "password_file": str(secret),
-            "attach_timeout": "10s",
+            "attach_timeout": "20s",
             "back_off": {"initial": "100ms", "maximum": "1s"},
             "redelivery_back_off": {"initial": "20ms", "maximum": "100ms"},
             "max_redeliveries": 3,
