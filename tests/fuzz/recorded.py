@@ -10,11 +10,12 @@ from support.bridge_world import Producer, World
 
 from gateway.amqp_0_10 import _spec as spec_0_10
 from gateway.amqp_0_10 import _spec_constants as types_0_10
-from gateway.amqp_1_0 import _spec, events, sections, types
+from gateway.amqp_1_0 import _spec, events, sections, transactions, types
 from gateway.faces.upstream_settings import CbsToken
 from gateway.message import Message
 from gateway.translate import facts
-from gateway.translate.profiles import load_profile
+from gateway.translate.profiles import Profile, load_profile
+from gateway.translate.templates import Template
 from gateway.translate.view import READER_0_10, READER_1_0
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
@@ -150,11 +151,41 @@ def talk_of_1_0() -> Pieces:
     return listening.pieces
 
 
+def busy_upstream(limits: Limits) -> upstream_world.UpstreamWorld:
+    """With something of everything that waits for a connection."""
+    profile = Profile(
+        exchange=Template("{exchange|plain}/{key}"),
+        subscriptions="address",
+        transactions=True,
+        resume=True,
+    )
+    world = upstream_world.UpstreamWorld(profile=profile, limits=limits)
+    world.place(QUEUE, "r", exchange="topics")
+    host = world.host
+    world.world.queue("here")
+    host.declare_exchange("topics", "topic")
+    host.bind("here", "topics", "a.#", {}, b"")
+    world.subscribe(QUEUE, credit=6)
+    world.publish(*[b"body"] * 6, key=QUEUE, publisher=Producer())
+    world.publish(b"body", exchange="topics", key="a.b", publisher=Producer())
+    transaction = host.begin(1)
+    message = world.world.message(b"body", key="r")
+    host.publish(message, None, 0, transaction=transaction)
+    host.commit(transaction, [], Producer(), 1)
+    host.look_up("topics/a", Waiter(), 1)
+    return world
+
+
+class Waiter:
+    """Waits for a look-up and does not mind."""
+
+    def on_looked_up(self, token: int, refusal: object) -> None:
+        pass
+
+
 def talk_of_upstream() -> Pieces:
-    """A container we dial: takes and settles in all ways, delivers, drains, detaches, ends."""
-    world = upstream_world.UpstreamWorld(limits=Limits())
-    world.place(QUEUE, exchange="topics")
-    _consumer, subscription = world.subscribe(QUEUE, credit=6)
+    """A container we dial: takes and settles in all ways, delivers, detaches, ends, closes."""
+    world = busy_upstream(Limits())
     heard: list[Listening] = []
 
     def listen(_broker: object) -> None:
@@ -162,22 +193,24 @@ def talk_of_upstream() -> Pieces:
         world.face = heard[0]
 
     broker = world.connect(prepare=listen)
-    producer = Producer()
-    world.publish(*[b"body"] * 6, key=QUEUE, publisher=producer)
     states = [
         _spec.Accepted(),
         _spec.Rejected(error=_spec.Error(condition="amqp:not-found", description="no")),
         _spec.Released(),
         _spec.Modified(delivery_failed=True),
     ]
-    for event, state in zip(broker.received(), states, strict=False):
-        broker.settle(event, state)
-    world.step()
+    for _ in range(4):
+        for number, event in enumerate(broker.received()):
+            if "<coordinator-" in event.link.name:
+                asked = transactions.coordination_of(event.payload)
+                declared = _spec.Declared(txn_id=b"t1")
+                broker.settle(event, declared if isinstance(asked, _spec.Declare) else None)
+            else:
+                broker.settle(event, states[number % 4])
+        world.step()
     for settled in (False, True, False):
         broker.deliver(QUEUE, payload_1_0(), settled=settled)
-    broker.deliver(QUEUE, face_1_0.message(b"x" * 300))
-    world.step()
-    subscription.drain()
+    broker.deliver("topics/a.#", face_1_0.message(b"x" * 300))
     world.step()
     link = broker.link(QUEUE)
     error = _spec.Error(condition="amqp:link:detach-forced", description="idle")

@@ -20,7 +20,6 @@ from support.bridge_world import Producer
 from support.field_names import field_names
 from support.service_bus import ServiceBus
 from support.stores import Running, message, scratch
-from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_0_10 import decoding as decoding_0_10
 from gateway.amqp_0_10 import events as events_0_10
@@ -411,13 +410,9 @@ def _face_1_0(pieces: Pieces) -> None:
 
 def _upstream(pieces: Pieces) -> None:
     """The container that we dial talks nonsense, goes, and comes back in good order."""
-    world = UpstreamWorld(limits=LIMITS)
-    world.place(recorded.QUEUE, exchange="topics")
+    world = recorded.busy_upstream(LIMITS)
     world.world.queue("local")
     client, subscription = world.subscribe("local")
-    world.subscribe(recorded.QUEUE, credit=6)
-    producer = Producer()
-    world.publish(*[b"body"] * 6, key=recorded.QUEUE, publisher=producer)
     face = world.upstream.connect(world.now_ms)
     for piece in pieces:
         face.receive_data(piece, world.now_ms)
