@@ -154,7 +154,7 @@ class Feeder:
         if managed is not None and self._moved and self.feed.durable:
             managed.leave()
         elif managed is not None:
-            managed.release(last=not self.upstream.is_fed_from(managed.queue))
+            managed.release()
 
     def outstanding(self) -> int:
         """Deliveries without an outcome."""

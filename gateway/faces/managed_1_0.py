@@ -72,10 +72,14 @@ class ManagedBinding:
         if not self._over:
             self.prepare()
 
-    def release(self, *, last: bool) -> None:
-        """The binding is gone; `last`: so is the use of the queue there."""
+    def release(self) -> None:
+        """The binding is gone, and the queue there with the last; its feeder is forgotten."""
         self.leave()
-        if last:
+        others = self._upstream.fed_from(self.queue)
+        for other in others:
+            if (other.exchange, other.key) == (self._feed.exchange, self._feed.key):
+                return  # It was bound again meanwhile.
+        if not others:
             self._ask("DELETE", queue_path(self.queue), NOTHING, GONE)
         elif self._arguments:
             self._ask("GET", f"/bindings?{self._query('&', 'src')}", NOTHING, FOUND)

@@ -287,12 +287,13 @@ class Upstream:
         self._receivers.pop(receiver, None)
         self._owing.pop(receiver, None)
 
-    def is_fed_from(self, queue: str) -> bool:
-        """Whether a binding is fed from that queue of our making there."""
-        for feeder in self._feeders:
-            if feeder.managed is not None and feeder.managed.queue == queue:
-                return True
-        return False
+    def fed_from(self, queue: str) -> list[Feed]:
+        """The bindings that are fed from that queue of our making there."""
+        return [
+            feeder.feed
+            for feeder in self._feeders
+            if feeder.managed is not None and feeder.managed.queue == queue
+        ]
 
     def forget_feeder(self, feeder: Feeder) -> None:
         """The feeder's link is over."""

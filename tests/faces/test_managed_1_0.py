@@ -127,6 +127,23 @@ def test_bindings_of_one_queue_share_what_collects_for_it():
     assert manager.broker.links(COLLECTS, sends=True) == []
 
 
+def test_a_binding_that_is_made_again_meanwhile_stays():
+    w, manager = bound()
+    w.world.auto_commit = False
+    header = _spec.Header(durable=True)
+    manager.broker.deliver(COLLECTS, message(b"one", header=header))
+    w.step()
+    w.host.unbind("here", "x", "a.#")
+    bind(w)
+    carry_out(w, manager, 2)
+    w.world.auto_commit = True
+    w.world.commit()
+    w.step()
+    assert manager.broker.states() == [_spec.Accepted()]
+    assert manager.take() == []
+    assert len(manager.broker.links(COLLECTS, sends=True)) == 1
+
+
 def test_when_our_queue_is_deleted_what_collects_for_it_is_too():
     w, manager = bound()
     w.host.delete_queue("here")
