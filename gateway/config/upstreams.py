@@ -92,6 +92,9 @@ class UpstreamSection(Section):
     """Messages asked for ahead where a consumer's credit has no limit."""
     links: Count = 10_000
     """Links to it at a time; more are refused."""
+    window: Count = 1_000
+    """Messages to one node that may be under way, not settled yet: so many are in doubt after a
+    crash, and sent again."""
     addresses: Count = 256
     """Links that one exchange keeps, one for each address that its messages go to."""
     reply_nodes: Count = 1_000

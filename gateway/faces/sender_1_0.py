@@ -85,6 +85,7 @@ class Sender:
         return (
             link is not None
             and link.credit > 0
+            and len(self.unsettled) < self._relay.upstream.settings.window
             and not (self._owed or link.resume_only or link.session.blocked)
         )
 
@@ -201,6 +202,7 @@ class Sender:
         if is_busy(state):
             self._relay.on_busy(sent)
             return
+        self._relay.resume()
         # Settled without an outcome is no word of success: it counts as a failed attempt.
         self._relay.on_outcome(sent, outcome or MODIFIED_FAILED)
 

@@ -83,6 +83,7 @@ class UpstreamSettings:
         resume: links are resumed where the profile says that the peer can.
         patience_ms: how long a subscription that was in force elsewhere may be refused here before
             it ends.
+        window: deliveries to one address that may be unsettled: so many a crash leaves in doubt.
         addresses_max: sender links that one exchange keeps, by address.
         reply_nodes_max: reply nodes that are kept at the upstream.
     """
@@ -105,6 +106,7 @@ class UpstreamSettings:
     redelivery_jitter: float
     resume: bool
     patience_ms: int
+    window: int
     addresses_max: int
     reply_nodes_max: int
 
@@ -129,6 +131,7 @@ class UpstreamSettings:
         redelivery_jitter: float = 0.5,
         resume: bool = True,
         patience_ms: int = 60_000,
+        window: int = 1_000,
         addresses_max: int = 256,
         reply_nodes_max: int = 1_000,
     ) -> None:
@@ -150,6 +153,7 @@ class UpstreamSettings:
         self.redelivery_jitter = redelivery_jitter
         self.resume = resume
         self.patience_ms = patience_ms
+        self.window = window
         self.addresses_max = addresses_max
         self.reply_nodes_max = reply_nodes_max
 

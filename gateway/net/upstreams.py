@@ -256,6 +256,7 @@ def _settings_of(settings: Settings, name: str, rules: Rules) -> UpstreamSetting
         redelivery_factor=again.factor,
         redelivery_jitter=again.jitter,
         resume=section.resume,
+        window=section.window,
         addresses_max=section.addresses,
         reply_nodes_max=section.reply_nodes,
     )

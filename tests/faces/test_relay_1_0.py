@@ -88,6 +88,17 @@ def test_no_more_is_sent_than_the_upstream_gives_credit_for():
     assert bodies(broker.received()) == [b"c"]
 
 
+def test_no_more_is_under_way_than_the_window_whatever_the_upstream_would_take():
+    w = world(window=2)
+    broker = w.connect(credit=1000)
+    publish(w, b"a", b"b", b"c", publisher=Producer())
+    first, second = broker.received()
+    assert bodies([first, second]) == [b"a", b"b"]
+    broker.settle(first)
+    w.step()
+    assert bodies(broker.received()) == [b"c"]
+
+
 def test_credit_that_the_upstream_wants_back_is_given_back():
     w = world()
     broker = w.connect(credit=5)
