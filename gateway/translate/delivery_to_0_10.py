@@ -168,7 +168,7 @@ def _subject(x: Crossing, properties: Properties, table: FieldTable, fields: Fie
             x.keep(f"app.{names.SUBJECT}", digest_text(header), own, names.ROW_SUBJECT)
     elif own is not None:
         header = stolen(x, names.SUBJECT, own, table, fields, names.ROW_SUBJECT)
-    jms_type = _jms_type(table, fields)
+    jms_type = _jms_type(x, table, fields)
     message = x.message
     back = names.derive_subject(message.exchange, message.routing_key, header, jms_type)[1]
     if back == subject:
@@ -200,13 +200,15 @@ def _subject_header(x: Crossing, subject: str, table: FieldTable, fields: Fields
     return subject
 
 
-def _jms_type(table: FieldTable, fields: Fields) -> str | None:
+def _jms_type(x: Crossing, table: FieldTable, fields: Fields) -> str | None:
     for name, value in table:
         if name == names.JMS_TYPE:
             return names.text_0_10(value)
     own = fields.get(names.JMS_TYPE)
     if own is None or own.code >= new.LIST:
         return None
+    if own.code == new.CHAR and f"app.{names.JMS_TYPE}" in x.withdrawal.entries:
+        return None  # it was no text, and will be that again
     return names.text_0_10(Conversion().to_0_10(own))
 
 

@@ -31,6 +31,18 @@ def test_a_0_10_message_comes_back_from_1_0_as_it_was(message: Message) -> None:
     assert view_0_10(back) == view_0_10(message)
 
 
+def test_one_character_under_the_name_of_the_jms_type_stays_what_it_was() -> None:
+    header = bytes.fromhex("00000005040100020000000019040300010000001100000001") + (
+        b"\x0ax-jms-type\x04\x00"
+    )
+    message = arrived_0_10(header, b"", "")
+    ctx = context(escrow_max=AMPLE)
+    payload, _losses = sent_to_1_0(message, ctx)
+    there = arrived_1_0(payload, message.exchange, message.routing_key)
+    back = arrived_0_10(*sent_to_0_10(there, ctx)[:2], "")
+    assert view_0_10(back) == view_0_10(message)
+
+
 @settings(max_examples=300)
 @given(messages_1_0())
 def test_a_1_0_message_comes_back_from_0_10_as_it_was(message: Message) -> None:
