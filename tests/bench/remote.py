@@ -41,7 +41,7 @@ from gateway.wire import buffers
 BROKERS: dict[str, type[Broker]] = {"artemis": Artemis, "rabbitmq4": RabbitMQ4}
 BODY = b"x" * 100
 CREDIT = 500  # as the gateway asks of an upstream
-PATIENCE_S = 120
+PATIENCE_S = 60
 READ_OCTETS = 1 << 18
 BATCH = 1000
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
@@ -236,7 +236,7 @@ class Through:
         cpu, started = cpu_of(self.gateway.pid), time.perf_counter()
         while done < total:
             done += count(self.turn())
-            assert time.perf_counter() - started < PATIENCE_S, f"{done} of {total}"
+            assert time.perf_counter() - started < PATIENCE_S, f"{done} of {total}: {self.gateway.log()}"
         return time.perf_counter() - started, cpu_of(self.gateway.pid) - cpu
 
     def confirmations(self, total: int, rate: float) -> list[float]:
