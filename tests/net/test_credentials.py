@@ -1,4 +1,4 @@
-"""What an upstream is shown: mechanisms, and tokens for single nodes; secrets are read each time."""
+"""What an upstream is shown: mechanisms, tokens for single nodes, and secrets as they are now."""
 
 import base64
 import hashlib

@@ -19,7 +19,6 @@ from gateway.message import Refusal
 from gateway.translate.profile import Profile
 from gateway.wire.limits import Limits
 
-
 COORDINATOR = "a coordinator"
 
 
