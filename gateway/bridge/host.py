@@ -16,6 +16,7 @@ from gateway.bridge.numbers import Numbers
 from gateway.bridge.places import Entry
 from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues import Queue
+from gateway.bridge.refusals import locked, not_found, too_many
 from gateway.bridge.remote import LookUpWaiter
 from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import (
@@ -29,7 +30,7 @@ from gateway.bridge.seams import (
 )
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.subscription import Subscription
-from gateway.bridge.topology import Topology, locked, not_found, too_many
+from gateway.bridge.topology import Topology
 from gateway.bridge.transacting import Transacting
 from gateway.bridge.transaction import Transaction
 from gateway.bridge.transit import Transit
@@ -290,7 +291,7 @@ class VirtualHost:
 
         The face settles what is unsettled first (`MODIFIED_FAILED`).
         """
-        self.topology.end_scope(owner)
+        self.topology.bindings.end_scope(owner)
         owned = self._owned.get(owner.owner_id())
         if owned is None:
             return
@@ -531,24 +532,24 @@ class VirtualHost:
         came. Refused: not-found, resource-locked, invalid-argument (default exchange, empty queue
         name, unknown x-match), resource-limit-exceeded.
         """
-        refusal = self.topology.check_binding(queue, exchange, owner)
+        refusal = self.topology.bindings.check(queue, exchange, owner)
         if refusal is not None:
             return refusal
         scope = owner if scoped else None
-        return self.topology.add_binding(queue, exchange, key, arguments, encoded, scope)
+        return self.topology.bindings.add(queue, exchange, key, arguments, encoded, scope)
 
     def unbind(
         self, queue: str, exchange: str, key: str, owner: Owner | None = None
     ) -> Refusal | None:
         """Unbind. Refused: not-found (queue, exchange or binding), invalid-argument."""
-        refusal = self.topology.check_binding(queue, exchange, owner)
+        refusal = self.topology.bindings.check(queue, exchange, owner)
         if refusal is not None:
             return refusal
         found = self.topology.exchanges[exchange]
         binding = found.bindings.get((queue, key))
         if binding is None:
             return not_found("binding", key)
-        self.topology.remove_binding(found, binding)
+        self.topology.bindings.remove(found, binding)
         return None
 
     def queue(self, name: str) -> Queue | None:
@@ -567,7 +568,7 @@ class VirtualHost:
         arguments: dict[str, Tagged] | None = None,
     ) -> Bound:
         """Whether there is a binding with the parts that are given (`None` is "any")."""
-        return self.topology.bound(exchange, queue, key, arguments)
+        return self.topology.bindings.bound(exchange, queue, key, arguments)
 
     def add_line(self, queue: Queue) -> None:
         """A new queue can be subscribed to: for `declare_queue` and recovery."""

@@ -19,12 +19,13 @@ from gateway.bridge.numbers import Numbers
 from gateway.bridge.places import AVAILABLE
 from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues import Queue
+from gateway.bridge.refusals import too_many
 from gateway.bridge.remote import Placement, Placements, Remote, Target
 from gateway.bridge.routing import DIRECT, TOPIC, Binding, Exchange, OutboundRouter
 from gateway.bridge.rows import row_key
 from gateway.bridge.seams import Outlet, Owner, QueueSettings
 from gateway.bridge.subscription import Subscription
-from gateway.bridge.topology import Topology, too_many
+from gateway.bridge.topology import Topology
 from gateway.message import RELEASED, Condition, Refusal
 
 REJECTED_QUEUE: Final = "gateway.rejected"
@@ -341,8 +342,8 @@ class Nodes:
         if queue.node_name == text:
             return
         if queue.depth == 0:
-            self._topology.forget(queue.node_name, queue.node)
-            queue.node = self._topology.name(text)
+            self._topology.names.forget(queue.node_name, queue.node)
+            queue.node = self._topology.names.name(text)
             queue.node_name = text
         if queue.stored:
             self._topology.store_transit_again(queue, text)
@@ -415,7 +416,7 @@ class Nodes:
         first = self._numbers.first_position
         key = row_key(self._host, name, "transit")
         queue = Queue(number, self._host, name, key, QueueSettings(), first)
-        queue.node = self._topology.name(text)
+        queue.node = self._topology.names.name(text)
         queue.node_name = text
         queue.transit = True
         queue.placement = placement

@@ -11,6 +11,7 @@ from typing import final
 from gateway.audit.schema import Reason
 from gateway.bridge.copies import Copies
 from gateway.bridge.queues import Queue
+from gateway.bridge.refusals import not_found
 from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import (
     DONE,
@@ -23,7 +24,7 @@ from gateway.bridge.seams import (
     PublishStatus,
 )
 from gateway.bridge.tickets import Ticket
-from gateway.bridge.topology import Topology, not_found
+from gateway.bridge.topology import Topology
 from gateway.bridge.transaction import Transaction
 from gateway.message import Condition, Flag, Message, Refusal
 

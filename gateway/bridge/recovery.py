@@ -145,7 +145,7 @@ class Recovery:
         if queue is None or exchange is None:
             self.problems.append(f"binding {row.queue!r} to {row.exchange!r} lacks an end")
             return
-        host.topology.put_binding(
+        host.topology.bindings.put(
             exchange,
             Binding(
                 queue,

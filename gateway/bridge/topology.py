@@ -1,21 +1,22 @@
-"""The names of one virtual host: its exchanges, queues and bindings, and what may be done to them.
+"""The names of one virtual host: its exchanges and queues, and what may be done to them.
 
-Every rule of declare, delete, bind and unbind is here (0-10 classes exchange and queue), with the
-rows that the store keeps of what is durable. Messages are not touched: what becomes of those of a
-deleted queue is the host's affair.
+Every rule of declare and delete is here (0-10 classes exchange and queue), with the rows that the
+store keeps of what is durable; `bindings` has those of bind and unbind. Messages are not touched:
+what becomes of those of a deleted queue is the host's affair.
 """
 
 from __future__ import annotations
 
 from typing import Final, Protocol, final
 
-from gateway.audit.schema import Flag, Reason
+from gateway.audit.schema import Reason
+from gateway.bridge.bindings import Bindings
 from gateway.bridge.dispatch import Line
-from gateway.bridge.filters import binding_selector
-from gateway.bridge.headers import match_of
 from gateway.bridge.ledger import Ledger
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.node_names import NodeNames
 from gateway.bridge.queues import Queue
+from gateway.bridge.refusals import not_found, too_many
 from gateway.bridge.remote import Target
 from gateway.bridge.routing import (
     DIRECT,
@@ -27,9 +28,8 @@ from gateway.bridge.routing import (
     Exchange,
     make_router,
 )
-from gateway.bridge.rows import BindingRow, ExchangeRow, QueueRow, RowKind, row_key
-from gateway.bridge.scopes import Scopes
-from gateway.bridge.seams import Bound, Owner, QueueSettings
+from gateway.bridge.rows import ExchangeRow, QueueRow, RowKind, row_key
+from gateway.bridge.seams import QueueSettings
 from gateway.bridge.turns import TurnBook
 from gateway.message import Condition, Message, Refusal
 from gateway.wire.tagged import Tagged
@@ -108,16 +108,13 @@ class Topology:
     """
 
     __slots__ = (
-        "_bindings",
         "_host",
-        "_ledger",
         "_limits",
-        "_names",
-        "_prefix",
-        "_scopes",
         "_turns",
+        "bindings",
         "exchanges",
         "lines",
+        "names",
         "no_local",
         "queues",
         "rules",
@@ -128,13 +125,10 @@ class Topology:
         self, host: str, prefix: str, ledger: Ledger, turns: TurnBook, limits: BridgeLimits
     ) -> None:
         self._host = host
-        self._prefix = prefix
-        self._ledger = ledger
         self._turns = turns
         self._limits = limits
-        self._bindings = 0
-        self._scopes = Scopes()
-        self._names: dict[str, int] = {}
+        self.names = NodeNames(prefix, ledger)
+        self.bindings = Bindings(host, self, self.names, turns, limits)
         self.rules: Rules | None = None
         self.no_local = 0
         self.queues: dict[str, Queue] = {}
@@ -151,7 +145,7 @@ class Topology:
             arguments=b"",
             predeclared=True,
         )
-        default.node = self.name(DEFAULT_EXCHANGE)
+        default.node = self.names.name(DEFAULT_EXCHANGE)
         self.exchanges[""] = default
         for name, type in PREDECLARED:
             self.exchanges[name] = self.predeclare(name, type)
@@ -230,11 +224,11 @@ class Topology:
             arguments=arguments,
             predeclared=False,
         )
-        exchange.node = self.name(name)
+        exchange.node = self.names.name(name)
         if self.rules is not None:
             self.rules.adopt_exchange(exchange)
         self.exchanges[name] = exchange
-        self._record(Reason.EXCHANGE_DECLARED, 0, exchange.node, durable)
+        self.names.record(Reason.EXCHANGE_DECLARED, 0, exchange.node, durable)
         return exchange
 
     def store_exchange(self, exchange: Exchange) -> None:
@@ -269,14 +263,14 @@ class Topology:
         """Delete it with its bindings."""
         exchange.auto_delete = False
         for binding in list(exchange.bindings.values()):
-            self.remove_binding(exchange, binding)
+            self.bindings.remove(exchange, binding)
         del self.exchanges[exchange.name]
         self.count_alternate(exchange.alternate_exchange, -1)
         if exchange.durable:
             key = row_key(self._host, exchange.name)
             self._turns.writes.topology_removed(RowKind.EXCHANGE, key)
-        self._record(Reason.EXCHANGE_DELETED, 0, exchange.node, exchange.durable)
-        self.forget(exchange.name, exchange.node)
+        self.names.record(Reason.EXCHANGE_DELETED, 0, exchange.node, exchange.durable)
+        self.names.forget(exchange.name, exchange.node)
 
     def alternate_of(self, queue: Queue) -> Exchange | None:
         """Where a queue's rejected and orphaned messages go."""
@@ -313,13 +307,13 @@ class Topology:
         queue = Queue(number, self._host, name, row_key(self._host, name), settings, first_position)
         if settings.max_size == 0:
             queue.max_size = self._limits.queue_size_default
-        queue.node = self.name(name)
+        queue.node = self.names.name(name)
         if self.rules is not None:
             self.rules.adopt_queue(queue)
         self.queues[name] = queue
         self.no_local += settings.no_local
         self.count_alternate(settings.alternate_exchange, 1)
-        self._record(Reason.QUEUE_DECLARED, queue.node, 0, settings.durable)
+        self.names.record(Reason.QUEUE_DECLARED, queue.node, 0, settings.durable)
         return queue
 
     def store_queue(self, queue: Queue) -> None:
@@ -365,9 +359,9 @@ class Topology:
     def withdraw_exchange(self, exchange: Exchange) -> None:
         """Take away an exchange that was predeclared."""
         for binding in list(exchange.bindings.values()):
-            self.remove_binding(exchange, binding)
+            self.bindings.remove(exchange, binding)
         del self.exchanges[exchange.name]
-        self.forget(exchange.name, exchange.node)
+        self.names.forget(exchange.name, exchange.node)
 
     def mark_dispatched(self, queue: Queue) -> None:
         """A durable queue is about to be read: the store knows before anything is sent."""
@@ -381,7 +375,7 @@ class Topology:
         queue.deleted = True
         for exchange_name, key in list(queue.bindings):
             exchange = self.exchanges[exchange_name]
-            self.remove_binding(exchange, exchange.bindings[(queue.name, key)])
+            self.bindings.remove(exchange, exchange.bindings[(queue.name, key)])
         del self.queues[queue.name]
         del self.lines[queue.number]
         self.no_local -= queue.settings.no_local
@@ -389,175 +383,11 @@ class Topology:
         if queue.stored:
             self._turns.writes.topology_removed(RowKind.QUEUE, queue.key)
             self._turns.writes.topology_removed(RowKind.DISPATCHED, queue.key)
-        self._record(Reason.QUEUE_DELETED, queue.node, 0, queue.settings.durable)
+        self.names.record(Reason.QUEUE_DELETED, queue.node, 0, queue.settings.durable)
 
     def forget_queue(self, queue: Queue) -> None:
         """A deleted queue has nothing outstanding any more: the audit log can forget its name."""
-        self.forget(queue.node_name or queue.name, queue.node)
-
-    def check_binding(
-        self, queue_name: str, exchange_name: str, owner: Owner | None
-    ) -> Refusal | None:
-        """Why nothing can be bound or unbound between the two."""
-        if not exchange_name:
-            return Refusal(Condition.INVALID_ARGUMENT, "the default exchange's bindings are fixed")
-        if not queue_name:
-            return Refusal(Condition.INVALID_ARGUMENT, "a binding needs a queue name")
-        queue = self.find_queue(queue_name)
-        if queue is None:
-            return not_found("queue", queue_name)
-        if self.find_exchange(exchange_name) is None:
-            return not_found("exchange", exchange_name)
-        return locked(queue, owner)
-
-    def add_binding(
-        self,
-        queue_name: str,
-        exchange_name: str,
-        key: str,
-        arguments: dict[str, Tagged],
-        encoded: bytes,
-        scope: Owner | None,
-    ) -> Refusal | None:
-        """Bind what `check_binding` has passed, for the life of `scope` if there is one."""
-        queue = self.queues[queue_name]
-        exchange = self.exchanges[exchange_name]
-        selector = binding_selector(arguments)
-        if isinstance(selector, Refusal):
-            return selector
-        binding = Binding(queue, key, arguments, encoded, selector)
-        existing = exchange.bindings.get((queue_name, key))
-        if existing is not None:
-            self._bind_again(exchange, existing, binding, scope)
-            return None
-        if exchange.type == HEADERS and not match_of(arguments):
-            return Refusal(Condition.INVALID_ARGUMENT, "x-match is neither all nor any")
-        if len(key.encode()) > self._limits.key_max:
-            return Refusal(Condition.INVALID_ARGUMENT, "the binding key is too long")
-        if self._bindings >= self._limits.bindings_max:
-            return too_many("bindings")
-        placement = exchange.placement
-        if placement is not None:
-            refusal = placement.remote.can_feed(
-                self._host, exchange_name, queue_name, key, arguments
-            )
-            if refusal is not None:
-                return refusal
-        if scope is not None:
-            binding.owners = set()
-        self.put_binding(exchange, binding)
-        if scope is None:
-            self._store_binding(exchange, binding)
-        else:
-            self._scopes.add(scope.owner_id(), exchange_name, binding)
-        return None
-
-    def _bind_again(
-        self, exchange: Exchange, binding: Binding, wanted: Binding, scope: Owner | None
-    ) -> None:
-        if exchange.placement is None and not binding.selects_as(wanted):
-            self._select_anew(exchange, binding, wanted)
-        if scope is not None:
-            self._scopes.add(scope.owner_id(), exchange.name, binding)
-        elif binding.owners is not None:
-            self._scopes.forget(exchange.name, binding)
-            self._store_binding(exchange, binding)
-            if exchange.placement is not None and self.rules is not None:
-                self.rules.on_unbound(exchange, binding)
-                self.rules.on_bound(exchange, binding)
-
-    def _select_anew(self, exchange: Exchange, binding: Binding, wanted: Binding) -> None:
-        """A binding is made again with another selector: from now on that one counts."""
-        exchange.remove(binding)
-        binding.arguments = wanted.arguments
-        binding.encoded = wanted.encoded
-        binding.selector = wanted.selector
-        exchange.add(binding)
-        if binding.owners is None:
-            self._store_binding(exchange, binding)
-
-    def _store_binding(self, exchange: Exchange, binding: Binding) -> None:
-        queue = binding.queue
-        if queue.kept and exchange.durable:
-            row = BindingRow(
-                self._host,
-                exchange.name,
-                queue.name,
-                binding.key,
-                binding.arguments,
-                binding.encoded,
-            )
-            self._turns.writes.topology(RowKind.BINDING, row.row_key(), row.encoded())
-
-    def end_scope(self, owner: Owner) -> None:
-        """An owner is gone: so are the bindings that were for its life only."""
-        for exchange_name, binding in self._scopes.end(owner.owner_id()):
-            self.remove_binding(self.exchanges[exchange_name], binding)
-
-    def put_binding(self, exchange: Exchange, binding: Binding) -> None:
-        """Add a binding that is not there yet."""
-        exchange.add(binding)
-        self._bindings += 1
-        if exchange.placement is not None and self.rules is not None:
-            self.rules.on_bound(exchange, binding)
-        self._record(Reason.BOUND, binding.queue.node, exchange.node, False)
-
-    def remove_binding(self, exchange: Exchange, binding: Binding) -> None:
-        """Remove a binding that is there; the last one takes an auto-delete exchange with it."""
-        queue = binding.queue
-        stored = queue.kept and exchange.durable and binding.owners is None
-        if exchange.placement is not None and self.rules is not None:
-            self.rules.on_unbound(exchange, binding)
-        self._scopes.forget(exchange.name, binding)
-        exchange.remove(binding)
-        self._bindings -= 1
-        self._record(Reason.UNBOUND, queue.node, exchange.node, False)
-        if stored:
-            key = row_key(self._host, exchange.name, queue.name, binding.key)
-            self._turns.writes.topology_removed(RowKind.BINDING, key)
-        if exchange.auto_delete and not exchange.bindings and not exchange.alternate_of:
-            self.remove_exchange(exchange)
-
-    def bound(
-        self,
-        exchange_name: str,
-        queue_name: str | None,
-        key: str | None,
-        arguments: dict[str, Tagged] | None,
-    ) -> Bound:
-        """The five facts of exchange.bound: each given part is tested against the rest."""
-        exchange = self.find_exchange(exchange_name)
-        no_queue = queue_name is not None and self.find_queue(queue_name) is None
-        if exchange is None or no_queue:
-            return Bound(exchange_not_found=exchange is None, queue_not_found=no_queue)
-        if not exchange_name:
-            return self._bound_by_default(queue_name, key)
-        if queue_name is None:
-            found = list(exchange.bindings.values())
-        else:
-            found = [
-                exchange.bindings[(queue_name, bound_key)]
-                for bound_exchange, bound_key in self.queues[queue_name].bindings
-                if bound_exchange == exchange_name
-            ]
-            if not found:
-                return Bound(queue_not_matched=True)
-        if key is not None:
-            found = [binding for binding in found if binding.key == key]
-            if not found:
-                return Bound(key_not_matched=True)
-        if arguments is not None:
-            found = [binding for binding in found if binding.arguments == arguments]
-            if not found:
-                return Bound(args_not_matched=True)
-        return Bound(queue_not_matched=not found)
-
-    def _bound_by_default(self, queue_name: str | None, key: str | None) -> Bound:
-        if key is None:
-            return Bound(queue_not_matched=not self.queues)
-        if queue_name is None:
-            return Bound(key_not_matched=key not in self.queues)
-        return Bound(key_not_matched=key != queue_name)
+        self.names.forget(queue.node_name or queue.name, queue.node)
 
     def predeclare(self, name: str, type: str) -> Exchange:
         """An exchange that nobody declares and nobody deletes."""
@@ -573,45 +403,5 @@ class Topology:
             arguments=b"",
             predeclared=True,
         )
-        exchange.node = self.name(name)
+        exchange.node = self.names.name(name)
         return exchange
-
-    def name(self, name: str) -> int:
-        """The audit log's number for the name of a thing that comes to be (`forget`)."""
-        self._names[name] = self._names.get(name, 0) + 1
-        return self._ledger.audit.name(self._prefix + name)
-
-    def forget(self, name: str, number: int) -> None:
-        """An exchange, a queue and a deleted queue of one name share its number."""
-        uses = self._names[name] - 1
-        if uses:
-            self._names[name] = uses
-            return
-        del self._names[name]
-        self._ledger.audit.forget(number)
-
-    def _record(self, reason: Reason, node: int, exchange: int, durable: bool) -> None:
-        self._ledger.audit.topology(
-            self._ledger.now_ms,
-            reason=reason,
-            node=node,
-            exchange=exchange,
-            flags=int(Flag.DURABLE) if durable else 0,
-        )
-
-
-def not_found(what: str, name: str) -> Refusal:
-    """There is no such thing."""
-    return Refusal(Condition.NOT_FOUND, f"there is no {what} {name!r}")
-
-
-def too_many(what: str) -> Refusal:
-    """A limit of the gateway."""
-    return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, f"there are too many {what}")
-
-
-def locked(queue: Queue, owner: Owner | None) -> Refusal | None:
-    """Whether the queue is exclusive to another owner than `owner`."""
-    if queue.owner is None or (owner is not None and queue.owner.owner_id() == owner.owner_id()):
-        return None
-    return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is exclusive to another")

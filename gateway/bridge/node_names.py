@@ -1,0 +1,48 @@
+"""The numbers that the audit log has for the names of one host's exchanges and queues.
+
+Owns how many things use a name, so that the log can forget it with the last; and the records that
+say what became of them.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.audit.schema import Flag, Reason
+from gateway.bridge.ledger import Ledger
+
+
+@final
+class NodeNames:
+    """How often each name is used; `prefix` is what the host adds to all of them."""
+
+    __slots__ = ("_ledger", "_prefix", "_uses")
+
+    def __init__(self, prefix: str, ledger: Ledger) -> None:
+        self._prefix = prefix
+        self._ledger = ledger
+        self._uses: dict[str, int] = {}
+
+    def name(self, name: str) -> int:
+        """The audit log's number for the name of a thing that comes to be (`forget`)."""
+        self._uses[name] = self._uses.get(name, 0) + 1
+        return self._ledger.audit.name(self._prefix + name)
+
+    def forget(self, name: str, number: int) -> None:
+        """An exchange, a queue and a deleted queue of one name share its number."""
+        uses = self._uses[name] - 1
+        if uses:
+            self._uses[name] = uses
+            return
+        del self._uses[name]
+        self._ledger.audit.forget(number)
+
+    def record(self, reason: Reason, node: int, exchange: int, durable: bool) -> None:
+        """Something came to be, or ended: `node` is a queue's number, `exchange` an exchange's."""
+        self._ledger.audit.topology(
+            self._ledger.now_ms,
+            reason=reason,
+            node=node,
+            exchange=exchange,
+            flags=int(Flag.DURABLE) if durable else 0,
+        )

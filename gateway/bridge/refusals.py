@@ -1,0 +1,24 @@
+"""What several verbs of a virtual host refuse, in the same words."""
+
+from __future__ import annotations
+
+from gateway.bridge.queues import Queue
+from gateway.bridge.seams import Owner
+from gateway.message import Condition, Refusal
+
+
+def not_found(what: str, name: str) -> Refusal:
+    """There is no such thing."""
+    return Refusal(Condition.NOT_FOUND, f"there is no {what} {name!r}")
+
+
+def too_many(what: str) -> Refusal:
+    """A limit of the gateway."""
+    return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, f"there are too many {what}")
+
+
+def locked(queue: Queue, owner: Owner | None) -> Refusal | None:
+    """Whether the queue is exclusive to another owner than `owner`."""
+    if queue.owner is None or (owner is not None and queue.owner.owner_id() == owner.owner_id()):
+        return None
+    return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is exclusive to another")
