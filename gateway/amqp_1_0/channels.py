@@ -71,8 +71,12 @@ class Channels:
         return channel
 
     def give(self, session: Session) -> None:
-        """The session has ended on our side; its channel is free once the peer has answered."""
-        if session.channel_in == NO_CHANNEL:
+        """Our channel is free once both halves have ended.
+
+        Were it taken before the peer has ended its half, a peer that is quicker to begin than to
+        end would have two sessions on one channel (RabbitMQ 3.x is).
+        """
+        if session.state != SessionState.ENDED:
             return
         if self._outgoing.pop(session.channel_out, None) is not None:
             self._numbers.give(session.channel_out)
@@ -90,8 +94,6 @@ class Channels:
         session.channel_in = channel
         self._incoming[channel] = session
         session.receive_begin(begin)
-        if session.state == SessionState.END_SENT:
-            self.give(session)
         events.append(BeginReceived(session, begin, answer))
 
     def _awaiting(self, ours: int | None) -> Session:
@@ -113,6 +115,7 @@ class Channels:
             end = End.decode(reader)
             del self._incoming[channel]
             session.receive_end()
+            self.give(session)
             events.append(EndReceived(session, end.error))
             return
         if session.dropping:

@@ -284,6 +284,21 @@ def test_sessions_may_use_any_channel_up_to_the_limit_and_none_beyond():
     assert violation(found) == "amqp:connection:framing-error"
 
 
+def test_a_channel_is_taken_again_only_when_the_peer_has_ended_its_half_too():
+    pair = Pair().open()
+    ours, theirs = pair.begin()
+    ours.send_end()
+    meanwhile = pair.client.session()
+    meanwhile.send_begin()
+    pair.step()
+    assert (ours.channel_out, meanwhile.channel_out) == (0, 1)
+    theirs.send_end()
+    pair.step()
+    after = pair.client.session()
+    after.send_begin()
+    assert after.channel_out == 0
+
+
 def told(found):
     return [
         (type(e).__name__, getattr(getattr(e, "error", None), "condition", None)) for e in found
