@@ -56,6 +56,8 @@ class Link:
         credit: link-credit: what we may still send, or what the peer may still send.
         drain: the receiver wants the credit used up or given back.
         available: what the sender says it could send.
+        counts_anew: receiver: the sender takes each credit as new, not as counted from the
+            delivery-count beside it: what is under way comes on top.
         context: the driver's own.
     """
 
@@ -82,6 +84,7 @@ class Link:
         self.snd_settle_mode = _spec.SND_MIXED
         self.rcv_settle_mode = _spec.RCV_FIRST
         self.context: object = None
+        self.counts_anew = False
         self._allowed = 0  # like `credit`, but what is on its way when we lower it stays allowed
         self._partial: Partial | None = None
         self._resumable: set[bytes] = set()  # receiver: of the unsettled map that we sent
@@ -214,7 +217,9 @@ class Link:
         self.drain = drain
         if echo:
             self.echo = True
-        if credit > self._allowed:
+        if self.counts_anew:
+            self._allowed += credit
+        elif credit > self._allowed:
             self._allowed = credit
         self.owe_flow()
 

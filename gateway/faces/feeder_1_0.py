@@ -165,6 +165,7 @@ class Feeder:
     def attach(self, session: Session) -> Link:
         """Subscribe, or come back to a durable subscription."""
         link = session.attach(self.name, _spec.RECEIVER)
+        self._intake.begin(link)
         link.send_attach(
             source=_spec.Source(
                 address=self.address,
@@ -300,7 +301,7 @@ class Feeder:
         if link is None or slot is None or self._left:
             return
         wanted = min(self.feed.wanted(), self.upstream.room(slot))
-        if wanted < link.credit or (wanted and link.credit * 2 <= wanted):
+        if self._intake.is_due(link, wanted):
             link.send_flow(credit=wanted)
 
 

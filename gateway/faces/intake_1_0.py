@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SETTLED: Final = -1  # the token of deliveries that nobody has to be told of
 POISON_ENDS: Final = 2
+WHEN_USED_UP: Final = "when-used-up"
 
 
 @final
@@ -41,6 +42,7 @@ class Intake:
     def __init__(self, upstream: Upstream, *, copy: bool) -> None:
         self.upstream = upstream
         self.copy = copy
+        self._used_up_first = upstream.profile.credit == WHEN_USED_UP
         self._unsettled: dict[int, tuple[int, int]] = {}  # by token: delivery-id and digest
         # The digests of what was settled last: the peer gives credit back only for what it has
         # heard of, so that it cannot have missed more settlements than about so many.
@@ -53,6 +55,16 @@ class Intake:
     def outstanding(self) -> int:
         """Deliveries without an outcome."""
         return len(self._unsettled)
+
+    def begin(self, link: Link) -> None:
+        """A link that is to be attached: what its credit means to the peer."""
+        link.counts_anew = self._used_up_first
+
+    def is_due(self, link: Link, wanted: int) -> bool:
+        """Whether the peer is to be told that so much credit is wanted now."""
+        if self._used_up_first:
+            return (wanted == 0) != (link.credit == 0)
+        return wanted < link.credit or (wanted > 0 and link.credit * 2 <= wanted)
 
     def outcomes(self) -> list[str]:
         """What the source is told that we may say."""

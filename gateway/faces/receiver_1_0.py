@@ -161,6 +161,7 @@ class Receiver:
         """Ask for the node's messages."""
         inlet = self.inlet
         link = session.attach(self.name, _spec.RECEIVER)
+        self._intake.begin(link)
         link.send_attach(
             source=_spec.Source(
                 address=self.address,
@@ -332,7 +333,7 @@ class Receiver:
         wanted = min(self.inlet.wanted(), upstream.room(slot), upstream.settings.limits.link_credit)
         if self.inlet.draining:
             self._drain(link, wanted)
-        elif self._drain_sent or wanted < link.credit or (wanted and link.credit * 2 <= wanted):
+        elif self._drain_sent or self._intake.is_due(link, wanted):
             self._drain_sent = False
             if wanted != link.credit or link.drain:
                 link.send_flow(credit=wanted)
@@ -350,7 +351,8 @@ class Receiver:
         self._drain_sent = True
         self._drain_left = wanted
         upstream = self.upstream
-        link.send_flow(credit=wanted, drain=upstream.profile.drain)
+        if upstream.profile.drain or self._intake.is_due(link, wanted):
+            link.send_flow(credit=wanted, drain=upstream.profile.drain)
         if not upstream.profile.drain:
             upstream.wake(self, upstream.bridge.now_ms + DRAIN_MS)
 

@@ -22,6 +22,7 @@ class Profile:
         "anonymous_terminus",
         "browse",
         "cbs",
+        "credit",
         "detach_lingers",
         "drain",
         "durable_subscription",
@@ -79,6 +80,7 @@ class Profile:
         browse: str = "copy",
         selector: bool = False,
         no_local: bool = False,
+        credit: str = "any-time",
         drain: bool = True,
         modified: bool = True,
         undeliverable_here: bool = True,
@@ -118,6 +120,7 @@ class Profile:
         self.browse = browse
         self.selector = selector
         self.no_local = no_local
+        self.credit = credit
         self.drain = drain
         self.modified = modified
         self.undeliverable_here = undeliverable_here

@@ -90,6 +90,11 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     ),
     "selector": Attribute("flag", "Applies apache.org:selector-filter."),
     "no_local": Attribute("flag", "Applies apache.org:no-local-filter."),
+    "credit": Attribute(
+        ("any-time", "when-used-up"),
+        "When a receiver gives new credit: as it is wanted, or only when all that was given has been"
+        " used, to a broker that counts anew from each flow, whatever is under way.",
+    ),
     "drain": Attribute("flag", "Answers drain; else credit is taken back without waiting for it."),
     "modified": Attribute("flag", "Takes the outcome modified; else released goes in its place."),
     "undeliverable_here": Attribute(

@@ -569,3 +569,36 @@ def test_a_transfer_beyond_the_credit_ends_the_link_and_nothing_else():
     assert consumer.cancelled == []
     w.pass_time(2_000)
     assert broker.link("q").name == link.name
+
+
+def test_where_credit_is_counted_anew_it_is_given_only_when_it_was_used_up():
+    w = world(credit="when-used-up")
+    broker = w.connect()
+    consumer, subscription = w.subscribe(credit=4)
+    link = broker.link("q")
+    for number, left in ((1, 3), (2, 2), (3, 1), (4, 3)):
+        broker.deliver("q", message(b"%d" % number))
+        w.step()
+        w.settle(consumer.take()[0], ACCEPTED)
+        subscription.add(1)
+        w.step()
+        assert link.credit == left
+
+
+def test_where_credit_is_counted_anew_what_is_under_way_comes_on_top():
+    w = world(credit="when-used-up")
+    broker = w.connect()
+    consumer, subscription = w.subscribe(credit=3)
+    link = broker.link("q")
+    subscription.stop()
+    w.world.turn()
+    w.face.data_to_send()  # credit 0, still under way while three messages come
+    subscription.grant(2)
+    link.credit = 5
+    for number in range(5):
+        broker.deliver("q", message(b"%d" % number))
+    w.step()
+    subscription.grant(5)
+    w.step()
+    assert bodies(consumer) == [b"0", b"1", b"2", b"3", b"4"]
+    assert broker.link("q") is link
