@@ -92,7 +92,7 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     "no_local": Attribute("flag", "Applies apache.org:no-local-filter."),
     "credit": Attribute(
         ("any-time", "when-used-up"),
-        "When a receiver gives new credit: as it is wanted, or only when all that was given has been"
+        "When a receiver gives new credit: as it is wanted, or only when all that was given was"
         " used, to a broker that counts anew from each flow, whatever is under way.",
     ),
     "drain": Attribute("flag", "Answers drain; else credit is taken back without waiting for it."),
