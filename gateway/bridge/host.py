@@ -1,7 +1,8 @@
 """One virtual host: the verbs that faces call, each answered by a value.
 
-The rules of names are in `topology`, what happens to a copy that a subscriber is done with in
-`settlement`; here the verbs put them together with routing, dispatch and ownership.
+What each verb promises stands here; what it does is in `publishing`, `subscribing`, `settlement`,
+`transacting` and `declaring`. The rules of names are in `topology` and `bindings`, what hangs on a
+session or connection in `owners`.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 from typing import final
 
 from gateway.audit.schema import Reason
+from gateway.bridge.declaring import Declaring
 from gateway.bridge.dispatch import Dispatcher, Line
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.nodes import Nodes
 from gateway.bridge.numbers import Numbers
+from gateway.bridge.owners import Owners
 from gateway.bridge.places import Entry
 from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues import Queue
-from gateway.bridge.refusals import locked, not_found, too_many
+from gateway.bridge.refusals import not_found
 from gateway.bridge.remote import LookUpWaiter
 from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import (
@@ -29,24 +32,14 @@ from gateway.bridge.seams import (
     QueueSettings,
 )
 from gateway.bridge.settlement import Settlement
+from gateway.bridge.subscribing import Subscribing
 from gateway.bridge.subscription import Subscription
 from gateway.bridge.topology import Topology
 from gateway.bridge.transacting import Transacting
 from gateway.bridge.transaction import Transaction
 from gateway.bridge.transit import Transit
-from gateway.message import NEVER, Condition, Delivery, Message, Outcome, Refusal
+from gateway.message import Delivery, Message, Outcome, Refusal
 from gateway.wire.tagged import Tagged
-
-
-@final
-class Owned:
-    """What hangs on one owner: subscriptions by number, exclusive queues by number."""
-
-    __slots__ = ("queues", "subscriptions")
-
-    def __init__(self) -> None:
-        self.subscriptions: dict[int, Subscription] = {}
-        self.queues: dict[int, Queue] = {}
 
 
 @final
@@ -54,12 +47,12 @@ class VirtualHost:
     """The four verbs and the topology of one virtual host."""
 
     __slots__ = (
+        "_declaring",
         "_dispatcher",
-        "_limits",
-        "_numbers",
-        "_owned",
+        "_owners",
         "_publishing",
         "_settlement",
+        "_subscribing",
         "_transacting",
         "_transit",
         "name",
@@ -78,8 +71,6 @@ class VirtualHost:
         self.name = name
         self.topology = topology
         self._dispatcher = dispatcher
-        self._numbers = numbers
-        self._limits = limits
         self._publishing = Publishing(topology, dispatcher.copies)
         self.nodes = Nodes(name, topology, dispatcher, numbers, limits, self._publishing, self)
         self._transit = Transit(topology, dispatcher.copies, self._publishing, self.nodes)
@@ -87,7 +78,11 @@ class VirtualHost:
         self._transacting = Transacting(
             self._publishing, self._settlement, dispatcher.copies, numbers, limits
         )
-        self._owned: dict[int, Owned] = {}
+        self._owners = Owners(topology, dispatcher, numbers, self._settlement)
+        self._subscribing = Subscribing(topology, self.nodes, self._owners, numbers, limits)
+        self._declaring = Declaring(
+            name, topology, self.nodes, self._owners, numbers, self._settlement, self
+        )
 
     def publish(
         self,
@@ -164,38 +159,16 @@ class VirtualHost:
         to another owner, or a subscription of it is exclusive, or `exclusive` was asked and there
         are others); resource-limit-exceeded.
         """
-        found = self.topology.find_queue(queue)
-        if found is None:
-            return not_found("queue", queue)
-        if found.placement is not None:
-            refusal = locked(found, owner)
-            if refusal is not None:
-                return refusal
-            subscription = self.nodes.subscribe(
-                found,
-                found.placement,
-                outlet,
-                owner,
-                acquire=acquire,
-                exclusive=exclusive,
-                settled=settled,
-                selector=selector,
-                no_local=no_local,
-            )
-            if isinstance(subscription, Subscription):
-                self._owned_by(owner).subscriptions[subscription.number] = subscription
-            return subscription
-        refusal = self._check_subscription(found, owner, exclusive)
-        if refusal is not None:
-            return refusal
-        return self._join(
-            found,
+        return self._subscribing.subscribe(
+            queue,
             outlet,
             owner,
             acquire=acquire,
             exclusive=exclusive,
             settled=settled,
             filter=filter,
+            selector=selector,
+            no_local=no_local,
         )
 
     def relay(self, queue: Queue, outlet: Outlet, owner: Owner) -> Subscription:
@@ -206,55 +179,7 @@ class VirtualHost:
         a reason says that the upstream's answer is not known. `DeliverStatus.REFUSED` is as
         rejected. The outlet is the only one on the queue.
         """
-        return self._join(
-            queue, outlet, owner, acquire=True, exclusive=True, settled=False, filter=None
-        )
-
-    def _join(
-        self,
-        found: Queue,
-        outlet: Outlet,
-        owner: Owner,
-        *,
-        acquire: bool,
-        exclusive: bool,
-        settled: bool,
-        filter: Filter | None,
-    ) -> Subscription:
-        line = self.topology.lines[found.number]
-        subscription = Subscription(
-            self._numbers.next_link(),
-            found,
-            outlet,
-            owner,
-            line,
-            acquire=acquire,
-            exclusive=exclusive,
-            settled=settled,
-            filter=filter,
-        )
-        self.topology.mark_dispatched(found)
-        found.delete_at_ms = NEVER
-        line.join(subscription)
-        self._owned_by(owner).subscriptions[subscription.number] = subscription
-        return subscription
-
-    def _check_subscription(self, queue: Queue, owner: Owner, exclusive: bool) -> Refusal | None:
-        refusal = locked(queue, owner)
-        if refusal is not None:
-            return refusal
-        others = self.topology.lines[queue.number].subscriptions
-        if len(others) >= self._limits.subscriptions_max:
-            return too_many("subscriptions")
-        if exclusive and others:
-            return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} has subscriptions")
-        for other in others.values():
-            if other.exclusive:
-                return Refusal(
-                    Condition.RESOURCE_LOCKED, f"queue {queue.name!r} has an exclusive subscription"
-                )
-            break  # An exclusive one is alone.
-        return None
+        return self._subscribing.relay(queue, outlet, owner)
 
     def settle(self, delivery: Delivery, outcome: Outcome, reason: Reason = Reason.NONE) -> bool:
         """End `delivery`; `False` when it had ended before (audited as settled too late).
@@ -291,18 +216,7 @@ class VirtualHost:
 
         The face settles what is unsettled first (`MODIFIED_FAILED`).
         """
-        self.topology.bindings.end_scope(owner)
-        owned = self._owned.get(owner.owner_id())
-        if owned is None:
-            return
-        for subscription in list(owned.subscriptions.values()):
-            subscription.cancel()
-        for queue in list(owned.queues.values()):
-            queue.owner = None
-            owned.queues.pop(queue.number, None)
-            if queue.settings.auto_delete and not queue.deleted:
-                self._delete_unused(queue)
-        self._owned.pop(owner.owner_id(), None)
+        self._owners.release(owner)
 
     def declare_exchange(
         self,
@@ -358,68 +272,7 @@ class VirtualHost:
         exclusive asked while others use it), not-allowed (another alternate), not-found (passive
         and not there; unknown alternate), invalid-argument (no name).
         """
-        queue = self.topology.find_queue(name)
-        if queue is not None:
-            return self._redeclare(queue, settings, owner, passive)
-        if passive:
-            return not_found("queue", name)
-        refusal = self.topology.check_new_queue(name, settings)
-        if refusal is not None:
-            return refusal
-        queue = self.topology.add_queue(
-            self._numbers.next_queue(), name, settings, self._numbers.first_position
-        )
-        self.add_line(queue)
-        if settings.exclusive:
-            self._give(queue, owner)
-        self.topology.store_queue(queue)
-        return queue
-
-    def _redeclare(
-        self, queue: Queue, settings: QueueSettings, owner: Owner, passive: bool
-    ) -> Queue | Refusal:
-        refusal = locked(queue, owner)
-        if refusal is not None:
-            return refusal
-        if passive:
-            return queue
-        alternate = settings.alternate_exchange
-        if queue.placement is not None:
-            return self._redeclare_remote(queue, settings, owner)
-        if alternate and alternate != queue.settings.alternate_exchange:
-            return Refusal(Condition.NOT_ALLOWED, f"queue {queue.name!r} has another alternate")
-        if settings.exclusive and queue.owner is None:
-            if queue.subscriptions or not queue.settings.exclusive:
-                return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is shared")
-            self._give(queue, owner)
-        return queue
-
-    def _redeclare_remote(
-        self, queue: Queue, settings: QueueSettings, owner: Owner
-    ) -> Queue | Refusal:
-        """The rules say what a remote queue is; but for the alternate that is named first.
-
-        Exclusive is among our own clients, for the life of `owner`.
-        """
-        alternate = settings.alternate_exchange
-        known = queue.settings.alternate_exchange
-        if alternate and known and alternate != known:
-            return Refusal(Condition.NOT_ALLOWED, f"queue {queue.name!r} has another alternate")
-        if alternate and self.topology.find_exchange(alternate) is None:
-            return not_found("alternate exchange", alternate)
-        if settings.exclusive and queue.owner is None:
-            if queue.name in self.nodes.inlets:
-                return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is shared")
-            self._give(queue, owner)
-        if alternate and not known:
-            queue.settings.alternate_exchange = alternate
-            self.topology.count_alternate(alternate, 1)
-        return queue
-
-    def _give(self, queue: Queue, owner: Owner) -> None:
-        queue.owner = owner
-        queue.delete_at_ms = NEVER
-        self._owned_by(owner).queues[queue.number] = queue
+        return self._declaring.declare(name, settings, owner, passive=passive)
 
     def delete_there(
         self,
@@ -435,28 +288,15 @@ class VirtualHost:
 
         `waiter.on_looked_up(token, refusal)` follows; then it is `delete_queue`'s turn.
         """
-        queue = self.topology.find_queue(name)
-        if queue is None or queue.placement is None:
-            return False
-        refusal = self._undeletable(queue, owner, if_unused, if_empty)
-        if refusal is None and if_empty:
-            text = f"how many messages queue {name!r} has is not known here"
-            refusal = Refusal(Condition.NOT_IMPLEMENTED, text)
-        if refusal is None:
-            refusal = queue.placement.remote.delete(self.name, name, waiter, token)
-        return True if refusal is None else refusal
+        return self._declaring.delete_there(
+            name, waiter, token, owner, if_unused=if_unused, if_empty=if_empty
+        )
 
     def purge_there(
         self, name: str, waiter: LookUpWaiter, token: int, owner: Owner | None = None
     ) -> bool | Refusal:
         """Empty a remote queue's node, as `delete_there` deletes it; then `purge_queue`."""
-        queue = self.topology.find_queue(name)
-        if queue is None or queue.placement is None:
-            return False
-        refusal = locked(queue, owner)
-        if refusal is None:
-            refusal = queue.placement.remote.purge(self.name, name, waiter, token)
-        return True if refusal is None else refusal
+        return self._declaring.purge_there(name, waiter, token, owner)
 
     def delete_queue(
         self,
@@ -472,47 +312,14 @@ class VirtualHost:
         still be settled. Refused: not-found, resource-locked, precondition-failed. Of a remote
         queue: what there is of it here.
         """
-        queue = self.topology.find_queue(name)
-        if not name:
-            return Refusal(Condition.INVALID_ARGUMENT, "a queue needs a name")
-        if queue is None:
-            return not_found("queue", name)
-        refusal = self._undeletable(queue, owner, if_unused, if_empty)
-        if refusal is not None:
-            return refusal
-        if queue.placement is not None:
-            queue.placement.remote.unserve(queue)
-        self._delete(queue)
-        return None
-
-    def _undeletable(
-        self, queue: Queue, owner: Owner | None, if_unused: bool, if_empty: bool
-    ) -> Refusal | None:
-        name = queue.name
-        refusal = locked(queue, owner)
-        if refusal is not None:
-            return refusal
-        used = queue.subscriptions if queue.placement is None else name in self.nodes.inlets
-        if if_unused and used:
-            return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has subscriptions")
-        if if_empty and queue.depth:
-            return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has messages")
-        return None
+        return self._declaring.delete(name, owner, if_unused=if_unused, if_empty=if_empty)
 
     def purge_queue(self, name: str, owner: Owner | None = None) -> int | Refusal:
         """Drop all messages that nobody has acquired; their number. not-found, resource-locked.
 
         Of a remote queue: those that are kept here.
         """
-        queue = self.topology.find_queue(name)
-        if queue is None:
-            return not_found("queue", name)
-        refusal = locked(queue, owner)
-        if refusal is not None:
-            return refusal
-        if queue.transit:
-            return 0  # What is on its way here was not in the queue yet.
-        return self._settlement.purge(queue)
+        return self._declaring.purge(name, owner)
 
     def bind(
         self,
@@ -580,19 +387,14 @@ class VirtualHost:
 
     def on_subscription_left(self, subscription: Subscription) -> None:
         """As `dispatch.Left`."""
-        owner_id = subscription.owner.owner_id()
-        owned = self._owned.get(owner_id)
-        if owned is not None:
-            owned.subscriptions.pop(subscription.number, None)
-            if not owned.subscriptions and not owned.queues:
-                del self._owned[owner_id]
+        self._owners.left(subscription)
         queue = subscription.queue
         if queue.inbound:
             self.nodes.on_left(subscription)
             return
         # An exclusive queue is deleted when its owner ends (0-10 queue.declare, auto-delete).
         if queue.settings.auto_delete and queue.owner is None:
-            self._delete_unused(queue)
+            self._owners.delete_unused(queue)
 
     def on_link_gone(self, subscription: Subscription) -> None:
         """As `dispatch.Left`."""
@@ -605,48 +407,8 @@ class VirtualHost:
     def on_recovered(self, queue: Queue) -> None:
         """A queue is back, its owner is not: who was exclusive for its life is deleted."""
         if queue.settings.exclusive and queue.settings.auto_delete:
-            self._delete_unused(queue)
+            self._owners.delete_unused(queue)
 
     def on_deadline(self, queue: Queue, now_ms: int) -> None:
         """The time that `Deadlines` had for `queue` has come."""
-        if queue.deleted:
-            return
-        if queue.delete_at_ms != NEVER and queue.delete_at_ms <= now_ms:
-            self._delete(queue)
-        elif queue.delete_at_ms != NEVER:
-            self._dispatcher.copies.deadlines.arm(queue, queue.delete_at_ms)
-
-    def _delete_unused(self, queue: Queue) -> None:
-        """An auto-delete queue has lost its last user, perhaps."""
-        if queue.deleted or queue.subscriptions:
-            return
-        timeout_ms = queue.settings.auto_delete_timeout_ms
-        if timeout_ms == 0:
-            self._delete(queue)
-            return
-        copies = self._dispatcher.copies
-        queue.delete_at_ms = copies.ledger.now_ms + timeout_ms
-        copies.deadlines.arm(queue, queue.delete_at_ms)
-
-    def _delete(self, queue: Queue) -> None:
-        line = self.topology.lines[queue.number]
-        unused = queue.links == 0
-        if queue.owner is not None:
-            owned = self._owned.get(queue.owner.owner_id())
-            if owned is not None:
-                owned.queues.pop(queue.number, None)
-            queue.owner = None
-        self.topology.remove_queue(queue)
-        self._numbers.queue_deleted(queue.next_position)
-        self._settlement.abandon(queue)
-        line.cancel_all(Condition.RESOURCE_DELETED, f"queue {queue.name!r} was deleted")
-        if unused:
-            self.topology.forget_queue(queue)
-
-    def _owned_by(self, owner: Owner) -> Owned:
-        owner_id = owner.owner_id()
-        owned = self._owned.get(owner_id)
-        if owned is None:
-            owned = Owned()
-            self._owned[owner_id] = owned
-        return owned
+        self._owners.on_deadline(queue, now_ms)

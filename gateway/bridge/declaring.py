@@ -1,0 +1,189 @@
+"""Queues come and go: the verbs declare, delete and purge, of local queues and remote ones.
+
+What may be declared is in `topology`; what a remote queue is, its rule says (`nodes`), and its
+upstream deletes and empties it.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.bridge.nodes import LineMaker, Nodes
+from gateway.bridge.numbers import Numbers
+from gateway.bridge.owners import Owners
+from gateway.bridge.queues import Queue
+from gateway.bridge.refusals import locked, not_found
+from gateway.bridge.remote import LookUpWaiter
+from gateway.bridge.seams import Owner, QueueSettings
+from gateway.bridge.settlement import Settlement
+from gateway.bridge.topology import Topology
+from gateway.message import Condition, Refusal
+
+
+@final
+class Declaring:
+    """The queues of one host, as clients ask for them."""
+
+    __slots__ = ("_lines", "_name", "_nodes", "_numbers", "_owners", "_settlement", "_topology")
+
+    def __init__(
+        self,
+        name: str,
+        topology: Topology,
+        nodes: Nodes,
+        owners: Owners,
+        numbers: Numbers,
+        settlement: Settlement,
+        lines: LineMaker,
+    ) -> None:
+        self._name = name
+        self._topology = topology
+        self._nodes = nodes
+        self._owners = owners
+        self._numbers = numbers
+        self._settlement = settlement
+        self._lines = lines
+
+    def declare(
+        self, name: str, settings: QueueSettings, owner: Owner, *, passive: bool = False
+    ) -> Queue | Refusal:
+        """As `VirtualHost.declare_queue`."""
+        queue = self._topology.find_queue(name)
+        if queue is not None:
+            return self._redeclare(queue, settings, owner, passive)
+        if passive:
+            return not_found("queue", name)
+        refusal = self._topology.check_new_queue(name, settings)
+        if refusal is not None:
+            return refusal
+        queue = self._topology.add_queue(
+            self._numbers.next_queue(), name, settings, self._numbers.first_position
+        )
+        self._topology.lines[queue.number] = self._lines.make_line(queue)
+        if settings.exclusive:
+            self._owners.give(queue, owner)
+        self._topology.store_queue(queue)
+        return queue
+
+    def _redeclare(
+        self, queue: Queue, settings: QueueSettings, owner: Owner, passive: bool
+    ) -> Queue | Refusal:
+        refusal = locked(queue, owner)
+        if refusal is not None:
+            return refusal
+        if passive:
+            return queue
+        alternate = settings.alternate_exchange
+        if queue.placement is not None:
+            return self._redeclare_remote(queue, settings, owner)
+        if alternate and alternate != queue.settings.alternate_exchange:
+            return Refusal(Condition.NOT_ALLOWED, f"queue {queue.name!r} has another alternate")
+        if settings.exclusive and queue.owner is None:
+            if queue.subscriptions or not queue.settings.exclusive:
+                return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is shared")
+            self._owners.give(queue, owner)
+        return queue
+
+    def _redeclare_remote(
+        self, queue: Queue, settings: QueueSettings, owner: Owner
+    ) -> Queue | Refusal:
+        """The rules say what a remote queue is; but for the alternate that is named first.
+
+        Exclusive is among our own clients, for the life of `owner`.
+        """
+        alternate = settings.alternate_exchange
+        known = queue.settings.alternate_exchange
+        if alternate and known and alternate != known:
+            return Refusal(Condition.NOT_ALLOWED, f"queue {queue.name!r} has another alternate")
+        if alternate and self._topology.find_exchange(alternate) is None:
+            return not_found("alternate exchange", alternate)
+        if settings.exclusive and queue.owner is None:
+            if queue.name in self._nodes.inlets:
+                return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is shared")
+            self._owners.give(queue, owner)
+        if alternate and not known:
+            queue.settings.alternate_exchange = alternate
+            self._topology.count_alternate(alternate, 1)
+        return queue
+
+    def delete_there(
+        self,
+        name: str,
+        waiter: LookUpWaiter,
+        token: int,
+        owner: Owner | None = None,
+        *,
+        if_unused: bool = False,
+        if_empty: bool = False,
+    ) -> bool | Refusal:
+        """As `VirtualHost.delete_there`."""
+        queue = self._topology.find_queue(name)
+        if queue is None or queue.placement is None:
+            return False
+        refusal = self._undeletable(queue, owner, if_unused, if_empty)
+        if refusal is None and if_empty:
+            text = f"how many messages queue {name!r} has is not known here"
+            refusal = Refusal(Condition.NOT_IMPLEMENTED, text)
+        if refusal is None:
+            refusal = queue.placement.remote.delete(self._name, name, waiter, token)
+        return True if refusal is None else refusal
+
+    def purge_there(
+        self, name: str, waiter: LookUpWaiter, token: int, owner: Owner | None = None
+    ) -> bool | Refusal:
+        """As `VirtualHost.purge_there`."""
+        queue = self._topology.find_queue(name)
+        if queue is None or queue.placement is None:
+            return False
+        refusal = locked(queue, owner)
+        if refusal is None:
+            refusal = queue.placement.remote.purge(self._name, name, waiter, token)
+        return True if refusal is None else refusal
+
+    def delete(
+        self,
+        name: str,
+        owner: Owner | None = None,
+        *,
+        if_unused: bool = False,
+        if_empty: bool = False,
+    ) -> Refusal | None:
+        """As `VirtualHost.delete_queue`."""
+        queue = self._topology.find_queue(name)
+        if not name:
+            return Refusal(Condition.INVALID_ARGUMENT, "a queue needs a name")
+        if queue is None:
+            return not_found("queue", name)
+        refusal = self._undeletable(queue, owner, if_unused, if_empty)
+        if refusal is not None:
+            return refusal
+        if queue.placement is not None:
+            queue.placement.remote.unserve(queue)
+        self._owners.delete(queue)
+        return None
+
+    def _undeletable(
+        self, queue: Queue, owner: Owner | None, if_unused: bool, if_empty: bool
+    ) -> Refusal | None:
+        name = queue.name
+        refusal = locked(queue, owner)
+        if refusal is not None:
+            return refusal
+        used = queue.subscriptions if queue.placement is None else name in self._nodes.inlets
+        if if_unused and used:
+            return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has subscriptions")
+        if if_empty and queue.depth:
+            return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has messages")
+        return None
+
+    def purge(self, name: str, owner: Owner | None = None) -> int | Refusal:
+        """As `VirtualHost.purge_queue`."""
+        queue = self._topology.find_queue(name)
+        if queue is None:
+            return not_found("queue", name)
+        refusal = locked(queue, owner)
+        if refusal is not None:
+            return refusal
+        if queue.transit:
+            return 0  # What is on its way here was not in the queue yet.
+        return self._settlement.purge(queue)

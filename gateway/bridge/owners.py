@@ -1,0 +1,127 @@
+"""What the sessions and connections of a host own, and how queues end that nobody uses any more.
+
+A subscription is its owner's, and so is an exclusive queue, for the owner's life. Who ends takes
+them along; an auto-delete queue goes with its last user.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.bridge.dispatch import Dispatcher
+from gateway.bridge.numbers import Numbers
+from gateway.bridge.queues import Queue
+from gateway.bridge.seams import Owner
+from gateway.bridge.settlement import Settlement
+from gateway.bridge.subscription import Subscription
+from gateway.bridge.topology import Topology
+from gateway.message import NEVER, Condition
+
+
+@final
+class Owned:
+    """What hangs on one owner: subscriptions by number, exclusive queues by number."""
+
+    __slots__ = ("queues", "subscriptions")
+
+    def __init__(self) -> None:
+        self.subscriptions: dict[int, Subscription] = {}
+        self.queues: dict[int, Queue] = {}
+
+
+@final
+class Owners:
+    """What each owner has, by owner id."""
+
+    __slots__ = ("_copies", "_numbers", "_owned", "_settlement", "_topology")
+
+    def __init__(
+        self,
+        topology: Topology,
+        dispatcher: Dispatcher,
+        numbers: Numbers,
+        settlement: Settlement,
+    ) -> None:
+        self._topology = topology
+        self._copies = dispatcher.copies
+        self._numbers = numbers
+        self._settlement = settlement
+        self._owned: dict[int, Owned] = {}
+
+    def subscribed(self, subscription: Subscription) -> None:
+        """It is its owner's."""
+        self._owned_by(subscription.owner).subscriptions[subscription.number] = subscription
+
+    def give(self, queue: Queue, owner: Owner) -> None:
+        """An exclusive queue is `owner`'s, for its life."""
+        queue.owner = owner
+        queue.delete_at_ms = NEVER
+        self._owned_by(owner).queues[queue.number] = queue
+
+    def release(self, owner: Owner) -> None:
+        """As `VirtualHost.release_owner`."""
+        self._topology.bindings.end_scope(owner)
+        owned = self._owned.get(owner.owner_id())
+        if owned is None:
+            return
+        for subscription in list(owned.subscriptions.values()):
+            subscription.cancel()
+        for queue in list(owned.queues.values()):
+            queue.owner = None
+            owned.queues.pop(queue.number, None)
+            if queue.settings.auto_delete and not queue.deleted:
+                self.delete_unused(queue)
+        self._owned.pop(owner.owner_id(), None)
+
+    def left(self, subscription: Subscription) -> None:
+        """It is no longer its owner's."""
+        owner_id = subscription.owner.owner_id()
+        owned = self._owned.get(owner_id)
+        if owned is not None:
+            owned.subscriptions.pop(subscription.number, None)
+            if not owned.subscriptions and not owned.queues:
+                del self._owned[owner_id]
+
+    def on_deadline(self, queue: Queue, now_ms: int) -> None:
+        """As `VirtualHost.on_deadline`."""
+        if queue.deleted:
+            return
+        if queue.delete_at_ms != NEVER and queue.delete_at_ms <= now_ms:
+            self.delete(queue)
+        elif queue.delete_at_ms != NEVER:
+            self._copies.deadlines.arm(queue, queue.delete_at_ms)
+
+    def delete_unused(self, queue: Queue) -> None:
+        """An auto-delete queue has lost its last user, perhaps."""
+        if queue.deleted or queue.subscriptions:
+            return
+        timeout_ms = queue.settings.auto_delete_timeout_ms
+        if timeout_ms == 0:
+            self.delete(queue)
+            return
+        queue.delete_at_ms = self._copies.ledger.now_ms + timeout_ms
+        self._copies.deadlines.arm(queue, queue.delete_at_ms)
+
+    def delete(self, queue: Queue) -> None:
+        """Delete it: its name, its subscriptions, and what is in it (`settlement`)."""
+        line = self._topology.lines[queue.number]
+        unused = queue.links == 0
+        if queue.owner is not None:
+            owned = self._owned.get(queue.owner.owner_id())
+            if owned is not None:
+                owned.queues.pop(queue.number, None)
+            queue.owner = None
+        self._topology.remove_queue(queue)
+        self._numbers.queue_deleted(queue.next_position)
+        self._settlement.abandon(queue)
+        line.cancel_all(Condition.RESOURCE_DELETED, f"queue {queue.name!r} was deleted")
+        if unused:
+            self._topology.forget_queue(queue)
+
+    def _owned_by(self, owner: Owner) -> Owned:
+        owner_id = owner.owner_id()
+        owned = self._owned.get(owner_id)
+        if owned is None:
+            owned = Owned()
+            self._owned[owner_id] = owned
+        return owned

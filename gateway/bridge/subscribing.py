@@ -1,0 +1,140 @@
+"""Who takes from which queue: the verb subscribe, for clients and for relays.
+
+A remote queue has no line of its own for clients: `nodes` makes each an inlet.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.nodes import Nodes
+from gateway.bridge.numbers import Numbers
+from gateway.bridge.owners import Owners
+from gateway.bridge.queues import Queue
+from gateway.bridge.refusals import locked, not_found, too_many
+from gateway.bridge.seams import Filter, Outlet, Owner
+from gateway.bridge.subscription import Subscription
+from gateway.bridge.topology import Topology
+from gateway.message import NEVER, Condition, Refusal
+
+
+@final
+class Subscribing:
+    """Begins subscriptions; how they end, their lines say."""
+
+    __slots__ = ("_limits", "_nodes", "_numbers", "_owners", "_topology")
+
+    def __init__(
+        self,
+        topology: Topology,
+        nodes: Nodes,
+        owners: Owners,
+        numbers: Numbers,
+        limits: BridgeLimits,
+    ) -> None:
+        self._topology = topology
+        self._nodes = nodes
+        self._owners = owners
+        self._numbers = numbers
+        self._limits = limits
+
+    def subscribe(
+        self,
+        queue: str,
+        outlet: Outlet,
+        owner: Owner,
+        *,
+        acquire: bool,
+        exclusive: bool,
+        settled: bool,
+        filter: Filter | None,
+        selector: str,
+        no_local: bool,
+    ) -> Subscription | Refusal:
+        """As `VirtualHost.subscribe`."""
+        found = self._topology.find_queue(queue)
+        if found is None:
+            return not_found("queue", queue)
+        if found.placement is not None:
+            refusal = locked(found, owner)
+            if refusal is not None:
+                return refusal
+            subscription = self._nodes.subscribe(
+                found,
+                found.placement,
+                outlet,
+                owner,
+                acquire=acquire,
+                exclusive=exclusive,
+                settled=settled,
+                selector=selector,
+                no_local=no_local,
+            )
+            if isinstance(subscription, Subscription):
+                self._owners.subscribed(subscription)
+            return subscription
+        refusal = self._check_subscription(found, owner, exclusive)
+        if refusal is not None:
+            return refusal
+        return self._join(
+            found,
+            outlet,
+            owner,
+            acquire=acquire,
+            exclusive=exclusive,
+            settled=settled,
+            filter=filter,
+        )
+
+    def relay(self, queue: Queue, outlet: Outlet, owner: Owner) -> Subscription:
+        """As `VirtualHost.relay`."""
+        return self._join(
+            queue, outlet, owner, acquire=True, exclusive=True, settled=False, filter=None
+        )
+
+    def _join(
+        self,
+        found: Queue,
+        outlet: Outlet,
+        owner: Owner,
+        *,
+        acquire: bool,
+        exclusive: bool,
+        settled: bool,
+        filter: Filter | None,
+    ) -> Subscription:
+        line = self._topology.lines[found.number]
+        subscription = Subscription(
+            self._numbers.next_link(),
+            found,
+            outlet,
+            owner,
+            line,
+            acquire=acquire,
+            exclusive=exclusive,
+            settled=settled,
+            filter=filter,
+        )
+        self._topology.mark_dispatched(found)
+        found.delete_at_ms = NEVER
+        line.join(subscription)
+        self._owners.subscribed(subscription)
+        return subscription
+
+    def _check_subscription(self, queue: Queue, owner: Owner, exclusive: bool) -> Refusal | None:
+        refusal = locked(queue, owner)
+        if refusal is not None:
+            return refusal
+        others = self._topology.lines[queue.number].subscriptions
+        if len(others) >= self._limits.subscriptions_max:
+            return too_many("subscriptions")
+        if exclusive and others:
+            return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} has subscriptions")
+        for other in others.values():
+            if other.exclusive:
+                return Refusal(
+                    Condition.RESOURCE_LOCKED, f"queue {queue.name!r} has an exclusive subscription"
+                )
+            break  # An exclusive one is alone.
+        return None
