@@ -236,7 +236,9 @@ class Through:
         cpu, started = cpu_of(self.gateway.pid), time.perf_counter()
         while done < total:
             done += count(self.turn())
-            assert time.perf_counter() - started < PATIENCE_S, f"{done} of {total}: {self.gateway.log()}"
+            assert time.perf_counter() - started < PATIENCE_S, (
+                f"{done} of {total}: {self.gateway.log()}"
+            )
         return time.perf_counter() - started, cpu_of(self.gateway.pid) - cpu
 
     def confirmations(self, total: int, rate: float) -> list[float]:
