@@ -8,25 +8,14 @@ with one line.
 from __future__ import annotations
 
 import gc
-import resource
 import signal
 from collections.abc import Callable
-from threading import Thread
-from typing import Any, Final, cast, final
+from typing import Final, cast, final
 
-from twisted.internet.address import IPv4Address, IPv6Address
-from twisted.internet.error import CannotListenError
-from twisted.internet.interfaces import (
-    IListeningPort,
-    IOpenSSLContextFactory,
-    IReactorTCP,
-)
+from twisted.internet.interfaces import IOpenSSLContextFactory
 from twisted.internet.posixbase import PosixReactorBase
-from twisted.internet.protocol import ServerFactory
 from twisted.internet.task import LoopingCall
-from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
-from twisted.python.threadpool import ThreadPool
 from twisted.web.server import Site
 
 from gateway import __version__
@@ -51,7 +40,10 @@ from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listen import Door, Listener
 from gateway.net.logs import set_level
 from gateway.net.measures import Sources, object_readers, readers
+from gateway.net.open_files import raise_file_limit
+from gateway.net.password_threads import PasswordThreads
 from gateway.net.passwords import Passwords
+from gateway.net.ports import Ports
 from gateway.net.reload import Reloading
 from gateway.net.renewal import LOOK_S, Renewal
 from gateway.net.stopping import Stage, Stopping
@@ -64,8 +56,6 @@ from gateway.translate.view import READER_0_10, READER_1_0
 from gateway.wire import buffers
 
 AUDIT_FOLDER: Final = "audit"
-PASSWORD_THREADS: Final = 4
-BACKLOG: Final = 512
 FILES_BESIDES: Final = 64  # store, audit log, ports, libraries
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -73,16 +63,6 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 def form() -> str:
     """Which form of the hot packages runs: ``compiled`` or ``pure``."""
     return "pure" if buffers.__file__.endswith(".py") else "compiled"
-
-
-@final
-class PasswordThread(Thread):
-    """It does not keep the process: where nobody stopped the pool, nobody waits for an answer."""
-
-    def start(self) -> None:
-        """Begin, as a daemon."""
-        self.daemon = True
-        super().start()
 
 
 @final
@@ -108,11 +88,9 @@ class Service:
         self.exit_code = 0
         self.on_stopped: Callable[[], None] = lambda: None
         self.read_again: Callable[[], Settings] = lambda: settings
-        self.addresses: dict[str, Address] = {}
-        self._ports: dict[str, IListeningPort] = {}
+        self.ports = Ports(reactor)
         self._timers: list[LoopingCall] = []
-        self._threads = ThreadPool(0, PASSWORD_THREADS, "passwords")
-        self._threads.threadFactory = PasswordThread
+        self._threads = PasswordThreads(reactor)
         self._tls = _tls(settings)
         self.authentication = self._authentication()
         segments = LateSegments(settings.data_directory / AUDIT_FOLDER)
@@ -146,6 +124,11 @@ class Service:
             drain_timeout_ms=settings.drain_timeout,
         )
 
+    @property
+    def addresses(self) -> dict[str, Address]:
+        """Where it listens, by the port's name."""
+        return self.ports.addresses
+
     # The parts.
 
     def _authentication(self) -> Authentication:
@@ -155,7 +138,7 @@ class Service:
             self.clock.now_ms,
             anonymous_allowed=self.settings.anonymous_allowed,
             passwords=passwords,
-            in_thread=lambda check: deferToThreadPool(self.reactor, self._threads, check),
+            in_thread=self._threads.run,
         )
 
     def _passwords(self, settings: Settings) -> Passwords | None:
@@ -277,10 +260,10 @@ class Service:
         site = self._admin_site()
         try:
             if listen.amqp is not None:
-                self._listen("amqp", listen.amqp, Listener(self.door))
+                self.ports.listen("amqp", listen.amqp, Listener(self.door))
             if listen.amqps is not None:
-                self._listen("amqps", listen.amqps, Listener(self.door, tls_first=True))
-            self._listen("admin", self.settings.admin, site)
+                self.ports.listen("amqps", listen.amqps, Listener(self.door, tls_first=True))
+            self.ports.listen("admin", self.settings.admin, site)
             self.faces.admin_address = f"http://{self.addresses['admin']}"
         except StartupError:
             self._close_listeners()
@@ -298,20 +281,6 @@ class Service:
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()
         self._say_started()
-
-    def _listen(self, name: str, address: Address, factory: ServerFactory[Any]) -> None:
-        # Any: the protocols of the two kinds of port have nothing in common.
-        try:
-            port = cast(IReactorTCP, self.reactor).listenTCP(
-                address.port, factory, backlog=BACKLOG, interface=address.host
-            )
-        except CannotListenError as error:
-            reason = getattr(error.socketError, "strerror", None) or error.socketError
-            raise StartupError(f"cannot listen on {address}: {reason}") from None
-        self._ports[name] = port
-        host = port.getHost()
-        assert isinstance(host, IPv4Address | IPv6Address)
-        self.addresses[name] = Address(address.host, host.port)
 
     def _admin_site(self) -> Site:
         sources = Sources(
@@ -391,10 +360,7 @@ class Service:
 
     def _close_listeners(self) -> None:
         """No more clients; the admin port stays, to say so."""
-        for name in ("amqp", "amqps"):
-            port = self._ports.pop(name, None)
-            if port is not None:
-                port.stopListening()
+        self.ports.shut("amqp", "amqps")
 
     def _close_upstreams(self) -> None:
         """No client is left."""
@@ -418,8 +384,7 @@ class Service:
         except StoreError as error:
             self.exit_code = 1
             self.log.critical("the store could not be closed in order: {error}", error=error)
-        if self._threads.started:
-            self._threads.stop()
+        self._threads.stop()
         self.on_stopped()
 
 
@@ -440,15 +405,6 @@ def _tls(settings: Settings) -> IOpenSSLContextFactory | None:
         tls.client_ca,
         require_client_certificate=tls.require_client_certificate,
     )
-
-
-def raise_file_limit(needed: int) -> int:
-    """Let the process have as many files open as it needs, if it may; how many that are."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return needed if soft == resource.RLIM_INFINITY else soft
 
 
 def _warn(service: Service) -> None:

@@ -280,8 +280,8 @@ def test_a_new_client_is_not_admitted_while_draining(house: House) -> None:
     house.result(old.send("q", DURABLE))
     house.service.stop()
     house.run()
-    assert "amqp" not in house.service._ports
-    assert "admin" in house.service._ports
+    assert "amqp" not in house.service.ports.open
+    assert "admin" in house.service.ports.open
     house.service.stop()
     house.pass_time(5)
     assert house.stopped
