@@ -36,8 +36,12 @@ class At(UpstreamWorld):
         self.world.queue("q")
         self.publisher = Publisher()
 
-    def begin(self) -> Transaction:
-        return self.host.begin(1)
+    def begin(self, *deliveries) -> Transaction:
+        """A transaction that is to accept `deliveries`."""
+        transaction = self.host.begin(1)
+        if deliveries:
+            assert self.host.enlist(transaction, list(deliveries)) is None
+        return transaction
 
     def put(self, transaction, *bodies, key="r"):
         for body in bodies:
@@ -50,6 +54,20 @@ class At(UpstreamWorld):
         status = self.host.commit(transaction, list(deliveries), self.publisher, 7).status
         self.step()
         return status
+
+    def commit_of(self, *bodies):
+        """Commit a transaction with these messages."""
+        transaction = self.begin()
+        self.put(transaction, *bodies)
+        return self.commit(transaction)
+
+    def fetch(self, *letters):
+        """What a consumer of the remote queue gets, unsettled."""
+        consumer, _ = self.subscribe("r")
+        for letter in letters:
+            self.broker.deliver("r", b"\0Su\xa0\x01" + letter)
+        self.step()
+        return consumer.take()
 
     def asked(self):
         """What the coordinator is asked, answered by nobody yet."""
@@ -130,9 +148,7 @@ def test_a_rollback_asks_nothing_of_the_upstream():
 
 def test_one_that_is_not_accepted_rolls_all_back():
     at = connected()
-    transaction = at.begin()
-    at.put(transaction, b"1", b"2")
-    at.commit(transaction)
+    at.commit_of(b"1", b"2")
     at.declare()
     at.presume(Accepted(), Rejected(error=Error(condition="amqp:not-allowed")))
     at.discharge(fail=True)
@@ -145,9 +161,7 @@ def test_one_that_is_not_accepted_rolls_all_back():
 
 def test_what_was_not_sent_when_one_fails_is_not_sent_any_more():
     at = connected(credit=1)
-    transaction = at.begin()
-    at.put(transaction, b"1", b"2")
-    at.commit(transaction)
+    at.commit_of(b"1", b"2")
     [declare] = at.asked()
     at.broker.settle(declare, Declared(txn_id=TXN))
     at.step()
@@ -163,9 +177,7 @@ def test_what_was_not_sent_when_one_fails_is_not_sent_any_more():
 
 def test_a_discharge_that_is_refused_is_a_failed_commit():
     at = connected()
-    transaction = at.begin()
-    at.put(transaction, b"1")
-    at.commit(transaction)
+    at.commit_of(b"1")
     at.declare()
     at.presume(Accepted())
     at.discharge(state=Rejected(error=Error(condition="amqp:transaction:rollback")))
@@ -176,13 +188,8 @@ def test_a_discharge_that_is_refused_is_a_failed_commit():
 
 def test_accepts_are_told_in_the_transaction_and_settled_when_it_is_done():
     at = connected()
-    consumer, _ = at.subscribe("r")
-    at.broker.deliver("r", b"\0Su\xa0\x01x")
-    at.broker.deliver("r", b"\0Su\xa0\x01y")
-    at.step()
-    first, second = consumer.take()
-    transaction = at.begin()
-    assert at.host.enlist(transaction, [first]) is None
+    first, second = at.fetch(b"x", b"y")
+    transaction = at.begin(first)
     at.put(transaction, b"1", key="s")
     at.commit(transaction, first)
     at.declare()
@@ -201,12 +208,8 @@ def test_accepts_are_told_in_the_transaction_and_settled_when_it_is_done():
 
 def test_retiring_comes_before_the_discharge():
     at = connected()
-    consumer, _ = at.subscribe("r")
-    at.broker.deliver("r", b"\0Su\xa0\x01x")
-    at.step()
-    [delivery] = consumer.take()
-    transaction = at.begin()
-    at.host.enlist(transaction, [delivery])
+    [delivery] = at.fetch(b"x")
+    transaction = at.begin(delivery)
     at.commit(transaction, delivery)
     at.broker.take_all(events.DispositionReceived)
     at.declare()
@@ -220,12 +223,8 @@ def test_retiring_comes_before_the_discharge():
 
 def test_accepts_of_a_transaction_that_is_rolled_back_go_back():
     at = connected()
-    consumer, _ = at.subscribe("r")
-    at.broker.deliver("r", b"\0Su\xa0\x01x")
-    at.step()
-    [delivery] = consumer.take()
-    transaction = at.begin()
-    at.host.enlist(transaction, [delivery])
+    [delivery] = at.fetch(b"x")
+    transaction = at.begin(delivery)
     at.commit(transaction, delivery)
     at.declare()
     at.broker.take_all(events.DispositionReceived)
@@ -237,12 +236,8 @@ def test_accepts_of_a_transaction_that_is_rolled_back_go_back():
 
 def test_a_delivery_that_the_upstream_took_back_fails_the_commit():
     at = connected()
-    consumer, _ = at.subscribe("r")
-    at.broker.deliver("r", b"\0Su\xa0\x01x")
-    at.step()
-    [delivery] = consumer.take()
-    transaction = at.begin()
-    at.host.enlist(transaction, [delivery])
+    [delivery] = at.fetch(b"x")
+    transaction = at.begin(delivery)
     at.lose()
     at.connect()
     at.commit(transaction, delivery)
@@ -257,9 +252,7 @@ def test_a_delivery_that_the_upstream_took_back_fails_the_commit():
 def test_an_upstream_that_is_lost_before_the_discharge_has_rolled_back(resume):
     at = At(resume=resume)
     at.connect()
-    transaction = at.begin()
-    at.put(transaction, b"1", b"2")
-    at.commit(transaction)
+    at.commit_of(b"1", b"2")
     at.declare()
     at.lose()
     assert at.publisher.heard == done(Condition.INTERNAL_ERROR)
@@ -271,9 +264,7 @@ def test_an_upstream_that_is_lost_before_the_discharge_has_rolled_back(resume):
 
 def test_an_upstream_that_is_lost_during_the_discharge_leaves_doubt():
     at = connected()
-    transaction = at.begin()
-    at.put(transaction, b"1")
-    at.commit(transaction)
+    at.commit_of(b"1")
     at.declare()
     at.presume(Accepted())
     at.lose()
@@ -285,9 +276,7 @@ def test_an_upstream_that_is_lost_during_the_discharge_leaves_doubt():
 
 def test_a_control_link_that_is_detached_has_rolled_back_and_the_next_one_is_attached():
     at = connected()
-    transaction = at.begin()
-    at.put(transaction, b"1")
-    at.commit(transaction)
+    at.commit_of(b"1")
     at.declare()
     at.broker.link(COORDINATOR, sends=False).send_detach(
         error=Error(condition="amqp:transaction:timeout"), closed=True
@@ -297,9 +286,7 @@ def test_a_control_link_that_is_detached_has_rolled_back_and_the_next_one_is_att
     at.presume(Accepted())  # too late
     assert at.host.queue("r").depth == 0
     at.publisher.heard.clear()
-    transaction = at.begin()
-    at.put(transaction, b"2")
-    at.commit(transaction)
+    at.commit_of(b"2")
     at.declare()
     at.presume(Accepted())
     at.discharge()
@@ -310,9 +297,7 @@ def test_a_control_link_that_is_detached_has_rolled_back_and_the_next_one_is_att
 
 def test_a_commit_waits_for_an_upstream_that_is_away_but_not_for_ever():
     at = At()
-    transaction = at.begin()
-    at.put(transaction, b"1")
-    at.commit(transaction)
+    at.commit_of(b"1")
     assert not at.bridge.idle()
     at.pass_time(30_000)
     assert at.publisher.heard == done(Condition.INTERNAL_ERROR)
@@ -325,9 +310,7 @@ def test_a_commit_waits_for_an_upstream_that_is_away_but_not_for_ever():
 
 def test_a_commit_goes_on_when_the_upstream_comes_back():
     at = At()
-    transaction = at.begin()
-    at.put(transaction, b"1")
-    at.commit(transaction)
+    at.commit_of(b"1")
     at.connect()
     at.declare()
     at.presume(Accepted())
@@ -338,9 +321,7 @@ def test_a_commit_goes_on_when_the_upstream_comes_back():
 
 def test_a_transaction_that_is_declared_too_late_is_rolled_back_there():
     at = connected()
-    transaction = at.begin()
-    at.put(transaction, b"1")
-    at.commit(transaction)
+    at.commit_of(b"1")
     at.pass_time(30_000)
     assert at.publisher.heard == done(Condition.INTERNAL_ERROR)
     at.declare()
@@ -354,9 +335,7 @@ def test_an_upstream_without_a_coordinator_fails_the_commit():
         broker.refusals[COORDINATOR] = Error(condition="amqp:not-implemented")
 
     at = connected(prepare=prepare)
-    transaction = at.begin()
-    at.put(transaction, b"1")
-    at.commit(transaction)
+    at.commit_of(b"1")
     assert at.publisher.heard == done(Condition.NOT_IMPLEMENTED)
     assert at.ended() == [ROLLED_BACK]
     at.check()
@@ -364,9 +343,7 @@ def test_an_upstream_without_a_coordinator_fails_the_commit():
 
 def test_a_declare_that_is_refused_fails_the_commit():
     at = connected()
-    transaction = at.begin()
-    at.put(transaction, b"1")
-    at.commit(transaction)
+    at.commit_of(b"1")
     at.answer(Rejected(error=Error(condition="amqp:resource-limit-exceeded")), Declare())
     assert at.publisher.heard == done(Condition.RESOURCE_LIMIT_EXCEEDED)
     at.check()
@@ -421,9 +398,7 @@ def test_a_spooled_queue_is_here():
 
 def test_a_message_that_cannot_be_sent_rolls_all_back():
     at = connected(limits=Limits(message_size_max=1000))
-    transaction = at.begin()
-    at.put(transaction, b"1", bytes(2000))
-    at.commit(transaction)
+    at.commit_of(b"1", bytes(2000))
     at.declare()
     at.presume(Accepted())
     at.discharge(fail=True)
