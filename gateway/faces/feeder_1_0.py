@@ -25,8 +25,7 @@ from gateway.faces.placed import selector_of
 from gateway.faces.upstream_errors_1_0 import refusal_of, text_of
 from gateway.faces.upstream_link import LinkSlot
 from gateway.message import Condition, Outcome, Refusal
-from gateway.translate.facts import Arrival, message_from_1_0
-from gateway.translate.view import READER_1_0
+from gateway.translate.facts import Arrival
 from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
@@ -210,25 +209,13 @@ class Feeder:
         arrival = intake.read(event)
         if arrival is None:
             return
-        bridge = self.upstream.bridge
-        exchange: str | None = None
+        exchange = self.feed.exchange
         if self.managed is not None:  # another binding of the queue may have brought it
-            exchange = _annotated(event.payload, EXCHANGE)
-        message = message_from_1_0(
-            arrival,
-            event.payload,
-            event.message_format,
-            id=bridge.next_message_id(),
-            exchange=exchange or self.feed.exchange,
-            routing_key=self._key(arrival, event.payload),
-            now_ms=bridge.now_ms,
-            publisher=0,
-            reader=READER_1_0,
-        )
-        digest = message.id_digest ^ message.body_digest
-        if not intake.is_poison(event, digest):
-            intake.mark(message, digest)
-            self.feed.receive(message, intake.take(event, digest))
+            exchange = _annotated(event.payload, EXCHANGE) or exchange
+        key = self._key(arrival, event.payload)
+        taken = intake.take(event, arrival, exchange=exchange, routing_key=key)
+        if taken is not None:
+            self.feed.receive(taken.message, taken.token)
         self.on_credit()
 
     def _key(self, arrival: Arrival, payload: bytes) -> str:

@@ -20,8 +20,9 @@ from gateway.errors import DecodeError
 from gateway.faces.outcomes_1_0 import OUTCOMES
 from gateway.faces.upstream_errors_1_0 import accuses
 from gateway.message import Flag, Message, Outcome, OutcomeKind
-from gateway.translate.facts import Arrival, arrival_1_0, from_foreign
+from gateway.translate.facts import Arrival, arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.outcomes import to_state
+from gateway.translate.view import READER_1_0
 
 if TYPE_CHECKING:
     from gateway.faces.upstream_1_0 import Upstream
@@ -29,6 +30,21 @@ if TYPE_CHECKING:
 SETTLED: Final = -1  # the token of deliveries that nobody has to be told of
 POISON_ENDS: Final = 2
 WHEN_USED_UP: Final = "when-used-up"
+
+
+@final
+class Taken:
+    """A delivery that goes on as `message`.
+
+    Attributes:
+        token: what its outcome is told with; `SETTLED` where none is to follow.
+    """
+
+    __slots__ = ("message", "token")
+
+    def __init__(self, message: Message, token: int) -> None:
+        self.message = message
+        self.token = token
 
 
 @final
@@ -89,23 +105,40 @@ class Intake:
             arrival.delivery_count = max(arrival.delivery_count, 1)
         return arrival
 
-    def mark(self, message: Message, digest: int) -> None:
-        """Say of a message that it may have been here before, if the upstream does not."""
+    def take(
+        self, event: DeliveryReceived, arrival: Arrival, *, exchange: str, routing_key: str
+    ) -> Taken | None:
+        """The message of a delivery that was read; `None`: it is poison, and has been settled.
+
+        One that may have been here before is marked so, if the upstream does not say it.
+        """
+        bridge = self.upstream.bridge
+        message = message_from_1_0(
+            arrival,
+            event.payload,
+            event.message_format,
+            id=bridge.next_message_id(),
+            exchange=exchange,
+            routing_key=routing_key,
+            now_ms=bridge.now_ms,
+            publisher=0,
+            reader=READER_1_0,
+        )
+        digest = message.id_digest ^ message.body_digest
+        if self._is_poison(event, digest):
+            return None
         if self.upstream.seen_before.take(digest) and message.delivery_count == 0:
             message.delivery_count = 1
+        return Taken(message, self._token(event, digest))
 
-    def take(self, event: DeliveryReceived, digest: int) -> int:
-        """The token of a delivery that goes on; `SETTLED` where no outcome is to follow.
-
-        `digest` tells the message when it comes again.
-        """
+    def _token(self, event: DeliveryReceived, digest: int) -> int:
         if event.settled:
             return SETTLED
         self._tokens += 1
         self._unsettled[self._tokens] = (event.delivery_id, digest)
         return self._tokens
 
-    def is_poison(self, event: DeliveryReceived, digest: int) -> bool:
+    def _is_poison(self, event: DeliveryReceived, digest: int) -> bool:
         """Whether the link has ended over this delivery twice; then it has been rejected."""
         if self._ends < POISON_ENDS or digest != self._suspect:
             return False

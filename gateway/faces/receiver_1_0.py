@@ -23,8 +23,6 @@ from gateway.faces.intake_1_0 import Intake
 from gateway.faces.upstream_errors_1_0 import lasting, refusal_of, text_of
 from gateway.faces.upstream_link import LinkSlot
 from gateway.message import Condition, Outcome, Refusal
-from gateway.translate.facts import message_from_1_0
-from gateway.translate.view import READER_1_0
 
 if TYPE_CHECKING:
     from gateway.faces.upstream_1_0 import Upstream
@@ -228,22 +226,9 @@ class Receiver:
         arrival = intake.read(event)
         if arrival is None:
             return
-        bridge = self.upstream.bridge
-        message = message_from_1_0(
-            arrival,
-            event.payload,
-            event.message_format,
-            id=bridge.next_message_id(),
-            exchange="",
-            routing_key=self.inlet.queue_name,
-            now_ms=bridge.now_ms,
-            publisher=0,
-            reader=READER_1_0,
-        )
-        digest = message.id_digest ^ message.body_digest
-        if not intake.is_poison(event, digest):
-            intake.mark(message, digest)
-            self.inlet.receive(message, intake.take(event, digest))
+        taken = intake.take(event, arrival, exchange="", routing_key=self.inlet.queue_name)
+        if taken is not None:
+            self.inlet.receive(taken.message, taken.token)
         self.on_credit()
 
     def on_disposition(
