@@ -18,7 +18,7 @@ from gateway.config.upstreams import UpstreamSection
 from gateway.faces.upstream_settings import CbsToken, Tokens
 from gateway.net.saslprep import saslprep
 from gateway.translate.profiles import load_profile
-from gateway.wire.bearer import OAuthBearerClient, XOAuth2Client
+from gateway.wire.bearer import oauthbearer, xoauth2
 from gateway.wire.sasl import AnonymousClient, ClientMechanism, ExternalClient, PlainClient
 from gateway.wire.scram import ScramClient
 
@@ -70,9 +70,9 @@ class UpstreamCredentials:
         if mechanism == "EXTERNAL":
             return ExternalClient()
         if mechanism == "OAUTHBEARER":
-            return OAuthBearerClient(self._token(), authorization=username)
+            return oauthbearer(self._token(), authorization=username)
         if mechanism == "XOAUTH2":
-            return XOAuth2Client(username, self._token())
+            return xoauth2(username, self._token())
         if mechanism == "PLAIN":
             return PlainClient(username, self._password())
         return ScramClient(

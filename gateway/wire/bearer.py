@@ -17,37 +17,21 @@ XOAUTH2: Final = "XOAUTH2"
 _SEPARATOR: Final = "\x01"
 
 
-def _reason(challenge: bytes) -> str:
-    return challenge[:PROBLEM_MAX].decode("ascii", "replace")
-
-
 @final
-class OAuthBearerClient:
-    """OAUTHBEARER with a token.
+class BearerClient:
+    """One message with a token; an empty challenge gets it again, an error gets `after_error`."""
 
-    Args:
-        authorization: whom to act as, or "".
-        host, port: what the token is to be used for, where the server asks for it ("", 0: unsaid).
-    """
+    __slots__ = ("_after_error", "_name", "_problem", "message")
 
-    __slots__ = ("_problem", "message")
-
-    def __init__(
-        self, token: str, *, authorization: str = "", host: str = "", port: int = 0
-    ) -> None:
-        name = authorization.replace("=", "=3D").replace(",", "=2C")
-        pairs = [f"n,a={name}," if name else "n,,"]
-        if host:
-            pairs.append(f"host={host}")
-        if port:
-            pairs.append(f"port={port}")
-        pairs += [f"auth=Bearer {token}", "", ""]
-        self.message = _SEPARATOR.join(pairs).encode()
+    def __init__(self, name: str, pairs: list[str], after_error: bytes) -> None:
+        self._name = name
+        self._after_error = after_error
         self._problem = ""
+        self.message = _SEPARATOR.join([*pairs, "", ""]).encode()
 
     def name(self) -> str:
-        """OAUTHBEARER."""
-        return OAUTHBEARER
+        """OAUTHBEARER or XOAUTH2."""
+        return self._name
 
     def initial(self) -> bytes | None:
         """The message."""
@@ -57,8 +41,8 @@ class OAuthBearerClient:
         """The message, to an empty challenge; to an error, what makes the outcome come."""
         if not challenge:
             return self.message
-        self._problem = _reason(challenge)
-        return _SEPARATOR.encode()
+        self._problem = challenge[:PROBLEM_MAX].decode("ascii", "replace")
+        return self._after_error
 
     def complete(self, data: bytes | None) -> bool:
         """The server need not prove anything; one that told an error cannot be content."""
@@ -69,36 +53,26 @@ class OAuthBearerClient:
         return self._problem
 
 
-@final
-class XOAuth2Client:
-    """XOAUTH2 with a user name and a token."""
+def oauthbearer(
+    token: str, *, authorization: str = "", host: str = "", port: int = 0
+) -> BearerClient:
+    """OAUTHBEARER with a token.
 
-    __slots__ = ("_problem", "message")
+    Args:
+        token: the bearer token.
+        authorization: whom to act as, or "".
+        host, port: what the token is to be used for, where the server asks for it ("", 0: unsaid).
+    """
+    name = authorization.replace("=", "=3D").replace(",", "=2C")
+    pairs = [f"n,a={name}," if name else "n,,"]
+    if host:
+        pairs.append(f"host={host}")
+    if port:
+        pairs.append(f"port={port}")
+    pairs.append(f"auth=Bearer {token}")
+    return BearerClient(OAUTHBEARER, pairs, _SEPARATOR.encode())
 
-    def __init__(self, username: str, token: str) -> None:
-        pairs = [f"user={username}", f"auth=Bearer {token}", "", ""]
-        self.message = _SEPARATOR.join(pairs).encode()
-        self._problem = ""
 
-    def name(self) -> str:
-        """XOAUTH2."""
-        return XOAUTH2
-
-    def initial(self) -> bytes | None:
-        """The message."""
-        return self.message
-
-    def respond(self, challenge: bytes) -> bytes | None:
-        """The message, to an empty challenge; nothing, to an error."""
-        if not challenge:
-            return self.message
-        self._problem = _reason(challenge)
-        return b""
-
-    def complete(self, data: bytes | None) -> bool:
-        """The server need not prove anything; one that told an error cannot be content."""
-        return not self._problem
-
-    def problem(self) -> str:
-        """The server's reason, as it gave it."""
-        return self._problem
+def xoauth2(username: str, token: str) -> BearerClient:
+    """XOAUTH2 with a user name and a token; an error is answered with nothing."""
+    return BearerClient(XOAUTH2, [f"user={username}", f"auth=Bearer {token}"], b"")

@@ -114,7 +114,7 @@ def test_a_refusal_says_whether_trying_again_makes_sense(code, temporary):
 
 
 def test_the_reason_why_a_token_is_refused_is_told():
-    talk = Dialogue(bearer.OAuthBearerClient("token"))
+    talk = Dialogue(bearer.oauthbearer("token"))
     talk.offer("OAUTHBEARER")
     talk.heard()
     talk.say(SaslChallenge(challenge=b'{"status":"invalid_token"}'))
@@ -124,7 +124,7 @@ def test_the_reason_why_a_token_is_refused_is_told():
 
 
 def test_a_token_longer_than_a_small_frame_is_sent_all_the_same():
-    talk = Dialogue(bearer.XOAuth2Client("u", "t" * 3000))
+    talk = Dialogue(bearer.xoauth2("u", "t" * 3000))
     talk.offer("XOAUTH2")
     assert len(talk.heard().initial_response) > 3000
 

@@ -6,7 +6,7 @@ ERROR = b'{"status":"invalid_token","scope":"queue"}'
 
 
 def test_oauthbearer_says_what_its_rfc_says():
-    mechanism = bearer.OAuthBearerClient(
+    mechanism = bearer.oauthbearer(
         "vF9dft4qmT", authorization="user@example.com", host="server.example.com", port=143
     )
     assert mechanism.name() == "OAUTHBEARER"
@@ -17,23 +17,23 @@ def test_oauthbearer_says_what_its_rfc_says():
 
 
 def test_oauthbearer_may_say_the_token_alone():
-    assert bearer.OAuthBearerClient("t").initial() == b"n,,\x01auth=Bearer t\x01\x01"
+    assert bearer.oauthbearer("t").initial() == b"n,,\x01auth=Bearer t\x01\x01"
 
 
 def test_an_identity_with_commas_is_escaped():
-    initial = bearer.OAuthBearerClient("t", authorization="a,b=c").initial()
+    initial = bearer.oauthbearer("t", authorization="a,b=c").initial()
     assert initial.startswith(b"n,a=a=2Cb=3Dc,\x01")
 
 
 def test_xoauth2_names_the_user_and_the_token():
-    mechanism = bearer.XOAuth2Client("someone", "ya29")
+    mechanism = bearer.xoauth2("someone", "ya29")
     assert mechanism.name() == "XOAUTH2"
     assert mechanism.initial() == b"user=someone\x01auth=Bearer ya29\x01\x01"
 
 
 BOTH = pytest.mark.parametrize(
     ("mechanism", "answer"),
-    [(bearer.OAuthBearerClient("t"), b"\x01"), (bearer.XOAuth2Client("u", "t"), b"")],
+    [(bearer.oauthbearer("t"), b"\x01"), (bearer.xoauth2("u", "t"), b"")],
 )
 
 
