@@ -32,7 +32,7 @@ from gateway.amqp_1_0.events import (
 from gateway.amqp_1_0.redirects import redirect_of
 from gateway.audit.schema import Reason
 from gateway.errors import RemoteProtocolError
-from gateway.faces.upstream_errors_1_0 import is_idle_detach, text_of
+from gateway.faces.upstream_errors_1_0 import accuses, is_idle_detach, text_of
 from gateway.faces.upstream_link import SessionUse
 from gateway.faces.upstream_links_1_0 import slot_of
 from gateway.wire.tagged import Tagged
@@ -107,7 +107,7 @@ class UpstreamConnection:
         """The transport is over."""
         self.upstream.bridge.now_ms = now_ms
         self._take(self.connection.receive_eof())
-        self._end("the transport was closed")
+        self._end("the transport was closed", broken=True)
 
     def data_to_send(self) -> bytes:
         """Octets for the upstream; links that are due are attached, credit is granted."""
@@ -234,11 +234,11 @@ class UpstreamConnection:
             self._closing = self._closing or event.error is None
             self.upstream.on_redirect(redirect_of(event.error))
             self.connection.send_close()
-            self._end(text_of(event.error))
+            self._end(text_of(event.error), broken=accuses(event.error))
         elif isinstance(event, Violation):
             self._end(str(event.error))
         elif isinstance(event, ConnectionLost):
-            self._end("the transport was closed")
+            self._end("the transport was closed", broken=True)
 
     def _note(self, error: RemoteProtocolError) -> None:
         self.upstream.note_problem(str(error))
@@ -255,8 +255,8 @@ class UpstreamConnection:
         )
         upstream.on_open(self)
 
-    def _end(self, why: str) -> None:
-        """The connection is over; what was on it hears so, once."""
+    def _end(self, why: str, *, broken: bool = False) -> None:
+        """The connection is over; what was on it hears so, once. `broken`: by the peer."""
         if self._gone:
             return
         self._gone = True
@@ -266,4 +266,4 @@ class UpstreamConnection:
             upstream.bridge.audit.connection_closed(
                 upstream.bridge.now_ms, self.number, reason=reason
             )
-        upstream.on_end(self, why, opened=self._opened, asked=self._closing)
+        upstream.on_end(self, why, opened=self._opened, asked=self._closing, broken=broken)

@@ -21,6 +21,7 @@ from gateway.bridge.tickets import Ticket
 from gateway.faces import losses
 from gateway.faces.reply_nodes_1_0 import ReplyNodes
 from gateway.faces.sender_1_0 import Sender
+from gateway.faces.suspicion import Suspicion
 from gateway.message import (
     MODIFIED_FAILED,
     RELEASED,
@@ -70,6 +71,7 @@ class Relay:
         "_senders",
         "_sent",
         "_stopped",
+        "_suspicion",
         "_wait_until_ms",
         "subscription",
         "upstream",
@@ -89,6 +91,7 @@ class Relay:
         self._refusal = NOTHING
         self._blocked = False
         self._stopped = False
+        self._suspicion = Suspicion()
         self._failures = 0
         self._wait_until_ms = 0
         self._sent = 0
@@ -151,6 +154,9 @@ class Relay:
         if sender.refusal is not None:
             return self._refuse(sender.refusal)
         if not sender.ready():
+            sender.note_waiting()
+            return self._block()
+        if self._suspicion.one_by_one and self.unsettled():
             return self._block()
         context = self._context
         context.now_ms = upstream.bridge.now_ms
@@ -281,6 +287,7 @@ class Relay:
             return
         if outcome.kind == OutcomeKind.ACCEPTED:
             self._failures = 0
+            self._suspicion.clear()
         elif outcome.kind != OutcomeKind.REJECTED and not self._passes(delivery):
             outcome = self._again(delivery, outcome)
         if outcome.kind in (OutcomeKind.ACCEPTED, OutcomeKind.REJECTED):
@@ -303,13 +310,30 @@ class Relay:
             return
         self._settle(delivery, MODIFIED_FAILED, Reason.UPSTREAM_LOST)
 
-    def on_poison(self, delivery: Delivery) -> None:
-        """The link broke twice with this delivery first in line."""
+    def on_broken(self) -> None:
+        """The upstream is about to lose its connection, which the peer broke."""
+        unsettled = [
+            each for sender in self._senders.values() for each in sender.unsettled.values()
+        ]
+        if not unsettled:
+            return
+        suspicion = self._suspicion
+        if suspicion.on_broken(unsettled):
+            for sender in self._senders.values():
+                sender.unsettled.clear()
+            text = "the upstream broke its connection each time that this message was sent alone"
+            self.on_poison(unsettled[0], text)
+        if suspicion.one_by_one:
+            wait_ms = self.upstream.back_off_ms(suspicion.ends - 1)
+            self._wait_until_ms = self.upstream.bridge.now_ms + wait_ms
+            self.upstream.wake(self, self._wait_until_ms)
+
+    def on_poison(self, delivery: Delivery, text: str) -> None:
+        """It is why the upstream breaks what it comes by, which `text` says."""
         self.upstream.counts.poison += 1
         self._attempts.pop(delivery.position, None)
         if self._presume(delivery, LOST):
             return
-        text = "the upstream's link broke twice with this message first in line"
         outcome = Outcome(
             OutcomeKind.REJECTED, condition=Condition.INTERNAL_ERROR, description=text
         )

@@ -18,6 +18,7 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.errors import RemoteProtocolError
+from gateway.faces.credit_watch import CreditWatch
 from gateway.faces.outcomes_1_0 import OUTCOMES, outcome_of
 from gateway.faces.upstream_errors_1_0 import accuses, is_busy, refusal_of
 from gateway.faces.upstream_link import LinkSlot
@@ -53,6 +54,7 @@ class Sender:
         "_relay",
         "_suspect",
         "_tags",
+        "_watch",
         "address",
         "refusal",
         "slot",
@@ -74,6 +76,7 @@ class Sender:
         self._refusals = 0
         self._tags = 0
         self._suspect = 0
+        self._watch = CreditWatch(relay.upstream, self)
         # What a resumed link is to be told, once there is credit: tag, whether it is given up.
         self._owed: deque[tuple[bytes, bool, DeliveryState | None]] = deque()
 
@@ -88,6 +91,16 @@ class Sender:
             and len(self.unsettled) < self._relay.upstream.settings.window
             and not (self._owed or link.resume_only or link.session.blocked)
         )
+
+    def note_waiting(self) -> None:
+        """A delivery waits for this link."""
+        link = self._link
+        if link is not None and link.credit <= 0:
+            self._watch.begin()
+
+    def wanted(self) -> bool:
+        """Whether something waits to be sent."""
+        return not self._relay.idle()
 
     def size_max(self) -> int:
         """The largest message that the target takes; 0 is no limit."""
@@ -115,6 +128,7 @@ class Sender:
 
     def abandon(self) -> None:
         """Nobody waits for the outcomes of what is unsettled any more."""
+        self._watch.end()
         self._owed.clear()
         self._give_back()
 
@@ -173,6 +187,8 @@ class Sender:
         """There is credit, or it is wanted back."""
         link = self._link
         if link is not None:
+            if link.credit > 0:
+                self._watch.end()
             self._say_what_is_owed(link)
             if link.drain and link.credit > 0 and self._relay.idle():
                 link.send_drained()
@@ -219,6 +235,7 @@ class Sender:
     def on_lost(self) -> None:
         """Gone with its session or connection; it will be attached again."""
         self._link = None
+        self._watch.end()
         self._answered = None
         self._owed.clear()
         if self._relay.upstream.resumes:
@@ -230,6 +247,7 @@ class Sender:
 
     def _ended(self, refusal: Refusal | None) -> None:
         self._link = None
+        self._watch.end()
         self._answered = None
         self._owed.clear()
         self._give_back()
@@ -248,7 +266,8 @@ class Sender:
         delivery = self.unsettled[first]
         if delivery.message.id == self._suspect:
             del self.unsettled[first]
-            self._relay.on_poison(delivery)
+            text = "the upstream's link broke twice with this message first in line"
+            self._relay.on_poison(delivery, text)
         self._suspect = delivery.message.id
 
     def _give_back(self) -> None:

@@ -62,7 +62,8 @@ class Upstream:
     Attributes:
         management: requests to its management node, where the profile says that it has one.
         state, state_since_ms: for operators.
-        last_error: what went wrong last, for operators; "" if nothing ever did.
+        last_error: what went wrong last, for operators; "" if nothing did, or it is over.
+        solved: while `on_change` tells that a problem is over: which.
         seen_before: what may come again from it.
         redirect: where the peer last sent us; the net layer takes it (`take_redirect`).
         on_change: called when `state` or `last_error` has changed with it.
@@ -86,6 +87,7 @@ class Upstream:
         self.state = UpstreamState.DOWN
         self.state_since_ms = bridge.now_ms
         self.last_error = ""
+        self.solved = ""
         self.on_change: Callable[[], None] | None = None
         self.draining = False
         self.sleepers = Sleepers()
@@ -442,9 +444,15 @@ class Upstream:
         self._change(UpstreamState.UP)
 
     def on_end(
-        self, connection: UpstreamConnection, why: str, *, opened: bool, asked: bool
+        self,
+        connection: UpstreamConnection,
+        why: str,
+        *,
+        opened: bool,
+        asked: bool,
+        broken: bool,
     ) -> None:
-        """The connection is over; `asked`: in good order."""
+        """The connection is over; `asked`: in good order; `broken`: by the peer."""
         if connection is not self._connection:
             return
         self._connection = None
@@ -455,6 +463,9 @@ class Upstream:
         self.last_error = why
         if self._cbs is not None:
             self._cbs.lose()
+        if broken and not asked:
+            for relay in list(self._relays.values()):
+                relay.on_broken()
         self.links.lose()
         self._owing.clear()
         self._owing_feeders.clear()
@@ -478,6 +489,15 @@ class Upstream:
         self.last_error = problem
         if self.on_change is not None:
             self.on_change()
+
+    def note_solved(self, problem: str) -> None:
+        """What `note_problem` told is over."""
+        if self.last_error == problem:
+            self.last_error = ""
+        self.solved = problem
+        if self.on_change is not None:
+            self.on_change()
+        self.solved = ""
 
     def on_redirect(self, redirect: Redirect | None) -> None:
         """The peer sends us elsewhere."""

@@ -291,6 +291,11 @@ class Dialer(Factory):
     def _on_change(self) -> None:
         """The upstream's state has changed."""
         upstream = self.upstream
+        if upstream.solved in self._said:
+            self._said.remove(upstream.solved)
+            self.log.info(
+                "upstream {name}: over: {problem}", problem=upstream.solved, name=upstream.name
+            )
         if upstream.state == UpstreamState.UP:
             opening, self._opening = self._opening, None
             if opening is not None:

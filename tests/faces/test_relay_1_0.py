@@ -476,3 +476,113 @@ def test_a_link_that_goes_while_its_node_is_looked_for_looks_anew():
     w.lose()
     broker = w.connect()
     assert len(broker.received()) == 1
+
+
+def break_off(w, ms=60_000):
+    """The peer breaks the connection, and is there again after a while; what it gets."""
+    w.lose()
+    broker = w.connect()
+    w.pass_time(ms)
+    return broker
+
+
+def test_when_connections_end_again_and_again_messages_go_later_and_one_by_one():
+    w = world()
+    broker = w.connect()
+    publish(w, b"a", b"b", publisher=Producer())
+    assert bodies(broker.received()) == [b"a", b"b"]
+    broker = break_off(w, 0)
+    assert bodies(broker.received()) == [b"a", b"b"]
+    broker = break_off(w, 999)
+    assert bodies(broker.received()) == []
+    w.pass_time(1)
+    (alone,) = broker.received()
+    assert bodies([alone]) == [b"a"]
+    broker.settle(alone)
+    w.step()
+    assert bodies(broker.received()) == [b"b"]
+    broker = break_off(w, 0)  # one was accepted since: it begins anew
+    assert bodies(broker.received()) == [b"b"]
+
+
+def test_a_message_that_is_alone_at_several_ends_of_the_connection_is_poison():
+    w = world()
+    broker = w.connect()
+    publish(w, b"a", b"b", publisher=Producer())
+    for _ in range(2):
+        broker = break_off(w)
+    for _ in range(3):
+        assert bodies(broker.received()) == [b"a"]
+        assert w.counts.poison == 0
+        broker = break_off(w)
+    assert w.counts.poison == 1
+    assert bodies(broker.received()) == [b"b"]
+    assert w.host.queue("gateway.rejected").depth == 1
+    w.check()
+
+
+def test_while_one_queue_breaks_connections_those_of_others_go_on():
+    w = UpstreamWorld().place("q", "r")
+    broker = w.connect()
+    publish(w, b"a", publisher=Producer())
+    for number in range(3):
+        broker = break_off(w, 0)
+        producer = Producer()
+        publish(w, b"%d" % number, b"+", key="r", publisher=producer)
+        mine = [each for each in broker.received() if each.payload[-1:] != b"a"]
+        assert len(mine) == 2
+        for each in mine:
+            broker.settle(each)
+        w.step()
+        assert len(producer.published) == 2
+
+
+def test_ends_that_say_nothing_of_a_message_leave_it_alone():
+    w = world()
+    w.connect()
+    publish(w, b"a", publisher=Producer())
+    for _ in range(6):
+        w.broker.connection.send_close(error=Error(condition="amqp:connection:forced"))
+        w.step()
+        w.face = None
+        broker = w.connect()
+        assert bodies(broker.received()) == [b"a"]
+    assert w.counts.poison == 0
+
+
+def test_an_address_that_gives_no_credit_for_long_is_told_of_until_it_does():
+    w = world(attach_timeout_ms=5_000)
+    told = []
+
+    def listen():
+        told.append((w.upstream.last_error, w.upstream.solved))
+
+    broker = w.connect(credit=1)
+    w.upstream.on_change = listen
+    for _ in range(2):
+        publish(w, b"a", b"b", publisher=Producer())
+        w.pass_time(4_999)
+        assert told == []
+        w.pass_time(1)
+        problem = "no credit from 'q' for 5 s; publishers to it wait"
+        assert told == [(problem, "")]
+        link = broker.link("q", sends=False)
+        link.send_flow(credit=5)
+        w.step()
+        assert told == [(problem, ""), ("", problem)]
+        told.clear()
+        link.send_flow(credit=1)
+        w.step()
+        for each in broker.received():
+            broker.settle(each)
+        w.step()
+        assert w.upstream.next_deadline() is None
+
+
+def test_no_credit_is_no_news_where_nothing_waits():
+    w = world(attach_timeout_ms=5_000)
+    broker = w.connect(credit=1)
+    publish(w, b"a", publisher=Producer())
+    w.pass_time(10_000)
+    assert w.upstream.last_error == ""
+    assert len(broker.received()) == 1

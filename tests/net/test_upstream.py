@@ -5,6 +5,7 @@ from support.net import Net, Wire
 from support.upstream_world import Broker
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone, ConnectionRefusedError
+from twisted.logger import capturedLogs, formatEvent
 from twisted.python.failure import Failure
 
 from gateway.config.units import Host
@@ -207,3 +208,19 @@ def test_while_brokers_change_places_both_are_tried_again():
     w.talk()
     assert w.upstream.state == UpstreamState.UP
     assert w.tried[1:] == ["first.example", "second.example"] * 2
+
+
+def test_a_problem_is_told_once_until_it_is_over():
+    w = DialWorld()
+    w.talk()
+    with capturedLogs() as captured:
+        for _ in range(2):
+            w.upstream.note_problem("no credit")
+        w.upstream.note_solved("no credit")
+        w.upstream.note_solved("what was never told")
+        w.upstream.note_problem("no credit")
+    assert [formatEvent(event) for event in captured] == [
+        "upstream main: no credit",
+        "upstream main: over: no credit",
+        "upstream main: no credit",
+    ]
