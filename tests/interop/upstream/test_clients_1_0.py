@@ -1,0 +1,333 @@
+"""1.0 clients of the gateway on queues and exchanges that live at a broker."""
+
+import uuid
+from typing import Any
+
+import pytest
+from interop.brokers import client
+from interop.upstream.behind import Behind
+from interop.upstream.conftest import Cell
+from interop.upstream.links import Modes, Receiving, Sending, comes_true, goes_out
+from interop.upstream.talk import Talk
+from proton import Delivery, Link, Message
+from proton.reactor import Copy, Selector
+from proton.utils import LinkDetached
+
+from gateway.amqp_0_10 import _spec as spec
+
+LARGE = 4 << 20
+MANY_REJECTED = 8
+SILENT = ("rabbitmq310",)  # says nothing of what it does not take: publishers wait
+
+
+def _message(body: bytes = b"x", **fields: Any) -> Any:
+    return Message(body=body, durable=True, inferred=True, **fields)
+
+
+def _put(behind: Behind, queue: str, *bodies: bytes) -> None:
+    """Publish durable messages here; each is accepted."""
+    sending = Sending(behind.at_gateway(), queue)
+    for delivery in sending.sends(*[_message(body) for body in bodies]):
+        assert sending.outcome(delivery) == "accepted"
+
+
+def _receiving(behind: Behind, queue: str, *options: Any, credit: int = 10) -> Receiving:
+    receiving = Receiving(behind.at_gateway(), queue, options)
+    receiving.flows(credit)
+    return receiving
+
+
+def _body(message: Any) -> bytes:
+    return bytes(message.body)
+
+
+# Publishing.
+
+
+def test_what_is_published_has_the_outcome_that_the_broker_gives(
+    behind: Behind, cell: Cell
+) -> None:
+    queue = behind.queue()
+    sending = Sending(behind.at_gateway(), queue)
+    behind.broker.pause()
+    try:
+        [delivery] = sending.sends(_message())
+        early = sending.hears(delivery, within_s=0.3)
+    finally:
+        behind.broker.resume()
+    assert not early
+    assert sending.outcome(delivery) == "accepted"
+    assert behind.depth(queue) == 1
+    cell("1-0 accepted", "yes")
+
+
+def test_a_presettled_message_arrives(behind: Behind, cell: Cell) -> None:
+    queue = behind.queue()
+    sending = Sending(behind.at_gateway(), queue, [Modes(sender=Link.SND_SETTLED)])
+    sending.sends(_message(b"1"), _message(b"2"))
+    goes_out(sending.connection)
+    receiving = _receiving(behind, queue)
+    got = receiving.gets(2)
+    assert [_body(message) for message, _ in got] == [b"1", b"2"]
+    for _, delivery in got:
+        receiving.ends(delivery)
+    assert receiving.quiet()
+    assert behind.comes_to(0, queue)
+    cell("1-0 send settled", "yes")
+
+
+def test_the_publisher_hears_the_brokers_rejection(behind: Behind, cell: Cell) -> None:
+    sending = Sending(behind.at_gateway(), behind.limited_queue())
+    body = bytes(2000)
+    flood = [Message(body=body, durable=False, inferred=True) for _ in range(MANY_REJECTED)]
+    deliveries = sending.sends(*flood)
+    if behind.name in SILENT:
+        assert not sending.hears(deliveries[-1])
+        cell("1-0 rejected", "waits")
+        return
+    assert sending.outcome(deliveries[0]) == "accepted"
+    assert comes_true(
+        sending.connection,
+        lambda: any(each.remote_state == Delivery.REJECTED for each in deliveries),
+        client.TIME_LIMIT_S,
+    )
+    rejected = next(each for each in deliveries if each.remote_state == Delivery.REJECTED)
+    cell("1-0 rejected", sending.outcome(rejected))
+
+
+def test_a_large_1_0_message_passes(behind: Behind, cell: Cell) -> None:
+    queue = behind.queue()
+    body = bytes(range(256)) * (LARGE // 256)
+    _put(behind, queue, body)
+    receiving = _receiving(behind, queue)
+    message, delivery = receiving.get()
+    receiving.ends(delivery)
+    assert _body(message) == body
+    assert receiving.quiet()
+    assert behind.comes_to(0, queue)
+    cell("1-0 large", "yes")
+
+
+def test_what_has_no_route_at_the_broker_has_its_outcome(behind: Behind, cell: Cell) -> None:
+    exchange = f"topic-{uuid.uuid4().hex[:8]}"
+    behind.broker.create_topic(exchange)
+    sending = Sending(behind.at_gateway(), f"{exchange}/nobody")
+    [delivery] = sending.sends(_message())
+    cell("1-0 unroutable", sending.outcome(delivery))
+
+
+def test_a_0_10_publisher_hears_what_has_no_route_at_the_broker(
+    behind: Behind, talk: Talk, cell: Cell
+) -> None:
+    exchange = f"topic-{uuid.uuid4().hex[:8]}"
+    behind.broker.create_topic(exchange)
+    talk.does(spec.ExchangeDeclare(exchange=exchange, type="topic", durable=True))
+    outcome = talk.outcome(talk.publishes("nobody", to=exchange, explicit=True))
+    # Who does not ask has it dropped, as 0-10 wants it, and goes on.
+    talk.puts("nobody", b"x", to=exchange)
+    cell("unroutable", outcome)
+
+
+# Consuming.
+
+
+def test_what_is_accepted_is_gone(behind: Behind, cell: Cell) -> None:
+    queue = behind.queue()
+    _put(behind, queue, b"1", b"2")
+    receiving = _receiving(behind, queue)
+    [(first, one), (second, two)] = receiving.gets(2)
+    assert (_body(first), _body(second)) == (b"1", b"2")
+    assert behind.depth(queue) == 2
+    receiving.ends(two)
+    receiving.ends(one)
+    assert receiving.quiet()
+    assert behind.comes_to(0, queue)
+    cell("1-0 accept", "yes")
+
+
+def _again(behind: Behind, state: int, *, failed: bool = False) -> Any:
+    """What comes again after an outcome; None when nothing does."""
+    queue = behind.queue()
+    _put(behind, queue, b"bad", b"good")
+    receiving = _receiving(behind, queue)
+    [(_, bad), (_, good)] = receiving.gets(2)
+    receiving.ends(bad, state, failed=failed)
+    receiving.ends(good)
+    message = None
+    if not receiving.quiet():
+        message, delivery = receiving.get()
+        receiving.ends(delivery)
+        assert _body(message) == b"bad"
+    assert receiving.quiet()
+    assert behind.comes_to(0, queue)
+    return message
+
+
+def _told(message: Any) -> str:
+    """How a message that came again tells so."""
+    if message is None:
+        return "gone"
+    if message.delivery_count:
+        return f"comes again, delivery-count {message.delivery_count}"
+    return "comes again" + ("" if message.first_acquirer else ", not first acquirer")
+
+
+def test_what_is_released_comes_again(behind: Behind, cell: Cell) -> None:
+    cell("1-0 release", _told(_again(behind, Delivery.RELEASED)))
+
+
+def test_what_failed_comes_again(behind: Behind, cell: Cell) -> None:
+    cell("1-0 modify", _told(_again(behind, Delivery.MODIFIED, failed=True)))
+
+
+def test_what_is_rejected_is_gone_or_comes_again(behind: Behind, cell: Cell) -> None:
+    cell("1-0 reject", _told(_again(behind, Delivery.REJECTED)))
+
+
+def test_what_comes_settled_is_gone(behind: Behind, cell: Cell) -> None:
+    queue = behind.queue()
+    _put(behind, queue, b"1", b"2")
+    receiving = _receiving(behind, queue, Modes(sender=Link.SND_SETTLED))
+    assert receiving.link.remote_snd_settle_mode == Link.SND_SETTLED
+    got = receiving.gets(2)
+    assert [_body(message) for message, _ in got] == [b"1", b"2"]
+    assert all(delivery.settled for _, delivery in got)
+    assert behind.comes_to(0, queue)
+    cell("1-0 receive settled", "yes")
+
+
+def test_the_receiver_that_settles_second_is_answered(behind: Behind, cell: Cell) -> None:
+    queue = behind.queue()
+    _put(behind, queue, b"x")
+    receiving = _receiving(behind, queue, Modes(receiver=Link.RCV_SECOND))
+    _, delivery = receiving.get()
+    second = receiving.link.remote_rcv_settle_mode == Link.RCV_SECOND
+    delivery.update(Delivery.ACCEPTED)
+    if second:
+        assert comes_true(receiving.connection, lambda: delivery.settled, client.TIME_LIMIT_S)
+    delivery.settle()
+    assert receiving.quiet()
+    assert behind.comes_to(0, queue)
+    cell("1-0 second", "yes" if second else "first")
+
+
+def test_credit_is_spent_and_given_again(behind: Behind, cell: Cell) -> None:
+    queue = behind.queue()
+    _put(behind, queue, b"1", b"2", b"3", b"4")
+    receiving = _receiving(behind, queue, credit=2)
+    got = receiving.gets(2)
+    for _, delivery in got:
+        receiving.ends(delivery)
+    assert receiving.quiet()
+    receiving.flows(1)
+    got += receiving.gets(1)
+    assert receiving.quiet()
+    assert [_body(message) for message, _ in got] == [b"1", b"2", b"3"]
+    receiving.ends(got[2][1])
+    assert behind.comes_to(1, queue)
+    cell("1-0 credit", "yes")
+
+
+def test_a_drain_gives_what_is_there_and_ends_the_credit(behind: Behind, cell: Cell) -> None:
+    queue = behind.queue()
+    _put(behind, queue, b"1", b"2", b"3")
+    receiving = _receiving(behind, queue, credit=0)
+    receiving.drains(10)
+    assert receiving.waiting() == 3
+    for _, delivery in receiving.gets(3):
+        receiving.ends(delivery)
+    receiving.drains(10)  # of a queue that is empty
+    _put(behind, queue, b"later")
+    assert receiving.quiet()
+    receiving.flows(1)
+    message, delivery = receiving.get()
+    receiving.ends(delivery)
+    assert _body(message) == b"later"
+    assert behind.comes_to(0, queue)
+    cell("1-0 drain", "yes")
+
+
+def test_a_browser_leaves_what_is_there_or_is_refused(behind: Behind, cell: Cell) -> None:
+    queue = behind.queue()
+    _put(behind, queue, b"1", b"2")
+    try:
+        receiving = _receiving(behind, queue, Copy())
+    except LinkDetached as refused:
+        cell("1-0 browse", refused.condition)
+        return
+    for _, delivery in receiving.gets(2):
+        receiving.ends(delivery)
+    assert receiving.quiet()
+    assert behind.depth(queue) == 2
+    cell("1-0 browse", "yes")
+
+
+def test_a_selector_is_echoed_and_applied_or_refused(behind: Behind, cell: Cell) -> None:
+    queue = behind.queue()
+    sending = Sending(behind.at_gateway(), queue)
+    for colour in ("red", "blue", "red"):
+        message = _message(colour.encode(), properties={"colour": colour})
+        assert sending.outcome(*sending.sends(message)) == "accepted"
+    try:
+        receiving = _receiving(behind, queue, Selector("colour = 'blue'"))
+    except LinkDetached as refused:
+        cell("1-0 selector", refused.condition)
+        return
+    echoed = receiving.link.remote_source.filter
+    echoed.rewind()
+    assert echoed.next() and list(echoed.get_dict()) == ["selector"]
+    message, delivery = receiving.get()
+    receiving.ends(delivery)
+    assert _body(message) == b"blue"
+    assert receiving.quiet()
+    assert behind.comes_to(2, queue)
+    cell("1-0 selector", "yes")
+
+
+@pytest.mark.parametrize("link", ["publish", "subscribe"])
+def test_a_node_that_is_missing_is_made_or_refused(link: str, behind: Behind, cell: Cell) -> None:
+    queue = f"missing.1-0-{link}-{uuid.uuid4().hex[:8]}"
+    outcome = "made"
+    try:
+        if link == "publish":
+            sending = Sending(behind.at_gateway(), queue)
+            outcome = sending.outcome(*sending.sends(_message()))
+            if outcome == "accepted":
+                assert behind.depth(queue) == 1
+                outcome = "made"
+        else:
+            _receiving(behind, queue)
+    except LinkDetached as refused:
+        outcome = refused.condition
+    cell(f"1-0 missing {link}", outcome)
+
+
+# Requests and replies.
+
+
+def test_a_reply_queue_of_one_name_here_and_there_brings_the_reply(
+    behind: Behind, cell: Cell
+) -> None:
+    queue, replies = behind.queue(), behind.queue()
+    receiving = _receiving(behind, replies)
+    requester = Sending(behind.at_gateway(), queue)
+    request = _message(b"who?", id="request-1", reply_to=replies)
+    assert requester.outcome(*requester.sends(request)) == "accepted"
+    asked, responder = _asked(behind, queue)
+    assert asked.reply_to == replies  # never rewritten
+    answer = Sending(responder, asked.reply_to)
+    reply = _message(b"me", correlation_id=asked.id)
+    assert answer.outcome(*answer.sends(reply)) == "accepted"
+    message, delivery = receiving.get()
+    receiving.ends(delivery)
+    assert (_body(message), message.correlation_id) == (b"me", "request-1")
+    cell("1-0 request", "yes")
+
+
+def _asked(behind: Behind, queue: str) -> tuple[Any, Any]:
+    """The request as a responder at the broker gets it, and its connection."""
+    responder = behind.at_broker()
+    receiver = responder.create_receiver(behind.broker.queue_address(queue), credit=1)
+    asked = receiver.receive(client.TIME_LIMIT_S)
+    receiver.accept()
+    return asked, responder
