@@ -8,7 +8,14 @@ from __future__ import annotations
 import pathlib
 from typing import Any, Final, Protocol, cast, final
 
+from cryptography import x509
 from OpenSSL import SSL, crypto
+from service_identity import CertificateError, VerificationError
+from service_identity.cryptography import (
+    verify_certificate_hostname,
+    verify_certificate_ip_address,
+)
+from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.error import VerifyError
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSSLContextFactory
 from twisted.internet.ssl import (
@@ -107,27 +114,47 @@ class Doubting(Protocol):
 @final
 @implementer(IOpenSSLClientConnectionCreator)
 class Verified:
-    """TLS to whom `creator` believes; tells the wrapped protocol's `on_doubted` what it does not.
+    """TLS to `host` if `creator` believes it; else tells the wrapped protocol's `on_doubted` why.
 
     Otherwise all that is known of a failure is that there was one.
     """
 
-    def __init__(self, creator: IOpenSSLClientConnectionCreator) -> None:
+    def __init__(self, host: str, creator: IOpenSSLClientConnectionCreator) -> None:
+        self._host = host
         self._creator = creator
 
     def clientConnectionForTLS(self, tlsProtocol: TLSMemoryBIOProtocol) -> SSL.Connection:
         """One connection."""
         connection: SSL.Connection = self._creator.clientConnectionForTLS(tlsProtocol)
 
-        def verified(_connection: SSL.Connection, _: object, error: int, _d: int, ok: int) -> bool:
+        def verified(
+            _connection: SSL.Connection, shown: crypto.X509, error: int, depth: int, ok: int
+        ) -> bool:
             if not ok:
                 problem = DOUBTS.get(error, f"cannot be verified (X.509 error {error})")
-                peer = cast(Doubting, tlsProtocol.wrappedProtocol)
-                peer.on_doubted(f"its certificate {problem}")
-            return bool(ok)
+            elif depth == 0 and not is_for(self._host, shown.to_cryptography()):
+                problem = f"is not for {self._host}"
+            else:
+                return True
+            peer = cast(Doubting, tlsProtocol.wrappedProtocol)
+            peer.on_doubted(f"its certificate {problem}")
+            return False
 
+        # It takes the place of the creator's own, which some versions of Twisted know the name by.
         connection.set_verify(SSL.VERIFY_PEER, verified)
         return connection
+
+
+def is_for(host: str, certificate: x509.Certificate) -> bool:
+    """Whether a certificate that is believed is for this host, by name or by address (RFC 9525)."""
+    try:
+        if isIPAddress(host) or isIPv6Address(host):
+            verify_certificate_ip_address(certificate, host)
+        else:
+            verify_certificate_hostname(certificate, host)
+    except (CertificateError, VerificationError, ValueError):
+        return False
+    return True
 
 
 def upstream_tls(
@@ -169,8 +196,7 @@ def upstream_tls(
         own = None
     if not verify:
         return Unverified(host, CertificateOptions(verify=False, **extra))
-    return Verified(
-        optionsForClientTLS(
-            host, trustRoot=trusted, clientCertificate=own, extraCertificateOptions=extra
-        )
+    options = optionsForClientTLS(
+        host, trustRoot=trusted, clientCertificate=own, extraCertificateOptions=extra
     )
+    return Verified(host, options)

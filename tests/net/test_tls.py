@@ -7,7 +7,9 @@ import pathlib
 import pytest
 from OpenSSL import SSL
 from support.certificates import DAY, Authority
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
 from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 
@@ -41,17 +43,50 @@ class Wrapped(Protocol):
         self.doubts.append(problem)
 
 
-def handshake(server: SSL.Connection, client: TLSMemoryBIOProtocol) -> None:
-    """Carry octets until one side gives up or both are content."""
-    wire = StringTransport()
-    client.makeConnection(wire)
-    for _ in range(4):
-        server.bio_write(wire.value())
-        wire.clear()
-        with contextlib.suppress(SSL.WantReadError):
-            server.do_handshake()
-        with contextlib.suppress(SSL.WantReadError):
-            client.dataReceived(server.bio_read(1 << 16))
+class Dialled:
+    """An upstream with a certificate, dialled with what `creator` makes."""
+
+    def __init__(
+        self,
+        creator: IOpenSSLClientConnectionCreator,
+        own: tuple[pathlib.Path, pathlib.Path],
+        clients: pathlib.Path | None = None,
+    ) -> None:
+        context = SSL.Context(SSL.TLS_METHOD)
+        context.use_certificate_file(str(own[0]))
+        context.use_privatekey_file(str(own[1]))
+        if clients is not None:
+            context.load_verify_locations(str(clients))
+            context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT)
+        self.upstream = SSL.Connection(context, None)
+        self.upstream.set_accept_state()
+        self.clock = Clock()
+        wrapped = Factory.forProtocol(Wrapped)
+        factory = TLSMemoryBIOFactory(creator, True, wrapped, clock=self.clock)
+        self.client: TLSMemoryBIOProtocol = factory.buildProtocol(None)
+        self.wire = StringTransport()
+        self.client.makeConnection(self.wire)
+        self.doubts: list[str] = self.client.wrappedProtocol.doubts
+        with contextlib.suppress(SSL.Error):
+            self._shake_hands()
+
+    def _shake_hands(self) -> None:
+        """Carry octets until one side gives up or both are content."""
+        for _ in range(4):
+            if self.wire.value():
+                self.upstream.bio_write(self.wire.value())
+                self.wire.clear()
+            with contextlib.suppress(SSL.WantReadError):
+                self.upstream.do_handshake()
+            with contextlib.suppress(SSL.WantReadError):
+                self.client.dataReceived(self.upstream.bio_read(1 << 16))
+
+    def says(self, octets: bytes) -> bytes:
+        """What arrives of what the client writes."""
+        self.client.write(octets)
+        self.clock.advance(0)  # small writes are gathered for a turn
+        self.upstream.bio_write(self.wire.value())
+        return self.upstream.recv(100)
 
 
 @pytest.mark.parametrize(
@@ -69,13 +104,75 @@ def test_why_an_upstream_is_not_believed_is_told(
     certificate, key = authority.issue("upstream", lasts=lasts)
     (tmp_path / "other").mkdir()
     believed = authority if trusted else Authority(tmp_path / "other", "another authority")
-    context = SSL.Context(SSL.TLS_METHOD)
-    context.use_certificate_file(str(certificate))
-    context.use_privatekey_file(str(key))
-    server = SSL.Connection(context, None)
-    server.set_accept_state()
-    creator = upstream_tls("127.0.0.1", ca=believed.ca)
-    client = TLSMemoryBIOFactory(creator, True, Factory.forProtocol(Wrapped)).buildProtocol(None)
-    with contextlib.suppress(SSL.Error):
-        handshake(server, client)
-    assert client.wrappedProtocol.doubts == doubts
+    dialled = Dialled(upstream_tls("127.0.0.1", ca=believed.ca), (certificate, key))
+    assert dialled.doubts == doubts
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "::1", "localhost", "upstream"])
+def test_an_upstream_whose_certificate_is_for_somebody_else_is_left(
+    host: str, tmp_path: pathlib.Path
+) -> None:
+    authority = Authority(tmp_path)
+    dialled = Dialled(upstream_tls(host, ca=authority.ca), authority.issue("upstream"))
+    assert dialled.doubts == [f"its certificate is not for {host}"]
+    with pytest.raises(SSL.Error):
+        dialled.says(b"hello")
+
+
+@pytest.mark.parametrize(
+    ("certified", "host"),
+    [
+        ("", "127.0.0.1"),
+        ("broker.example", "broker.example"),
+        ("*.brokers.example", "one.brokers.example"),
+    ],
+)
+def test_an_upstream_whose_certificate_is_right_is_spoken_to(
+    certified: str, host: str, tmp_path: pathlib.Path
+) -> None:
+    authority = Authority(tmp_path)
+    own = authority.issue("upstream", host=certified)
+    dialled = Dialled(upstream_tls(host, ca=authority.ca), own)
+    assert dialled.doubts == []
+    assert dialled.says(b"hello") == b"hello"
+
+
+def test_without_verify_everybody_is_believed(tmp_path: pathlib.Path) -> None:
+    own = Authority(tmp_path).issue("upstream", lasts=-DAY)
+    dialled = Dialled(upstream_tls("somebody.else", verify=False), own)
+    assert dialled.doubts == []
+    assert dialled.says(b"hello") == b"hello"
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_certificate_of_our_own_is_shown(verify: bool, tmp_path: pathlib.Path) -> None:
+    authority = Authority(tmp_path)
+    upstream = authority.issue("upstream")
+    certificate, key = authority.issue("gateway")
+    creator = upstream_tls(
+        "127.0.0.1", ca=authority.ca, certificate=certificate, key=key, verify=verify
+    )
+    dialled = Dialled(creator, upstream, clients=authority.ca)
+    assert dialled.says(b"hello") == b"hello"
+    shown = dialled.upstream.get_peer_certificate()
+    assert shown is not None
+    assert shown.get_subject().CN == "gateway"
+    nobody = Dialled(upstream_tls("127.0.0.1", ca=authority.ca), upstream, clients=authority.ca)
+    with pytest.raises(SSL.Error):
+        nobody.says(b"hello")
+
+
+def test_files_towards_an_upstream_are_problems_of_their_keys(tmp_path: pathlib.Path) -> None:
+    certificate, key = Authority(tmp_path).issue("gateway")
+    broken = tmp_path / "broken.pem"
+    broken.write_text("no pem")
+    given: list[tuple[str, dict[str, pathlib.Path]]] = [
+        ("tls.ca", {"ca": tmp_path / "absent.pem"}),
+        ("tls.ca", {"ca": broken}),
+        ("tls.certificate", {"certificate": broken, "key": key}),
+        ("tls.key", {"certificate": certificate, "key": broken}),
+    ]
+    for path, files in given:
+        with pytest.raises(ConfigurationError) as caught:
+            upstream_tls("127.0.0.1", **files)
+        assert [each for each, _ in caught.value.problems] == [path]

@@ -27,14 +27,15 @@ class Authority:
         self._write(self.ca, made)
 
     def issue(
-        self, name: str, *, lasts: datetime.timedelta = DAY
+        self, name: str, *, lasts: datetime.timedelta = DAY, host: str = ""
     ) -> tuple[pathlib.Path, pathlib.Path]:
-        """A certificate for 127.0.0.1, and its key; `lasts` from now, or until before now."""
+        """A certificate for `host` or 127.0.0.1, and its key; `lasts` from now, or till before."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+        here: x509.GeneralName = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        who = x509.SubjectAlternativeName([x509.DNSName(host) if host else here])
         certificate, key_file = self.directory / f"{name}.pem", self.directory / f"{name}.key"
-        made = self._builder(subject, key, lasts).add_extension(here, critical=False)
+        made = self._builder(subject, key, lasts).add_extension(who, critical=False)
         self._write(certificate, made)
         key_file.write_bytes(
             key.private_bytes(
