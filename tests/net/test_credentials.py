@@ -109,3 +109,32 @@ def test_a_key_name_and_value_may_also_go_by_plain(tmp_path: pathlib.Path) -> No
 )
 def test_a_token_that_does_not_say_when_it_expires(token: str) -> None:
     assert expiry_ms(token) == 0
+
+
+def test_a_password_is_shown_by_the_strongest_mechanism_first(
+    tmp_path: pathlib.Path,
+) -> None:
+    file = tmp_path / "password"
+    file.write_text("pa\u00adss\n")  # a soft hyphen, which SASLprep drops
+    own = credentials(username="u", password_file=str(file))
+    strong, weaker, plain = own.mechanisms(True)
+    assert [each.name() for each in (strong, weaker)] == ["SCRAM-SHA-512", "SCRAM-SHA-256"]
+    assert (strong.initial() or b"").startswith(b"n,,n=u,r=")
+    assert plain.initial() == "\0u\0pa\u00adss".encode()
+    again = own.mechanisms(True)[0]
+    assert again.initial() != strong.initial()  # a nonce is used once
+
+
+def test_a_mechanism_whose_secret_cannot_be_read_is_left_out(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UPSTREAM_PASSWORD", "there")
+    own = credentials(username="u", password_env="UPSTREAM_PASSWORD")
+    assert len(own.mechanisms(True)) == 3
+    monkeypatch.delenv("UPSTREAM_PASSWORD")
+    assert own.mechanisms(True) == []
+    file = tmp_path / "token"
+    file.write_text("token")
+    gone = credentials(token_file=str(file), mechanisms=["OAUTHBEARER", "ANONYMOUS"])
+    file.unlink()
+    assert [each.name() for each in gone.mechanisms(True)] == ["ANONYMOUS"]
