@@ -1,0 +1,48 @@
+"""The numbers of upstreams, as a scrape reads them."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+from support.house import House
+
+from gateway.clients.letter import Letter, Typed
+
+
+def samples_of(house: House) -> dict[tuple[str, ...], float]:
+    collector = house.service.collector
+    collector.take()
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in collector.collect()
+        for sample in family.samples
+        if sample.name.startswith("gateway_upstream_")
+    }
+
+
+def test_what_waits_for_an_upstream_that_is_away_is_seen(tmp_path: pathlib.Path) -> None:
+    upstreams = {name: {"hosts": ["amqp://127.0.0.1:1"]} for name in ("a", "b")}
+    house = House(
+        tmp_path / "data",
+        f"upstreams={json.dumps(upstreams)}",
+        f"nodes={json.dumps([{'queue': 'far', 'upstream': 'a', 'spool': True}])}",
+    ).start()
+    client = house.connect_0_10()
+    house.result(client.send("far", Letter(body=Typed("string", "x"), durable=True)))
+    samples = samples_of(house)
+    assert samples["gateway_upstream_up", "a"] == samples["gateway_upstream_up", "b"] == 0
+    waiting = "gateway_upstream_waiting_messages"
+    assert {labels: value for labels, value in samples.items() if labels[0] == waiting} == {
+        (waiting, "a", "sent"): 1,
+        (waiting, "a", "received"): 0,
+        (waiting, "b", "sent"): 0,
+        (waiting, "b", "received"): 0,
+    }
+    assert samples["gateway_upstream_unsettled_messages", "a", "sent"] == 0
+    assert samples["gateway_upstream_connections_total", "a", "opened"] == 0
+    assert samples["gateway_upstream_outcomes_total", "a", "sent", "accepted"] == 0
+    assert samples["gateway_upstream_messages_total", "a", "received"] == 0
+    house.service.upstreams.upstreams["a"].counts.poison = 3
+    assert samples_of(house)["gateway_upstream_poison_total", "a"] == 3
+    house.stop()
