@@ -5,10 +5,10 @@ The layers, top down; a package imports only from the rows below its own:
     __main__ | accounting | codegen   entry point, Spark jobs (never in the daemon), codec generator
     cli                               verbs and argument parsing
     service | clients                 composition root; small clients of both protocols
-    net                               Twisted: pump, listeners, admin port
-    config | metrics                  typed settings; every metric in one table
-    faces                             protocol events <-> bridge verbs
-    bridge | translate                messages, exchanges, queues, credit; 0-10 <-> 1.0 values
+    net                               Twisted: pump, listeners, dialers, reloading, admin port
+    config | metrics                  typed settings and node rules; every metric in one table
+    faces                             protocol events <-> bridge verbs, for clients and upstreams
+    bridge | translate                exchanges, queues, credit, transit; 0-10 <-> 1.0 values
     amqp_0_10 | amqp_1_0 | store      sans-IO protocols; the embedded durable store
     message                           the values that the middle speaks
     audit                             audit records and log segments
