@@ -23,6 +23,7 @@ from gateway.message import (
     NO_TTL,
     Condition,
     Delivery,
+    Kind,
     Message,
     Outcome,
     Refusal,
@@ -319,3 +320,16 @@ class World:
         checked = LedgerCheck(self.blocks.records())
         checked.assert_balanced()
         return checked
+
+
+def condition(answer: object) -> Condition:
+    """Why something was refused, if it was."""
+    return answer.condition if isinstance(answer, Refusal) else Condition.NONE
+
+
+def bind(world: World, queue: str, exchange: str, key: str = "") -> None:
+    assert world.host.bind(queue, exchange, key, {}, b"") is None
+
+
+def numbered(world: World, number: int, **more: object) -> Message:
+    return world.message(headers={"n": Tagged(Kind.INTEGER, number)}, **more)

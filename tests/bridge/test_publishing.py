@@ -1,0 +1,115 @@
+"""Which queues a message enters, and when it is refused as a whole."""
+
+from support.bridge_world import World, bind, numbered
+
+from gateway.bridge.queues import Queue
+from gateway.bridge.seams import PublishStatus, QueueSettings
+from gateway.bridge.selectors import Selector, read_selector
+from gateway.message import Condition, Flag
+
+
+def test_one_copy_a_queue_however_many_bindings_match() -> None:
+    world = World()
+    world.queue()
+    for key in ("animals.*", "animals.dogs", "#"):
+        bind(world, "q", "amq.topic", key)
+    for key in ("1", "2"):
+        bind(world, "q", "amq.fanout", key)
+    world.host.publish(world.message(exchange="amq.topic", key="animals.dogs"), None, 0)
+    world.host.publish(world.message(exchange="amq.fanout"), None, 0)
+    assert world.depth() == 2
+    world.host.unbind("q", "amq.fanout", "1")
+    world.host.publish(world.message(exchange="amq.fanout"), None, 0)
+    assert world.depth() == 3
+    world.check()
+
+
+def test_an_unroutable_message_goes_to_the_alternate_exchange_once() -> None:
+    world = World()
+    host = world.host
+    host.declare_exchange("second", "fanout")
+    host.declare_exchange("first", "direct", alternate_exchange="second")
+    world.queue()
+    message = world.message(exchange="first", key="k")
+    assert host.publish(message, None, 0).status == PublishStatus.UNROUTABLE
+    bind(world, "q", "second")
+    message = world.message(exchange="first", key="k")
+    assert host.publish(message, None, 0).status == PublishStatus.DONE
+    for flag in (Flag.TELL_UNROUTABLE, Flag.DISCARD_UNROUTABLE):
+        message = world.message(exchange="first", key="k", flags=flag)
+        assert host.publish(message, None, 0).status == PublishStatus.UNROUTABLE
+    assert world.depth() == 1
+    counts = world.bridge.counts
+    assert (counts.unroutable, counts.rerouted) == (3, 2)
+    world.check()
+
+
+def test_a_publish_is_refused_as_a_whole_when_one_queue_is_full() -> None:
+    world = World()
+    world.queue("small", max_count=1)
+    world.queue("thin", max_size=10)
+    world.queue("wide")
+    for queue in ("wide", "small", "thin"):
+        bind(world, queue, "amq.fanout")
+    host = world.host
+    large = host.publish(world.message(b"x" * 11, exchange="amq.fanout"), None, 0)
+    assert large.status == PublishStatus.REFUSED
+    first = host.publish(world.message(exchange="amq.fanout"), None, 0)
+    assert first.status == PublishStatus.DONE
+    second = host.publish(world.message(exchange="amq.fanout"), None, 0)
+    assert second.refusal is not None
+    assert second.refusal.condition == Condition.RESOURCE_LIMIT_EXCEEDED
+    assert [world.depth(queue) for queue in ("small", "thin", "wide")] == [1, 1, 1]
+    unknown = host.publish(world.message(exchange="none"), None, 0)
+    assert unknown.refusal is not None and unknown.refusal.condition == Condition.NOT_FOUND
+    world.check()
+
+
+def test_an_immediate_message_needs_a_consumer_that_is_ready() -> None:
+    world = World()
+    world.queue()
+    _, subscription = world.subscribe(credit=0)
+    message = world.message(key="q", flags=Flag.IMMEDIATE)
+    answer = world.host.publish(message, None, 0)
+    assert answer.status == PublishStatus.UNROUTABLE
+    assert answer.refusal is not None and answer.refusal.condition == Condition.IMMEDIATE
+    subscription.grant(1)
+    message = world.message(key="q", flags=Flag.IMMEDIATE)
+    assert world.host.publish(message, None, 0).status == PublishStatus.DONE
+    world.check()
+
+
+def test_an_immediate_message_needs_a_consumer_that_wants_it() -> None:
+    world = World()
+    world.queue()
+    selector = read_selector("n = 1")
+    assert isinstance(selector, Selector)
+    world.subscribe(filter=selector)
+    for number, status in ((2, PublishStatus.UNROUTABLE), (1, PublishStatus.DONE)):
+        message = numbered(world, number, key="q", flags=Flag.IMMEDIATE)
+        assert world.host.publish(message, None, 0).status == status
+    world.check()
+
+
+def test_an_exclusive_queue_may_keep_out_what_its_owner_publishes() -> None:
+    world = World()
+    owner = world.owner()
+    settings = QueueSettings(durable=True, exclusive=True, no_local=True)
+    queue = world.host.declare_queue("q", settings, owner)
+    assert isinstance(queue, Queue)
+    bind_as = world.host.bind("q", "amq.fanout", "", {}, b"", owner)
+    assert bind_as is None
+    own = world.message(exchange="amq.fanout")
+    own.publisher = owner.connection_id()
+    other = world.message(exchange="amq.fanout")
+    other.publisher = own.publisher + 1
+    assert world.host.publish(own, None, 0).status == PublishStatus.UNROUTABLE
+    assert world.host.publish(other, None, 0).status == PublishStatus.DONE
+    assert queue.depth == 1
+    world.turn()
+    world.crash()
+    again = world.host.queue("q")
+    assert again is not None and again.settings.no_local
+    assert world.host.topology.no_local == 1
+    world.host.delete_queue("q")
+    assert world.host.topology.no_local == 0
