@@ -45,6 +45,13 @@ class Remote:
     def relay(self) -> FakeRelay:
         return self.remote.relays["r"]
 
+    def subscribed(self, *, acquire: int = 0) -> None:
+        """The client's subscription to ``r`` is in force."""
+        self.client.subscribes("r", acquire=acquire)
+        self.client.hears()
+        self.inlet().on_attached()
+        self.client.hears()
+
     def looked_up(self, refusal: Refusal | None) -> None:
         waiter, token = self.remote.waiters.pop(0)
         waiter.on_looked_up(token, refusal)
@@ -152,10 +159,7 @@ def test_parked_octets_pause_reading() -> None:
 
 def test_deliveries_are_settled_from_end_to_end() -> None:
     at = Remote()
-    at.client.subscribes("r")
-    at.client.hears()
-    at.inlet().on_attached()
-    at.client.hears()
+    at.subscribed()
     at.brings(b"1", b"2", b"3", b"4")
     assert at.client.gets() == [b"1", b"2", b"3", b"4"]
     at.client.says(
@@ -176,10 +180,7 @@ def test_deliveries_are_settled_from_end_to_end() -> None:
 
 def test_an_accept_after_the_link_was_lost_is_done_and_goes_nowhere() -> None:
     at = Remote()
-    at.client.subscribes("r")
-    at.client.hears()
-    at.inlet().on_attached()
-    at.client.hears()
+    at.subscribed()
     at.brings(b"1")
     at.client.gets()
     at.inlet().lost()
@@ -190,20 +191,14 @@ def test_an_accept_after_the_link_was_lost_is_done_and_goes_nowhere() -> None:
 
 def test_a_node_that_is_deleted_later_ends_the_session() -> None:
     at = Remote()
-    at.client.subscribes("r")
-    at.client.hears()
-    at.inlet().on_attached()
-    at.client.hears()
+    at.subscribed()
     at.inlet().on_refused(Condition.RESOURCE_DELETED, "deleted")
     assert at.client.hears() == [(408, None), "ended 0"]
 
 
 def test_what_was_browsed_at_an_upstream_cannot_be_acquired() -> None:
     at = Remote()
-    at.client.subscribes("r", acquire=1)
-    at.client.hears()
-    at.inlet().on_attached()
-    at.client.hears()
+    at.subscribed(acquire=1)
     assert not at.inlet().acquire
     at.brings(b"1")
     at.client.gets()
