@@ -99,7 +99,9 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
             told = [_problem(found["loc"], found) for found in errors]
             broken = [path for path, _text in problems]
             # What is set aside does not make what it stood in a problem, too.
-            problems += [each for each in told if not _within(broken, each[0])]
+            problems += [
+                each for each in told if each[0] not in broken and not _within(broken, each[0])
+            ]
             for found in reversed(errors):  # so that the items of a list keep their numbers
                 _remove(rest, found["loc"], found["type"] == "missing")
     broken = [path for path, _text in problems]
@@ -123,7 +125,7 @@ def anchor(settings: Settings, base: pathlib.Path) -> Settings:
 
 
 def _anchored(upstream: UpstreamSection, base: pathlib.Path) -> UpstreamSection:
-    changes = _absolute(upstream, ("password_file", "token_file"), base)
+    changes = _absolute(upstream, ("password_file", "token_file", "sas_key_file"), base)
     if is_path(upstream.profile):
         changes["profile"] = str(base / pathlib.Path(upstream.profile).expanduser())
     if upstream.tls is not None:
@@ -232,6 +234,7 @@ SAID_OTHERWISE = {
     "missing": "must be set",
     "model_type": "must be a mapping of keys",
     "string_too_short": "must not be empty",
+    "too_short": "must not be empty",
     "bool_parsing": "must be true or false",
     "bool_type": "must be true or false",
 }
@@ -248,16 +251,21 @@ def _problem(location: tuple[int | str, ...], found: Any) -> Problem:
 def _remove(raw: dict[str, Any], location: tuple[int | str, ...], missing: bool) -> None:
     """Take out the key at `location`; the mapping around a missing one.
 
-    Of a list a plain item; the whole list where it is one of mappings, whose numbers matter.
+    Of a list a plain item. An item of a list of mappings stays, as their numbers matter: only its
+    key goes, or else the whole list.
     """
     path = [*location[:-1]] if missing and len(location) > 1 else [*location]
     place: Any = raw
     for at, part in enumerate(path[:-1]):
         inner = place.get(part)
         item = path[at + 1]
-        if isinstance(inner, list) and isinstance(item, int) and not _mappings(inner):
-            del inner[item]
-            return
+        if isinstance(inner, list) and isinstance(item, int):
+            if not _mappings(inner):
+                del inner[item]
+                return
+            if at + 2 < len(path) and isinstance(inner[item], dict):
+                _remove(inner[item], tuple(path[at + 2 :]), missing=False)
+                return
         if not isinstance(inner, dict):
             path = path[: at + 1]
             break

@@ -99,6 +99,44 @@ def test_a_broken_upstream_is_not_unknown_to_the_rules_that_name_it() -> None:
     assert found == {"upstreams.up.hosts": "must be set"}
 
 
+def test_a_rule_with_a_problem_hides_none_of_the_others() -> None:
+    rules = nodes(
+        {"queue": "a", "upstream": "none"},
+        {"queue": "b", "upstream": "up", "on_rejected": "explode"},
+        {"queue": "c", "exchange": "d", "upstream": "up"},
+    )
+    assert set(problems(upstream(), rules)) == {
+        "nodes.0.upstream",
+        "nodes.1.on_rejected",
+        "nodes.2",
+    }
+
+
+def test_a_list_without_items_is_told_of_once() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load(None, [upstream(hosts=[])])
+    assert caught.value.problems == [("upstreams.up.hosts", "must not be empty")]
+
+
+def test_files_are_looked_for_beside_the_configuration(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "secret").write_text("x")
+    file = tmp_path / "gateway.yaml"
+    file.write_text("""
+upstreams:
+  one: {hosts: ["amqps://a"], username: a, password_file: secret}
+  two: {hosts: ["amqps://a"], token_file: secret}
+  three:
+    hosts: ["amqps://a"]
+    profile: azure-service-bus
+    sas_key_name: root
+    sas_key_file: secret
+""")
+    found = load(file).upstreams
+    assert found["one"].password_file == tmp_path / "secret"
+    assert found["two"].token_file == tmp_path / "secret"
+    assert found["three"].sas_key_file == tmp_path / "secret"
+
+
 def test_a_rule_says_where_its_nodes_live() -> None:
     assert problems("nodes=[{queue: a}]") == {"nodes.0.upstream": "must be set"}
 
