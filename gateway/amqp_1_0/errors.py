@@ -98,7 +98,8 @@ class SaslRefusedError(SaslError):
 
     def __init__(self, code: int, problem: str) -> None:
         name = _SASL_CODES.get(code, "unknown")
-        super().__init__(f"the server refused us, {name}" + (f": {problem}" if problem else ""))
+        whom = "our credentials" if code == 1 else "us"
+        super().__init__(f"the server refused {whom}, {name}" + (f": {problem}" if problem else ""))
         self.code = code
 
     @property

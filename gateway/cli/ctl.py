@@ -61,6 +61,8 @@ class Admin:
                 return told
         except urllib.error.HTTPError as error:
             raise self._refused(error) from None
+        except urllib.error.URLError as error:
+            raise GatewayError(f"{self._url}: {error.reason}") from None
         except (OSError, ValueError) as error:
             raise GatewayError(f"{self._url}: {error}") from None
 

@@ -101,6 +101,10 @@ class Probe(TwistedProtocol):
             self._take(event)
         self._flush()
 
+    def on_doubted(self, problem: str) -> None:
+        """The peer's certificate is not believed: the handshake fails."""
+        self.problem = problem
+
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """The transport is gone."""
         self.end(self.problem or f"the connection ended: {reason.getErrorMessage()}")

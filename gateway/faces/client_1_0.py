@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from gateway.amqp_1_0 import types
-from gateway.amqp_1_0._spec import Error, Open
+from gateway.amqp_1_0._spec import Error, Open, Target
 from gateway.amqp_1_0._spec_conditions import NOT_ALLOWED
 from gateway.amqp_1_0.connection import Connection
 from gateway.amqp_1_0.events import (
@@ -29,6 +29,7 @@ from gateway.amqp_1_0.events import (
     Violation,
     WindowOpened,
 )
+from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.redirects import redirect_of
 from gateway.audit.schema import Reason
 from gateway.errors import RemoteProtocolError
@@ -223,7 +224,7 @@ class UpstreamConnection:
         if slot is None:
             return
         if not is_idle_detach(detach.error):
-            self.upstream.note_error(detach.error, event.link.name)
+            self.upstream.note_error(detach.error, _in_words(event.link))
         self.upstream.on_redirect(redirect_of(detach.error))
         self.upstream.links.on_detached(slot, detach.error, detach.closed is True)
 
@@ -267,3 +268,17 @@ class UpstreamConnection:
                 upstream.bridge.now_ms, self.number, reason=reason
             )
         upstream.on_end(self, why, opened=self._opened, asked=self._closing, broken=broken)
+
+
+def _in_words(link: Link) -> str:
+    """A link as operators know it: by the node that it leads to, else by its name."""
+    attach = link.attach
+    if attach is None:
+        return link.name
+    if link.role:
+        source = attach.source
+        address = "" if source is None else source.address
+        return f"from {address}" if address else link.name
+    target = attach.target
+    address = target.address if isinstance(target, Target) else ""
+    return f"to {address}" if address else link.name

@@ -81,15 +81,18 @@ class Control(Resource):
         verb = _verb(request)
         if verb not in ("pause", "resume", "switch", "reload"):
             return _missing(request)
+        what = verb
         try:
-            done = self._do(verb, _asked(request))
+            asked = _asked(request)
+            what = _in_words(verb, asked)
+            done = self._do(verb, asked)
         except GatewayError as error:
-            return self._refuse(request, verb, error)
+            return self._refuse(request, what, error)
         gone: list[bool] = []
         request.notifyFinish().addErrback(lambda _failure: gone.append(True))
 
         def answer(told: str) -> None:
-            self.log.info("ctl {verb}: {told}", verb=verb, told=told)
+            self.log.info("ctl {what}: {told}", what=what, told=told)
             if not gone:
                 request.write(_json(request, 200, {"done": told}))
                 request.finish()
@@ -97,9 +100,9 @@ class Control(Resource):
         def fail(failure: Failure) -> None:
             error = failure.value
             if not isinstance(error, GatewayError):
-                self.log.failure("ctl {verb} broke off", failure, verb=verb)
+                self.log.failure("ctl {what} broke off", failure, what=what)
                 error = GatewayError("a defect of the gateway: see its log")
-            told = self._refuse(request, verb, error)
+            told = self._refuse(request, what, error)
             if not gone:
                 request.write(told)
                 request.finish()
@@ -123,13 +126,14 @@ class Control(Resource):
         if own and token:
             return None
         request.setHeader(b"www-authenticate", b"Bearer")
-        return _json(request, 401, {"problems": [_problem("", "show the admin token")]})
+        wrong = "this is not its admin token" if shown else "show the admin token"
+        return _json(request, 401, {"problems": [_problem("", wrong)]})
 
-    def _refuse(self, request: Request, verb: str, error: GatewayError) -> bytes:
+    def _refuse(self, request: Request, what: str, error: GatewayError) -> bytes:
         found = error.problems if isinstance(error, ConfigurationError) else [("", str(error))]
         for key, problem in found:
             told = f"{key}: {problem}" if key else problem
-            self.log.error("ctl {verb}: nothing changed: {told}", verb=verb, told=told)
+            self.log.error("ctl {what}: nothing changed: {told}", what=what, told=told)
         code = 409 if isinstance(error, BusyError) else 422
         return _json(request, code, {"problems": [_problem(*each) for each in found]})
 
@@ -228,6 +232,12 @@ def _asked(request: Request) -> Answer:
     if not isinstance(asked, dict):
         raise ConfigurationError([("", "the body must be a JSON object")])
     return asked
+
+
+def _in_words(verb: str, asked: Answer) -> str:
+    """What is asked for, as the log tells it."""
+    given = [asked.get("node"), asked.get("upstream")]
+    return " ".join([verb, *(repr(each)[:80] for each in given if isinstance(each, str))])
 
 
 def _text(asked: Answer, key: str) -> str:

@@ -248,7 +248,8 @@ class Dialer(Factory):
 
     def on_failed(self, failure: Failure) -> None:
         """A host did not answer: one line when the reason is a new one."""
-        self.upstream.on_unreachable(f"{self.trying}: {failure.getErrorMessage()}")
+        problem = failure.getErrorMessage().rstrip(".")
+        self.upstream.on_unreachable(f"{self.trying}: {problem}")
 
     # Pumps.
 
@@ -310,7 +311,8 @@ class Dialer(Factory):
         elif upstream.state == UpstreamState.DOWN and not self._stopping:
             if self._up:
                 self._said.clear()  # what went wrong before has ended the connection now
-            self._complain("{problem}; publishers to it wait, trying again")
+            if self._opening is None:  # else `on_failed` follows, and knows more
+                self._complain("{problem}; publishers to it wait, trying again")
         self._up = upstream.state == UpstreamState.UP
 
     def _complain(self, words: str) -> None:

@@ -120,7 +120,7 @@ def test_the_reason_why_a_token_is_refused_is_told():
     talk.say(SaslChallenge(challenge=b'{"status":"invalid_token"}'))
     assert talk.heard().response == b"\x01"
     error = violation(talk.say(SaslOutcome(code=_spec.SASL_AUTH)))
-    assert str(error) == 'the server refused us, auth: {"status":"invalid_token"}'
+    assert str(error) == 'the server refused our credentials, auth: {"status":"invalid_token"}'
 
 
 def test_a_token_longer_than_a_small_frame_is_sent_all_the_same():

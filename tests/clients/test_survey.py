@@ -122,3 +122,10 @@ def test_what_a_profile_lacks_is_said() -> None:
     told = lacks(Profile(modified=False, browse="none"))
     assert any(line.startswith("modified") for line in told)
     assert any(line.startswith("browsing") for line in told)
+
+
+def test_a_certificate_that_is_not_believed_is_told_as_the_reason() -> None:
+    probe = Peer([]).probe
+    probe.on_doubted("its certificate has expired")
+    probe.connectionLost()
+    assert probe.problem == "its certificate has expired"

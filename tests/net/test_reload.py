@@ -11,6 +11,7 @@ import pytest
 import yaml
 from support.house import House
 from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs, formatEvent
 from twisted.web.test.requesthelper import DummyRequest
 
 from gateway.clients.letter import Letter, Typed
@@ -162,7 +163,8 @@ def test_whoever_waits_for_an_upstream_that_is_gone_is_told_in_time(stay: Stay) 
 
 
 def test_ctl_wants_the_token_and_is_not_there_without_one(stay: Stay) -> None:
-    assert stay.ask("status", token="wrong")[0] == 401
+    wrong = {"problems": [{"key": "", "problem": "this is not its admin token"}]}
+    assert stay.ask("status", token="wrong") == (401, wrong)
     assert stay.ask("pause", {"node": "far"}, token="")[0] == 401
     assert stay.ask("nothing")[0] == 404
     assert stay.ask("nothing", {})[0] == 404
@@ -196,7 +198,12 @@ def test_a_rule_is_paused_and_resumed_until_the_next_reload(stay: Stay) -> None:
     assert (stay.rule(0)["state"], stay.rule(0)["changed_by_ctl"]) == ("paused", True)
     counts = stay.house.service.counts
     assert (counts.changes["done"], counts.paused_rules) == (1, 1)
-    assert stay.ask("resume", {"node": "nodes.0"})[0] == 200
+    with capturedLogs() as captured:
+        assert stay.ask("resume", {"node": "nodes.0"})[0] == 200
+        stay.ask("switch", {"node": "far", "upstream": "z"})
+    told = [formatEvent(event) for event in captured]
+    assert "ctl resume 'nodes.0': done" in told
+    assert told[-1].startswith("ctl switch 'far' 'z': nothing changed: nodes.0.upstream:")
     assert stay.rule(0)["state"] == "active"
     stay.ask("pause", {"node": "far"})
     assert stay.ask("reload", {})[0] == 200

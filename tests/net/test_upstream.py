@@ -156,6 +156,16 @@ def test_a_host_that_takes_connections_and_never_opens_is_left_for_the_next_and_
         w.hang_up()
 
 
+def test_a_host_that_never_opens_is_told_of_once_and_by_name():
+    with capturedLogs() as captured:
+        w = DialWorld()
+        w.hang_up()
+    assert [formatEvent(event) for event in captured] == [
+        "upstream main: amqp://first.example:5672: the transport was closed;"
+        " publishers to it wait, trying again",
+    ]
+
+
 def test_stopping_says_goodbye_and_dials_no_more():
     w = DialWorld()
     w.talk()
