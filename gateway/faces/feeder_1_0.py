@@ -15,6 +15,7 @@ from gateway.amqp_1_0.fields import Fields
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
+from gateway.audit.schema import Flag as AuditFlag
 from gateway.bridge.feed import Feed
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces import sources_1_0
@@ -192,6 +193,8 @@ class Feeder:
             return
         self.problem = ""
         self._link = event.link
+        feed = self.feed
+        self.upstream.note_link(feed.link, feed.queue.node, self.address, AuditFlag.PUBLISHER)
         self.on_credit()
 
     def on_flow(self) -> None:

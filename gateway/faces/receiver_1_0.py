@@ -15,6 +15,7 @@ from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
+from gateway.audit.schema import Flag as AuditFlag
 from gateway.bridge.credit import UNLIMITED
 from gateway.bridge.inlet import Inlet
 from gateway.errors import RemoteProtocolError
@@ -182,6 +183,9 @@ class Receiver:
             self._refuse(refusal)
             return
         self._link = event.link
+        inlet = self.inlet
+        flags = AuditFlag.PUBLISHER if inlet.acquire else AuditFlag.PUBLISHER | AuditFlag.COPY
+        self.upstream.note_link(inlet.link, inlet.queue.node, self.address, flags)
         self._drain_sent = False
         if not self.in_force:
             self.in_force = True

@@ -124,6 +124,11 @@ class Relay:
         """How many copies the upstream has and has not settled."""
         return sum([len(sender.unsettled) for sender in self._senders.values()])
 
+    def note_link(self, address: str) -> None:
+        """A link to an address is attached."""
+        if self.subscription is not None:
+            self.upstream.note_link(self.subscription.number, self._queue.node, address)
+
     # As an `Owner`.
 
     def owner_id(self) -> int:

@@ -179,6 +179,7 @@ class Sender:
         self._link = event.link
         self._refusals = 0
         self.refusal = None
+        self._relay.note_link(self.address)
         if self.unsettled:
             self._resume(event)
         self._relay.resume()

@@ -478,6 +478,23 @@ class Upstream:
         if self.on_change is not None:
             self.on_change()
 
+    def note_link(self, link: int, node: int, address: str, flags: int = 0) -> None:
+        """A link is attached: the audit log learns where `link`, a number of ours, leads to."""
+        connection = self._connection
+        if connection is None:
+            return
+        audit = self.bridge.audit
+        peer = audit.name(f"link {link}: {address} at {self.name}")
+        audit.link_attached(
+            self.bridge.now_ms,
+            link,
+            connection=connection.number,
+            node=node,
+            peer=peer,
+            flags=flags,
+        )
+        audit.forget(peer)
+
     def note_error(self, error: Error | None, whose: str = "") -> None:
         """The peer ended something with an error."""
         if error is not None:

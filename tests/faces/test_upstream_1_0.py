@@ -3,7 +3,7 @@ from support.face_1_0 import message
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events, types
-from gateway.audit.schema import Kind
+from gateway.audit.schema import Flag, Kind
 from gateway.faces.upstream_1_0 import UpstreamState
 from gateway.message import ACCEPTED, Condition
 from gateway.translate.profile import Profile
@@ -53,6 +53,30 @@ def test_a_connection_is_in_the_audit_log_from_open_to_end():
     assert Kind.CONNECTION_OPENED in kinds(w)
     w.lose()
     assert Kind.CONNECTION_CLOSED in kinds(w)
+
+
+def test_the_audit_log_says_where_each_link_leads():
+    w = UpstreamWorld().place("q")
+    w.connect()
+    w.subscribe("q")
+    w.step()
+    records = w.world.blocks.raw()
+    attached = [each for each in records if each["kind"] == Kind.LINK_ATTACHED]
+    (opened,) = [each for each in records if each["kind"] == Kind.CONNECTION_OPENED]
+    leading = [(each["node"], each["peer"].partition(": ")[2], each["flags"]) for each in attached]
+    assert leading == [("q", "q at broker", 0), ("q from broker", "q at broker", Flag.PUBLISHER)]
+    assert {each["connection"] for each in attached} == {opened["connection"]}
+
+
+def test_operators_hear_which_node_a_link_led_to():
+    w = UpstreamWorld().place("q")
+    broker = w.connect()
+    w.subscribe("q")
+    w.step()
+    gone = _spec.Error(condition="amqp:resource-deleted", description="deleted")
+    broker.link("q").send_detach(error=gone)
+    w.step()
+    assert w.upstream.last_error == "from q: amqp:resource-deleted: deleted"
 
 
 def test_the_state_is_told_as_it_changes():

@@ -74,6 +74,7 @@ class BlockLog:
                 values = dict(zip(FIELD_NAMES, RECORD.unpack_from(content, start), strict=True))
                 values["node"] = names[values["node"]]
                 values["exchange"] = names[values["exchange"]]
+                values["peer"] = names[values["peer"]]
                 found.append(values)
         return found
 
