@@ -85,6 +85,9 @@ def test_check_lists_the_keys_and_the_schema() -> None:
     assert "drain_timeout (duration, default 25s)" in listed
     assert "tls.certificate (path, required)" in listed
     assert "tls.client_ca (path)" in listed
+    profiles = amqp_gateway("check", "--profiles").output
+    assert "artemis\n    Apache ActiveMQ Artemis" in profiles
+    assert "queue (template, default {queue})\n    The address of a queue" in profiles
     schema = json.loads(amqp_gateway("check", "--schema").output)
     assert "drain_timeout" in schema["properties"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import sys
+import textwrap
 from typing import cast
 
 import click
@@ -18,6 +19,7 @@ from gateway.config import Settings, keys, load, notes, resolved, schema
 from gateway.net.logs import begin_logging
 from gateway.service import check as check_files
 from gateway.service import run
+from gateway.translate.profiles import attributes, load_profile, names
 
 
 @click.command(
@@ -50,11 +52,18 @@ Examples:
   amqp-gateway check --config gateway.yaml
   amqp-gateway check --config gateway.yaml --connect
   amqp-gateway check --keys
+  amqp-gateway check --profiles
   amqp-gateway check --schema > gateway.schema.json
 """
 )
 @configuration
 @click.option("--keys", "show", flag_value="keys", help="List every key, with its help.")
+@click.option(
+    "--profiles",
+    "show",
+    flag_value="profiles",
+    help="List the profiles of brokers, and what a profile can say.",
+)
 @click.option(
     "--schema", "show", flag_value="schema", help="Print the configuration's JSON schema."
 )
@@ -82,6 +91,8 @@ def check(
         return
     if show == "keys":
         _print_keys()
+    elif show == "profiles":
+        _print_profiles()
     elif show == "schema":
         click.echo(json.dumps(schema(), indent=2))
     else:
@@ -119,6 +130,21 @@ def _print_finding(finding: Finding) -> None:
         click.echo(f"  {node.key}: {node.kind} {node.name}: {node.address}: {there}{why}")
     for lack in finding.lacks:
         click.echo(f"  without {lack}")
+
+
+def _print_profiles() -> None:
+    for name in names():
+        _print_helped(name, "", load_profile(name).about)
+    click.echo("\nA file of your own, whose path is then the `profile`, says what differs:\n")
+    for key, kind, default, text in attributes():
+        given = f", default {default}" if default else ""
+        _print_helped(key, f" ({kind}{given})", text)
+
+
+def _print_helped(name: str, facts: str, text: str) -> None:
+    click.echo(click.style(name, bold=True) + facts)
+    indent = " " * 4
+    click.echo(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent=indent))
 
 
 def _print_keys() -> None:

@@ -312,16 +312,23 @@ def default_of(attribute: str) -> Any:  # Any: as the table says
     return default.text if isinstance(default, Template) else default
 
 
-def markdown() -> str:
-    """The attributes as a Markdown table."""
-    lines = ["| attribute | kind | default | |", "|---|---|---|---|"]
+def attributes() -> list[tuple[str, str, str, str]]:
+    """What a profile can say: name, kind, default ("": none) and help of each attribute."""
+    described = [
+        (
+            "like",
+            "text",
+            "",
+            "One of the gateway's own profiles: what the file does not say is as there.",
+        )
+    ]
     for name, attribute in ATTRIBUTES.items():
         kind = attribute.kind if isinstance(attribute.kind, str) else " or ".join(attribute.kind)
-        lines.append(f"| `{name}` | {kind} | {_spelled(default_of(name))} | {attribute.help} |")
-    return "\n".join(lines) + "\n"
+        described.append((name, kind, _spelled(default_of(name)), attribute.help))
+    return described
 
 
 def _spelled(default: Any) -> str:
     if isinstance(default, bool):
         return "true" if default else "false"
-    return f"`{default}`" if default else "none"
+    return str(default) if default else ""

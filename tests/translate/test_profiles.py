@@ -6,7 +6,7 @@ import pytest
 
 from gateway.errors import ConfigurationError
 from gateway.translate.profile import Profile
-from gateway.translate.profiles import ATTRIBUTES, default_of, load_profile, markdown, names
+from gateway.translate.profiles import ATTRIBUTES, attributes, default_of, load_profile, names
 
 
 def problems(tmp_path: pathlib.Path, text: str) -> dict[str, str]:
@@ -23,7 +23,15 @@ def test_the_table_describes_every_attribute() -> None:
     assert set(ATTRIBUTES) == made - {"name"}
     for name, attribute in ATTRIBUTES.items():
         assert attribute.help.endswith("."), name
-        assert f"| `{name}` |" in markdown()
+
+
+def test_every_attribute_can_be_listed() -> None:
+    listed = {name: rest for name, *rest in attributes()}
+    assert set(listed) == {"like", *ATTRIBUTES}
+    assert listed["queue"] == ["template", "{queue}", ATTRIBUTES["queue"].help]
+    assert listed["selector"][:2] == ["flag", "false"]
+    assert listed["browse"][0] == "copy or none"
+    assert listed["exchange"][1] == ""
 
 
 def test_every_profile_of_the_gateway_is_one() -> None:
