@@ -132,7 +132,11 @@ class Taker:
 
 @final
 class Client10:
-    """Implements `client.Client`."""
+    """Implements `client.Client`.
+
+    Attributes:
+        detached: why the server detached links, in order.
+    """
 
     def __init__(self, login: Login, now_ms: int, limits: Limits | None = None) -> None:
         self.flush: Callable[[], None] = lambda: None
@@ -155,6 +159,7 @@ class Client10:
         self._closed = self._waiting.make()
         self._senders: dict[str, Sender] = {}
         self._takers: list[Taker] = []
+        self.detached: list[str] = []
 
     # The driver surface.
 
@@ -292,6 +297,7 @@ class Client10:
     def _on_detach(self, link: Link, error: Error | None) -> None:
         link.send_detach()
         refused = ClientError(f"the server detached the link{_because(error)}")
+        self.detached.append(str(refused))
         if isinstance(link.context, Sender):
             link.context.refuse(refused)
         elif isinstance(link.context, Taker):

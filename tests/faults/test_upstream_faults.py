@@ -20,14 +20,15 @@ def test_every_confirmed_message_is_found_after(
     reconcile(SCENARIOS[fault](tmp_path, artemis, 1.0).audit)
 
 
-@pytest.mark.parametrize("fault", ["cut", "rejecting"])
+@pytest.mark.parametrize("fault", ["cut", "rejecting", "consumed_queue_gone"])
 def test_so_it_is_with_rabbitmq(
     fault: str, rabbitmq4: RabbitMQ4, reconcile: Reconcile, tmp_path: Path
 ) -> None:
     reconcile(SCENARIOS[fault](tmp_path, rabbitmq4, 1.0).audit)
 
 
+@pytest.mark.parametrize("fault", ["cut", "rejecting"])
 def test_so_it_is_with_rabbitmqs_plugin(
-    rabbitmq310: RabbitMQ310, reconcile: Reconcile, tmp_path: Path
+    fault: str, rabbitmq310: RabbitMQ310, reconcile: Reconcile, tmp_path: Path
 ) -> None:
-    reconcile(SCENARIOS["cut"](tmp_path, rabbitmq310, 1.0).audit)
+    reconcile(SCENARIOS[fault](tmp_path, rabbitmq310, 1.0).audit)

@@ -179,6 +179,14 @@ def settle_0_10(client: Client010, delivered: Delivered010) -> None:
     client.complete(command_id)
 
 
+def told_of_end(client: AnyClient) -> str:
+    """Why a consumer's subscription ended; "" if it has not."""
+    if isinstance(client, Client10):
+        return "".join(client.detached)
+    error = client._waiting.error
+    return "" if error is None else str(error)
+
+
 class Load:
     """Clients of one gateway and what they know; `hang_up` and `connect` for its next life."""
 

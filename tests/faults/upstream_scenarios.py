@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+from faults.upstream_load import Book, told_of_end
 from faults.upstream_stand import Stand, Verdict, stopped
 from interop.brokers.broker import Broker
 from support.certificates import DAY, Authority
@@ -117,16 +118,26 @@ def slow(directory: Path, broker: Broker, seconds: float) -> Verdict:
 
 
 def rejecting(directory: Path, broker: Broker, seconds: float) -> Verdict:
-    """It rejects: who asked hears so, what nobody asked about is kept in gateway.rejected."""
+    """It rejects: who asked hears so, what nobody asked about is kept in gateway.rejected.
+
+    RabbitMQ's plugin does not reject, it dies: messages are found out one by one, while those for
+    another queue go on.
+    """
+    count = 2 if broker.peer == "rabbitmq310" else 50
     with Stand(directory, broker, "limited.rejecting") as stand:
         stand.start()
+        others = Book()
         for protocol in ("0-10", "1.0"):
-            stand.load.publish(stand.published, stand.inward, protocol).limit = 50
-        stand.load.run(stand.load.quiet)
+            stand.load.publish(stand.published, stand.inward, protocol).limit = count
+            stand.load.publish(others, stand.outward, protocol).limit = 300
+            stand.load.consume(others, stand.outward, protocol)
+        stand.load.run(stand.load.quiet, 120)
+        stand.load.run(lambda: others.accepted >= others.confirmed)
+        assert not others.told, others.told
         outcomes = set(stand.published.told.values())
         assert outcomes, "nothing was rejected"
         assert all(outcome.startswith("rejected") for outcome in outcomes), outcomes
-        unasked = stand.publish_unasked(50)
+        unasked = stand.publish_unasked(count)
         return stand.check(more=stand.take_rejected(len(unasked)))
 
 
@@ -146,6 +157,30 @@ def queue_gone(directory: Path, broker: Broker, seconds: float) -> Verdict:
         stand.run_on(100)
         stand.finish()
         stand.published.confirmed -= deleted
+        return stand.check()
+
+
+def consumed_queue_gone(directory: Path, broker: Broker, seconds: float) -> Verdict:
+    """A queue is deleted under its consumers, who hear why; who comes after that gets it.
+
+    The plugin of RabbitMQ says nothing: it breaks the connection, and then the queue is not found.
+    """
+    with Stand(directory, broker, "deleted") as stand:
+        stand.start()
+        for name in ("before", "after"):
+            stand.consumed.sent[name] = stand.at.fill(stand.outward, 100, name)
+            for protocol in ("0-10", "1.0"):
+                stand.load.consume(stand.consumed, stand.outward, protocol)
+            stand.load.run(lambda: stand.consumed.accepted >= stand.consumed.all_sent())
+            stand.load.run(lambda: broker.queue_depth(stand.outward) == 0)
+            broker.delete_queue(stand.outward)
+            ended = [consumer.client for consumer in stand.load.consumers]
+            stand.load.run(lambda ended=ended: all(told_of_end(client) for client in ended))
+            stand.load.consumers.clear()
+            assert_told(told_of_end(ended[0]), "(404)", "(408)")
+            assert_told(told_of_end(ended[1]), "amqp:not-found", "amqp:resource-deleted")
+            broker.create_queue(stand.outward)
+        stand.recover()
         return stand.check()
 
 
@@ -218,11 +253,17 @@ SCENARIOS: dict[str, Scenario] = {
         slow,
         rejecting,
         queue_gone,
+        consumed_queue_gone,
         certificate_expired,
         gateway_killed,
         spooled,
     )
 }
+
+
+def assert_told(words: str, *wanted: str) -> None:
+    """One of them is among the words that a client was told."""
+    assert any(each in words for each in wanted), words
 
 
 def idle_timeout(broker: Broker) -> dict[str, str]:
