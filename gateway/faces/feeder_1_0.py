@@ -52,7 +52,7 @@ class Feeder:
         self.feed = feed
         self.problem = ""
         profile = upstream.profile
-        self.kind = upstream.exchange_type(feed.host, feed.exchange)
+        self.kind = upstream.addresses.exchange_type(feed.host, feed.exchange)
         queue = feed.queue.name
         self.managed: ManagedBinding | None = None
         if profile.subscriptions == MANAGED:
@@ -61,7 +61,7 @@ class Feeder:
             self.address = profile.queue_address(self.managed.queue)
         else:
             self.durable = feed.durable and profile.durable_subscriptions
-            self.address = upstream.subscription_address(
+            self.address = upstream.addresses.subscription_address(
                 feed.host, feed.exchange, feed.key, queue, durable=self.durable
             )
         if self.durable:
@@ -319,9 +319,10 @@ def feeding_refused(
     if profile.subscriptions == MANAGED:
         name = unmanageable(arguments)
         return _unable(upstream, f"take argument {name!r} of a binding") if name else None
-    if upstream.exchange_type(host, exchange) == sources_1_0.HEADERS and _matches(arguments):
+    addresses = upstream.addresses
+    if addresses.exchange_type(host, exchange) == sources_1_0.HEADERS and _matches(arguments):
         return _unable(upstream, "match headers for a subscription")
-    if not upstream.subscription_address(host, exchange, key, queue):
+    if not addresses.subscription_address(host, exchange, key, queue):
         return _unable(upstream, f"have an address for key {key!r} of exchange {exchange!r}")
     return None
 

@@ -183,7 +183,7 @@ def removing(
     purge: bool = False,
 ) -> Refusal | None:
     """Delete or empty a queue there, or say why that cannot be tried; `waiter` is told."""
-    name = upstream.managed_name(host, queue)
+    name = upstream.addresses.managed_name(host, queue)
     if not name:
         what = "empty" if purge else "delete"
         text = f"upstream {upstream.name} offers no way to {what} a node"

@@ -51,7 +51,7 @@ class Receiver:
         self.upstream = upstream
         self.inlet = inlet
         self.in_force = False
-        self.address = upstream.address_of(inlet.host, inlet.queue_name)
+        self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
         self.name = upstream.link_name(inlet.queue_name)
         self._intake = Intake(upstream, copy=not inlet.acquire)
         self._slot: LinkSlot | None = None

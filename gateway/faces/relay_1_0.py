@@ -81,7 +81,7 @@ class Relay:
         self.upstream = upstream
         self._host = host
         self._queue = queue
-        self._address = upstream.queue_target(queue)  # asked once: it is every message's
+        self._address = upstream.addresses.queue_target(queue)  # asked once: it is every message's
         self._number = upstream.bridge.next_owner_id()
         self._replies = ReplyNodes(upstream, host, self)
         self._context = upstream.context(host, self._replies)
@@ -149,7 +149,7 @@ class Relay:
         message = delivery.message
         address = self._address
         if address is None:
-            address = upstream.target_of(self._queue, message)
+            address = upstream.addresses.target_of(self._queue, message)
         if not address:
             text = f"{self._queue.name!r} has no address at upstream {upstream.name}"
             return self._refuse(Refusal(Condition.NOT_IMPLEMENTED, text))
@@ -219,7 +219,7 @@ class Relay:
 
     def capabilities(self) -> list[str]:
         """What the targets of its senders are asked to be."""
-        return self.upstream.target_capabilities(self._queue)
+        return self.upstream.addresses.target_capabilities(self._queue)
 
     def must_look_up(self) -> bool:
         """Whether a sender has to see if its node is there: attaching does not tell."""

@@ -57,8 +57,8 @@ class ReplyNodes:
         if HostNodes(self._host).upstream_of(exchange, key) == upstream.name:
             host = self._host.name
             if exchange:
-                return upstream.exchange_address(host, exchange, key) or None
-            return upstream.address_of(host, key) or None
+                return upstream.addresses.exchange_address(host, exchange, key) or None
+            return upstream.addresses.queue_address(host, key) or None
         if not upstream.profile.dynamic_nodes:
             return None
         node = self._nodes.get((exchange, key))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
 from gateway.amqp_1_0._spec import Error
 from gateway.amqp_1_0.redirects import Redirect
@@ -32,19 +32,18 @@ from gateway.faces.receiver_1_0 import Receiver
 from gateway.faces.relay_1_0 import Relay
 from gateway.faces.seen_before import SeenBefore
 from gateway.faces.sleepers import Sleepers
+from gateway.faces.upstream_addresses_1_0 import UpstreamAddresses
 from gateway.faces.upstream_errors_1_0 import text_of
 from gateway.faces.upstream_link import LinkSlot, Sleeper, UpstreamLink
 from gateway.faces.upstream_links_1_0 import Links
 from gateway.faces.upstream_settings import NodeRules, UpstreamCounts, UpstreamSettings
-from gateway.message import Message, Refusal
+from gateway.message import Refusal
 from gateway.translate.context import Context
 from gateway.translate.profile import Profile
 from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
     from gateway.faces.reply_nodes_1_0 import ReplyNodes
-
-KEYED: Final = ("direct", "topic")
 
 
 class UpstreamState(IntEnum):
@@ -60,6 +59,7 @@ class Upstream:
     """Implements `bridge.remote.Remote`.
 
     Attributes:
+        addresses: what its nodes are called there.
         management: requests to its management node, where the profile says that it has one.
         state, state_since_ms: for operators.
         last_error: what went wrong last, for operators; "" if nothing did, or it is over.
@@ -108,6 +108,7 @@ class Upstream:
         self._owing: dict[Receiver, None] = {}
         self._owing_feeders: dict[Feeder, None] = {}
         self._names = 0
+        self.addresses = UpstreamAddresses(bridge, settings, profile)
         self._coordinator = Coordinator(self)
         self.management = Management(self)
         self._maker = Maker(self)
@@ -179,9 +180,9 @@ class Upstream:
 
     def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
         """Ask whether the node is there, unless asking would make it."""
-        if self.profile.missing == "auto" or self.made_name(host, queue):
+        if self.profile.missing == "auto" or self.addresses.made_name(host, queue):
             return False
-        self.look_up_address(self.address_of(host, queue), waiter, token)
+        self.look_up_address(self.addresses.queue_address(host, queue), waiter, token)
         return True
 
     def look_up_address(self, address: str, waiter: LookUpWaiter, token: int) -> None:
@@ -326,89 +327,17 @@ class Upstream:
             reply_address=replies,
         )
 
-    # Addresses.
-
     def link_name(self, node: str) -> str:
         """A name for a link of `node`, unique at this upstream; to be kept for each attach."""
         self._names += 1
         return f"{self.settings.container_id}<{node}-{self._names}"
 
-    def address_of(self, host: str, queue: str) -> str:
-        """The address of a queue's node; "" if it has none."""
-        rules = self.settings.rules
-        address = None if rules is None else rules.queue_address(host, queue)
-        return self.profile.queue_address(queue) if address is None else address
-
-    def managed_name(self, host: str, queue: str) -> str:
-        """What its management calls a queue's node; "" if it knows none, or there is none."""
-        if self.profile.management == "none":
-            return ""
-        found = self.profile.queue.read(self.address_of(host, queue))
-        return "" if found is None else found["queue"]
-
-    def made_name(self, host: str, queue: str) -> str:
-        """The same of a queue that is to be made when it is missing; else ""."""
-        name = self.managed_name(host, queue)
-        rules = self.settings.rules
-        return name if name and rules is not None and rules.creates(host, queue) else ""
-
     def make(self, host: str, queue: str) -> bool:
         """Make a queue's node, if a rule wants that; whether it does."""
-        name = self.made_name(host, queue)
+        name = self.addresses.made_name(host, queue)
         if name:
             self._maker.make(name)
         return name != ""
-
-    def exchange_address(self, host: str, exchange: str, key: str) -> str:
-        """Where a message to an exchange's node goes; "" if nowhere."""
-        rules = self.settings.rules
-        address = None if rules is None else rules.exchange_address(host, exchange, key)
-        if address is not None:
-            return address
-        keyed = self.exchange_type(host, exchange) in KEYED
-        return self.profile.exchange_address(exchange, key, keyed)
-
-    def subscription_address(
-        self, host: str, exchange: str, key: str, name: str, *, durable: bool = False
-    ) -> str:
-        """The source of a binding of queue `name` to an exchange."""
-        kind = self.exchange_type(host, exchange)
-        rules = self.settings.rules
-        if rules is not None:
-            wildcards = self.profile.wildcards if kind == "topic" else None
-            address = rules.subscription_address(
-                host, exchange, key, name=name, wildcards=wildcards
-            )
-            if address is not None:
-                return address
-        return self.profile.subscription_address(
-            exchange, key, kind=kind, name=name, durable=durable
-        )
-
-    def exchange_type(self, host: str, exchange: str) -> str:
-        """The type of an exchange of ours; "" if it is gone."""
-        found = self.bridge.hosts[host].exchange(exchange)
-        return "" if found is None else found.type
-
-    def queue_target(self, queue: Queue) -> str | None:
-        """The one address to which all that is in `queue` goes; `None`: it depends."""
-        if queue.target == Target.QUEUE:
-            return self.address_of(queue.host, queue.name)
-        return None
-
-    def target_of(self, queue: Queue, message: Message) -> str:
-        """The address to which a message in `queue` goes."""
-        if queue.target == Target.ADDRESS:
-            return message.routing_key
-        if queue.target == Target.EXCHANGE:
-            return self.exchange_address(queue.host, queue.name, message.routing_key)
-        return self.address_of(queue.host, queue.name)
-
-    def target_capabilities(self, queue: Queue) -> list[str]:
-        """What the targets of `queue` are asked to be."""
-        if queue.target == Target.EXCHANGE:
-            return self.profile.exchange_capabilities
-        return self.profile.queue_capabilities if queue.target == Target.QUEUE else []
 
     # Connections.
 

@@ -320,8 +320,8 @@ class Rules:
 
 
 def test_a_rules_address_goes_before_the_profiles():
-    upstream = UpstreamWorld(rules=Rules()).upstream
-    assert upstream.address_of("/", "q") == "elsewhere"
-    assert upstream.address_of("/", "r") == "r"
-    assert upstream.exchange_address("/", "x", "k") == "topic/k"
-    assert upstream.subscription_address("/", "x", "k", "q") == "sub/k/q"
+    addresses = UpstreamWorld(rules=Rules()).upstream.addresses
+    assert addresses.queue_address("/", "q") == "elsewhere"
+    assert addresses.queue_address("/", "r") == "r"
+    assert addresses.exchange_address("/", "x", "k") == "topic/k"
+    assert addresses.subscription_address("/", "x", "k", "q") == "sub/k/q"
