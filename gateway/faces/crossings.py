@@ -24,7 +24,14 @@ class HostNodes:
         return self.host.queue(name) is not None
 
     def is_exchange(self, name: str) -> bool:
-        """Whether there is an exchange of that name."""
+        """Whether there is an exchange of that name.
+
+        Rules with wildcards know many names: one with "/" after the name of an exchange is that
+        exchange and a key, unless it was declared.
+        """
+        exchange, slash, _ = name.partition("/")
+        if slash and exchange and self.host.exchange(exchange) is not None:
+            return name in self.host.topology.exchanges
         return self.host.exchange(name) is not None
 
     def upstream_of(self, exchange: str, key: str) -> str:
