@@ -84,13 +84,20 @@ class Behind:
         """A 1.0 client at the broker itself: Proton's BlockingConnection."""
         return self._kept(client.connect(self.broker))
 
-    def at_gateway(self) -> Any:
-        """A 1.0 client at the gateway."""
+    def at_gateway(self, container: str = "") -> Any:
+        """A 1.0 client at the gateway, by default with a container-id of its own."""
+        from proton.reactor import Container
         from proton.utils import BlockingConnection
 
         address = f"127.0.0.1:{self.gateway.amqp_port}"
         timeout = client.TIME_LIMIT_S
-        return self._kept(BlockingConnection(address, timeout=timeout, allowed_mechs="ANONYMOUS"))
+        client_container = Container()
+        client_container.container_id = container or uuid.uuid4().hex
+        return self._kept(
+            BlockingConnection(
+                address, timeout=timeout, container=client_container, allowed_mechs="ANONYMOUS"
+            )
+        )
 
     def depth(self, queue: str) -> int:
         """How many messages the broker has in a queue."""
