@@ -304,24 +304,3 @@ def test_without_a_management_nodes_are_neither_deleted_nor_purged():
         w.upstream.purge("/", "q", Waiter(), 1),
     ):
         assert refusal.condition == Condition.NOT_IMPLEMENTED
-
-
-class Rules:
-    """Addresses of some nodes."""
-
-    def queue_address(self, host, queue):
-        return "elsewhere" if queue == "q" else None
-
-    def exchange_address(self, host, exchange, key):
-        return f"topic/{key}" if exchange == "x" else None
-
-    def subscription_address(self, host, exchange, key, *, name, wildcards):
-        return f"sub/{key}/{name}" if exchange == "x" else None
-
-
-def test_a_rules_address_goes_before_the_profiles():
-    addresses = UpstreamWorld(rules=Rules()).upstream.addresses
-    assert addresses.queue_address("/", "q") == "elsewhere"
-    assert addresses.queue_address("/", "r") == "r"
-    assert addresses.exchange_address("/", "x", "k") == "topic/k"
-    assert addresses.subscription_address("/", "x", "k", "q") == "sub/k/q"
