@@ -25,7 +25,7 @@ from gateway.audit.schema import Kind
 CHECKPOINT_KINDS: Final = (
     *(Kind.CLOCK, Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT),
 )
-UNUSED: Final = ("time_ms", "delivery_count", "peer", "connection", "transaction")
+UNUSED: Final = ("time_ms", "delivery_count", "connection", "transaction")
 EXTRA: Final = {"queues": ("gone_with_process", "in_doubt")}
 SHOWN: Final = 500  # rows of a table that the report shows; the Parquet files have them all
 
@@ -94,9 +94,9 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
         ]
         breaks = _written(reduce(DataFrame.unionByName, found), out / "breaks")
         queues = _written(queue_results(balances["queues"], gone), out / "queues")
-    results = {"queues": queues} | {
-        name: _written(balances[name].results(), out / name) for name in ("outlets", "routes")
-    }
+        outlets = _written(outlet_results(balances["outlets"], records), out / "outlets")
+    routes = _written(balances["routes"].results(), out / "routes")
+    results = {"queues": queues, "outlets": outlets, "routes": routes}
     _written(segments.drop("findings"), out / "segments")
     counted = breaks.groupBy("class").agg(F.sum("count").alias("count"))
     return Result(
@@ -167,6 +167,17 @@ def queue_results(balance: Balance, gone: DataFrame) -> DataFrame:
         .join(lapsed, ["incarnation", "node"], "left")
         .na.fill(0, ["gone_with_process", "in_doubt"])
     )
+
+
+def outlet_results(balance: Balance, records: DataFrame) -> DataFrame:
+    """The outlets' results, with the node at an upstream that each of them leads to, if any."""
+    leads = records.where(ledger.kind_is(Kind.LINK_ATTACHED) & F.col("peer").isNotNull())
+    address = F.regexp_extract("peer", "^link [0-9]+: (.*)$", 1)
+    several = F.when(F.count_distinct(address) > 1, " and others").otherwise("")
+    leads = leads.groupBy("incarnation", "link").agg(
+        F.concat(F.min(address), several).alias("leads_to")
+    )
+    return balance.results().join(leads, ["incarnation", "link"], "left")
 
 
 def log_breaks(segments: DataFrame, stated: DataFrame) -> list[DataFrame]:

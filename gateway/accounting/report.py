@@ -228,6 +228,7 @@ def _identity_row(row: Row, identity: Identity, shown: list[str], several: bool)
     label = "(default exchange)" if name == "" else str(name)
     if identity is OUTLET:
         label = f"{name} on {row['of_node']}" if row["of_node"] else str(name)
+        label += f", to {row['leads_to']}" if row.get("leads_to") else ""
     cells = _cells("td", [*([row["incarnation"]] if several else []), label], "")
     cells += _cells("td", [number(row.get(column) or 0) for column in shown], "n")
     mark = '<span class="good">balanced</span>'

@@ -4,6 +4,7 @@ from support.bridge_world import Producer, World
 from support.remotes import FakeRules
 
 from gateway.accounting.reconcile import reconcile
+from gateway.accounting.report import html_page
 from gateway.audit.schema import Reason
 from gateway.audit.segment import SegmentWriter
 from gateway.message import ACCEPTED, MODIFIED_FAILED, REJECTED, RELEASED, Flag
@@ -31,12 +32,20 @@ class Run:
         self.world.turn()
         settle, relay = self.world.host.settle, self.remote.relays["far"]
         first, second, third, fourth = relay.take()
+        for address in ("far", "elsewhere", "far"):
+            self.lead(first.subscription, f"{address} at broker")
         settle(first, ACCEPTED)
         settle(second, MODIFIED_FAILED, Reason.UPSTREAM_LOST)
         settle(third, RELEASED)
         settle(fourth, REJECTED)
         self.world.turn()
         settle(relay.take()[0], ACCEPTED)
+
+    def lead(self, link, where):
+        audit = self.world.audit
+        peer = audit.name(f"link {link}: {where}")
+        audit.link_attached(self.world.now_ms, link, connection=1, node=0, peer=peer)
+        audit.forget(peer)
 
     def back(self):
         consumer, subscription = self.world.subscribe("far", credit=3)
@@ -85,3 +94,6 @@ def test_what_goes_by_an_upstream_is_accounted_for(spark, tmp_path):
     nodes = {row["node"] for row in result.queues}
     assert {"far", "far from broker", "q", "gateway.rejected"} <= nodes
     assert "upstream broker" in {row["route"] for row in result.routes}
+    leading = [row["leads_to"] for row in result.outlets if row["of_node"] == "far"]
+    assert leading[0] == "elsewhere at broker and others"
+    assert "on far, to elsewhere at broker and others" in html_page(result)
