@@ -197,10 +197,17 @@ def test_paths_in_a_file_are_relative_to_the_file(tmp_path: pathlib.Path) -> Non
     assert settings.users_file == tmp_path / "users.yaml"
 
 
-def test_an_empty_file_means_the_defaults(tmp_path: pathlib.Path) -> None:
+def test_a_file_without_keys_means_the_defaults(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "gateway.yaml"
     file.write_text("# nothing set\n")
     assert load(file) == load(None)
+
+
+def test_a_file_that_is_just_being_written_means_nothing(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text("\n")
+    with pytest.raises(ConfigurationError, match="is empty"):
+        load(file)
 
 
 def test_what_check_prints_is_a_configuration_that_means_the_same() -> None:

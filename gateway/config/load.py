@@ -51,13 +51,16 @@ def load(path: pathlib.Path | None, changes: list[str] | None = None) -> Setting
 
 
 def read(path: pathlib.Path) -> dict[str, Any]:
-    """The mapping in a YAML file."""
+    """The mapping in a YAML file; one that is being written may be empty, and means nothing."""
     try:
-        raw = yaml.load(path.read_bytes(), Loader)
+        octets = path.read_bytes()
+        raw = yaml.load(octets, Loader)
     except OSError as error:
         raise ConfigurationError([(str(path), error.strerror or str(error))]) from None
     except yaml.YAMLError as error:
         raise ConfigurationError([(str(path), " ".join(str(error).split()))]) from None
+    if not octets.strip():
+        raise ConfigurationError([(str(path), "is empty: for the defaults, write so in a comment")])
     if raw is None:
         return {}
     if not isinstance(raw, dict):
