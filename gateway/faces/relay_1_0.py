@@ -288,11 +288,11 @@ class Relay:
     def on_outcome(self, delivery: Delivery, outcome: Outcome) -> None:
         """The upstream has decided."""
         self.upstream.counts.settled_sent[outcome.kind] += 1
+        self._suspicion.clear()
         if self._presume(delivery, outcome):
             return
         if outcome.kind == OutcomeKind.ACCEPTED:
             self._failures = 0
-            self._suspicion.clear()
         elif outcome.kind != OutcomeKind.REJECTED and not self._passes(delivery):
             outcome = self._again(delivery, outcome)
         if outcome.kind in (OutcomeKind.ACCEPTED, OutcomeKind.REJECTED):

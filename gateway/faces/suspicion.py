@@ -1,9 +1,9 @@
 """What a relay makes of connections that the upstream breaks while messages of its are unsettled.
 
 A message that brings the peer down brings it down each time that it is sent, and with it all that
-others have there. So, as long as no message is accepted between two such ends, a relay waits longer
-each time before it sends again, and sends one message at a time: the one that is alone under way at
-several ends in a row is the reason. Ends that say nothing of a delivery (a shutdown, silence) do
+others have there. So, as long as no message has its outcome between two such ends, a relay waits
+longer each time before it sends again, and sends one message at a time: the one that is alone under
+way at several ends in a row is the reason. Ends that say nothing of a delivery (a shutdown, silence) do
 not count.
 """
 
@@ -22,7 +22,7 @@ class Suspicion:
     """Of one relay.
 
     Attributes:
-        ends: how many there were since a message was accepted.
+        ends: how many there were since a message had its outcome.
     """
 
     __slots__ = ("_suspect", "_times", "ends")
@@ -38,7 +38,7 @@ class Suspicion:
         return self.ends >= ENDS_MAX
 
     def clear(self) -> None:
-        """A message was accepted."""
+        """A message has its outcome."""
         self.ends = 0
         self._suspect = 0
 
