@@ -1,4 +1,8 @@
-"""ActiveMQ Classic as a child process, asked about queues by its statistics plugin."""
+"""ActiveMQ Classic as a child process, asked about queues by its statistics plugin.
+
+It reads a page of a queue into memory when something happens to the queue, at the latest when it
+looks for expired messages, every 30 s: a page is made large enough for what consumers here hold.
+"""
 
 import re
 from xml.sax.saxutils import escape
@@ -27,6 +31,7 @@ _BROKER = """<beans xmlns="http://www.springframework.org/schema/beans"
 <policyEntry queue="limited.>" memoryLimit="8kb">
 <pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy>
 </policyEntry>
+<policyEntry queue="&gt;" maxPageSize="1000"/>
 </policyEntries></policyMap></destinationPolicy>
 <systemUsage><systemUsage sendFailIfNoSpace="true">
 <memoryUsage><memoryUsage limit="128 mb"/></memoryUsage>
