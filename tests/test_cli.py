@@ -225,6 +225,12 @@ def test_audit_cat_prints_json_lines(log: pathlib.Path) -> None:
         assert (kinds[0], kinds[-1]) == ("incarnation-started", "incarnation-stopped")
 
 
+def test_audit_trace_says_when_there_is_no_such_message(log: pathlib.Path) -> None:
+    none = amqp_gateway("audit", "trace", "order-17", str(log))
+    assert none.exit_code == 1
+    assert none.stderr == "amqp-gateway: no message has the message-id 'order-17'\n"
+
+
 def test_audit_verify_finds_a_changed_octet(log: pathlib.Path) -> None:
     whole = amqp_gateway("audit", "verify", str(log))
     assert whole.exit_code == 0

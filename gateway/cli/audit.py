@@ -11,6 +11,7 @@ import click
 
 from gateway.audit.reader import Segment, records, segment_paths, verify
 from gateway.cli.options import FILE
+from gateway.cli.trace import Trace
 from gateway.config.settings import default_data_directory
 from gateway.errors import GatewayError
 
@@ -46,6 +47,32 @@ def cat(paths: tuple[pathlib.Path, ...]) -> None:
                 broken = True
                 click.echo(f"amqp-gateway: {segment.damage}", err=True)
     click.get_current_context().exit(1 if broken else 0)
+
+
+@audit.command(
+    epilog="""
+\b
+Examples:
+  amqp-gateway audit trace ID:8c79d4bf-09b3-350a-9cd3-127a4be2ac36
+  amqp-gateway audit trace order-17 /var/lib/amqp-gateway/audit
+"""
+)
+@click.argument("message_id")
+@click.argument("log", required=False, type=FILE)
+def trace(message_id: str, log: pathlib.Path | None) -> None:
+    """Tell where the messages with a message-id went, step by step.
+
+    A message that an upstream's broker took and gave back is two messages here, with two numbers.
+    "settled ... by ADDRESS at UPSTREAM, accepted": the broker has it. Exit code 1: there is none.
+    """
+    paths = _segments(log or default_log())
+    steps = Trace(message_id).lines(each for path in paths for each in records(_read(path)))
+    found = False
+    for line in steps:
+        found = True
+        click.echo(line)
+    if not found:
+        raise GatewayError(f"no message has the message-id {message_id!r}")
 
 
 @audit.command("verify")

@@ -1,0 +1,102 @@
+"""`audit trace`: where one message went, told from the records of an audit log.
+
+The log has a digest of the application's message-id, of its octets as they came: what 0-10 and the
+types of 1.0 would make of the given text is looked for. A message that left for an upstream and was
+fetched again is two messages of ours with one message-id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID
+
+from gateway.amqp_1_0 import types
+from gateway.amqp_1_0.encoding import to_bytes
+from gateway.audit.records import digest
+from gateway.wire.tagged import Tagged
+
+Record = dict[str, Any]  # Any: what JSON holds
+ULONG_MAX: Final = (1 << 64) - 1
+UNKNOWN: Final = "a connection that the log does not show"
+# Of a record, after what it is about.
+FACTS: Final = ("outcome", "reason", "delivery_count", "flags")
+
+
+def digests_of(message_id: str) -> set[str]:
+    """The digests that a message-id may have in the log, as the reader spells them."""
+    values = [Tagged(types.STRING, message_id)]
+    octets = []
+    bare = message_id.removeprefix("ID:")
+    if bare != message_id:
+        values.append(Tagged(types.STRING, bare))
+    if bare.isdecimal() and int(bare) <= ULONG_MAX:
+        values.append(Tagged(types.ULONG, int(bare)))
+    try:
+        uuid = UUID(bare)
+    except ValueError:
+        pass
+    else:
+        values.append(Tagged(types.UUID, uuid.bytes))
+        octets.append(uuid.bytes)  # 0-10
+    octets += [to_bytes(value) for value in values]
+    return {f"{digest(each) % (1 << 64):016x}" for each in octets}
+
+
+class Trace:
+    """Goes through records in their order, and tells those of the messages that are looked for."""
+
+    def __init__(self, message_id: str) -> None:
+        self._wanted = digests_of(message_id)
+        self._messages: set[int] = set()
+        self._connections: dict[int, str] = {}
+        self._links: dict[int, str] = {}
+
+    def lines(self, records: Iterable[Record]) -> Iterator[str]:
+        """One line for each step."""
+        for record in records:
+            self._note(record)
+            message = record.get("message")
+            if record.get("id_digest") in self._wanted and message is not None:
+                self._messages.add(message)
+            if message in self._messages:
+                yield self._line(record)
+
+    def _note(self, record: Record) -> None:
+        """Numbers of links and connections begin anew in each run of the gateway."""
+        kind = record["kind"]
+        if kind == "incarnation-started":
+            self._connections.clear()
+            self._links.clear()
+        elif kind == "connection-opened":
+            who = f"{record.get('peer', 'somebody')} ({record.get('protocol', '?')})"
+            self._connections[record["connection"]] = who
+        elif kind == "link-attached":
+            peer = self._connections.get(record.get("connection", 0), UNKNOWN)
+            where = record.get("peer", "").partition(": ")[2]
+            self._links[record.get("link", 0)] = where or peer
+
+    def _line(self, record: Record) -> str:
+        at = datetime.fromtimestamp(record["time_ms"] / 1000, UTC)
+        time = at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03}Z"
+        about = [record["node"]] if "node" in record else []
+        if record["kind"] == "received":
+            about = [f"for {record.get('exchange', '?')}", f"from {self._whose(record)}"]
+        elif "link" in record:
+            way = "to" if record["kind"] == "sent" else "by"
+            about.append(f"{way} {self._whose(record)}")
+        for name in FACTS:
+            value = record.get(name)
+            if value:
+                told = ", ".join(value) if isinstance(value, list) else str(value)
+                about.append(told if name != "delivery_count" else f"failed {told} times")
+        return f"{time}  {record['message']}  {record['kind']:<13} {', '.join(about)}"
+
+    def _whose(self, record: Record) -> str:
+        link = record.get("link", 0)
+        if link in self._links:
+            return self._links[link]
+        if "connection" in record:
+            return self._connections.get(record["connection"], UNKNOWN)
+        return f"link {link}"
