@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from interop.brokers.client import TIME_LIMIT_S
+from interop.upstream.behind import Behind
 from proton import Delivery, Handler, Link, Message, Timeout
 from proton.reactor import LinkOption
 
@@ -116,6 +117,23 @@ class Receiving(Handler):  # type: ignore[misc]  # proton has no type informatio
         delivery.update(state)
         delivery.settle()
         goes_out(self.connection)
+
+
+def durable(body: bytes = b"x", **fields: Any) -> Any:
+    """A durable message of one data section."""
+    return Message(body=body, durable=True, inferred=True, **fields)
+
+
+def body_of(message: Any) -> bytes:
+    """The octets of its data section."""
+    return bytes(message.body)
+
+
+def receive_at(behind: Behind, queue: str, *options: Any, credit: int = 10) -> Receiving:
+    """A receiver with credit, of a client of its own at the gateway."""
+    receiving = Receiving(behind.at_gateway(), queue, options)
+    receiving.flows(credit)
+    return receiving
 
 
 def comes_true(connection: Any, condition: Callable[[], bool], within_s: float) -> bool:

@@ -1,6 +1,5 @@
 """1.0 clients of the gateway on queues and exchanges that live at a broker."""
 
-import contextlib
 import uuid
 from typing import Any
 
@@ -8,13 +7,18 @@ import pytest
 from interop.brokers import client
 from interop.upstream.behind import Behind
 from interop.upstream.conftest import Cell
-from interop.upstream.talk import Talk
-
-from gateway.amqp_0_10 import _spec as spec
 
 proton = pytest.importorskip("proton", reason="Proton is missing: tests/interop/install proton")
-from interop.upstream.links import Modes, Receiving, Sending, comes_true, goes_out  # noqa: E402
-from proton import Delivery, Endpoint, Link, Message  # noqa: E402
+from interop.upstream.links import (  # noqa: E402
+    Modes,
+    Sending,
+    body_of,
+    comes_true,
+    durable,
+    goes_out,
+    receive_at,
+)
+from proton import Delivery, Link, Message  # noqa: E402
 from proton.reactor import Copy, Selector  # noqa: E402
 from proton.utils import LinkDetached  # noqa: E402
 
@@ -23,25 +27,11 @@ MANY_REJECTED = 8
 SILENT = ("rabbitmq310",)  # says nothing of what it does not take: publishers wait
 
 
-def _message(body: bytes = b"x", **fields: Any) -> Any:
-    return Message(body=body, durable=True, inferred=True, **fields)
-
-
 def _put(behind: Behind, queue: str, *bodies: bytes) -> None:
     """Publish durable messages here; each is accepted."""
     sending = Sending(behind.at_gateway(), queue)
-    for delivery in sending.sends(*[_message(body) for body in bodies]):
+    for delivery in sending.sends(*[durable(body) for body in bodies]):
         assert sending.outcome(delivery) == "accepted"
-
-
-def _receiving(behind: Behind, queue: str, *options: Any, credit: int = 10) -> Receiving:
-    receiving = Receiving(behind.at_gateway(), queue, options)
-    receiving.flows(credit)
-    return receiving
-
-
-def _body(message: Any) -> bytes:
-    return bytes(message.body)
 
 
 # Publishing.
@@ -54,7 +44,7 @@ def test_what_is_published_has_the_outcome_that_the_broker_gives(
     sending = Sending(behind.at_gateway(), queue)
     behind.broker.pause()
     try:
-        [delivery] = sending.sends(_message())
+        [delivery] = sending.sends(durable())
         early = sending.hears(delivery, within_s=0.3)
     finally:
         behind.broker.resume()
@@ -67,11 +57,11 @@ def test_what_is_published_has_the_outcome_that_the_broker_gives(
 def test_a_presettled_message_arrives(behind: Behind, cell: Cell) -> None:
     queue = behind.queue()
     sending = Sending(behind.at_gateway(), queue, [Modes(sender=Link.SND_SETTLED)])
-    sending.sends(_message(b"1"), _message(b"2"))
+    sending.sends(durable(b"1"), durable(b"2"))
     goes_out(sending.connection)
-    receiving = _receiving(behind, queue)
+    receiving = receive_at(behind, queue)
     got = receiving.gets(2)
-    assert [_body(message) for message, _ in got] == [b"1", b"2"]
+    assert [body_of(message) for message, _ in got] == [b"1", b"2"]
     for _, delivery in got:
         receiving.ends(delivery)
     assert receiving.quiet()
@@ -105,10 +95,10 @@ def test_a_large_1_0_message_passes(behind: Behind, cell: Cell) -> None:
     queue = behind.queue()
     body = bytes(range(256)) * (LARGE // 256)
     _put(behind, queue, body)
-    receiving = _receiving(behind, queue)
+    receiving = receive_at(behind, queue)
     message, delivery = receiving.get()
     receiving.ends(delivery)
-    assert _body(message) == body
+    assert body_of(message) == body
     assert receiving.quiet()
     assert behind.comes_to(0, queue)
     cell("1-0 large", "yes")
@@ -118,20 +108,8 @@ def test_what_has_no_route_at_the_broker_has_its_outcome(behind: Behind, cell: C
     exchange = f"topic-{uuid.uuid4().hex[:8]}"
     behind.broker.create_topic(exchange)
     sending = Sending(behind.at_gateway(), f"{exchange}/nobody")
-    [delivery] = sending.sends(_message())
+    [delivery] = sending.sends(durable())
     cell("1-0 unroutable", sending.outcome(delivery))
-
-
-def test_a_0_10_publisher_hears_what_has_no_route_at_the_broker(
-    behind: Behind, talk: Talk, cell: Cell
-) -> None:
-    exchange = f"topic-{uuid.uuid4().hex[:8]}"
-    behind.broker.create_topic(exchange)
-    talk.does(spec.ExchangeDeclare(exchange=exchange, type="topic", durable=True))
-    outcome = talk.outcome(talk.publishes("nobody", to=exchange, explicit=True))
-    # Who does not ask has it dropped, as 0-10 wants it, and goes on.
-    talk.puts("nobody", b"x", to=exchange)
-    cell("unroutable", outcome)
 
 
 # Consuming.
@@ -140,9 +118,9 @@ def test_a_0_10_publisher_hears_what_has_no_route_at_the_broker(
 def test_what_is_accepted_is_gone(behind: Behind, cell: Cell) -> None:
     queue = behind.queue()
     _put(behind, queue, b"1", b"2")
-    receiving = _receiving(behind, queue)
+    receiving = receive_at(behind, queue)
     [(first, one), (second, two)] = receiving.gets(2)
-    assert (_body(first), _body(second)) == (b"1", b"2")
+    assert (body_of(first), body_of(second)) == (b"1", b"2")
     assert behind.depth(queue) == 2
     receiving.ends(two)
     receiving.ends(one)
@@ -155,7 +133,7 @@ def _again(behind: Behind, state: int, *, failed: bool = False) -> Any:
     """What comes again after an outcome; None when nothing does."""
     queue = behind.queue()
     _put(behind, queue, b"bad", b"good")
-    receiving = _receiving(behind, queue)
+    receiving = receive_at(behind, queue)
     [(_, bad), (_, good)] = receiving.gets(2)
     receiving.ends(bad, state, failed=failed)
     receiving.ends(good)
@@ -163,7 +141,7 @@ def _again(behind: Behind, state: int, *, failed: bool = False) -> Any:
     if not receiving.quiet():
         message, delivery = receiving.get()
         receiving.ends(delivery)
-        assert _body(message) == b"bad"
+        assert body_of(message) == b"bad"
     assert receiving.quiet()
     assert behind.comes_to(0, queue)
     return message
@@ -193,10 +171,10 @@ def test_what_is_rejected_is_gone_or_comes_again(behind: Behind, cell: Cell) -> 
 def test_what_comes_settled_is_gone(behind: Behind, cell: Cell) -> None:
     queue = behind.queue()
     _put(behind, queue, b"1", b"2")
-    receiving = _receiving(behind, queue, Modes(sender=Link.SND_SETTLED))
+    receiving = receive_at(behind, queue, Modes(sender=Link.SND_SETTLED))
     assert receiving.link.remote_snd_settle_mode == Link.SND_SETTLED
     got = receiving.gets(2)
-    assert [_body(message) for message, _ in got] == [b"1", b"2"]
+    assert [body_of(message) for message, _ in got] == [b"1", b"2"]
     assert all(delivery.settled for _, delivery in got)
     assert behind.comes_to(0, queue)
     cell("1-0 receive settled", "yes")
@@ -205,7 +183,7 @@ def test_what_comes_settled_is_gone(behind: Behind, cell: Cell) -> None:
 def test_the_receiver_that_settles_second_is_answered(behind: Behind, cell: Cell) -> None:
     queue = behind.queue()
     _put(behind, queue, b"x")
-    receiving = _receiving(behind, queue, Modes(receiver=Link.RCV_SECOND))
+    receiving = receive_at(behind, queue, Modes(receiver=Link.RCV_SECOND))
     _, delivery = receiving.get()
     second = receiving.link.remote_rcv_settle_mode == Link.RCV_SECOND
     delivery.update(Delivery.ACCEPTED)
@@ -220,7 +198,7 @@ def test_the_receiver_that_settles_second_is_answered(behind: Behind, cell: Cell
 def test_credit_is_spent_and_given_again(behind: Behind, cell: Cell) -> None:
     queue = behind.queue()
     _put(behind, queue, b"1", b"2", b"3", b"4")
-    receiving = _receiving(behind, queue, credit=2)
+    receiving = receive_at(behind, queue, credit=2)
     got = receiving.gets(2)
     for _, delivery in got:
         receiving.ends(delivery)
@@ -228,7 +206,7 @@ def test_credit_is_spent_and_given_again(behind: Behind, cell: Cell) -> None:
     receiving.flows(1)
     got += receiving.gets(1)
     assert receiving.quiet()
-    assert [_body(message) for message, _ in got] == [b"1", b"2", b"3"]
+    assert [body_of(message) for message, _ in got] == [b"1", b"2", b"3"]
     receiving.ends(got[2][1])
     assert behind.comes_to(1, queue), behind.depth(queue)
     cell("1-0 credit", "yes")
@@ -237,7 +215,7 @@ def test_credit_is_spent_and_given_again(behind: Behind, cell: Cell) -> None:
 def test_a_drain_gives_what_is_there_and_ends_the_credit(behind: Behind, cell: Cell) -> None:
     queue = behind.queue()
     _put(behind, queue, b"1", b"2", b"3")
-    receiving = _receiving(behind, queue, credit=0)
+    receiving = receive_at(behind, queue, credit=0)
     receiving.drains(10)
     assert receiving.waiting() == 3
     for _, delivery in receiving.gets(3):
@@ -248,7 +226,7 @@ def test_a_drain_gives_what_is_there_and_ends_the_credit(behind: Behind, cell: C
     receiving.flows(1)
     message, delivery = receiving.get()
     receiving.ends(delivery)
-    assert _body(message) == b"later"
+    assert body_of(message) == b"later"
     assert behind.comes_to(0, queue)
     cell("1-0 drain", "yes")
 
@@ -257,7 +235,7 @@ def test_a_browser_leaves_what_is_there_or_is_refused(behind: Behind, cell: Cell
     queue = behind.queue()
     _put(behind, queue, b"1", b"2")
     try:
-        receiving = _receiving(behind, queue, Copy())
+        receiving = receive_at(behind, queue, Copy())
     except LinkDetached as refused:
         cell("1-0 browse", refused.condition)
         return
@@ -272,10 +250,10 @@ def test_a_selector_is_echoed_and_applied_or_refused(behind: Behind, cell: Cell)
     queue = behind.queue()
     sending = Sending(behind.at_gateway(), queue)
     for colour in ("red", "blue", "red"):
-        message = _message(colour.encode(), properties={"colour": colour})
+        message = durable(colour.encode(), properties={"colour": colour})
         assert sending.outcome(*sending.sends(message)) == "accepted"
     try:
-        receiving = _receiving(behind, queue, Selector("colour = 'blue'"))
+        receiving = receive_at(behind, queue, Selector("colour = 'blue'"))
     except LinkDetached as refused:
         cell("1-0 selector", refused.condition)
         return
@@ -284,7 +262,7 @@ def test_a_selector_is_echoed_and_applied_or_refused(behind: Behind, cell: Cell)
     assert echoed.next() and list(echoed.get_dict()) == ["selector"]
     message, delivery = receiving.get()
     receiving.ends(delivery)
-    assert _body(message) == b"blue"
+    assert body_of(message) == b"blue"
     assert receiving.quiet()
     assert behind.comes_to(2, queue)
     cell("1-0 selector", "yes")
@@ -297,104 +275,12 @@ def test_a_node_that_is_missing_is_made_or_refused(link: str, behind: Behind, ce
     try:
         if link == "publish":
             sending = Sending(behind.at_gateway(), queue)
-            outcome = sending.outcome(*sending.sends(_message()))
+            outcome = sending.outcome(*sending.sends(durable()))
             if outcome == "accepted":
                 assert behind.depth(queue) == 1
                 outcome = "made"
         else:
-            _receiving(behind, queue)
+            receive_at(behind, queue)
     except LinkDetached as refused:
         outcome = refused.condition
     cell(f"1-0 missing {link}", outcome)
-
-
-# Requests and replies.
-
-
-def test_a_reply_queue_of_one_name_here_and_there_brings_the_reply(
-    behind: Behind, cell: Cell
-) -> None:
-    queue, replies = behind.queue(), behind.queue()
-    receiving = _receiving(behind, replies)
-    requester = Sending(behind.at_gateway(), queue)
-    request = _message(b"who?", id="request-1", reply_to=replies)
-    assert requester.outcome(*requester.sends(request)) == "accepted"
-    asked, responder = _asked(behind, queue)
-    assert asked.reply_to == replies  # never rewritten
-    if not _takes(responder, asked.reply_to):
-        cell("1-0 request", "no way to reply")
-        return
-    answer = Sending(responder, asked.reply_to)
-    reply = _message(b"me", correlation_id=asked.id)
-    assert answer.outcome(*answer.sends(reply)) == "accepted"
-    message, delivery = receiving.get()
-    receiving.ends(delivery)
-    assert (_body(message), message.correlation_id) == (b"me", "request-1")
-    cell("1-0 request", "yes")
-
-
-def test_a_dynamic_node_here_is_out_of_reach_there(behind: Behind, cell: Cell) -> None:
-    queue = behind.queue()
-    connection = behind.at_gateway()
-    receiving = Receiving(connection, None, dynamic=True)
-    receiving.flows(1)
-    replies = receiving.link.remote_source.address
-    requester = Sending(connection, queue)
-    request = _message(b"who?", reply_to=replies)
-    assert requester.outcome(*requester.sends(request)) == "accepted"
-    asked, responder = _asked(behind, queue)
-    assert asked.reply_to == replies  # never rewritten
-    outcome = "no way to reply"
-    if _takes(responder, replies):  # by making a node of that name
-        answer = Sending(responder, replies)
-        answer.outcome(*answer.sends(_message(b"me")))
-        outcome = "the reply stays there"
-    assert receiving.quiet()
-    cell("1-0 request dynamic", outcome)
-
-
-def test_a_dynamic_node_that_a_rule_places_at_the_broker_brings_the_reply(
-    behind: Behind, cell: Cell
-) -> None:
-    queue = behind.queue()
-    connection = behind.at_gateway(container=f"remote.{uuid.uuid4().hex[:8]}")
-    try:
-        receiving = Receiving(connection, None, dynamic=True)
-    except LinkDetached as refused:
-        cell("1-0 request dynamic placed", refused.condition)
-        return
-    receiving.flows(1)
-    requester = Sending(connection, queue)
-    request = _message(b"who?", id=7, reply_to=receiving.link.remote_source.address)
-    assert requester.outcome(*requester.sends(request)) == "accepted"
-    asked, responder = _asked(behind, queue)
-    answer = Sending(responder, asked.reply_to)
-    answer.outcome(*answer.sends(_message(b"me", correlation_id=asked.id)))
-    message, delivery = receiving.get()
-    receiving.ends(delivery)
-    assert (_body(message), message.correlation_id) == (b"me", 7)
-    cell("1-0 request dynamic placed", "yes")
-
-
-def _asked(behind: Behind, queue: str) -> tuple[Any, Any]:
-    """The request as a responder at the broker gets it, and its connection."""
-    responder = behind.at_broker()
-    receiver = responder.create_receiver(behind.broker.queue_address(queue), credit=1)
-    asked = receiver.receive(client.TIME_LIMIT_S)
-    receiver.accept()
-    return asked, responder
-
-
-def _takes(responder: Any, address: str) -> bool:
-    """Whether a responder may send to an address, asked in a session that may end for it."""
-    session = responder.conn.session()
-    session.open()
-    link = session.sender(f"try-{address}")
-    link.target.address = address
-    link.open()
-    answered = Endpoint.REMOTE_ACTIVE | Endpoint.REMOTE_CLOSED
-    with contextlib.suppress(LinkDetached):
-        responder.wait(lambda: link.state & answered or session.state & Endpoint.REMOTE_CLOSED)
-    takes = link.remote_target.address is not None
-    session.close()
-    return takes

@@ -83,6 +83,16 @@ def test_a_message_is_published_by_its_key(behind: Behind, talk: Talk, cell: Cel
     cell("topic-publish", "yes")
 
 
+def test_a_0_10_publisher_hears_what_has_no_route_at_the_broker(
+    behind: Behind, talk: Talk, cell: Cell
+) -> None:
+    exchange = _exchange(behind, talk)
+    outcome = talk.outcome(talk.publishes("nobody", to=exchange, explicit=True))
+    # Who does not ask has it dropped, as 0-10 wants it, and goes on.
+    talk.puts("nobody", b"x", to=exchange)
+    cell("unroutable", outcome)
+
+
 def test_a_binding_with_wildcards_gets_what_it_asked_for(
     behind: Behind, talk: Talk, cell: Cell
 ) -> None:
