@@ -7,7 +7,7 @@ comes back as a call on the reactor's thread, in a later turn.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -17,12 +17,16 @@ from gateway.net.alarm import Later
 from gateway.net.passwords import Passwords
 from gateway.wire.sasl import ANONYMOUS, EXTERNAL, PLAIN, Credentials
 
+REFUSALS_TOLD_EVERY_MS: Final = 1000  # whoever guesses passwords must not fill the log
+NAME_TOLD: Final = 80  # characters
 InThread = Callable[[Callable[[], str | None]], "Deferred[str | None]"]
 
 
 @final
 class Authentication:
     """What all connections share: the rules, the users, the threads and the counts."""
+
+    log = Logger()
 
     def __init__(
         self,
@@ -43,6 +47,25 @@ class Authentication:
         self.accepted: dict[str, int] = dict.fromkeys((EXTERNAL, PLAIN, ANONYMOUS), 0)
         self.refused: dict[str, int] = dict.fromkeys((EXTERNAL, PLAIN, ANONYMOUS, "other"), 0)
 
+        self._told_ms = -REFUSALS_TOLD_EVERY_MS
+        self._untold = 0
+
+    def tell_refusal(self, peer: Peer, mechanism: str, name: str) -> None:
+        """Operators are asked why somebody cannot log in: a line, unless there was one just now."""
+        now_ms = self.now_ms()
+        if now_ms - self._told_ms < REFUSALS_TOLD_EVERY_MS:
+            self._untold += 1
+            return
+        self.log.warn(
+            "refused a login from {address}: {mechanism}, {name}{more}",
+            address=peer.address,
+            mechanism=mechanism,
+            name=repr(name[:NAME_TOLD]) if name else "no name",
+            more=f"; {self._untold} more since the last such line" if self._untold else "",
+        )
+        self._told_ms = now_ms
+        self._untold = 0
+
     def for_peer(self, peer: Peer) -> PeerAuthenticator:
         """The `Authenticator` of one connection."""
         return PeerAuthenticator(self, peer)
@@ -58,6 +81,7 @@ class PeerAuthenticator:
         self.shared = shared
         self.peer = peer
         self._waiter: AuthenticationWaiter | None = None
+        self._username = ""
 
     def mechanisms(self) -> list[str]:
         """Those that can succeed here, best first."""
@@ -73,6 +97,7 @@ class PeerAuthenticator:
     def authenticate(self, credentials: Credentials, waiter: AuthenticationWaiter) -> None:
         """Start checking; the waiter is told in a later turn."""
         self._waiter = waiter
+        self._username = credentials.username
         passwords, in_thread = self.shared.passwords, self.shared.in_thread
         mechanism = credentials.mechanism
         # Nobody may act for somebody else.
@@ -113,4 +138,6 @@ class PeerAuthenticator:
             return
         counts = self.shared.refused if identity is None else self.shared.accepted
         counts[mechanism if mechanism in counts else "other"] += 1
+        if identity is None:
+            self.shared.tell_refusal(self.peer, mechanism, self._username)
         waiter.on_authenticated(identity, self.shared.now_ms())

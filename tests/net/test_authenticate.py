@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
+from twisted.logger import capturedLogs, formatEvent
 
 from gateway.errors import ConfigurationError
 from gateway.faces.face import Peer
@@ -49,10 +50,11 @@ class Desk:
         self.path = tmp_path / "users.yaml"
         write_users(self.path, {"alice": make_user("secret", 10)})
         self.clock, self.threads = Clock(), Threads()
+        self.now_ms = 0
         self.passwords = Passwords(self.path)
         self.shared = Authentication(
             self.clock,
-            lambda: 0,
+            lambda: self.now_ms,
             anonymous_allowed=anonymous,
             passwords=self.passwords,
             in_thread=self.threads,
@@ -188,3 +190,23 @@ def test_the_best_mechanism_is_offered_first(desk: Desk, tmp_path: pathlib.Path)
     peer = Peer(1, "192.0.2.1", certificate_name="alice")
     assert shared.for_peer(peer).mechanisms() == ["EXTERNAL", "PLAIN", "ANONYMOUS"]
     assert desk.shared.for_peer(Peer(1, "192.0.2.1")).mechanisms() == ["PLAIN"]
+
+
+LONG = "a\nb" * 40
+
+
+def test_refused_logins_are_told_one_line_a_second(tmp_path: pathlib.Path) -> None:
+    desk = Desk(tmp_path)
+    with capturedLogs() as captured:
+        for now_ms, username in ((0, "alice"), (10, "bob"), (999, "bob"), (1000, LONG)):
+            desk.now_ms = now_ms
+            desk.ask("PLAIN", username, "wrong")
+            desk.threads.run()
+        desk.now_ms = 5000
+        desk.ask("EXTERNAL")
+        desk.clock.advance(0)
+    assert [formatEvent(event) for event in captured] == [
+        "refused a login from 192.0.2.1: PLAIN, 'alice'",
+        f"refused a login from 192.0.2.1: PLAIN, {LONG[:80]!r}; 2 more since the last such line",
+        "refused a login from 192.0.2.1: EXTERNAL, no name",
+    ]
