@@ -21,6 +21,7 @@ from gateway.amqp_1_0._spec import (
     Target,
 )
 from gateway.amqp_1_0.connection import Connection
+from gateway.amqp_1_0.errors import SaslError
 from gateway.amqp_1_0.events import (
     AttachReceived,
     BeginReceived,
@@ -290,7 +291,8 @@ class Client10:
             self._connection.send_close()
             self._end(f"the server closed the connection{_because(event.error)}")
         elif isinstance(event, Violation | SessionViolation | LinkViolation):
-            self._end(f"the server broke the protocol: {event.error}")
+            refused = isinstance(event.error, SaslError)
+            self._end(f"{'' if refused else 'the server broke the protocol: '}{event.error}")
         elif isinstance(event, ConnectionLost):
             self._end("the connection was lost, or authentication failed")
 

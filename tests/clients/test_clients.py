@@ -211,3 +211,17 @@ def test_a_server_that_speaks_something_else_is_an_error(make: Any) -> None:
     client.receive_eof("gone")
     assert failures[0].check(ClientError)
     assert client.closed
+
+
+def test_a_refused_1_0_login_is_told_as_one() -> None:
+    from gateway.clients.client import Login
+
+    client = Client10(Login("alice", "wrong"), 0)
+    failures: list[Any] = []
+    client.ready().addErrback(failures.append)
+    mechanisms = b"\x00\x53\x40\xc0\x08\x01\xa3\x05PLAIN"
+    outcome = b"\x00\x53\x44\xc0\x03\x01\x50\x01"
+    client.receive_data(b"AMQP\x03\x01\x00\x00", 0)
+    for body in (mechanisms, outcome):
+        client.receive_data((len(body) + 8).to_bytes(4, "big") + b"\x02\x01\x00\x00" + body, 0)
+    assert str(failures[0].value) == "the server refused our credentials, auth"
