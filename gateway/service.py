@@ -37,6 +37,7 @@ from gateway.net.data_directory import LateSegments, identity, open_store
 from gateway.net.headers import Ask
 from gateway.net.http import admin_site
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
+from gateway.net.last_life import LastLife
 from gateway.net.listen import Door, Listener
 from gateway.net.logs import set_level
 from gateway.net.measures import Sources, object_readers, readers
@@ -178,6 +179,11 @@ class Service:
             self.log.error("recovery: {line}", line=line)
         if damaged:
             self.log.error("audit log: {line}", line=damaged)
+        if self.settings.upstreams and not self.recovered.clean:
+            recent = max(each.link_credit for each in self.settings.upstreams.values())
+            self.upstreams.remember(
+                LastLife(2 * recent).read(self.settings.data_directory / AUDIT_FOLDER)
+            )
 
     def _face_settings(self) -> FaceSettings:
         settings = self.settings

@@ -104,12 +104,19 @@ class Upstreams:
         self.upstreams: dict[str, Upstream] = {}
         self.dialers: dict[str, Dialer] = {}
         self._dial: Callable[[str], Dialer] | None = None
-        self.settings = settings
         self.settings = settings.model_copy(update={"upstreams": {}})
         estate = self.prepare(settings)
         self.settings = settings
         self.places = estate.places
         self.upstreams.update(estate.upstreams)
+
+    def remember(self, digests: dict[str, list[int]]) -> None:
+        """What upstreams may send again, by their names: see `last_life`."""
+        for name, found in digests.items():
+            upstream = self.upstreams.get(name)
+            if upstream is not None:
+                for digest in found:
+                    upstream.seen_before.add(digest)
 
     def prepare(self, settings: Settings) -> Estate:
         """What other settings would come to; upstreams that they leave alone are kept."""

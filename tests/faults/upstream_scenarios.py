@@ -215,7 +215,7 @@ def gateway_killed(directory: Path, broker: Broker, seconds: float) -> Verdict:
             stand.load.consume(stand.consumed, stand.outward, protocol)
         stand.run_on(100)
         stand.finish()
-        return stand.check(gateway_died=True)
+        return stand.check()
 
 
 def spooled(directory: Path, broker: Broker, seconds: float) -> Verdict:

@@ -233,11 +233,10 @@ class Stand:
 
     # What must hold.
 
-    def check(self, *, more: Iterable[Arrival] = (), gateway_died: bool = False) -> Verdict:
+    def check(self, *, more: Iterable[Arrival] = ()) -> Verdict:
         """After `finish`: nothing lost, doubles named and marked, order kept.
 
-        `more`: what was found elsewhere than at the broker. `gateway_died`: it cannot know what
-        consumers had before; whether that is marked is the broker's.
+        `more`: what was found elsewhere than at the broker.
         """
         self.measure()
         published = self.published
@@ -247,8 +246,7 @@ class Stand:
         check_found(published, doubts)
         check_doubled(published, doubts, marked=self.broker.peer not in FORGET_MARKS)
         check_found(self.consumed, doubts)
-        if not gateway_died:
-            check_doubled(self.consumed, doubts)
+        check_doubled(self.consumed, doubts)
         doubled = [*doubled_of(published), *doubled_of(self.consumed)]
         return Verdict(
             len(published.confirmed),
