@@ -28,7 +28,9 @@ from gateway.message import Condition, Outcome, Refusal
 if TYPE_CHECKING:
     from gateway.faces.upstream_1_0 import Upstream
 
-LEAVE_MS: Final = 2000  # how long the peer has to say that nothing more is under way
+# How long the peer has to say that nothing more is under way. Artemis does not always answer, and
+# keeps what it had for this link from others until the link is detached.
+LEAVE_MS: Final = 500
 DRAIN_MS: Final = 200  # how long we wait for what there is where drain is not answered
 # What ends a subscription that has been in force; all else is tried again.
 FINAL: Final = (

@@ -105,8 +105,13 @@ def test_what_is_rolled_back_is_not_there_and_what_is_committed_is(
     rolled = consumed(jms, port, queue, 3, ack="transacted", end="rollback")
     assert texts(rolled) == ["a", "b", "c"]
     assert front.comes_to(3, name)
-    committed = consumed(jms, port, queue, 3, ack="transacted")
-    assert texts(committed) == ["a", "b", "c"]
+    # Artemis gives them back one after the other as the consumer before leaves.
+    committed: list[str] = []
+    while len(committed) < 3:
+        more = texts(consumed(jms, port, queue, 3 - len(committed), ack="transacted"))
+        assert more, committed
+        committed += more
+    assert sorted(committed) == ["a", "b", "c"]
     assert front.comes_to(0, name)
 
 
