@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support import face_1_0, talk_0_10
 from support.gateway_process import GatewayProcess
-from support.lines import Line, Lines
+from support.lines import Line, Lines, now_ms
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.session import Session
@@ -108,7 +108,7 @@ def _through_sockets(gateway: GatewayProcess, messages: int, durable: bool) -> t
     lines = Lines(gateway.amqp_port)
     old = lines.connect_0_10()
     lines.wait_for(old.declare_queue("q", durable=durable))
-    new = Client10(Login(), 0, WIDE)
+    new = Client10(Login(), now_ms(), WIDE)
     lines._connect(new)
     _endless_receiver(new._session)
     for _ in range(5):

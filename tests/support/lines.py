@@ -34,8 +34,8 @@ class Line:
     def write(self) -> None:
         """Write what is to be written, as far as the other side takes it."""
         deadline_ms = self.client.next_deadline()
-        if deadline_ms is not None and deadline_ms <= _now_ms():
-            self.client.handle_deadline(_now_ms())
+        if deadline_ms is not None and deadline_ms <= now_ms():
+            self.client.handle_deadline(now_ms())
         self.waiting += self.client.data_to_send()
         if self.waiting:
             with contextlib.suppress(BlockingIOError):
@@ -47,7 +47,7 @@ class Line:
         octets = self.socket.recv(1 << 18)
         if not octets:
             raise ConnectionError("the gateway has closed the connection")
-        self.client.receive_data(octets, _now_ms())
+        self.client.receive_data(octets, now_ms())
 
 
 class Lines:
@@ -59,12 +59,12 @@ class Lines:
         self.lines: list[Line] = []
 
     def connect_0_10(self) -> Client010:
-        client = Client010(self.login, _now_ms())
+        client = Client010(self.login, now_ms())
         self._connect(client)
         return client
 
     def connect_1_0(self) -> Client10:
-        client = Client10(self.login, _now_ms())
+        client = Client10(self.login, now_ms())
         self._connect(client)
         return client
 
@@ -103,5 +103,5 @@ class Lines:
         self.lines.clear()
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
     return int(time.monotonic() * 1000)
