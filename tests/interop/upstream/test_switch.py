@@ -97,8 +97,7 @@ def between(tmp_path: Path, artemis: Artemis, rabbitmq4: RabbitMQ4, name: str) -
         yield made
 
 
-@pytest.mark.parametrize("protocol", ["0-10", "1.0"])
-@pytest.mark.parametrize("means", ["ctl", "SIGHUP"])
+@pytest.mark.parametrize(("protocol", "means"), [("0-10", "ctl"), ("1.0", "SIGHUP")])
 def test_a_queue_moves_under_load_and_nothing_is_lost(
     between: Between, protocol: str, means: str
 ) -> None:
