@@ -48,6 +48,7 @@ class Counts:
         requeued: deliveries that the gateway took back.
         settled_too_late: settlements of what had ended before.
         settled_of_deleted: settlements of copies whose queue was gone.
+        unacquirable: browsed deliveries from an upstream that somebody wanted to acquire.
         expired, dead_lettered, purged, returned: copies that left their queue that way.
         dropped: rejected copies with nowhere to go.
         recovered, recovered_redelivered: copies that the store brought back; maybe seen before.
@@ -91,6 +92,7 @@ class Counts:
         "sent_settled",
         "settled_of_deleted",
         "settled_too_late",
+        "unacquirable",
         "undeliverable",
         "unroutable",
         "unroutable_immediate",
@@ -125,6 +127,7 @@ class Counts:
         self.purged = 0
         self.returned = 0
         self.dropped = 0
+        self.unacquirable = 0
         self.recovered = 0
         self.recovered_redelivered = 0
         self.orphaned = 0

@@ -106,12 +106,13 @@ class Settlement:
             return False
         subscription = self._dispatcher.links[delivery.subscription]
         queue = subscription.queue
+        ledger = self._copies.ledger
         if queue.inbound:
+            ledger.counts.unacquirable += 1
             return False
         entry = queue.places.get(delivery.position)
         if entry is None or entry.holder != AVAILABLE or queue.deleted:
             return False
-        ledger = self._copies.ledger
         ledger.audit.settled(
             ledger.now_ms,
             delivery.message.id,

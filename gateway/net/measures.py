@@ -39,6 +39,7 @@ STAGES: Final = (
     ("sent", "settled", "sent_settled"),
     ("sent", "blocked", "blocked"),
     ("sent", "undeliverable", "undeliverable"),
+    ("sent", "unacquirable", "unacquirable"),
     ("settled", "accepted", "accepted"),
     ("settled", "rejected", "rejected"),
     ("settled", "released", "released"),

@@ -112,6 +112,7 @@ def test_a_browsed_copy_ends_with_its_settlement_and_cannot_be_acquired() -> Non
     (delivery,) = far.consumer.deliveries
     assert not delivery.acquired
     assert not far.world.host.acquire(delivery)
+    assert far.world.bridge.counts.unacquirable == 1
     far.world.host.settle(delivery, RELEASED)
     assert far.told() == [(1, OutcomeKind.RELEASED)]
     far.world.check()
