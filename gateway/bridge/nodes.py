@@ -19,14 +19,14 @@ from gateway.bridge.numbers import Numbers
 from gateway.bridge.places import AVAILABLE
 from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues import Queue
-from gateway.bridge.refusals import too_many
+from gateway.bridge.refusals import crowded
 from gateway.bridge.remote import Placement, Placements, Remote, Target
 from gateway.bridge.routing import DIRECT, TOPIC, Binding, Exchange, OutboundRouter
 from gateway.bridge.rows import row_key
 from gateway.bridge.seams import Outlet, Owner, QueueSettings
 from gateway.bridge.subscription import Subscription
 from gateway.bridge.topology import Topology
-from gateway.message import RELEASED, Condition, Refusal
+from gateway.message import RELEASED, Refusal
 
 REJECTED_QUEUE: Final = "gateway.rejected"
 TOWARDS: Final = " to "
@@ -250,7 +250,14 @@ class Nodes:
     ) -> Subscription | Refusal:
         """An inlet, and its subscription, which is attaching."""
         others = self.inlets.get(queue.name, {})
-        refusal = self._check(queue.name, others, exclusive)
+        first = next(iter(others.values()), None)  # An exclusive one is alone.
+        refusal = crowded(
+            queue.name,
+            len(others),
+            alone=first is not None and first.exclusive,
+            exclusive=exclusive,
+            subscriptions_max=self._limits.subscriptions_max,
+        )
         if refusal is not None:
             return refusal
         behind = self._behind(queue.name, placement)
@@ -282,19 +289,6 @@ class Nodes:
         self.inlets.setdefault(queue.name, {})[subscription.number] = inlet
         inlet.connect(placement.remote.open(inlet))
         return subscription
-
-    def _check(self, name: str, others: dict[int, Inlet], exclusive: bool) -> Refusal | None:
-        if len(others) >= self._limits.subscriptions_max:
-            return too_many("subscriptions")
-        if exclusive and others:
-            return Refusal(Condition.RESOURCE_LOCKED, f"queue {name!r} has subscriptions")
-        for other in others.values():
-            if other.exclusive:
-                return Refusal(
-                    Condition.RESOURCE_LOCKED, f"queue {name!r} has an exclusive subscription"
-                )
-            break  # An exclusive one is alone.
-        return None
 
     def on_left(self, subscription: Subscription) -> None:
         """The subscription of an inlet is cancelled."""

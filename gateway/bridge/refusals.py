@@ -22,3 +22,16 @@ def locked(queue: Queue, owner: Owner | None) -> Refusal | None:
     if queue.owner is None or (owner is not None and queue.owner.owner_id() == owner.owner_id()):
         return None
     return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is exclusive to another")
+
+
+def crowded(
+    name: str, others: int, *, alone: bool, exclusive: bool, subscriptions_max: int
+) -> Refusal | None:
+    """Why nobody can join so many `others` at queue `name`; `alone`: the one is exclusive."""
+    if others >= subscriptions_max:
+        return too_many("subscriptions")
+    if exclusive and others:
+        return Refusal(Condition.RESOURCE_LOCKED, f"queue {name!r} has subscriptions")
+    if alone:
+        return Refusal(Condition.RESOURCE_LOCKED, f"queue {name!r} has an exclusive subscription")
+    return None

@@ -12,11 +12,11 @@ from gateway.bridge.nodes import Nodes
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
 from gateway.bridge.queues import Queue
-from gateway.bridge.refusals import locked, not_found, too_many
+from gateway.bridge.refusals import crowded, locked, not_found
 from gateway.bridge.seams import Filter, Outlet, Owner
 from gateway.bridge.subscription import Subscription
 from gateway.bridge.topology import Topology
-from gateway.message import NEVER, Condition, Refusal
+from gateway.message import NEVER, Refusal
 
 
 @final
@@ -127,14 +127,11 @@ class Subscribing:
         if refusal is not None:
             return refusal
         others = self._topology.lines[queue.number].subscriptions
-        if len(others) >= self._limits.subscriptions_max:
-            return too_many("subscriptions")
-        if exclusive and others:
-            return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} has subscriptions")
-        for other in others.values():
-            if other.exclusive:
-                return Refusal(
-                    Condition.RESOURCE_LOCKED, f"queue {queue.name!r} has an exclusive subscription"
-                )
-            break  # An exclusive one is alone.
-        return None
+        first = next(iter(others.values()), None)  # An exclusive one is alone.
+        return crowded(
+            queue.name,
+            len(others),
+            alone=first is not None and first.exclusive,
+            exclusive=exclusive,
+            subscriptions_max=self._limits.subscriptions_max,
+        )
