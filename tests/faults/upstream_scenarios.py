@@ -45,10 +45,7 @@ def killed(directory: Path, broker: Broker, seconds: float) -> Verdict:
         broker.kill()
         stand.notice()
         broker.start()
-        stand.recover()
-        stand.run_on(100)
-        stand.finish()
-        return stand.check()
+        return stand.go_on()
 
 
 def cut(directory: Path, broker: Broker, seconds: float) -> Verdict:
@@ -60,10 +57,7 @@ def cut(directory: Path, broker: Broker, seconds: float) -> Verdict:
         stand.notice()
         stand.load.run(over(seconds), seconds + 60)
         stand.proxy.order("pass")
-        stand.recover()
-        stand.run_on(100)
-        stand.finish()
-        return stand.check()
+        return stand.go_on()
 
 
 def half_open(directory: Path, broker: Broker, seconds: float) -> Verdict:
@@ -74,10 +68,7 @@ def half_open(directory: Path, broker: Broker, seconds: float) -> Verdict:
         stand.notice()
         stand.load.run(over(seconds), seconds + 60)
         stand.proxy.order("pass")
-        stand.recover()
-        stand.run_on(100)
-        stand.finish()
-        return stand.check()
+        return stand.go_on()
 
 
 def paused(directory: Path, broker: Broker, seconds: float) -> Verdict:
@@ -90,10 +81,7 @@ def paused(directory: Path, broker: Broker, seconds: float) -> Verdict:
             stand.load.run(over(seconds), seconds + 60)
         finally:
             broker.resume()
-        stand.recover()
-        stand.run_on(100)
-        stand.finish()
-        return stand.check()
+        return stand.go_on()
 
 
 def slow(directory: Path, broker: Broker, seconds: float) -> Verdict:

@@ -231,6 +231,13 @@ class Stand:
         self.resident_kib = max(self.resident_kib, now)
         return now
 
+    def go_on(self) -> Verdict:
+        """The fault is over: connect again, take some more load, and see what holds."""
+        self.recover()
+        self.run_on(100)
+        self.finish()
+        return self.check()
+
     # What must hold.
 
     def check(self, *, more: Iterable[Arrival] = ()) -> Verdict:
