@@ -95,13 +95,18 @@ def schema() -> dict[str, Any]:
     """The JSON schema of a configuration: what the chart's values.schema.json embeds."""
     made = Settings.model_json_schema()
     _untitle(made)
-    sections: list[type[Section]] = Section.__subclasses__()
-    for section in sections:
+    for section in _below(Section):
         place = made if section is Settings else made["$defs"][section.__name__]
         for name, value in _defaults(section).items():
             # pydantic gives its inner number for a default such as "64KiB"
             place["properties"][name]["default"] = value
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def _below(section: type[Section]) -> Iterator[type[Section]]:
+    for each in section.__subclasses__():
+        yield each
+        yield from _below(each)
 
 
 def _untitle(part: Any) -> None:

@@ -26,12 +26,19 @@ class BackOff(Section):
 
     initial: Annotated[int, *duration("10ms", "1h")] = 500
     """Before the first repetition ..."""
-    maximum: Annotated[int, *duration("10ms", "24h")] = 60_000
-    """... and never longer than this."""
+    maximum: Annotated[int, *duration("10ms", "24h")] = 15_000
+    """... and never longer than this: so long may an outage go on after the upstream is back."""
     factor: Annotated[float, Field(ge=1, le=10)] = 2.0
     """Each wait is that many times the one before."""
     jitter: Annotated[float, Field(ge=0, le=1)] = 0.2
     """Part of each wait that chance may take away, so that not everybody comes back at once."""
+
+
+class RedeliveryBackOff(BackOff):
+    """The same for a message, which is given up after `max_redeliveries` of them."""
+
+    maximum: Annotated[int, *duration("10ms", "24h")] = 60_000
+    """... and never longer than this."""
 
 
 class UpstreamTls(Section):
@@ -101,7 +108,7 @@ class UpstreamSection(Section):
     """Reply nodes that are kept there for requests of our clients."""
     max_redeliveries: Annotated[int, Field(ge=0, le=1_000_000)] = 10
     """Released or modified that often, a message is taken to be rejected."""
-    redelivery_back_off: BackOff = BackOff()
+    redelivery_back_off: RedeliveryBackOff = RedeliveryBackOff()
     """Before a message that was released or modified is sent again."""
     resume: bool = True
     """After a lost connection, resume links where the profile says that it can."""

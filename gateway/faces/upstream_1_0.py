@@ -62,7 +62,9 @@ class Upstream:
         addresses: what its nodes are called there.
         management: requests to its management node, where the profile says that it has one.
         state, state_since_ms: for operators.
+        turned_ms: since when it is connected, or since when it is not.
         last_error: what went wrong last, for operators; "" if nothing did, or it is over.
+        last_error_ms: when that was.
         solved: while `on_change` tells that a problem is over: which.
         seen_before: what may come again from it.
         redirect: where the peer last sent us; the net layer takes it (`take_redirect`).
@@ -86,7 +88,9 @@ class Upstream:
         self.counts = counts
         self.state = UpstreamState.DOWN
         self.state_since_ms = bridge.now_ms
+        self.turned_ms = bridge.now_ms
         self.last_error = ""
+        self.last_error_ms = 0
         self.solved = ""
         self.on_change: Callable[[], None] | None = None
         self.draining = False
@@ -358,7 +362,7 @@ class Upstream:
 
     def on_unreachable(self, problem: str) -> None:
         """No transport to it could be had."""
-        self.last_error = problem
+        self._fail(problem)
         self._change(UpstreamState.DOWN)
 
     def on_open(self, connection: UpstreamConnection) -> None:
@@ -389,7 +393,7 @@ class Upstream:
             self.counts.connections_refused += 1
         elif not asked:
             self.counts.connections_lost += 1
-        self.last_error = why
+        self._fail(why)
         if self._cbs is not None:
             self._cbs.lose()
         if broken and not asked:
@@ -400,10 +404,17 @@ class Upstream:
         self._owing_feeders.clear()
         self._change(UpstreamState.DOWN)
 
+    def _fail(self, problem: str) -> None:
+        self.last_error = problem
+        self.last_error_ms = self.bridge.now_ms
+
     def _change(self, state: UpstreamState) -> None:
         if state != self.state:
+            now_ms = self.bridge.now_ms
+            if UpstreamState.UP in (state, self.state):
+                self.turned_ms = now_ms
             self.state = state
-            self.state_since_ms = self.bridge.now_ms
+            self.state_since_ms = now_ms
         if self.on_change is not None:
             self.on_change()
 
@@ -432,7 +443,7 @@ class Upstream:
 
     def note_problem(self, problem: str) -> None:
         """Something went wrong that operators may want to know of."""
-        self.last_error = problem
+        self._fail(problem)
         if self.on_change is not None:
             self.on_change()
 

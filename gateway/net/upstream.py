@@ -82,6 +82,7 @@ class Failover:
         What the caller's factory makes stands for the open connection: it hears of its end.
         """
         left = self._dialer.order()
+        self._dialer.next_try_ms = None
         trying: list[Deferred[None]] = []
         connected: Deferred[IProtocol] = Deferred(lambda _cancelled: trying[0].cancel())
 
@@ -98,6 +99,7 @@ class Failover:
                     return
                 self._dialer.on_failed(failure)
                 if not left:
+                    self._dialer.failed_tries += 1
                     connected.errback(failure)
                     return
             trying[:] = [maybeDeferred(self._dialer.open, left.pop(0))]
@@ -115,6 +117,11 @@ class Dialer(Factory):
         hosts: the failover list, best first.
         endpoint_for: how to connect to a host; asked anew for each try, so that new files count.
         next_connection_id: numbers for the audit log.
+
+    Attributes:
+        failed_tries: since it was connected, each through the whole list.
+        next_try_ms: when the next one is; `None`: it is connected, or being tried.
+        where: the host that it is connected to, or was last.
     """
 
     noisy = False
@@ -142,6 +149,9 @@ class Dialer(Factory):
         self.hosts = hosts
         self.trying = hosts[0]
         self.pump: Pump | None = None
+        self.failed_tries = 0
+        self.next_try_ms: int | None = None
+        self.where = ""
         self.endpoint_for = endpoint_for
         self._hostname = hostname
         self._next_connection_id = next_connection_id
@@ -154,9 +164,10 @@ class Dialer(Factory):
         self._service = ClientService(
             Failover(self),
             Factory.forProtocol(TwistedProtocol),
-            _policy(back_off or BackOff()),
+            self._wait,
             clock=reactor,
         )
+        self._policy = _policy(back_off or BackOff())
         self._looking = LoopingCall(self._look)
         self._looking.clock = reactor
         upstream.on_change = self._on_change
@@ -249,7 +260,14 @@ class Dialer(Factory):
     def on_failed(self, failure: Failure) -> None:
         """A host did not answer: one line when the reason is a new one."""
         problem = failure.getErrorMessage().rstrip(".")
+        self.upstream.bridge.now_ms = self.now_ms()
         self.upstream.on_unreachable(f"{self.trying}: {problem}")
+
+    def _wait(self, failures: int) -> float:
+        """As `ClientService` asks: seconds until the next try."""
+        wait_s = self._policy(failures)
+        self.next_try_ms = self.now_ms() + int(wait_s * 1000)
+        return wait_s
 
     # Pumps.
 
@@ -258,6 +276,7 @@ class Dialer(Factory):
         where = str(self.trying)
         if isinstance(addr, IPv4Address | IPv6Address):
             where = f"{where} ({addr.host})" if addr.host != self.trying.host else where
+        self.where = where
         pump = Pump(self, self._next_connection_id(), where)
         pump.secure = self.trying.tls
         self.pump = pump
@@ -298,6 +317,7 @@ class Dialer(Factory):
                 "upstream {name}: over: {problem}", problem=upstream.solved, name=upstream.name
             )
         if upstream.state == UpstreamState.UP:
+            self.failed_tries = 0
             opening, self._opening = self._opening, None
             if opening is not None:
                 opening.callback(None)

@@ -127,6 +127,36 @@ def test_when_no_host_answers_the_waits_grow():
     assert len(w.tried) == 8
 
 
+def test_failed_tries_and_the_time_of_the_next_are_known_until_it_is_connected():
+    w = DialWorld(dead=["first.example", "second.example"])
+    dialer = w.dialer
+    began_ms = w.net.now_ms()
+    assert (dialer.failed_tries, dialer.next_try_ms) == (1, began_ms + 1000)
+    w.net.clock.advance(1.1)
+    assert (dialer.failed_tries, dialer.next_try_ms) == (2, w.net.now_ms() + 2000)
+    assert w.upstream.last_error_ms == w.net.now_ms()
+    w.dead.clear()
+    w.net.clock.advance(2.1)
+    w.talk()
+    assert (dialer.failed_tries, dialer.next_try_ms) == (0, None)
+    assert dialer.where == "amqp://first.example:5672"
+    assert w.upstream.turned_ms == w.net.now_ms()
+
+
+def test_an_upstream_that_takes_connections_and_opens_none_has_been_down_since_it_was_up():
+    w = DialWorld()
+    w.talk()
+    w.net.clock.advance(5)
+    w.net.turn()
+    w.hang_up()
+    lost_ms = w.net.now_ms()
+    w.net.clock.advance(1.1)
+    w.hang_up()
+    w.hang_up()
+    assert w.upstream.state_since_ms > lost_ms
+    assert w.upstream.turned_ms == lost_ms
+
+
 def test_a_lost_connection_is_dialled_again_and_there_is_one_at_a_time():
     w = DialWorld()
     w.talk()
