@@ -106,6 +106,32 @@ METRICS: Final = (
     _gauge(
         "gateway_upstream_state_seconds", "Since when it is so, or is not.", "upstream", "state"
     ),
+    _gauge(
+        "gateway_upstream_down_seconds",
+        "How long the upstream has not been connected; 0 while it is.",
+        "upstream",
+    ),
+    _gauge(
+        "gateway_upstream_failed_tries",
+        "Tries in a row that did not connect, each of all its hosts.",
+        "upstream",
+    ),
+    _gauge("gateway_upstream_links", "Links that are attached.", "upstream"),
+    _gauge(
+        "gateway_upstream_held_messages",
+        "Messages to an upstream whose publishers wait to hear of them.",
+        "upstream",
+    ),
+    _gauge(
+        "gateway_upstream_spooled_messages",
+        "Messages to an upstream that are stored here, their publishers told.",
+        "upstream",
+    ),
+    _gauge(
+        "gateway_upstream_oldest_seconds",
+        "How long the oldest message to an upstream has been here; 0 if there is none.",
+        "upstream",
+    ),
     _counter(
         "gateway_upstream_connections_total",
         "Connections to an upstream that were opened, were lost, or ended before they were open.",

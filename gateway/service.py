@@ -301,11 +301,17 @@ class Service:
             version=__version__,
             form=form(),
             started_ms=self.clock.now_ms(),
-            upstreams=self.upstreams.upstreams,
+            upstreams=self.upstreams,
         )
         self.collector = Collector(METRICS, readers(sources))
         objects = Collector(OBJECT_METRICS, object_readers(self.bridge))
-        control = Control(self.reloading, self.upstreams, self.bridge, lambda: self.read_again())
+        control = Control(
+            self.reloading,
+            self.upstreams,
+            self.bridge,
+            lambda: self.read_again(),
+            self.clock.now_ms,
+        )
         return admin_site(self.collector, objects, self.ready, control)
 
     def _every(self, interval_s: float, call: Callable[[], None]) -> None:

@@ -12,7 +12,17 @@ from gateway.metrics import METRICS, OBJECT_METRICS, Collector, MetricRow, Reade
 from gateway.net.counts import Histogram
 
 UNITS = ("seconds", "bytes", "messages", "total", "info", "ready", "turns", "rows", "damaged")
-THINGS = ("connections", "sessions", "links", "queues", "subscriptions", "publishes", "up", "rules")
+THINGS = (
+    "connections",
+    "sessions",
+    "links",
+    "queues",
+    "subscriptions",
+    "publishes",
+    "tries",
+    "up",
+    "rules",
+)
 
 
 @pytest.mark.parametrize("row", [*METRICS, *OBJECT_METRICS], ids=lambda row: row.name)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from gateway.cli import ctl_status
 from gateway.cli.options import FILE
 from gateway.errors import ConfigurationError, GatewayError
 
@@ -98,39 +99,19 @@ def ctl(context: click.Context, url: str, token_file: pathlib.Path) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 @click.pass_obj
 def status(admin: Admin, as_json: bool) -> None:
-    """Upstreams and node rules, and how much waits and is unsettled."""
+    """Upstreams and node rules, how they are, and what waits.
+
+    Of an upstream: whether it is connected, since when, to which host; how many of its links are
+    attached. HELD: messages to it whose publishers wait. SPOOLED: those that are stored here, and
+    confirmed. FETCHED: from it, and not settled by a client. PAUSED, MOVING: rules. Of one that is
+    away: how many tries have failed, when the next is, and why the last one did.
+    """
     told = admin.ask("status")
     if as_json:
         click.echo(json.dumps(told, ensure_ascii=False))
         return
-    upstreams = [[each[key] for key in UPSTREAM] for each in told["upstreams"]]
-    _table([key.upper().replace("_", " ") for key in UPSTREAM], upstreams)
-    click.echo()
-    rules = [
-        [
-            each["key"],
-            f"{each['kind']} {each['pattern']}",
-            each["upstream"] or "-",
-            each["state"] + ("*" if each["changed_by_ctl"] else ""),
-            *(str(each[key]) for key in ("nodes", "waiting", "unsettled")),
-        ]
-        for each in told["rules"]
-    ]
-    _table(["RULE", "FOR", "UPSTREAM", "STATE", "NODES", "WAITING", "UNSETTLED"], rules)
-    if told["changed_by_ctl"]:
-        click.echo("* changed by ctl, until the next reload or restart")
-    if told["under_way"]:
-        click.echo(f"{told['under_way']} is under way")
-
-
-UPSTREAM: Final = ("name", "state", "since", "last_error")
-
-
-def _table(head: list[str], rows: list[list[str]]) -> None:
-    widths = [max(len(row[at]) for row in [head, *rows]) for at in range(len(head))]
-    for row in [head, *rows]:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        click.echo("  ".join(cells).rstrip())
+    for line in ctl_status.lines(told):
+        click.echo(line)
 
 
 @ctl.command()

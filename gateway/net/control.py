@@ -20,7 +20,6 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any, Final, final
 
 from twisted.internet.defer import Deferred
@@ -34,9 +33,9 @@ from twisted.web.server import NOT_DONE_YET
 from gateway.bridge.bridge import Bridge
 from gateway.config import Settings
 from gateway.config.load import rules
-from gateway.config.upstreams import NodeSection
 from gateway.errors import ConfigurationError, GatewayError
 from gateway.net.reload import BusyError, Reloading
+from gateway.net.status import status
 from gateway.net.upstreams import Upstreams
 
 BODY_MAX: Final = 64 * 1024
@@ -57,12 +56,14 @@ class Control(Resource):
         upstreams: Upstreams,
         bridge: Bridge,
         read_again: Callable[[], Settings],
+        now_ms: Callable[[], int],
     ) -> None:
         super().__init__()
         self._reloading = reloading
         self._upstreams = upstreams
         self._bridge = bridge
         self._read_again = read_again
+        self._now_ms = now_ms
 
     def render_GET(self, request: Request) -> bytes | int:
         """Only the status."""
@@ -71,7 +72,8 @@ class Control(Resource):
             return refused
         if _verb(request) != "status":
             return _missing(request)
-        return _json(request, 200, self._status())
+        told = status(self._reloading, self._upstreams, self._bridge, self._now_ms())
+        return _json(request, 200, told)
 
     def render_POST(self, request: Request) -> bytes | int:
         """The other verbs."""
@@ -155,53 +157,6 @@ class Control(Resource):
             raise ConfigurationError(problems)
         return self._reloading.change(f"{verb} of nodes.{at}", other, configured=False)
 
-    def _status(self) -> Answer:
-        reloading = self._reloading
-        return {
-            "under_way": reloading.under_way,
-            "changed_by_ctl": reloading.settings is not reloading.configured,
-            "upstreams": [
-                {
-                    "name": upstream.name,
-                    "state": upstream.state.name.lower(),
-                    "since": _time(upstream.state_since_ms),
-                    "last_error": upstream.last_error,
-                }
-                for upstream in self._upstreams.upstreams.values()
-            ],
-            "rules": [
-                self._rule_status(at, node) for at, node in enumerate(reloading.settings.nodes)
-            ],
-        }
-
-    def _rule_status(self, at: int, node: NodeSection) -> Answer:
-        places = self._upstreams.places
-        placement = places.of(places.rules.rules[at])
-        names: set[tuple[str, str]] = set()
-        waiting = unsettled = 0
-        if placement is not None:
-            for queue in self._bridge.living_queues():
-                if queue.placement is placement:
-                    names.add((queue.host, queue.name))
-                    waiting += queue.available
-                    unsettled += queue.unsettled
-        configured = self._reloading.configured.nodes
-        state = "here"
-        if placement is not None:
-            state = "moving" if placement.held else "paused" if placement.paused else "active"
-        return {
-            "key": f"nodes.{at}",
-            "kind": node.kind,
-            "pattern": node.pattern,
-            "virtual_host": node.virtual_host,
-            "upstream": node.upstream,
-            "state": state,
-            "changed_by_ctl": at >= len(configured) or configured[at] != node,
-            "nodes": len(names),
-            "waiting": waiting,
-            "unsettled": unsettled,
-        }
-
 
 def _rule(settings: Settings, name: str) -> int:
     """Which rule is meant."""
@@ -249,10 +204,6 @@ def _text(asked: Answer, key: str) -> str:
 
 def _problem(key: str, problem: str) -> dict[str, str]:
     return {"key": key, "problem": problem}
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _json(request: Request, code: int, answer: Answer) -> bytes:

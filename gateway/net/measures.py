@@ -10,13 +10,13 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues import Queue
 from gateway.faces.face import FaceCounts
 from gateway.faces.features import Feature
-from gateway.faces.upstream_1_0 import Upstream
 from gateway.message import Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
 from gateway.net.authenticate import Authentication
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import NetCounts
 from gateway.net.upstream_measures import upstream_readers
+from gateway.net.upstreams import Upstreams
 from gateway.store.interface import StoreCounts
 from gateway.translate.context import Counts as TranslationCounts
 from gateway.translate.rows import ROWS
@@ -50,6 +50,7 @@ STAGES: Final = (
     ("ended", "dead_lettered", "dead_lettered"),
     ("ended", "purged", "purged"),
     ("ended", "returned", "returned"),
+    ("ended", "moved", "moved"),
     ("ended", "dropped", "dropped"),
     ("ended", "orphaned", "orphaned"),
 )
@@ -71,7 +72,7 @@ class Sources:
     version: str
     form: str
     started_ms: int
-    upstreams: dict[str, Upstream]
+    upstreams: Upstreams
 
 
 def readers(sources: Sources) -> dict[str, Reader]:

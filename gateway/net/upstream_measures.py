@@ -12,6 +12,8 @@ from gateway.faces.upstream_settings import UpstreamCounts
 from gateway.message import OutcomeKind
 from gateway.metrics import Reader, Sample
 from gateway.net.clock import GatewayClock
+from gateway.net.status import Load, loads
+from gateway.net.upstreams import Upstreams
 
 Count = Callable[[UpstreamCounts], int]
 
@@ -32,9 +34,10 @@ MESSAGES: Final[dict[str, Count]] = {
 
 
 def upstream_readers(
-    upstreams: dict[str, Upstream], bridge: Bridge, clock: GatewayClock
+    all_of_them: Upstreams, bridge: Bridge, clock: GatewayClock
 ) -> dict[str, Reader]:
     """A reader for each row that begins with ``gateway_upstream_``."""
+    upstreams = all_of_them.upstreams
 
     def one(count: Count) -> Reader:
         return lambda: [((name,), count(each.counts)) for name, each in upstreams.items()]
@@ -44,6 +47,11 @@ def upstream_readers(
             ((name, label), count(each.counts))
             for name, each in upstreams.items()
             for label, count in counts.items()
+        ]
+
+    def load(measure: Callable[[Load], float]) -> Reader:
+        return lambda: [
+            ((name,), measure(each)) for name, each in loads(bridge, [*upstreams]).items()
         ]
 
     return {
@@ -57,6 +65,22 @@ def upstream_readers(
             )
             for name, each in upstreams.items()
         ],
+        "gateway_upstream_down_seconds": lambda: [
+            ((name,), 0 if each.connected else (clock.now_ms() - each.turned_ms) / 1000)
+            for name, each in upstreams.items()
+        ],
+        "gateway_upstream_failed_tries": lambda: [
+            ((name,), each.failed_tries) for name, each in all_of_them.dialers.items()
+        ],
+        "gateway_upstream_links": lambda: [
+            ((name,), sum(slot.attached for slot in each.links.slots))
+            for name, each in upstreams.items()
+        ],
+        "gateway_upstream_held_messages": load(lambda each: each.held),
+        "gateway_upstream_spooled_messages": load(lambda each: each.spooled),
+        "gateway_upstream_oldest_seconds": load(
+            lambda each: 0 if each.oldest_ms is None else (clock.now_ms() - each.oldest_ms) / 1000
+        ),
         "gateway_upstream_connections_total": several(CONNECTIONS),
         "gateway_upstream_sessions_ended_total": one(lambda counts: counts.sessions_ended),
         "gateway_upstream_links_total": several(LINKS),

@@ -51,6 +51,7 @@ class Stay:
             self.house.service.upstreams,
             self.house.service.bridge,
             self.read,
+            self.house.service.clock.now_ms,
         )
 
     def read(self) -> Settings:
@@ -188,6 +189,7 @@ def test_a_rule_is_paused_and_resumed_until_the_next_reload(stay: Stay) -> None:
         "pattern": "far",
         "virtual_host": None,
         "upstream": "a",
+        "spool": False,
         "state": "active",
         "changed_by_ctl": False,
         "nodes": 1,

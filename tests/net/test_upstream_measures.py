@@ -43,6 +43,15 @@ def test_what_waits_for_an_upstream_that_is_away_is_seen(tmp_path: pathlib.Path)
     assert samples["gateway_upstream_connections_total", "a", "opened"] == 0
     assert samples["gateway_upstream_outcomes_total", "a", "sent", "accepted"] == 0
     assert samples["gateway_upstream_messages_total", "a", "received"] == 0
+    for name, value in (("spooled_messages", 1), ("held_messages", 0), ("links", 0)):
+        assert samples[f"gateway_upstream_{name}", "a"] == value
+    house.pass_time(3)
+    later = samples_of(house)
+    assert later["gateway_upstream_down_seconds", "b"] >= 3
+    assert later["gateway_upstream_oldest_seconds", "a"] >= 3
+    assert later["gateway_upstream_oldest_seconds", "b"] == 0
+    house.service.upstreams.dialers["a"].failed_tries = 2
+    assert samples_of(house)["gateway_upstream_failed_tries", "a"] == 2
     house.service.upstreams.upstreams["a"].counts.poison = 3
     assert samples_of(house)["gateway_upstream_poison_total", "a"] == 3
     house.stop()

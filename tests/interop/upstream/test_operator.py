@@ -1,0 +1,107 @@
+"""What an operator sees while real brokers come and go, by the commands that there are."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from interop.brokers.artemis import Artemis
+from interop.brokers.rabbitmq import RabbitMQ4
+from interop.upstream.talk import Talk
+from support.gateway_process import GatewayProcess
+
+PATIENCE_S = 60
+
+
+class Desk:
+    """A gateway in front of two brokers, with a rule for each, and a spool in front of one."""
+
+    def __init__(self, directory: Path, rabbitmq: RabbitMQ4, artemis: Artemis) -> None:
+        self.name = f"desk-{uuid.uuid4().hex[:8]}"
+        upstreams = {}
+        directory.mkdir(parents=True, exist_ok=True)
+        for broker, profile in ((rabbitmq, "rabbitmq4"), (artemis, "artemis")):
+            secret = directory / f"password-{profile}"
+            secret.write_text(broker.password)
+            upstreams[profile] = {
+                "hosts": [f"amqp://127.0.0.1:{broker.port}"],
+                "profile": profile,
+                "username": broker.username,
+                "password_file": str(secret),
+            }
+        self.token = directory / "token"
+        self.token.write_text("let me in\n")
+        rules = [
+            {"queue": f"{self.name}.spool", "upstream": "rabbitmq4", "spool": True},
+            {"queue": f"{self.name}.*", "upstream": "rabbitmq4"},
+            {"queue": "other", "upstream": "artemis", "paused": True},
+        ]
+        config = {"upstreams": upstreams, "nodes": rules, "admin_token_file": str(self.token)}
+        self.gateway = GatewayProcess(directory, config | {"drain_timeout": "1s"})
+
+    def status(self) -> list[str]:
+        """As it is shown."""
+        admin = f"http://127.0.0.1:{self.gateway.admin_port}"
+        asked = ("ctl", "--admin", admin, "--token-file", str(self.token), "status")
+        done = self.gateway.tool(*asked)
+        assert done.returncode == 0, done.stderr
+        told = json.loads(self.gateway.tool(*asked, "--json").stdout)
+        self.upstreams: dict[str, Any] = {each["name"]: each for each in told["upstreams"]}
+        return done.stdout.splitlines()
+
+    def comes_to(self, wanted: Callable[[dict[str, Any]], bool], name: str) -> list[str]:
+        """What is shown once an upstream is as it is wanted."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            shown = self.status()
+            if wanted(self.upstreams[name]):
+                return shown
+            assert time.monotonic() < deadline, "\n".join(shown)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, rabbitmq4: RabbitMQ4, artemis: Artemis) -> Iterator[Desk]:
+    made = Desk(tmp_path, rabbitmq4, artemis)
+    for queue in ("spool", "far"):
+        rabbitmq4.create_queue(f"{made.name}.{queue}")
+    with made.gateway:
+        yield made
+    rabbitmq4.restart()
+
+
+def test_the_status_tells_of_an_outage_while_it_lasts_and_of_its_end(
+    desk: Desk, rabbitmq4: RabbitMQ4
+) -> None:
+    shown = desk.comes_to(lambda told: bool(told["state"] == "up"), "rabbitmq4")
+    assert f"amqp://127.0.0.1:{rabbitmq4.port}" in shown[2]
+    desk.comes_to(lambda told: bool(told["state"] == "up" and told["paused"] == 1), "artemis")
+    rabbitmq4.kill()
+    talk = Talk(desk.gateway.amqp_port)
+    talk.puts(f"{desk.name}.spool", b"1", b"2")
+    waiting = talk.publishes(f"{desk.name}.far", b"3")
+    shown = desk.comes_to(
+        lambda told: bool(told["failed_tries"] >= 3 and told["next_try"]), "rabbitmq4"
+    )
+    told = desk.upstreams["rabbitmq4"]
+    assert (told["state"], told["held"], told["spooled"], told["host"]) == ("down", 1, 2, "")
+    assert "refused" in told["last_error"]
+    assert told["next_try_in_s"] <= 15
+    facts = [line for line in shown if line.startswith("  rabbitmq4: ")]
+    assert "tries in a row have failed; the next is in" in facts[0]
+    assert desk.upstreams["artemis"]["failed_tries"] == 0
+    samples = desk.gateway.metrics()
+    assert samples['gateway_upstream_down_seconds{upstream="rabbitmq4"}'] > 0
+    assert samples['gateway_upstream_down_seconds{upstream="artemis"}'] == 0
+    assert samples['gateway_upstream_held_messages{upstream="rabbitmq4"}'] == 1
+    rabbitmq4.start()
+    desk.comes_to(
+        lambda told: told["state"] == "up" and told["held"] + told["spooled"] == 0, "rabbitmq4"
+    )
+    talk.completes(waiting)
+    assert desk.upstreams["rabbitmq4"]["failed_tries"] == 0
+    talk.detach()

@@ -1,0 +1,48 @@
+"""What an operator sees of upstreams: who waits for them, and whether they come back."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+from support.house import House
+
+from gateway.clients.letter import Letter, Typed
+from gateway.net.status import loads, status
+
+
+def told(house: House) -> dict[str, Any]:
+    service = house.service
+    return status(service.reloading, service.upstreams, service.bridge, service.clock.now_ms())
+
+
+def test_what_waits_for_an_upstream_is_told_by_who_knows_of_it(tmp_path: pathlib.Path) -> None:
+    upstreams = {name: {"hosts": ["amqp://127.0.0.1:1"]} for name in ("a", "b")}
+    nodes = [
+        {"queue": "spooled", "upstream": "a", "spool": True},
+        {"queue": "far", "upstream": "a"},
+        {"queue": "later", "upstream": "a", "paused": True},
+    ]
+    house = House(
+        tmp_path / "data", f"upstreams={json.dumps(upstreams)}", f"nodes={json.dumps(nodes)}"
+    ).start()
+    client = house.connect_0_10()
+    for name in ("spooled", "spooled", "far"):
+        client.send(name, Letter(body=Typed("string", "x"), durable=True))
+        house.run()
+    house.pass_time(5)
+    one, other = told(house)["upstreams"]
+    assert {key: one[key] for key in ("state", "held", "spooled", "fetched", "host")} == {
+        "state": "down",
+        "held": 1,
+        "spooled": 2,
+        "fetched": 0,
+        "host": "",
+    }
+    assert (one["paused"], one["moving"], one["links"]) == (1, 0, 0)
+    assert one["oldest_s"] >= 5
+    assert one["since_s"] >= 5
+    assert other["oldest_s"] is None
+    assert loads(house.service.bridge, ["b"])["b"].held == 0
+    house.stop()
