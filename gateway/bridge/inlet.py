@@ -3,7 +3,8 @@
 What the upstream sends waits, if at all, in a transit queue that is this subscription's alone, so
 that its credit and every settlement reach from end to end: a copy ends when the client settles its
 delivery, and the link hears of it. A lost link takes back what was not settled; a delivery that a
-client still has is then settled too late.
+client still has is then settled too late. What came settled is ours: it outlives the link, and what
+is not sent on goes back through the queue in front of the upstream (`keeping`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import final
 from gateway.audit.schema import Reason
 from gateway.bridge.credit import UNLIMITED
 from gateway.bridge.dispatch import Dispatcher, Line
+from gateway.bridge.keeping import Keeping
 from gateway.bridge.places import AVAILABLE
 from gateway.bridge.queues import Queue
 from gateway.bridge.remote import Placement, Source
@@ -80,6 +82,7 @@ class Inlet:
         "_attached",
         "_dispatcher",
         "_exchange",
+        "_keeping",
         "_line",
         "_over",
         "_prefetch",
@@ -104,6 +107,7 @@ class Inlet:
         line: Line,
         dispatcher: Dispatcher,
         exchange: Exchange,
+        keeping: Keeping,
         *,
         link: int,
         prefetch: int,
@@ -126,6 +130,7 @@ class Inlet:
         self._line = line
         self._dispatcher = dispatcher
         self._exchange = exchange  # stands for the upstream, in the ledger
+        self._keeping = keeping
         self._prefetch = prefetch
         self._attached = False
         self._stopped = False
@@ -168,21 +173,30 @@ class Inlet:
         if self._over:
             return
         self._over = True
-        self._forsake(Reason.UPSTREAM_REFUSED)
+        self._forsake(Reason.UPSTREAM_REFUSED, ours=True)
         self.queue.deleted = True
         self._line.cancel_all(condition, description)
 
-    def receive(self, message: Message, token: int) -> None:
-        """A message has come; `Source.on_published` tells with `token` how it ended."""
+    def receive(self, message: Message, token: int, *, settled: bool = False) -> None:
+        """A message has come; `Source.on_published` tells with `token` how it ended.
+
+        `settled`: the upstream has forgotten it, unless it was a copy for a browser.
+        """
         copies = self._dispatcher.copies
         ledger = copies.ledger
         assert self._source is not None
         ledger.received(message, self._exchange, 1, self.link)
+        ours = settled and self.acquire
         if self._closed() or self._stopped or self._rests():
+            if ours:
+                self._keeping.keep(message, self._exchange, self.queue_name)
+                return
             ledger.refused(message, self._exchange, Reason.CANCELLED, self.queue.node)
             copies.tickets.over(self._source, token, RELEASED)
             return
-        copies.pass_on(self.queue, message, self._exchange, Ticket(self._source, token, 1))
+        ticket = Ticket(self._source, token, 1)
+        ticket.ours = ours
+        copies.pass_on(self.queue, message, self._exchange, ticket)
         self._line.on_entered()
 
     def on_drained(self) -> None:
@@ -195,7 +209,7 @@ class Inlet:
     def lost(self) -> None:
         """The link is gone, and the upstream has back what was not settled."""
         self._attached = False
-        self._forsake(Reason.UPSTREAM_LOST)
+        self._forsake(Reason.UPSTREAM_LOST, ours=False)
         self.on_drained()
 
     # What the subscription calls, for the client.
@@ -253,8 +267,9 @@ class Inlet:
         self.give_back(RELEASED, Reason.OPERATOR)
         entry = self.queue.places.next_at(0)
         while entry is not None:
-            if entry.ticket is not None:
-                copies.tickets.end(entry.ticket, RELEASED)
+            ticket = entry.ticket
+            if ticket is not None and not ticket.ours:
+                copies.tickets.end(ticket, RELEASED)
                 entry.ticket = None
             entry = self.queue.places.next_at(entry.position + 1)
         source, self._source = self._source, None
@@ -272,16 +287,20 @@ class Inlet:
         """The client was told once that its subscription is in force."""
         return not self.subscription.attaching
 
-    def give_back(self, outcome: Outcome, reason: Reason) -> None:
-        """End every copy that waits here, with `outcome` for the upstream."""
+    def give_back(self, outcome: Outcome, reason: Reason, *, ours: bool = True) -> None:
+        """End every copy that waits here, with `outcome` for the upstream, or but for ours."""
         copies = self._dispatcher.copies
         queue = self.queue
         entry = queue.places.next_at(0)
         while entry is not None:
             position = entry.position
+            ticket = entry.ticket
             if entry.holder == AVAILABLE:
-                copies.ledger.returned(queue, entry, reason)
-                copies.leave(queue, entry, outcome)
+                if ticket is None or not ticket.ours:
+                    copies.ledger.returned(queue, entry, reason)
+                    copies.leave(queue, entry, outcome)
+                elif ours:
+                    self._keeping.put_back(queue, entry, reason)
             entry = queue.places.next_at(position + 1)
 
     def _rests(self) -> bool:
@@ -291,10 +310,12 @@ class Inlet:
     def _closed(self) -> bool:
         return self._over or self._dispatcher.stopped
 
-    def _forsake(self, reason: Reason) -> None:
-        """Nobody is left to be told of these copies."""
+    def _forsake(self, reason: Reason, *, ours: bool) -> None:
+        """Nobody is left to be told of these copies; `ours`: those of ours are to go, too."""
         entry = self.queue.places.next_at(0)
         while entry is not None:
-            entry.ticket = None
+            ticket = entry.ticket
+            if ticket is not None and not ticket.ours:
+                entry.ticket = None
             entry = self.queue.places.next_at(entry.position + 1)
-        self.give_back(RELEASED, reason)
+        self.give_back(RELEASED, reason, ours=ours)

@@ -49,7 +49,7 @@ class Counts:
         settled_too_late: settlements of what had ended before.
         settled_of_deleted: settlements of copies whose queue was gone.
         unacquirable: browsed deliveries from an upstream that somebody wanted to acquire.
-        expired, dead_lettered, purged, returned: copies that left their queue that way.
+        expired, dead_lettered, purged, returned, moved: copies that left their queue that way.
         dropped: rejected copies with nowhere to go.
         recovered, recovered_redelivered: copies that the store brought back; maybe seen before.
         orphaned: recovered copies without a queue, dropped.
@@ -70,6 +70,7 @@ class Counts:
         "expired",
         "in_doubt",
         "modified",
+        "moved",
         "orphaned",
         "pending",
         "purged",
@@ -126,6 +127,7 @@ class Counts:
         self.dead_lettered = 0
         self.purged = 0
         self.returned = 0
+        self.moved = 0
         self.dropped = 0
         self.unacquirable = 0
         self.recovered = 0
@@ -330,6 +332,13 @@ class Ledger:
         """A copy goes back, unsent, to the upstream or the publisher that it came from."""
         self.counts.returned += 1
         self.audit.returned(
+            self.now_ms, entry.message.id, entry.position, node=queue.node, reason=reason
+        )
+
+    def moved(self, queue: Queue, entry: Entry, reason: Reason) -> None:
+        """A copy leaves for another queue of ours."""
+        self.counts.moved += 1
+        self.audit.moved(
             self.now_ms, entry.message.id, entry.position, node=queue.node, reason=reason
         )
 

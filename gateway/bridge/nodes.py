@@ -14,6 +14,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.dispatch import Dispatcher, Line
 from gateway.bridge.feed import Feed
 from gateway.bridge.inlet import Handover, Inlet
+from gateway.bridge.keeping import Keeping
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.places import AVAILABLE
@@ -42,13 +43,14 @@ class LineMaker(Protocol):
 
 @final
 class Nodes:
-    """Implements `topology.Rules`.
+    """Implements `topology.Rules`, `keeping.LastResort`.
 
     Attributes:
         outbound: transit queues that stand for no queue: of remote exchanges, and by address.
         sources: by upstream, what stands for it in the ledger, where its messages come in.
         inlets: by queue and number of the subscription.
         feeds: by exchange, queue and key of the binding; `starved` of them had no room.
+        keeping: of what came settled and was not sent on.
     """
 
     __slots__ = (
@@ -63,6 +65,7 @@ class Nodes:
         "_topology",
         "feeds",
         "inlets",
+        "keeping",
         "outbound",
         "sources",
         "starved",
@@ -92,6 +95,7 @@ class Nodes:
         self.inlets: dict[str, dict[int, Inlet]] = {}
         self.feeds: dict[tuple[str, str, str], Feed] = {}
         self.starved: list[Feed] = []
+        self.keeping = Keeping(topology, dispatcher.copies, publishing, self)
 
     def place(self, placements: Placements | None, remotes: list[Remote]) -> None:
         """The node rules: once, before anything is recovered or declared."""
@@ -266,6 +270,7 @@ class Nodes:
             self._lines.make_line(behind),
             self._dispatcher,
             self.source(placement.remote),
+            self.keeping,
             link=self._numbers.next_link(),
             prefetch=self._limits.remote_prefetch,
             acquire=acquire,

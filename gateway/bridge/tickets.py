@@ -34,6 +34,7 @@ class Ticket:
         stays: copies of it stay in queues of ours, so that its publisher waits for room, too.
         counted: among those that a stop waits for.
         outcome: the best so far.
+        ours: the upstream that sent the message has forgotten it.
         work: the transaction at an upstream, which has begun, that its copies are sent in.
         branch: that transaction there.
     """
@@ -42,6 +43,7 @@ class Ticket:
         "branch",
         "counted",
         "left",
+        "ours",
         "outcome",
         "publisher",
         "stays",
@@ -57,6 +59,7 @@ class Ticket:
         self.turn = 0
         self.stays = False
         self.counted = False
+        self.ours = False
         self.outcome: Outcome | None = None
         self.work: Work | None = None
         self.branch: Branch | None = None

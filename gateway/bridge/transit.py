@@ -55,7 +55,15 @@ class Transit:
         """A client is done with a copy; `False`: its upstream had taken it back before."""
         ledger = self._copies.ledger
         delivery.acquired = True  # As far as our ledger goes, also for a browser.
-        told = entry.ticket is not None
+        ticket = entry.ticket
+        told = ticket is not None
+        if ticket is not None and ticket.ours and outcome.kind != OutcomeKind.ACCEPTED:
+            ledger.settled(delivery, queue.node, outcome.kind, False, reason)
+            if outcome.kind == OutcomeKind.REJECTED:
+                self._dead_letter(queue, entry, Reason.REJECTED)
+            else:
+                self._nodes.keeping.put_back(queue, entry, reason, outcome)
+            return True
         if told:
             ledger.settled(delivery, queue.node, outcome.kind, True, reason)
         else:
@@ -90,6 +98,10 @@ class Transit:
     def on_unsendable(self, queue: Queue, entry: Entry, refusal: Refusal | None) -> None:
         """A copy was offered, and can be sent by this outlet never, or (`refusal`) by none."""
         ledger = self._copies.ledger
+        ticket = entry.ticket
+        if refusal is None and ticket is not None and ticket.ours:
+            self._dead_letter(queue, entry, Reason.UNDELIVERABLE)
+            return
         if refusal is None:
             ledger.returned(queue, entry, Reason.UNDELIVERABLE)
             self._copies.leave(queue, entry, ELSEWHERE)
