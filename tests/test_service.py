@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from support.house import House
+from support.rules import rule
 from twisted.internet.error import CannotListenError
 
 from gateway.audit.reader import Segment, records, segment_paths, verify
@@ -63,6 +64,7 @@ def test_messages_cross_in_both_directions(house: House) -> None:
     house.stop()
 
 
+@rule("0-10", "message", "persistent-message")
 def test_what_was_confirmed_is_there_again_after_a_restart(tmp_path: pathlib.Path) -> None:
     first = House(tmp_path).start()
     old = first.connect_0_10()
@@ -162,6 +164,7 @@ def test_passwords_are_checked_for_both_protocols(tmp_path: pathlib.Path) -> Non
     house.stop()
 
 
+@rule("0-10", "connection.open.virtual-host", "separation")
 def test_a_virtual_host_is_reached_by_name_and_has_its_own_nodes(tmp_path: pathlib.Path) -> None:
     house = House(tmp_path, "virtual_hosts=[{name: main}, {name: other}]").start()
     main = house.connect_0_10()

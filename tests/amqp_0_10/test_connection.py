@@ -2,6 +2,7 @@
 
 import pytest
 from support import drive_0_10 as drive
+from support.rules import rule
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10 import errors
@@ -114,6 +115,7 @@ def test_a_client_may_be_redirected() -> None:
     assert connection.closed
 
 
+@rule("0-10", "connection.start", "protocol-name")
 @pytest.mark.parametrize(
     "octets",
     [b"AMQP\x00\x01\x00\x00", b"AMQP\x01\x01\x00\x09", b"GET / HT", b"AMQP\x01\x01\x08\x00"],
@@ -127,6 +129,7 @@ def test_another_protocol_header_is_answered_with_ours_and_a_close(octets: bytes
     assert connection.receive_data(b"x", 0) == []
 
 
+@rule("0-10", "connection.start", "client-support")
 def test_a_client_leaves_a_server_of_another_version() -> None:
     connection = client()
     assert connection.data_to_send() == PROTOCOL_HEADER
@@ -173,6 +176,7 @@ def test_what_makes_no_sense_is_a_framing_error(octets: bytes) -> None:
     assert not connection.closed
 
 
+@rule("0-10", "connection.tune-ok.max-frame-size", "minimum")
 def test_tune_ok_out_of_range_closes_without_negotiation() -> None:
     connection = server()
     connection.receive_data(PROTOCOL_HEADER, 0)
@@ -209,6 +213,7 @@ def test_after_octets_that_are_no_frames_nothing_is_looked_at() -> None:
     assert connection.closed
 
 
+@rule("0-10", "connection.tune-ok.max-frame-size", "max-frame-size")
 def test_an_oversize_frame_is_a_framing_error() -> None:
     tune_ok = drive.control(spec.ConnectionTuneOk(channel_max=5, max_frame_size=4096))
     connection = drive.opened_server(tune_ok=tune_ok)
@@ -216,6 +221,7 @@ def test_an_oversize_frame_is_a_framing_error() -> None:
     assert isinstance(event.error, errors.FramingError)
 
 
+@rule("0-10", "connection.tune-ok.channel-max", "available-channels")
 def test_a_channel_above_the_maximum_is_a_framing_error() -> None:
     tune_ok = drive.control(spec.ConnectionTuneOk(channel_max=5))
     connection = drive.opened_server(tune_ok=tune_ok)

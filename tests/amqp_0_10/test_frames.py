@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import drive_0_10 as drive
+from support.rules import rule
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.errors import FramingError
@@ -60,6 +61,7 @@ def test_a_frame_of_just_the_allowed_size_is_taken() -> None:
     assert len(parsed(FrameParser(), octets, 4096)) == 1
 
 
+@rule("0-10", "connection.tune-ok.max-frame-size", "max-frame-size")
 @given(st.binary(max_size=9000), st.binary(max_size=20000))
 def test_a_command_is_cut_to_the_frame_size_and_put_together_again(
     header: bytes, body: bytes

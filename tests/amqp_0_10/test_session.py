@@ -2,6 +2,7 @@
 
 import pytest
 from support import drive_0_10 as drive
+from support.rules import rule
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10 import errors
@@ -61,6 +62,7 @@ def test_refusing_an_attach_sends_detached_and_frees_the_channel() -> None:
     assert event.session.name == b"t"
 
 
+@rule("0-10", "session.attach", "idempotence")
 def test_attaching_again_to_the_same_channel_succeeds() -> None:
     server = drive.opened_server()
     session = drive.attached(server)
@@ -69,6 +71,7 @@ def test_attaching_again_to_the_same_channel_succeeds() -> None:
     assert not session.ended
 
 
+@rule("0-10", "session.attach", "one-session-per-transport")
 def test_a_channel_has_one_session() -> None:
     server = drive.opened_server()
     session = drive.attached(server)
@@ -145,6 +148,7 @@ def test_completions_of_a_turn_are_told_once() -> None:
     assert drive.values(server.data_to_send()) == [spec.SessionCompleted(commands=[(0, 4)])]
 
 
+@rule("0-10", "session.completed.commands", "exclude-known-complete")
 def test_what_is_known_to_be_completed_is_not_told_again() -> None:
     server = drive.opened_server()
     session = drive.attached(server)
@@ -171,6 +175,11 @@ def test_a_timely_reply_is_asked_for_when_much_is_not_known_to_be_known() -> Non
     ]
 
 
+@rule("0-10", "session.expected", "include-next-command")
+@rule("0-10", "session.expected", "no-overlaps")
+@rule("0-10", "session.expected", "minimal-fragments")
+@rule("0-10", "session.confirmed", "no-overlaps")
+@rule("0-10", "session.confirmed", "minimal-fragments")
 def test_flush_is_answered_by_what_it_asks_for() -> None:
     server = drive.opened_server()
     session = drive.attached(server)
@@ -184,6 +193,7 @@ def test_flush_is_answered_by_what_it_asks_for() -> None:
     ]
 
 
+@rule("0-10", "session.expected", "commands-empty-means-new-session")
 def test_a_session_without_state_expects_nothing() -> None:
     server = drive.opened_server()
     drive.attached(server, pointed=False)
@@ -216,6 +226,7 @@ def test_a_result_goes_out_before_the_completion() -> None:
     ]
 
 
+@rule("0-10", "session.command-point", "newly-attached-transports")
 def test_a_command_before_a_command_point_is_of_unknown_ids() -> None:
     server = drive.opened_server()
     session = drive.attached(server, pointed=False)
@@ -250,6 +261,8 @@ def test_a_command_point_ahead_counts_what_it_skips_as_done() -> None:
     assert drive.values(server.data_to_send()) == [spec.SessionCompleted(commands=[(0, 4)])]
 
 
+@rule("0-10", "session.gap", "gap-confirmation-and-completion")
+@rule("0-10", "session.gap", "aborted-commands")
 def test_a_gap_aborts_the_command_under_way_and_counts_as_completed() -> None:
     server = drive.opened_server()
     drive.attached(server)
@@ -259,6 +272,7 @@ def test_a_gap_aborts_the_command_under_way_and_counts_as_completed() -> None:
     assert drive.values(server.data_to_send()) == [spec.SessionCompleted(commands=[(0, 2)])]
 
 
+@rule("0-10", "session.gap", "completed-or-confirmed-commands")
 def test_a_gap_leaves_commands_alone_that_have_come() -> None:
     server = drive.opened_server()
     session = drive.attached(server)
@@ -429,6 +443,7 @@ def test_detach_is_answered_after_the_last_completions() -> None:
     assert session.ended and session.detached
 
 
+@rule("0-10", "session", "attachment")
 def test_controls_and_commands_without_a_session_are_not_attached() -> None:
     server = drive.opened_server()
     detached = spec.SessionDetached(name=b"", code=spec.DetachCode.NOT_ATTACHED)
@@ -467,6 +482,7 @@ def test_commands_that_come_in_one_piece_are_all_taken_and_counted_after_the_tur
     assert [type(event) for event in told(server, TRANSFER)] == [SessionEnded]
 
 
+@rule("0-10", "session.command-point", "zero-offset")
 @pytest.mark.parametrize(
     "octets",
     [
@@ -561,6 +577,10 @@ def test_completions_are_told_to_the_face_once() -> None:
     )
 
 
+@rule("0-10", "session.completed", "known-completed-reply")
+@rule("0-10", "session.completed", "delayed-reply")
+@rule("0-10", "session.completed", "merged-reply")
+@rule("0-10", "session.known-completed", "stateless")
 def test_a_timely_reply_is_given_and_only_then() -> None:
     server = drive.opened_server()
     session = drive.attached(server)

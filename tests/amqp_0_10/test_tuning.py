@@ -1,6 +1,7 @@
 """connection.tune and tune-ok, both roles."""
 
 import pytest
+from support.rules import rule
 
 from gateway.amqp_0_10._spec import ConnectionTune, ConnectionTuneOk
 from gateway.amqp_0_10.errors import TransportError
@@ -14,6 +15,8 @@ def server() -> Tuning:
     return Tuning(Role.SERVER, Limits(sessions_max=10, max_frame_size=8192, heartbeat_s=60))
 
 
+@rule("0-10", "connection.tune.heartbeat-max", "permitted-range")
+@rule("0-10", "connection.tune.heartbeat-max", "no-heartbeat-min")
 def test_the_server_offers_its_limits_and_a_heartbeat_minimum_of_zero() -> None:
     assert server().offer() == ConnectionTune(
         channel_max=10, max_frame_size=8192, heartbeat_min=0, heartbeat_max=60
@@ -33,10 +36,22 @@ def test_the_offer_counts_where_the_client_says_nothing(size: int | None) -> Non
 @pytest.mark.parametrize(
     "chosen",
     [
-        ConnectionTuneOk(channel_max=11),
-        ConnectionTuneOk(max_frame_size=8193),
-        ConnectionTuneOk(max_frame_size=4095),
-        ConnectionTuneOk(heartbeat=61),
+        pytest.param(
+            ConnectionTuneOk(channel_max=11),
+            marks=rule("0-10", "connection.tune-ok.channel-max", "upper-limit"),
+        ),
+        pytest.param(
+            ConnectionTuneOk(max_frame_size=8193),
+            marks=rule("0-10", "connection.tune-ok.max-frame-size", "upper-limit"),
+        ),
+        pytest.param(
+            ConnectionTuneOk(max_frame_size=4095),
+            marks=rule("0-10", "connection.tune-ok.max-frame-size", "minimum"),
+        ),
+        pytest.param(
+            ConnectionTuneOk(heartbeat=61),
+            marks=rule("0-10", "connection.tune-ok.heartbeat", "permitted-range"),
+        ),
     ],
 )
 def test_a_choice_outside_of_the_offer_closes_the_transport(chosen: ConnectionTuneOk) -> None:
@@ -49,6 +64,7 @@ def client(offer: ConnectionTune) -> tuple[ConnectionTuneOk, Tuned]:
     return Tuning(Role.CLIENT, limits).answer(offer)
 
 
+@rule("0-10", "connection.tune-ok.heartbeat", "permitted-range")
 def test_our_client_takes_the_smaller_of_both_sides() -> None:
     offer = ConnectionTune(channel_max=50, max_frame_size=65535, heartbeat_min=0, heartbeat_max=30)
     assert client(offer) == (
@@ -57,6 +73,7 @@ def test_our_client_takes_the_smaller_of_both_sides() -> None:
     )
 
 
+@rule("0-10", "connection.tune-ok.heartbeat", "no-heartbeat-min")
 def test_our_client_asks_for_no_heartbeat_where_none_is_offered() -> None:
     assert client(ConnectionTune()) == (
         ConnectionTuneOk(channel_max=100, max_frame_size=8192),

@@ -2,6 +2,7 @@
 
 import pytest
 from support.bridge_world import World, bind, condition, numbered
+from support.rules import rule
 
 from gateway.bridge.seams import Bound
 from gateway.message import Condition, Kind
@@ -78,6 +79,7 @@ def test_a_queue_gets_one_copy_whichever_of_its_selectors_accept() -> None:
     world.check()
 
 
+@rule("0-10", "exchange.bind", "duplicates")
 def test_a_binding_made_again_with_another_selector_selects_by_that() -> None:
     world = World()
     world.queue(durable=True)

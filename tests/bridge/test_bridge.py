@@ -1,6 +1,7 @@
 """Conversations with the whole bridge: publish, subscribe, settle, turns, commits."""
 
 from support.bridge_world import Producer, World
+from support.rules import rule
 
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.seams import DeliverStatus, PublishStatus
@@ -213,6 +214,7 @@ def test_a_message_that_one_peer_cannot_take_goes_to_another() -> None:
     world.check()
 
 
+@rule("0-10", "message.release", "ordering")
 def test_released_messages_come_back_in_their_old_order_before_newer_ones() -> None:
     world = World()
     world.queue()

@@ -1,6 +1,7 @@
 """Which queues a message enters, and when it is refused as a whole."""
 
 from support.bridge_world import World, bind, numbered
+from support.rules import rule
 
 from gateway.bridge.queues import Queue
 from gateway.bridge.seams import PublishStatus, QueueSettings
@@ -8,6 +9,7 @@ from gateway.bridge.selectors import Selector, read_selector
 from gateway.message import Condition, Flag
 
 
+@rule("0-10", "exchange.bind", "multiple-bindings")
 def test_one_copy_a_queue_however_many_bindings_match() -> None:
     world = World()
     world.queue()
@@ -24,6 +26,7 @@ def test_one_copy_a_queue_however_many_bindings_match() -> None:
     world.check()
 
 
+@rule("0-10", "exchange.declare.alternate-exchange", "double-failure")
 def test_an_unroutable_message_goes_to_the_alternate_exchange_once() -> None:
     world = World()
     host = world.host

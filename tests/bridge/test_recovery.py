@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from support.bridge_world import World
+from support.rules import rule
 
 from gateway.audit.records import digest
 from gateway.audit.schema import Kind as AuditKind
@@ -95,6 +96,8 @@ def test_a_mark_outlives_two_crashes() -> None:
     assert consumer.deliveries[0].delivery_count >= 1
 
 
+@rule("0-10", "exchange.bind", "durable-exchange")
+@rule("0-10", "queue.declare.durable", "persistence")
 def test_the_durable_topology_comes_back_whole_and_the_rest_does_not() -> None:
     world = World()
     host = world.host

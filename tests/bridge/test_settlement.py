@@ -2,6 +2,7 @@
 
 import pytest
 from support.bridge_world import World
+from support.rules import rule
 
 from gateway.message import (
     ACCEPTED,
@@ -98,6 +99,7 @@ def test_a_queue_that_comes_again_does_not_get_what_its_namesake_had() -> None:
     world.check()
 
 
+@rule("0-10", "queue.purge", "pending-messages")
 def test_a_purge_leaves_what_is_acquired() -> None:
     world = World()
     world.queue(durable=True)

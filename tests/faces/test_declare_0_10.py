@@ -1,6 +1,7 @@
 """The exchange and queue classes, as conversations."""
 
 import pytest
+from support.rules import rule
 from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
@@ -70,6 +71,7 @@ def test_an_exclusive_queue_may_keep_out_what_its_connection_publishes() -> None
     assert talker.gets() == [b"another's"]
 
 
+@rule("0-10", "queue.declare", "default-binding")
 def test_a_query_counts_messages_and_subscribers() -> None:
     talker = client()
     talker.says(declare())
@@ -88,6 +90,8 @@ def test_names_that_do_not_exist_are_answers_and_not_exceptions() -> None:
     )
 
 
+@rule("0-10", "exchange", "required-instances")
+@rule("0-10", "exchange", "default-exchange")
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -130,6 +134,7 @@ def test_bound_tells_which_part_does_not_match() -> None:
     assert result(talker, bound(exchange="q", queue="q")).exchange_not_found
 
 
+@rule("0-10", "exchange.bind", "duplicates")
 def test_bindings_come_and_go() -> None:
     talker = client()
     talker.does(declare(), exchange(), bind(), bind())
@@ -162,6 +167,7 @@ def test_a_headers_exchange_compares_what_the_binding_says(
     assert talker.gateway.world.depth() == arrives
 
 
+@rule("0-10", "queue.purge", "empty")
 def test_purge_empties_a_queue() -> None:
     talker = client()
     talker.says(declare())
@@ -190,44 +196,140 @@ def test_an_auto_delete_timeout_lets_it_live_a_little_longer() -> None:
     assert world.host.queue("q") is None
 
 
+@rule("0-10", "queue.declare.queue", "reserved-prefix")
 def test_clients_may_declare_queues_whose_names_begin_with_amq() -> None:
     assert client().does(declare("amq.topic_1234")) == ["completed 0-0"]
 
 
 FAILURES = [
     ([declare("")], 542),
-    ([declare("none", passive=True)], 404),
-    ([declare(alternate_exchange="none")], 404),
-    ([declare(), declare(alternate_exchange="amq.fanout")], 530),
+    pytest.param(
+        [declare("none", passive=True)], 404, marks=rule("0-10", "queue.declare.passive", "passive")
+    ),
+    pytest.param(
+        [declare(alternate_exchange="none")],
+        404,
+        marks=rule("0-10", "queue.declare.alternate-exchange", "unknown-exchange"),
+    ),
+    pytest.param(
+        [declare(), declare(alternate_exchange="amq.fanout")],
+        530,
+        marks=rule("0-10", "queue.declare.alternate-exchange", "pre-existing-exchange"),
+    ),
     ([declare(arguments=[("qpid.max_count", Tagged(INT32, -1))])], 542),
     ([declare(arguments=[("qpid.max_size", Tagged(STR16, "many"))])], 542),
     ([declare(arguments=[("qpid.max_size", Tagged(BOOLEAN, True))])], 542),
-    ([spec.QueueDelete(queue="none")], 404),
-    ([spec.QueueDelete()], 542),
-    ([spec.QueuePurge(queue="none")], 404),
-    ([spec.QueuePurge()], 542),
-    ([exchange("")], 542),
-    ([exchange("amq.mine")], 530),
+    pytest.param(
+        [spec.QueueDelete(queue="none")],
+        404,
+        marks=rule("0-10", "queue.delete.queue", "queue-exists"),
+    ),
+    pytest.param([spec.QueueDelete()], 542, marks=rule("0-10", "queue.delete.queue", "empty-name")),
+    pytest.param(
+        [spec.QueuePurge(queue="none")],
+        404,
+        marks=rule("0-10", "queue.purge.queue", "queue-exists"),
+    ),
+    pytest.param([spec.QueuePurge()], 542, marks=rule("0-10", "queue.purge.queue", "empty-name")),
+    pytest.param(
+        [exchange("")],
+        542,
+        marks=rule("0-10", "exchange.declare.exchange", "exchange-name-required"),
+    ),
+    pytest.param(
+        [exchange("amq.mine")],
+        530,
+        marks=rule("0-10", "exchange.declare.exchange", "reserved-names"),
+    ),
     ([exchange("x", "xml")], 404),
-    ([exchange("x", "strange")], 404),
-    ([exchange("none", passive=True)], 404),
+    pytest.param(
+        [exchange("x", "strange")],
+        404,
+        marks=rule("0-10", "exchange.declare.type", "exchange-type-not-found"),
+    ),
+    pytest.param(
+        [exchange("none", passive=True)],
+        404,
+        marks=rule("0-10", "exchange.declare.passive", "not-found"),
+    ),
     ([exchange("x", alternate_exchange="none")], 404),
-    ([exchange(), exchange("x", "topic")], 530),
-    ([exchange(), exchange("x", alternate_exchange="amq.fanout")], 530),
-    ([spec.ExchangeDelete(exchange="none")], 404),
-    ([spec.ExchangeDelete()], 542),
+    pytest.param(
+        [exchange(), exchange("x", "topic")],
+        530,
+        marks=rule("0-10", "exchange.declare.type", "typed"),
+    ),
+    pytest.param(
+        [exchange(), exchange("x", alternate_exchange="amq.fanout")],
+        530,
+        marks=rule("0-10", "exchange.declare.alternate-exchange", "pre-existing-exchange"),
+    ),
+    pytest.param(
+        [spec.ExchangeDelete(exchange="none")],
+        404,
+        marks=rule("0-10", "exchange.delete.exchange", "exists"),
+    ),
+    pytest.param(
+        [spec.ExchangeDelete()],
+        542,
+        marks=rule("0-10", "exchange.delete.exchange", "exchange-name-required"),
+    ),
     ([spec.ExchangeDelete(exchange="amq.direct")], 530),
     (
         [declare(alternate_exchange="amq.fanout"), spec.ExchangeDelete(exchange="amq.fanout")],
         530,
     ),
-    ([declare(), exchange(), bind(), spec.ExchangeDelete(exchange="x", if_unused=True)], 406),
-    ([bind(queue="none", to="amq.direct")], 404),
-    ([declare(), bind(to="none")], 404),
-    ([declare(), bind(to="")], 542),
-    ([bind(queue="")], 542),
-    ([declare(), spec.ExchangeUnbind(queue="q", exchange="amq.direct", binding_key="k")], 404),
-    ([spec.ExchangeUnbind(queue="q")], 542),
+    pytest.param(
+        [exchange(), declare(alternate_exchange="x"), spec.ExchangeDelete(exchange="x")],
+        530,
+        marks=rule("0-10", "exchange.delete.exchange", "used-as-alternate"),
+    ),
+    pytest.param(
+        [spec.ExchangeUnbind(queue="none", exchange="amq.direct")],
+        404,
+        marks=rule("0-10", "exchange.unbind.queue", "non-existent-queue"),
+    ),
+    pytest.param(
+        [declare(), spec.ExchangeUnbind(queue="q", exchange="none")],
+        404,
+        marks=rule("0-10", "exchange.unbind.exchange", "non-existent-exchange"),
+    ),
+    pytest.param(
+        [declare(), exchange(), bind(), spec.ExchangeDelete(exchange="x", if_unused=True)],
+        406,
+        marks=rule("0-10", "exchange.delete.if-unused", "exchange-in-use"),
+    ),
+    pytest.param(
+        [bind(queue="none", to="amq.direct")],
+        404,
+        marks=rule("0-10", "exchange.bind.queue", "queue-existence"),
+    ),
+    pytest.param(
+        [declare(), bind(to="none")],
+        404,
+        marks=rule("0-10", "exchange.bind.exchange", "exchange-existence"),
+    ),
+    pytest.param(
+        [declare(), bind(to="")],
+        542,
+        marks=[
+            rule("0-10", "exchange.bind.exchange", "exchange-name-required"),
+            rule("0-10", "exchange", "default-access"),
+        ],
+    ),
+    pytest.param([bind(queue="")], 542, marks=rule("0-10", "exchange.bind.queue", "empty-queue")),
+    pytest.param(
+        [declare(), spec.ExchangeUnbind(queue="q", exchange="amq.direct", binding_key="k")],
+        404,
+        marks=rule("0-10", "exchange.unbind.binding-key", "non-existent-binding-key"),
+    ),
+    pytest.param(
+        [spec.ExchangeUnbind(queue="q")],
+        542,
+        marks=[
+            rule("0-10", "exchange.unbind.exchange", "exchange-name-required"),
+            rule("0-10", "exchange", "default-access"),
+        ],
+    ),
     ([declare(exclusive=True)], None),
 ]
 
@@ -243,6 +345,8 @@ def test_what_cannot_be_declared_ends_the_session(
         assert heard[-2:] == [(code, len(commands) - 1), "ended 0"]
 
 
+@rule("0-10", "queue.delete.if-unused", "if-unused-flag")
+@rule("0-10", "queue.delete.if-empty", "not-empty")
 def test_a_queue_in_use_or_not_empty_may_be_kept_from_deletion() -> None:
     gateway = Gateway()
     gateway.world.queue()
@@ -258,9 +362,21 @@ def test_a_queue_in_use_or_not_empty_may_be_kept_from_deletion() -> None:
 @pytest.mark.parametrize(
     ("command", "code"),
     [
-        (declare("amq.mine"), 530),
-        (declare(arguments=[("unknown", Tagged(STR16, "x"))]), 540),
-        (exchange(arguments=[("unknown", Tagged(STR16, "x"))]), 540),
+        pytest.param(
+            declare("amq.mine"),
+            530,
+            marks=rule("0-10", "queue.declare.queue", "reserved-prefix"),
+        ),
+        pytest.param(
+            declare(arguments=[("unknown", Tagged(STR16, "x"))]),
+            540,
+            marks=rule("0-10", "queue.declare.arguments", "unknown-argument"),
+        ),
+        pytest.param(
+            exchange(arguments=[("unknown", Tagged(STR16, "x"))]),
+            540,
+            marks=rule("0-10", "exchange.declare.arguments", "unknown-argument"),
+        ),
     ],
 )
 def test_the_letter_of_the_specification_is_kept_where_that_is_configured(
@@ -270,6 +386,7 @@ def test_the_letter_of_the_specification_is_kept_where_that_is_configured(
     assert talker.does(command) == [(code, 0), "ended 0"]
 
 
+@rule("0-10", "queue.declare.exclusive", "in-use")
 def test_an_exclusive_queue_is_locked_for_others() -> None:
     gateway = Gateway()
     owner, other = gateway.session(), gateway.session()

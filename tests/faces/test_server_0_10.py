@@ -2,6 +2,7 @@
 
 import pytest
 from support import drive_0_10 as drive
+from support.rules import rule
 from support.talk_0_10 import TAG, Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
@@ -11,6 +12,9 @@ from gateway.amqp_0_10.frames import PROTOCOL_HEADER
 from gateway.wire.limits import Limits
 
 
+@rule("0-10", "connection.start.locales", "required-support")
+@rule("0-10", "connection.open.insist", "behavior")
+@rule("0-10", "connection.start.server-properties", "required-fields")
 def test_a_client_is_led_through_the_negotiation() -> None:
     start, tuned, open_ok = Client(Gateway()).open("ann")
     assert start.mechanisms == ["PLAIN", "ANONYMOUS"]
@@ -43,6 +47,7 @@ def test_a_client_that_is_not_who_it_says_is_closed_with_320() -> None:
     assert client.gateway.settings.counts.authentication_failures == [1, 0]
 
 
+@rule("0-10", "connection.start-ok.mechanism", "validity")
 def test_a_mechanism_that_was_not_offered_closes_the_transport_without_a_word() -> None:
     client = Client(Gateway())
     client.hears()
@@ -106,6 +111,7 @@ def test_with_several_virtual_hosts_an_unknown_name_is_an_invalid_path(
         assert answer == f"closed {code}"
 
 
+@rule("0-10", "session.request-timeout", "maximum-granted-timeout")
 def test_a_session_is_attached_and_may_ask_for_a_timeout_which_it_does_not_get() -> None:
     client = Gateway().client()
     assert client.attach(b"name") == ["attached"]
@@ -116,6 +122,8 @@ def test_a_session_is_attached_and_may_ask_for_a_timeout_which_it_does_not_get()
     assert client.gateway.settings.attached == {}
 
 
+@rule("0-10", "session.attach", "one-transport-per-session")
+@rule("0-10", "session.attach", "scoping")
 def test_a_session_name_is_unique_for_its_user() -> None:
     gateway = Gateway()
     first, second, other = gateway.client("ann"), gateway.client("ann"), gateway.client("bob")

@@ -1,6 +1,7 @@
 """Clients whose publishes are held back: what slows them down, in which order, and until when."""
 
 from support.face_1_0 import House, message
+from support.rules import rule
 from support.talk_0_10 import Client, Gateway, completed
 
 from gateway.amqp_0_10 import _spec as spec
@@ -49,6 +50,7 @@ def consumes(gateway: Gateway, number: int) -> None:
     consumer.loses_transport()
 
 
+@rule("0-10", "message", "throttling")
 def test_a_client_that_takes_producer_flow_is_stopped_and_let_go_again() -> None:
     gateway = pressed()
     client = publisher(gateway, flow=True)

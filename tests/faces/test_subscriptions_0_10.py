@@ -1,6 +1,7 @@
 """Subscriptions, credit, deliveries and their settlement, as conversations."""
 
 import pytest
+from support.rules import rule
 from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
@@ -60,6 +61,7 @@ def test_a_transfer_carries_all_that_clients_need() -> None:
     assert body == b"body"
 
 
+@rule("0-10", "message.subscribe", "initial-credit")
 def test_nothing_comes_without_credit_in_both_units() -> None:
     gateway = gateway_with(b"1", b"2")
     client = gateway.session()
@@ -71,6 +73,8 @@ def test_nothing_comes_without_credit_in_both_units() -> None:
     assert client.gets() == [b"1", b"2"]
 
 
+@rule("0-10", "message.subscribe", "default-flow-mode")
+@rule("0-10", "message.set-flow-mode", "default-flow-mode")
 def test_in_window_mode_completion_gives_credit_back_and_acceptance_does_not() -> None:
     gateway = gateway_with(*(b"%d" % n for n in range(6)))
     client = gateway.session()
@@ -184,6 +188,7 @@ def octets_of(body: bytes) -> int:
     return len(write_header(delivered[1][0], delivered[1][2])) + len(body)
 
 
+@rule("0-10", "message.set-flow-mode", "byte-accounting")
 def test_byte_credit_counts_header_and_body_and_a_larger_message_blocks() -> None:
     size = octets_of(b"x" * 50)
     gateway = gateway_with(b"a" * 50, b"b" * 50, b"c" * 60, b"d")
@@ -272,6 +277,7 @@ def test_a_released_message_comes_again(redelivered: bool) -> None:
     assert delivery.redelivered == redelivered
 
 
+@rule("0-10", "message.reject", "alternate-exchange")
 def test_a_rejected_message_goes_to_the_alternate_exchange_or_away() -> None:
     gateway = gateway_with(b"1", alternate_exchange="amq.fanout")
     gateway.world.queue("dead")
@@ -300,6 +306,7 @@ def test_without_acceptance_a_message_is_gone_when_it_is_sent() -> None:
     gateway.world.check()
 
 
+@rule("0-10", "message.acquire", "one-to-one")
 def test_a_browser_sees_messages_and_may_acquire_them_if_they_are_free() -> None:
     gateway = gateway_with(b"1", b"2", b"3")
     browser, consumer = gateway.session(), gateway.session()
@@ -318,6 +325,8 @@ def test_a_browser_sees_messages_and_may_acquire_them_if_they_are_free() -> None
     gateway.world.check()
 
 
+@rule("0-10", "message.accept", "acquisition")
+@rule("0-10", "message.reject", "acquisition")
 def test_settling_what_was_only_browsed_leaves_it_where_it_is() -> None:
     gateway = gateway_with(b"1", b"2", b"3")
     browser = gateway.session()
@@ -332,6 +341,7 @@ def test_settling_what_was_only_browsed_leaves_it_where_it_is() -> None:
     gateway.world.check()
 
 
+@rule("0-10", "message.cancel", "post-cancel-transfer-resolution")
 def test_after_cancel_nothing_comes_and_what_came_can_be_settled() -> None:
     gateway = gateway_with(b"1", b"2")
     client = gateway.session()
@@ -358,6 +368,7 @@ def test_cancel_ends_a_flush() -> None:
     assert client.does(spec.MessageCancel(destination="d")) == ["completed 3-4"]
 
 
+@rule("0-10", "message.delivery-properties.redelivered", "implementation")
 def test_the_end_of_a_session_gives_everything_back_marked_redelivered() -> None:
     gateway = gateway_with(b"1", b"2")
     first, second = gateway.session(), gateway.session()
@@ -384,6 +395,7 @@ def test_the_end_of_a_connection_does_too() -> None:
     gateway.world.check()
 
 
+@rule("0-10", "message.subscribe", "queue-deletion")
 def test_deleting_the_queue_ends_the_sessions_that_are_subscribed() -> None:
     gateway = gateway_with(b"1")
     client, other = gateway.session(), gateway.session()
@@ -409,15 +421,31 @@ def subscribe(**fields: object) -> spec.MessageSubscribe:
 @pytest.mark.parametrize(
     ("commands", "code"),
     [
-        ([subscribe(queue="none")], 404),
-        ([subscribe(), subscribe()], 530),
-        ([subscribe(), subscribe(destination="e", exclusive=True)], 405),
+        pytest.param(
+            [subscribe(queue="none")],
+            404,
+            marks=rule("0-10", "message.subscribe", "queue-not-found"),
+        ),
+        pytest.param(
+            [subscribe(), subscribe()],
+            530,
+            marks=rule("0-10", "message.subscribe.destination", "unique-subscriber-destination"),
+        ),
+        pytest.param(
+            [subscribe(), subscribe(destination="e", exclusive=True)],
+            405,
+            marks=rule("0-10", "message.subscribe.exclusive", "in-use"),
+        ),
         ([subscribe(exclusive=True), subscribe(destination="e")], 405),
         ([subscribe(accept_mode=2)], 531),
         ([subscribe(acquire_mode=2)], 531),
         ([subscribe(arguments=[("x-apache-selector", Tagged(STR16, "a ="))])], 542),
         ([subscribe(arguments=[("x-filter-jms-selector", Tagged(INT32, 1))])], 542),
-        ([spec.MessageCancel(destination="d")], 404),
+        pytest.param(
+            [spec.MessageCancel(destination="d")],
+            404,
+            marks=rule("0-10", "message.cancel.destination", "subscription-not-found"),
+        ),
         ([spec.MessageFlow(destination="d", unit=0, value=1)], 404),
         ([spec.MessageSetFlowMode(destination="d", flow_mode=0)], 404),
         ([stop()], 404),
@@ -541,6 +569,7 @@ def test_consumers_share_a_queue() -> None:
     assert second.gets() == [b"2", b"3"]
 
 
+@rule("0-10", "queue.declare.exclusive", "in-use")
 def test_an_exclusive_queue_is_for_its_session() -> None:
     gateway = Gateway()
     owner, other = gateway.session(), gateway.session()

@@ -3,6 +3,7 @@
 import pytest
 from support.bridge_ledger import LedgerCheck
 from support.remotes import FakeRemote, FakeRules
+from support.rules import rule
 from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
@@ -52,6 +53,7 @@ def check(gateway: Gateway) -> LedgerCheck:
 # Publishing.
 
 
+@rule("0-10", "message.transfer", "transactional-publish")
 def test_transfers_are_done_at_once_and_enter_their_queues_at_the_commit() -> None:
     gateway = gateway_with()
     client = selected(gateway)
@@ -469,7 +471,13 @@ def test_accepts_of_another_resource_are_not_offered() -> None:
 # The class itself.
 
 
-@pytest.mark.parametrize("command", [spec.TxCommit(), spec.TxRollback()])
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(spec.TxCommit(), marks=rule("0-10", "tx.commit", "select-required")),
+        pytest.param(spec.TxRollback(), marks=rule("0-10", "tx.rollback", "select-required")),
+    ],
+)
 def test_nothing_can_be_ended_that_was_not_selected(
     command: spec.TxCommit | spec.TxRollback,
 ) -> None:
@@ -477,11 +485,13 @@ def test_nothing_can_be_ended_that_was_not_selected(
     assert client.does(command) == [(409, 0), "ended 0"]
 
 
+@rule("0-10", "tx.select", "exactly-once")
 def test_transactions_are_selected_once() -> None:
     client = selected(gateway_with())
     assert client.does(spec.TxSelect()) == [(409, 1), "ended 0"]
 
 
+@rule("0-10", "tx.select", "explicit-accepts")
 def test_accept_mode_none_is_taken_in_a_transactional_session() -> None:
     client = selected(gateway_with(b"1"))
     client.subscribes(accept=1)
@@ -489,6 +499,7 @@ def test_accept_mode_none_is_taken_in_a_transactional_session() -> None:
     assert client.does(spec.TxCommit()) == ["completed 4-4"]
 
 
+@rule("0-10", "tx.select", "explicit-accepts")
 def test_accept_mode_none_is_refused_where_the_specification_counts() -> None:
     client = selected(gateway_with(strict=True))
     client.subscribes(accept=1)

@@ -2,6 +2,7 @@
 
 import pytest
 from support import drive_0_10 as drive
+from support.rules import rule
 from support.talk_0_10 import Gateway
 
 from gateway.amqp_0_10 import _spec as spec
@@ -27,6 +28,7 @@ def accept(first: int, last: int) -> spec.MessageAccept:
     return spec.MessageAccept(transfers=[(first, last)])
 
 
+@rule("0-10", "message.transfer.destination", "blank-destination")
 def test_transfers_of_a_turn_are_completed_together() -> None:
     gateway = gateway_with_queue()
     client = gateway.session()
@@ -75,6 +77,7 @@ def test_explicit_accept_mode_is_answered_with_accept_and_others_are_not() -> No
     assert client.hears() == ["completed 3-3"]
 
 
+@rule("0-10", "exchange.declare.alternate-exchange", "empty-name")
 def test_an_unroutable_message_is_dropped_and_completed() -> None:
     client = Gateway().session()
     client.publishes(b"x", key="nowhere")
@@ -116,6 +119,7 @@ def test_an_immediate_message_without_a_ready_consumer_is_rejected_as_such() -> 
     assert gateway.world.depth() == 0
 
 
+@rule("0-10", "message.transfer.destination", "nonexistent-exchange")
 def test_an_unknown_exchange_ends_the_session_and_what_follows_is_ignored() -> None:
     gateway = gateway_with_queue()
     client = gateway.session()
@@ -159,6 +163,7 @@ def test_what_was_said_before_a_close_is_done() -> None:
     assert gateway.world.depth() == 1
 
 
+@rule("0-10", "message.message-properties.user-id", "authentication")
 @pytest.mark.parametrize(
     ("user", "claimed", "code"),
     [
@@ -180,6 +185,7 @@ def test_the_user_id_must_be_the_connections_user(
     assert gateway.world.depth() == (code is None)
 
 
+@rule("0-10", "message", "no-persistent-message-discard")
 def test_a_full_queue_ends_the_session_with_506() -> None:
     gateway = gateway_with_queue(max_count=1)
     client = gateway.session()

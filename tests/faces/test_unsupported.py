@@ -2,6 +2,7 @@
 
 import pytest
 from support.face_1_0 import House, message
+from support.rules import rule
 from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
@@ -48,6 +49,18 @@ def subscribe(name: str) -> spec.MessageSubscribe:
         (spec.DtxSelect(), Feature.DTX, 540),
         (spec.FileQos(prefetch_size=1, prefetch_count=1), Feature.FILE, 540),
         (spec.StreamQos(prefetch_size=1, prefetch_count=1), Feature.STREAM, 540),
+        pytest.param(
+            spec.FilePublish(exchange="amq.direct"),
+            Feature.FILE,
+            540,
+            marks=rule("0-10", "file.publish.exchange", "refusal"),
+        ),
+        pytest.param(
+            spec.StreamPublish(exchange="amq.direct"),
+            Feature.STREAM,
+            540,
+            marks=rule("0-10", "stream.publish.exchange", "refusal"),
+        ),
         (spec.MessageResume(destination="d", resume_id="1"), Feature.RESUME, 540),
         (bind(arguments=argument("qpid.fed.op")), Feature.FEDERATION, 540),
         (spec.ExchangeDeclare(exchange="x", type="xml"), Feature.XML_EXCHANGE, 404),
@@ -58,7 +71,12 @@ def subscribe(name: str) -> spec.MessageSubscribe:
         (declare("qpid.policy_type"), Feature.QUEUE_POLICY, None),
         (declare("qpid.last_value_queue_key"), Feature.LAST_VALUE_QUEUE, None),
         (declare("no-local"), Feature.NO_LOCAL, 540),
-        (bind(arguments=argument("qpid.exclusive-binding")), Feature.EXCLUSIVE_BINDING, None),
+        pytest.param(
+            bind(arguments=argument("qpid.exclusive-binding")),
+            Feature.EXCLUSIVE_BINDING,
+            None,
+            marks=rule("0-10", "exchange.bind.arguments", "unknown-argument"),
+        ),
         (
             spec.ExchangeDeclare(exchange="x", type="topic", arguments=argument("qpid.ive")),
             Feature.INITIAL_VALUE,
