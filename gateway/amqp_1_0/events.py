@@ -161,7 +161,9 @@ class DeliveryReceived:
 
 @final
 class DeliveryAborted:
-    """The sender gives up a delivery of the unsettled map that we attached with: forget it."""
+    """The sender gives up a delivery: one that had begun, or one of the unsettled map that we
+    attached with. It has used up its credit like any other.
+    """
 
     __slots__ = ("link", "tag")
 

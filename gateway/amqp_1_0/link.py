@@ -346,7 +346,7 @@ class Link:
         if partial.resume and not self._takes_up(partial.tag):
             return None
         if transfer.aborted is True:
-            return DeliveryAborted(self, partial.tag) if partial.resume else None
+            return DeliveryAborted(self, partial.tag)
         return DeliveryReceived(
             self,
             partial.delivery_id,
@@ -395,7 +395,7 @@ class Link:
         if resume and not self._takes_up(tag):
             return None
         if transfer.aborted is True:
-            return DeliveryAborted(self, tag) if resume else None
+            return DeliveryAborted(self, tag)
         message_format = transfer.message_format
         return DeliveryReceived(
             self,

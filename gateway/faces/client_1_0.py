@@ -17,6 +17,7 @@ from gateway.amqp_1_0.events import (
     BeginReceived,
     CloseReceived,
     ConnectionLost,
+    DeliveryAborted,
     DeliveryReceived,
     DetachReceived,
     DispositionReceived,
@@ -188,6 +189,10 @@ class UpstreamConnection:
             slot = slot_of(event.link)
             if slot is not None:
                 links.on_failed(slot, event.error)
+        elif isinstance(event, DeliveryAborted):
+            slot = slot_of(event.link)
+            if slot is not None:
+                slot.user.on_room()
         elif isinstance(event, WindowOpened):
             use = event.session.context
             if isinstance(use, SessionUse):

@@ -201,7 +201,8 @@ class Feeder:
         """Nothing is drained."""
 
     def on_room(self) -> None:
-        """Receivers send nothing that needs room."""
+        """A delivery was given up, and its credit with it."""
+        self.on_credit()
 
     def on_delivery(self, event: DeliveryReceived) -> None:
         """One message for the queue."""

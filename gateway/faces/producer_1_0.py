@@ -356,6 +356,10 @@ class Producer10:
         """Whether an outcome has not been told yet."""
         return self._held_back > 0 or len(self._safe_with) > 0
 
+    def on_aborted(self) -> None:
+        """A delivery was given up, and its credit with it."""
+        self._give_credit()
+
     def on_doubt(self) -> None:
         """Too much is held back on the connection, or so much no more."""
         self._give_credit()

@@ -59,6 +59,7 @@ class Receiver:
         self._slot: LinkSlot | None = None
         self._link: Link | None = None
         self._left = False
+        self._moved = False  # left, and the inlet has another link
         self._quiet = False  # left, and nothing more can come
         self._drain_sent = False
         self._drain_left = 0  # of the credit that was to be drained
@@ -119,6 +120,7 @@ class Receiver:
 
     def on_moved(self) -> None:
         """The queue lives elsewhere: this link goes, once all that came by it has its outcome."""
+        self._moved = True
         self.on_left()
 
     def on_left(self) -> None:
@@ -219,7 +221,8 @@ class Receiver:
             self.on_credit()
 
     def on_room(self) -> None:
-        """Receivers send nothing that needs room."""
+        """A delivery was given up, and its credit with it."""
+        self.on_credit()
 
     def on_delivery(self, event: DeliveryReceived) -> None:
         """One message for the client."""
@@ -278,9 +281,8 @@ class Receiver:
         had_link = self._link is not None
         self._link = None
         self._intake.lose(error)
-        self._quiet = True
-        if had_link and not self._left:
-            self._quiet = False
+        self._quiet = self._left
+        if had_link and not self._moved:
             self.inlet.lost()
 
     def _again(self) -> None:

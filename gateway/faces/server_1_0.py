@@ -18,6 +18,7 @@ from gateway.amqp_1_0.events import (
     BeginReceived,
     CloseReceived,
     ConnectionLost,
+    DeliveryAborted,
     DeliveryReceived,
     DetachReceived,
     DispositionReceived,
@@ -214,6 +215,10 @@ class Server10:
             held = event.link.session.context
             if isinstance(held, ServerSession10):
                 held.on_detach(event)
+        elif isinstance(event, DeliveryAborted):
+            held = event.link.session.context
+            if isinstance(held, ServerSession10):
+                held.on_aborted(event)
         elif isinstance(event, WindowOpened):
             held = event.session.context
             if isinstance(held, ServerSession10):

@@ -13,6 +13,7 @@ from gateway.amqp_1_0._spec import DeliveryState, Error, TransactionalState
 from gateway.amqp_1_0._spec_conditions import DETACH_FORCED, UNKNOWN_ID
 from gateway.amqp_1_0.events import (
     AttachReceived,
+    DeliveryAborted,
     DeliveryReceived,
     DetachReceived,
     DispositionReceived,
@@ -150,6 +151,12 @@ class ServerSession10:
         held = event.link.context
         if isinstance(held, Producer10):
             held.on_delivery(event)
+
+    def on_aborted(self, event: DeliveryAborted) -> None:
+        """A client has given up what it had begun to publish."""
+        held = event.link.context
+        if isinstance(held, Producer10):
+            held.on_aborted()
 
     def on_flow(self, event: FlowReceived) -> None:
         """A client gives credit, or tells its own state."""

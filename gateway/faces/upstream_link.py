@@ -59,7 +59,10 @@ class UpstreamLink(Protocol):
         """The peer's flow state: credit and drain of a sender, the end of a drain of a receiver."""
 
     def on_room(self) -> None:
-        """Sender: the transport or the session window has room again (`Upstream.has_room`)."""
+        """Sender: the transport or the session window has room again (`Upstream.has_room`).
+
+        Receiver: a delivery of which a part had come will not be: there is room for another.
+        """
 
     def on_delivery(self, event: DeliveryReceived) -> None:
         """Receiver: a whole delivery."""

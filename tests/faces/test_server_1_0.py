@@ -147,6 +147,22 @@ def test_a_settled_message_needs_no_answer(house):
     assert house.host.queue("q").depth == 1
 
 
+def test_the_credit_of_aborted_deliveries_is_given_again(house):
+    client = house.client()
+    sender = client.sender("q")
+    session = sender.session
+    for number in range(house.settings.limits.link_credit):
+        aborted = _spec.Transfer(
+            handle=sender.handle_out, delivery_id=number, delivery_tag=b"t", aborted=True
+        )
+        session.connection.write(session.channel_out, aborted)
+        session.sending.next_outgoing_id += 1
+        sender.credit -= 1
+        sender.delivery_count += 1
+        client.step()
+        assert sender.credit > 0
+
+
 def test_receivers_get_no_more_than_their_credit(house):
     client = house.client()
     sender = client.sender("q")

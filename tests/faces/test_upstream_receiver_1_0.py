@@ -602,3 +602,48 @@ def test_where_credit_is_counted_anew_what_is_under_way_comes_on_top():
     w.step()
     assert bodies(consumer) == [b"0", b"1", b"2", b"3", b"4"]
     assert broker.link("q") is link
+
+
+def test_the_credit_of_an_aborted_delivery_is_given_again():
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe(credit=1)
+    link = broker.link("q")
+    abort(link)
+    w.step()
+    assert link.credit == 1
+    broker.deliver("q", message(b"whole"))
+    w.step()
+    assert bodies(consumer) == [b"whole"]
+
+
+def abort(link):
+    """Begin to send a delivery, then give it up."""
+    session = link.session
+    number = session.next_delivery_id
+    first = _spec.Transfer(
+        handle=link.handle_out, delivery_id=number, delivery_tag=b"t", message_format=0, more=True
+    )
+    session.connection.write(session.channel_out, first)
+    session.connection.write(
+        session.channel_out, _spec.Transfer(handle=link.handle_out, aborted=True)
+    )
+    session.next_delivery_id = number + 1
+    session.sending.next_outgoing_id += 2
+    link.delivery_count += 1
+    link.credit -= 1
+
+
+def test_after_a_client_has_left_a_lost_link_still_takes_back_what_it_holds():
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe()
+    broker.deliver("q", message(b"one"))
+    w.step()
+    delivery = consumer.take()[0]
+    subscription.cancel()
+    w.step()
+    w.lose()
+    assert w.host.settle(delivery, ACCEPTED) is False
+    w.check()
+    assert w.bridge.pressure.messages == 0
