@@ -7,6 +7,7 @@ own, which ends with the session.
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Callable
 from typing import Any, Final, final
@@ -292,6 +293,8 @@ class Client010:
         properties = [
             ("product", Tagged(STR16, "amqp-gateway")),
             ("version", Tagged(STR16, __version__)),
+            ("platform", Tagged(STR16, sys.platform)),
+            ("information", Tagged(STR16, "the gateway's own client")),
         ]
         initial = mechanism.initial() or b""
         self._connection.send_start_ok(properties, mechanism.name(), initial, "en_US")

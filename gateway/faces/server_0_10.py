@@ -7,6 +7,7 @@ UUID, and session names that are unique for each user.
 
 from __future__ import annotations
 
+import sys
 from typing import Final, final
 
 from gateway.amqp_0_10 import _spec as spec
@@ -241,6 +242,8 @@ class Server010:
             ("product", Tagged(STR16, "amqp-gateway")),
             ("version", Tagged(STR16, settings.version)),
             ("host", Tagged(STR16, settings.container_id)),
+            ("platform", Tagged(STR16, sys.platform)),
+            ("information", Tagged(STR16, "a gateway between AMQP 0-10 and 1.0")),
             ("qpid.federation_tag", Tagged(STR16, settings.federation_tag)),
             # Without it the Java client sends none, but acquires what it wants one by one.
             (FEATURES, Tagged(LIST, [Tagged(STR16, JMS_SELECTOR)])),

@@ -28,8 +28,8 @@ which sections are numbered as there and names are ours. A test says what it pro
 `@rule(...)` (`tests/support/rules.py`).
 
 *Departs*: deployed clients are served, not the letter; the tests prove what is done instead, and
-that `strict: true` keeps the letter where there is such a choice. *Not kept*: so far the gateway does
-not do it. What may be done and is not is *not applicable*.
+that `strict: true` keeps the letter where there is such a choice. *Not kept*: the gateway does not
+do it so far. What may be done and is not is *not applicable*.
 """
 
 

@@ -6,6 +6,7 @@ import pytest
 from spec import table
 from support.rules import PROTOCOLS, rule, rules
 
+DECIDED = ["0-10"]
 LEVELS = {"must", "should", "may"}
 BOUND = {
     "0-10": {"both", "server", "client"},
@@ -35,8 +36,16 @@ def test_a_rule_that_does_not_apply_has_no_test_and_one_departed_from_has() -> N
     for protocol in PROTOCOLS:
         for one in rules(protocol).values():
             tested = (protocol, one.where, one.name) in found
-            assert not (one.not_applicable and tested), one
+            assert not ((one.not_applicable or one.not_kept) and tested), one
             assert tested or not one.departs, one
+
+
+@pytest.mark.parametrize("protocol", DECIDED)
+def test_every_rule_is_decided(protocol: str) -> None:
+    found = table.collect()
+    for one in rules(protocol).values():
+        excused = one.not_applicable or one.not_kept
+        assert excused or (protocol, one.where, one.name) in found, one
 
 
 def test_an_unknown_rule_cannot_be_marked() -> None:
