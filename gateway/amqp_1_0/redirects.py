@@ -21,6 +21,8 @@ _INTEGERS: Final = (
     types.LONG,
 )
 _TEXTS: Final = (types.STRING, types.SYMBOL)
+_LINK: Final = ("hostname", "network-host", "port", "address")
+HOST_MAX: Final = 255  # octets of a name in the DNS, with its dots
 
 
 @final
@@ -64,6 +66,30 @@ def redirect_of(error: Error | None) -> Redirect | None:
         port=_port(info),
         address=_text(info, "address"),
     )
+
+
+def link_redirect_of(error: Error | None) -> Redirect | None:
+    """The redirect of a link, if all that it tells is told as it should be, and is enough."""
+    if error is None or error.condition != LINK_REDIRECT:
+        return None
+    redirect = redirect_of(error)
+    info: Fields = error.info or {}
+    if redirect is None:
+        return None
+    told = (redirect.hostname, redirect.network_host, redirect.port, redirect.address)
+    for key, value in zip(_LINK, told, strict=True):
+        if info.get(key) is not None and value is None:
+            return None
+    for host in (redirect.hostname, redirect.network_host):
+        if host is not None and not _is_host(host):
+            return None
+    if redirect.address == "" or (redirect.network_host is None and redirect.address is None):
+        return None
+    return redirect
+
+
+def _is_host(text: str) -> bool:
+    return 0 < len(text) <= HOST_MAX and text.isprintable() and " " not in text
 
 
 def _text(info: Fields, key: str) -> str | None:

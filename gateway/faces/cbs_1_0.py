@@ -20,6 +20,7 @@ from gateway.amqp_1_0.session import Session
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces.upstream_errors_1_0 import text_of
 from gateway.faces.upstream_link import LinkSlot
+from gateway.faces.upstream_links_1_0 import Links
 from gateway.faces.upstream_settings import CbsToken, Tokens
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
@@ -65,10 +66,14 @@ class Grant:
 
 @final
 class Cbs:
-    """Implements `upstream_link.Gate`: a link is attached when its address is granted."""
+    """Implements `upstream_link.Gate`: a link is attached when its address is granted.
 
-    def __init__(self, upstream: Upstream, tokens: Tokens) -> None:
+    It is the gate of `links`, those of one connection, and has two of them.
+    """
+
+    def __init__(self, upstream: Upstream, links: Links, tokens: Tokens) -> None:
         self.upstream = upstream
+        self._links = links
         self._tokens = tokens
         self._requests = CbsLink(self, _spec.SENDER)
         self._replies = CbsLink(self, _spec.RECEIVER)
@@ -77,11 +82,9 @@ class Cbs:
         self._asked: dict[str, Grant] = {}  # by message-id
         self._due: dict[Grant, None] = {}
         self._number = 0
-
-    def start(self) -> None:
-        """Have the two links on every connection."""
+        links.gate = self
         for link in (self._requests, self._replies):
-            link.slot = self.upstream.add(link)
+            link.slot = links.add(link, alone=False, stays=True)
 
     def open(self, hostname: str) -> None:
         """A connection is open; addresses are those of `hostname`."""
@@ -117,7 +120,7 @@ class Cbs:
 
     def _sweep(self) -> None:
         """Forget the tokens of addresses that no link has."""
-        used = {slot.address for slot in self.upstream.links.slots}
+        used = {slot.address for slot in self._links.slots}
         for grant in [each for each in self._grants.values() if each.address not in used]:
             self._forget(grant)
 
@@ -195,7 +198,7 @@ class Cbs:
             wait_ms = max((grant.expires_ms - now_ms) * 3 // 4, RENEWAL_MIN_MS)
         upstream.wake(grant, now_ms + wait_ms)
         waiting, grant.waiting = grant.waiting, []
-        upstream.links.admit(waiting)
+        self._links.admit(waiting)
         upstream.touch()
 
     def _refuse(self, grant: Grant, condition: str, text: str) -> None:
@@ -229,7 +232,7 @@ class Cbs:
 
     def _dismiss(self, grant: Grant) -> list[LinkSlot]:
         self._forget(grant)
-        slots = self.upstream.links.slots
+        slots = self._links.slots
         return [slot for slot in grant.waiting if slot in slots]
 
     def on_grant_deadline(self, grant: Grant) -> None:
@@ -238,7 +241,7 @@ class Cbs:
             del self._asked[grant.asked]
             grant.asked = ""
             self._fail(grant, "no answer to put-token")
-        elif grant.address not in [slot.address for slot in self.upstream.links.slots]:
+        elif grant.address not in [slot.address for slot in self._links.slots]:
             self._forget(grant)
         else:
             self._due[grant] = None

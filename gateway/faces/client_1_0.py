@@ -6,7 +6,7 @@ outlive it. What the peer begins or attaches is refused.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, Protocol, final
 
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error, Open, Target
@@ -31,12 +31,13 @@ from gateway.amqp_1_0.events import (
     WindowOpened,
 )
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.redirects import redirect_of
+from gateway.amqp_1_0.redirects import Redirect, redirect_of
 from gateway.audit.schema import Reason
 from gateway.errors import RemoteProtocolError
+from gateway.faces.location import Location
 from gateway.faces.upstream_errors_1_0 import accuses, is_idle_detach, text_of
 from gateway.faces.upstream_link import SessionUse
-from gateway.faces.upstream_links_1_0 import slot_of
+from gateway.faces.upstream_links_1_0 import Links, slot_of
 from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
@@ -45,38 +46,60 @@ if TYPE_CHECKING:
 PRODUCT: Final = "amqp-gateway"
 
 
+class Home(Protocol):
+    """Whose connection it is: the upstream's own, or a detour of its."""
+
+    links: Links
+
+    @property
+    def title(self) -> str:
+        """Of the connection, in the audit log."""
+
+    def on_open(self, connection: UpstreamConnection) -> None:
+        """The peer has opened."""
+
+    def on_end(
+        self, connection: UpstreamConnection, why: str, *, opened: bool, asked: bool, broken: bool
+    ) -> None:
+        """The connection is over; `asked`: in good order; `broken`: by the peer."""
+
+    def on_redirect(self, redirect: Redirect | None) -> None:
+        """The peer closes, and says where to go."""
+
+    def flush(self) -> None:
+        """The turn ends: attach what is due, give credit."""
+
+
 @final
 class UpstreamConnection:
     """Implements `Face`.
 
     Args:
         number: of the connection, in the audit log.
-        secure: nobody reads along.
-        hostname: of our open, where the configuration has none; "": none.
 
     Attributes:
-        hostname: of our open; "": none.
-        write_full: the transport is above its high-water mark.
+        home: whose connection it is.
+        location: where it leads; with the hostname of our open.
     """
 
     def __init__(
-        self, upstream: Upstream, number: int, now_ms: int, *, secure: bool, hostname: str
+        self, upstream: Upstream, home: Home, number: int, now_ms: int, location: Location
     ) -> None:
         self.upstream = upstream
+        self.home = home
         self.number = number
-        self.write_full = False
+        self.location = location
         self._opened = False
         self._closing = False
         self._gone = False
         settings = upstream.settings
-        self.hostname = settings.hostname or hostname
-        named = self.hostname or None
+        named = location.hostname or None
         self.connection = Connection(
             server=False,
             container_id=settings.container_id,
             limits=settings.limits,
             now_ms=now_ms,
-            able=settings.mechanisms(secure),
+            able=settings.mechanisms(location.secure),
             hostname=named,
         )
         self.connection.send_open(
@@ -114,7 +137,7 @@ class UpstreamConnection:
     def data_to_send(self) -> bytes:
         """Octets for the upstream; links that are due are attached, credit is granted."""
         if self._opened and not self._gone:
-            self.upstream.flush()
+            self.home.flush()
         return self.connection.data_to_send()
 
     def next_deadline(self) -> int | None:
@@ -137,9 +160,12 @@ class UpstreamConnection:
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.write_full = blocked
-        if not blocked and not self._gone:
-            self.upstream.on_room()
+        if self._gone:
+            return
+        links = self.home.links
+        links.full = blocked
+        if not blocked:
+            links.on_room()
             self.upstream.turns.touch(self)
 
     def drain(self, now_ms: int) -> None:
@@ -152,10 +178,14 @@ class UpstreamConnection:
 
     def force_close(self, now_ms: int) -> None:
         """The gateway stops: close in good order."""
+        self.close(now_ms, "the gateway stops")
+
+    def close(self, now_ms: int, why: str) -> None:
+        """Close in good order."""
         self.upstream.bridge.now_ms = now_ms
         self._closing = True
         self.connection.send_close()
-        self._end("the gateway stops")
+        self._end(why)
         self.upstream.turns.touch(self)
 
     # Events.
@@ -179,7 +209,7 @@ class UpstreamConnection:
                 self._take_rare(event)
 
     def _take_rare(self, event: Event) -> None:
-        links = self.upstream.links
+        links = self.home.links
         if isinstance(event, AttachReceived):
             self._on_attach(event)
         elif isinstance(event, DetachReceived):
@@ -220,25 +250,24 @@ class UpstreamConnection:
             return
         slot = slot_of(link)
         if slot is not None and not link.refused:
-            self.upstream.links.on_attached(slot, event)
+            slot.links.on_attached(slot, event)
 
     def _on_detach(self, event: DetachReceived) -> None:
         detach = event.detach
         event.link.send_detach(closed=True)
         slot = slot_of(event.link)
-        if slot is None:
+        if slot is None or self.upstream.detours.take(slot, detach.error, self):
             return
         if not is_idle_detach(detach.error):
             self.upstream.note_error(detach.error, _in_words(event.link))
-        self.upstream.on_redirect(redirect_of(detach.error))
-        self.upstream.links.on_detached(slot, detach.error, detach.closed is True)
+        slot.links.on_detached(slot, detach.error, detach.closed is True)
 
     def _take_connection(self, event: Event) -> None:
         if isinstance(event, OpenReceived):
             self._on_open(event.open)
         elif isinstance(event, CloseReceived):
             self._closing = self._closing or event.error is None
-            self.upstream.on_redirect(redirect_of(event.error))
+            self.home.on_redirect(redirect_of(event.error))
             self.connection.send_close()
             self._end(text_of(event.error), broken=accuses(event.error))
         elif isinstance(event, Violation):
@@ -257,9 +286,9 @@ class UpstreamConnection:
             upstream.bridge.now_ms,
             self.number,
             protocol=audit.name("AMQP 1.0"),
-            peer=audit.name(upstream.name),
+            peer=audit.name(self.home.title),
         )
-        upstream.on_open(self)
+        self.home.on_open(self)
 
     def _end(self, why: str, *, broken: bool = False) -> None:
         """The connection is over; what was on it hears so, once. `broken`: by the peer."""
@@ -272,7 +301,7 @@ class UpstreamConnection:
             upstream.bridge.audit.connection_closed(
                 upstream.bridge.now_ms, self.number, reason=reason
             )
-        upstream.on_end(self, why, opened=self._opened, asked=self._closing, broken=broken)
+        self.home.on_end(self, why, opened=self._opened, asked=self._closing, broken=broken)
 
 
 def _in_words(link: Link) -> str:

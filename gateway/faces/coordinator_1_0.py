@@ -96,7 +96,7 @@ class Coordinator:
     def begin(self, work: Work) -> None:
         """As `Remote.begin_transaction`."""
         if self._slot is None:
-            self._slot = self.upstream.add(self, alone=True)
+            self._slot = self.upstream.add(self, alone=True, stays=True)
         self.send(Branch(self, work))
 
     # What branches ask.

@@ -105,7 +105,7 @@ class Feeder:
     def on_prepared(self) -> None:
         """The queue there is bound: read it."""
         if not self._left and self._slot is None:
-            self._slot = self.upstream.add(self, alone=True, address=self.address)
+            self._slot = self.upstream.add(self, alone=True, address=self.address, stays=True)
 
     def on_unprepared(self, answer: Answer) -> None:
         """It could not be made, or bound; that is tried again."""
@@ -164,11 +164,12 @@ class Feeder:
 
     def attach(self, session: Session) -> Link:
         """Subscribe, or come back to a durable subscription."""
+        slot = self._slot
         link = session.attach(self.name, _spec.RECEIVER)
         self._intake.begin(link)
         link.send_attach(
             source=_spec.Source(
-                address=self.address,
+                address=self.address if slot is None else slot.address,
                 durable=_spec.DURABLE_UNSETTLED_STATE if self.durable else None,
                 expiry_policy=sources_1_0.NEVER if self.durable else None,
                 filter=self._filter,
@@ -194,7 +195,8 @@ class Feeder:
         self.problem = ""
         self._link = event.link
         feed = self.feed
-        self.upstream.note_link(feed.link, feed.queue.node, self.address, AuditFlag.PUBLISHER)
+        if slot is not None:
+            self.upstream.note_link(feed.link, feed.queue.node, slot, AuditFlag.PUBLISHER)
         self.on_credit()
 
     def on_flow(self) -> None:

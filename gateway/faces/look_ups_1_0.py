@@ -49,10 +49,10 @@ class LookUp:
         if self._role == _spec.RECEIVER:
             mode = sources_1_0.COPY if profile.browse == sources_1_0.COPY else None
             source = _spec.Source(
-                address=self.address, distribution_mode=mode, capabilities=capabilities
+                address=self._slot.address, distribution_mode=mode, capabilities=capabilities
             )
         else:
-            target = _spec.Target(address=self.address, capabilities=capabilities)
+            target = _spec.Target(address=self._slot.address, capabilities=capabilities)
         link.send_attach(source=source, target=target)
         return link
 

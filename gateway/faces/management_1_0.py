@@ -220,8 +220,8 @@ class Management:
         receiver = Half(self, _spec.RECEIVER)
         self._sender = sender
         self._receiver = receiver
-        sender.slot = upstream.add(sender, alone=True)
-        receiver.slot = upstream.add(receiver, beside=sender.slot)
+        sender.slot = upstream.add(sender, alone=True, stays=True)
+        receiver.slot = upstream.add(receiver, beside=sender.slot, stays=True)
 
     def on_half(self, half: Half) -> None:
         """One link of the pair is attached."""

@@ -20,6 +20,7 @@ from gateway.bridge.credit import UNLIMITED
 from gateway.bridge.inlet import Inlet
 from gateway.errors import RemoteProtocolError
 from gateway.faces import sources_1_0
+from gateway.faces.detours_1_0 import is_elsewhere
 from gateway.faces.intake_1_0 import Intake
 from gateway.faces.upstream_errors_1_0 import lasting, refusal_of, text_of
 from gateway.faces.upstream_link import LinkSlot
@@ -110,7 +111,12 @@ class Receiver:
             self.on_credit()
 
     def retire(self, token: int, txn_id: bytes) -> bool:
-        """Accept a delivery in a transaction; `False`: the link that brought it has gone."""
+        """Accept a delivery in a transaction; `False`: the link that brought it has gone.
+
+        So has one that is redirected to another container.
+        """
+        if is_elsewhere(self._slot, self.upstream):
+            return False
         return self._intake.retire(self._link, token, txn_id)
 
     def on_credit(self) -> None:
@@ -163,11 +169,12 @@ class Receiver:
     def attach(self, session: Session) -> Link:
         """Ask for the node's messages."""
         inlet = self.inlet
+        slot = self._slot
         link = session.attach(self.name, _spec.RECEIVER)
         self._intake.begin(link)
         link.send_attach(
             source=_spec.Source(
-                address=self.address,
+                address=self.address if slot is None else slot.address,
                 distribution_mode=None if inlet.acquire else sources_1_0.COPY,
                 filter=sources_1_0.selector_filter(inlet.selector),
                 default_outcome=self._intake.default_outcome(),
@@ -189,7 +196,8 @@ class Receiver:
         self._link = event.link
         inlet = self.inlet
         flags = AuditFlag.PUBLISHER if inlet.acquire else AuditFlag.PUBLISHER | AuditFlag.COPY
-        self.upstream.note_link(inlet.link, inlet.queue.node, self.address, flags)
+        if self._slot is not None:
+            self.upstream.note_link(inlet.link, inlet.queue.node, self._slot, flags)
         self._drain_sent = False
         if not self.in_force:
             self.in_force = True

@@ -19,9 +19,12 @@ from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import UNLIMITED, Subscription
 from gateway.bridge.tickets import Ticket
 from gateway.faces import losses
+from gateway.faces.detours_1_0 import is_elsewhere
 from gateway.faces.reply_nodes_1_0 import ReplyNodes
 from gateway.faces.sender_1_0 import Sender
 from gateway.faces.suspicion import Suspicion
+from gateway.faces.upstream_link import LinkSlot
+from gateway.faces.upstream_links_1_0 import Links
 from gateway.message import (
     MODIFIED_FAILED,
     RELEASED,
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from gateway.faces.upstream_1_0 import Upstream
 
 NOTHING: Final = Refusal(Condition.NONE, "")
+ELSEWHERE: Final = "the link is redirected to a container that has no part in the transaction"
 LOST: Final = Outcome(
     OutcomeKind.REJECTED,
     condition=Condition.INTERNAL_ERROR,
@@ -124,10 +128,10 @@ class Relay:
         """How many copies the upstream has and has not settled."""
         return sum([len(sender.unsettled) for sender in self._senders.values()])
 
-    def note_link(self, address: str) -> None:
+    def note_link(self, slot: LinkSlot) -> None:
         """A link to an address is attached."""
         if self.subscription is not None:
-            self.upstream.note_link(self.subscription.number, self._queue.node, address)
+            self.upstream.note_link(self.subscription.number, self._queue.node, slot)
 
     # As an `Owner`.
 
@@ -144,7 +148,7 @@ class Relay:
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         """Send one message to its address."""
         upstream = self.upstream
-        if upstream.bridge.now_ms < self._wait_until_ms or not upstream.has_room():
+        if upstream.bridge.now_ms < self._wait_until_ms or upstream.draining:
             return self._block()
         message = delivery.message
         address = self._address
@@ -163,6 +167,9 @@ class Relay:
             return self._block()
         if self._suspicion.one_by_one and self.unsettled():
             return self._block()
+        state = self._state_of(delivery)
+        if state is not None and is_elsewhere(sender.slot, upstream):
+            return self._refuse(Refusal(Condition.NOT_IMPLEMENTED, ELSEWHERE))
         context = self._context
         context.now_ms = upstream.bridge.now_ms
         translated = to_1_0(message, context, delivery.annotations)
@@ -185,7 +192,7 @@ class Relay:
             return self._refuse(Refusal(Condition.MESSAGE_SIZE_EXCEEDED, text))
         delivery.body_digest = body_digest_1_0(translated.body, 0, translated.body_end)
         delivery.body_changed = translated.body_changed
-        sender.send(delivery, head, translated.body, self._state_of(delivery))
+        sender.send(delivery, head, translated.body, state)
         self._sent += 1
         sender.used = self._sent
         upstream.counts.sent += 1
@@ -315,16 +322,15 @@ class Relay:
             return
         self._settle(delivery, MODIFIED_FAILED, Reason.UPSTREAM_LOST)
 
-    def on_broken(self) -> None:
-        """The upstream is about to lose its connection, which the peer broke."""
-        unsettled = [
-            each for sender in self._senders.values() for each in sender.unsettled.values()
-        ]
+    def on_broken(self, links: Links) -> None:
+        """The connection of these is about to be lost: the peer broke it."""
+        senders = [each for each in self._senders.values() if each.is_of(links)]
+        unsettled = [each for sender in senders for each in sender.unsettled.values()]
         if not unsettled:
             return
         suspicion = self._suspicion
         if suspicion.on_broken(unsettled):
-            for sender in self._senders.values():
+            for sender in senders:
                 sender.unsettled.clear()
             text = "the upstream broke its connection each time that this message was sent alone"
             self.on_poison(unsettled[0], text)
@@ -418,7 +424,7 @@ class Relay:
     def _back_off(self) -> None:
         """Send nothing for a while."""
         self._failures += 1
-        wait_ms = self.upstream.redelivery_back_off_ms(self._failures)
+        wait_ms = self.upstream.settings.redelivery_back_off_ms(self._failures)
         self._wait_until_ms = self.upstream.bridge.now_ms + wait_ms
         self.upstream.wake(self, self._wait_until_ms)
 

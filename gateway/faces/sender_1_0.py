@@ -22,6 +22,7 @@ from gateway.faces.credit_watch import CreditWatch
 from gateway.faces.outcomes_1_0 import OUTCOMES, outcome_of
 from gateway.faces.upstream_errors_1_0 import accuses, is_busy, refusal_of
 from gateway.faces.upstream_link import LinkSlot
+from gateway.faces.upstream_links_1_0 import Links
 from gateway.message import MODIFIED_FAILED, Condition, Delivery, Refusal
 
 if TYPE_CHECKING:
@@ -85,12 +86,19 @@ class Sender:
     def ready(self) -> bool:
         """Whether a delivery can be sent now."""
         link = self._link
+        slot = self.slot
         return (
             link is not None
+            and slot is not None
+            and not slot.links.full
             and link.credit > 0
             and len(self.unsettled) < self._relay.upstream.settings.window
             and not (self._owed or link.resume_only or link.session.blocked)
         )
+
+    def is_of(self, links: Links) -> bool:
+        """Whether its link is one of these."""
+        return self.slot is not None and self.slot.links is links
 
     def note_waiting(self) -> None:
         """A delivery waits for this link."""
@@ -137,10 +145,12 @@ class Sender:
     def attach(self, session: Session) -> Link:
         """Ask for unsettled deliveries: a peer that settles by itself could lose them."""
         link = session.attach(self._name, _spec.SENDER)
+        slot = self.slot
+        address = self.address if slot is None else slot.address
         resumes = self._relay.upstream.resumes
         link.send_attach(
             source=Source(address=self._name, outcomes=OUTCOMES),
-            target=Target(address=self.address, capabilities=self._relay.capabilities() or None),
+            target=Target(address=address, capabilities=self._relay.capabilities() or None),
             snd_settle_mode=_spec.SND_UNSETTLED,
             unsettled=dict.fromkeys(self.unsettled) if resumes and self.unsettled else None,
         )
@@ -179,7 +189,8 @@ class Sender:
         self._link = event.link
         self._refusals = 0
         self.refusal = None
-        self._relay.note_link(self.address)
+        if self.slot is not None:
+            self._relay.note_link(self.slot)
         if self.unsettled:
             self._resume(event)
         self._relay.resume()

@@ -1,7 +1,8 @@
 """One upstream: a 1.0 container that the gateway dials, and all that goes to it and comes from it.
 
 It lives as long as the gateway. Connections come and go (`connect` is called when a transport is
-up); relays, receivers, feeders and look-ups stay, and their links are attached anew on each.
+up); relays, receivers, feeders and look-ups stay, and their links are attached anew on each; some
+may be on detours.
 Sources: 1.0 part 2.6; rows of remote queues.
 """
 
@@ -23,8 +24,10 @@ from gateway.faces.cbs_1_0 import Cbs
 from gateway.faces.client_1_0 import UpstreamConnection
 from gateway.faces.coordinator_1_0 import Coordinator
 from gateway.faces.crossings import HostNodes
+from gateway.faces.detours_1_0 import Detours
 from gateway.faces.face import FaceSettings, Turns
 from gateway.faces.feeder_1_0 import Feeder, feeding_refused
+from gateway.faces.location import Location
 from gateway.faces.look_ups_1_0 import LookUp
 from gateway.faces.managed_1_0 import Maker, removing
 from gateway.faces.management_1_0 import Management
@@ -56,7 +59,7 @@ class UpstreamState(IntEnum):
 
 @final
 class Upstream:
-    """Implements `bridge.remote.Remote`.
+    """Implements `bridge.remote.Remote`, and `client_1_0.Home` of its own connection.
 
     Attributes:
         addresses: what its nodes are called there.
@@ -67,6 +70,9 @@ class Upstream:
         last_error_ms: when that was.
         solved: while `on_change` tells that a problem is over: which.
         seen_before: what may come again from it.
+        location: where the container is that was dialled last.
+        links: those of its own connection.
+        detours: the connections beside it.
         redirect: where the peer last sent us; the net layer takes it (`take_redirect`).
         on_change: called when `state` or `last_error` has changed with it.
     """
@@ -96,13 +102,10 @@ class Upstream:
         self.draining = False
         self.sleepers = Sleepers()
         self.seen_before = SeenBefore()
-        self.links = Links(
-            bridge,
-            settings,
-            counts,
-            self.sleepers,
-            one_at_a_time=profile.errors_end_session,
-        )
+        one_by_one = profile.errors_end_session
+        self.links = Links(bridge, settings, counts, self.sleepers, one_at_a_time=one_by_one)
+        self.detours = Detours(self)
+        self.location = Location()
         self._redirect: Redirect | None = None
         self._connection: UpstreamConnection | None = None
         self._relays: dict[Queue, Relay] = {}
@@ -118,15 +121,18 @@ class Upstream:
         self._maker = Maker(self)
         self._cbs: Cbs | None = None
         if settings.tokens is not None:
-            self._cbs = Cbs(self, settings.tokens)
-            self.links.gate = self._cbs
-            self._cbs.start()
+            self._cbs = Cbs(self, self.links, settings.tokens)
 
     # As a `Remote`.
 
     @property
     def name(self) -> str:
         """As configured."""
+        return self.settings.name
+
+    @property
+    def title(self) -> str:
+        """The same, in the audit log."""
         return self.settings.name
 
     @property
@@ -220,25 +226,27 @@ class Upstream:
         alone: bool = False,
         address: str = "",
         beside: LinkSlot | None = None,
+        stays: bool = False,
     ) -> LinkSlot:
         """A place for a link, attached when the turn ends or the next connection is open.
 
         `alone`: it gets a session of its own, since it may be refused or be slow. `address`: of the
-        node, where the peer may want to see a token for it. `beside`: it has to be in the session
-        of that link.
+        node, unless a redirect tells another: the slot's is the one to attach to. `beside`: it has
+        to be in the session of that link. `stays`: it is of no use on another connection.
         """
-        slot = self.links.add(user, alone=alone, address=address, beside=beside)
+        slot = self.links.add(user, alone=alone, address=address, beside=beside, stays=stays)
         self.touch()
         return slot
 
     def drop(self, slot: LinkSlot, *, closed: bool = True) -> None:
         """Forget a link; it is detached if it is attached. Its user is not called."""
-        self.links.drop(slot, closed=closed)
+        slot.links.drop(slot, closed=closed)
         self.touch()
 
     def retry(self, slot: LinkSlot) -> None:
         """Attach again after a back-off: for `on_detach` and `on_failed`."""
-        self.links.retry(slot)
+        self.detours.recall(slot)
+        slot.links.retry(slot)
 
     def progress(self, slot: LinkSlot) -> None:
         """The link does its work: its next back-off is the shortest again."""
@@ -246,18 +254,11 @@ class Upstream:
 
     def room(self, slot: LinkSlot) -> int:
         """How much credit a receiver may give so that its session can hold what comes."""
-        return self.links.room(slot)
+        return slot.links.room(slot)
 
     def back_off_ms(self, failures: int) -> int:
         """How long to wait after that many failures in a row, with jitter."""
-        return self.links.back_off_ms(failures)
-
-    def redelivery_back_off_ms(self, failures: int) -> int:
-        """How long to wait before what was not taken is sent again, with jitter."""
-        settings = self.settings
-        wait_ms = settings.redelivery_min_ms * settings.redelivery_factor ** min(failures - 1, 64)
-        wait_ms = min(settings.redelivery_max_ms, wait_ms)
-        return int(wait_ms * (1 - settings.redelivery_jitter * settings.random()))
+        return self.settings.back_off_ms(failures)
 
     @property
     def resumes(self) -> bool:
@@ -273,9 +274,11 @@ class Upstream:
         self.sleepers.unwake(sleeper)
 
     def touch(self) -> None:
-        """There is something to send, or may be."""
+        """There is something to send, or may be, by any connection."""
         if self._connection is not None:
             self.turns.touch(self._connection)
+        if self.detours.standing:
+            self.detours.touch()
 
     def owe(self, receiver: Receiver) -> None:
         """Have the receiver look at its credit at the end of the turn."""
@@ -306,11 +309,6 @@ class Upstream:
         """The feeder's link is over."""
         self._feeders.pop(feeder, None)
         self._owing_feeders.pop(feeder, None)
-
-    def has_room(self) -> bool:
-        """Whether deliveries may be sent now, as far as the transport goes."""
-        connection = self._connection
-        return connection is not None and not connection.write_full and not self.draining
 
     def context(self, host: VirtualHost, replies: ReplyNodes | None = None) -> Context:
         """The context of translations towards this upstream."""
@@ -346,16 +344,16 @@ class Upstream:
     # Connections.
 
     def connect(
-        self, now_ms: int, *, connection_id: int = 0, secure: bool = False, hostname: str = ""
+        self, now_ms: int, *, connection_id: int = 0, location: Location | None = None
     ) -> UpstreamConnection:
         """A transport is up: the face of it. The connection before it, if any, is over."""
         self.bridge.now_ms = now_ms
         before = self._connection
         if before is not None:
             before.receive_eof(now_ms)
-        connection = UpstreamConnection(
-            self, connection_id, now_ms, secure=secure, hostname=hostname
-        )
+        self.location = location or Location()
+        self.location.hostname = self.settings.hostname or self.location.hostname
+        connection = UpstreamConnection(self, self, connection_id, now_ms, self.location)
         self._connection = connection
         self._change(UpstreamState.CONNECTING)
         return connection
@@ -369,11 +367,11 @@ class Upstream:
         """The peer has opened: attach everything."""
         self.counts.connections_made += 1
         if self._cbs is not None:
-            self._cbs.open(connection.hostname)
+            self._cbs.open(connection.location.hostname)
         for queue in self._relays:
             if queue.target == Target.QUEUE:
                 self.make(queue.host, queue.name)
-        self.links.open(connection.connection)
+        self.links.open(connection.connection, connection.number)
         self._change(UpstreamState.UP)
 
     def on_end(
@@ -389,20 +387,21 @@ class Upstream:
         if connection is not self._connection:
             return
         self._connection = None
-        if not opened:
-            self.counts.connections_refused += 1
-        elif not asked:
-            self.counts.connections_lost += 1
+        self.counts.end(opened=opened, asked=asked)
         self._fail(why)
         if self._cbs is not None:
             self._cbs.lose()
         if broken and not asked:
-            for relay in list(self._relays.values()):
-                relay.on_broken()
+            self.on_broken(self.links)
         self.links.lose()
-        self._owing.clear()
-        self._owing_feeders.clear()
+        for slot in self.links.slots:
+            slot.ask_anew()
         self._change(UpstreamState.DOWN)
+
+    def on_broken(self, links: Links) -> None:
+        """The peer has broken the connection of these links; they have not been told yet."""
+        for relay in list(self._relays.values()):
+            relay.on_broken(links)
 
     def _fail(self, problem: str) -> None:
         self.last_error = problem
@@ -418,20 +417,13 @@ class Upstream:
         if self.on_change is not None:
             self.on_change()
 
-    def note_link(self, link: int, node: int, address: str, flags: int = 0) -> None:
+    def note_link(self, link: int, node: int, slot: LinkSlot, flags: int = 0) -> None:
         """A link is attached: the audit log learns where `link`, a number of ours, leads to."""
-        connection = self._connection
-        if connection is None:
-            return
         audit = self.bridge.audit
-        peer = audit.name(f"link {link}: {address} at {self.name}")
+        peer = audit.name(f"link {link}: {slot.address} at {self.name}")
+        number = slot.links.number
         audit.link_attached(
-            self.bridge.now_ms,
-            link,
-            connection=connection.number,
-            node=node,
-            peer=peer,
-            flags=flags,
+            self.bridge.now_ms, link, connection=number, node=node, peer=peer, flags=flags
         )
         audit.forget(peer)
 
@@ -457,7 +449,7 @@ class Upstream:
         self.solved = ""
 
     def on_redirect(self, redirect: Redirect | None) -> None:
-        """The peer sends us elsewhere."""
+        """The peer has closed the connection and sends us elsewhere."""
         if redirect is not None:
             self.counts.redirected += 1
             self._redirect = redirect
@@ -473,6 +465,10 @@ class Upstream:
     def flush(self) -> None:
         """The turn ends: attach what is due, give credit."""
         self.links.flush()
+        self.give_credit()
+
+    def give_credit(self) -> None:
+        """Have whoever looks at its credit once a turn do so."""
         owing = self._owing
         if owing:
             self._owing = {}
@@ -483,10 +479,6 @@ class Upstream:
             self._owing_feeders = {}
             for feeder in feeders:
                 feeder.flush()
-
-    def on_room(self) -> None:
-        """The transport has room again."""
-        self.links.on_room()
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called; also while there is no connection."""

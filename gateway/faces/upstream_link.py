@@ -9,7 +9,7 @@ before `on_detach` is called.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Protocol, final
+from typing import TYPE_CHECKING, Protocol, final
 
 from gateway.amqp_1_0._spec import DeliveryState, Error
 from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
@@ -17,6 +17,9 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.errors import RemoteProtocolError
+
+if TYPE_CHECKING:
+    from gateway.faces.upstream_links_1_0 import Links
 
 
 class SlotState(IntEnum):
@@ -59,7 +62,7 @@ class UpstreamLink(Protocol):
         """The peer's flow state: credit and drain of a sender, the end of a drain of a receiver."""
 
     def on_room(self) -> None:
-        """Sender: the transport or the session window has room again (`Upstream.has_room`).
+        """Sender: the transport or the session window has room again (`Links.full`).
 
         Receiver: a delivery of which a part had come will not be: there is room for another.
         """
@@ -79,14 +82,7 @@ class UpstreamLink(Protocol):
         """The peer broke the link's rules or did not answer; it has been detached."""
 
     def on_lost(self) -> None:
-        """The session or the connection is gone."""
-
-
-class Places(Protocol):
-    """Who keeps the slots."""
-
-    def on_slot_deadline(self, slot: LinkSlot, now_ms: int) -> None:
-        """The time that `slot` waited for has come."""
+        """The session or the connection is gone, or the peer has redirected the link."""
 
 
 class Gate(Protocol):
@@ -103,13 +99,17 @@ class LinkSlot:
     Attributes:
         user: whose link it is.
         alone: it gets a session of its own, as long as the peer takes that many.
-        address: of the node at the peer; "" where there is none, or no leave is needed for it.
+        address: of the node, where it is attached; "" where there is none.
+        configured: that address, as the link's user has it: a redirect may tell another.
+        stays: it is of use on this connection only: its redirects are not followed.
+        links: those of the connection that it belongs to.
         beside: it goes into the session of that link, which was added before.
         state: how far it is.
         held: the session that it is in, from `QUEUED` to `ATTACHED`.
         link: from `ATTACHING` to `ATTACHED`.
         attached_ms: since when it is attached.
         failures: ends in a row; the back-off grows with them. Lasting or `progress` resets it.
+        redirects: followed in a row, since it was attached for long or had to wait.
         suspect: a session has ended over it, and it has not lasted since.
     """
 
@@ -118,28 +118,41 @@ class LinkSlot:
         "alone",
         "attached_ms",
         "beside",
+        "configured",
         "failures",
         "held",
         "link",
-        "places",
+        "links",
+        "redirects",
         "state",
+        "stays",
         "suspect",
         "user",
     )
 
     def __init__(
-        self, user: UpstreamLink, places: Places, *, alone: bool, address: str = ""
+        self,
+        user: UpstreamLink,
+        links: Links,
+        *,
+        alone: bool,
+        address: str = "",
+        beside: LinkSlot | None = None,
+        stays: bool = False,
     ) -> None:
         self.user = user
         self.address = address
-        self.places = places
+        self.configured = address
+        self.links = links
         self.alone = alone
-        self.beside: LinkSlot | None = None
+        self.beside = beside
+        self.stays = stays
         self.state = SlotState.IDLE
         self.held: SessionUse | None = None
         self.link: Link | None = None
         self.attached_ms = 0
         self.failures = 0
+        self.redirects = 0
         self.suspect = False
 
     @property
@@ -147,9 +160,14 @@ class LinkSlot:
         """The peer has answered with an attach, and has not detached."""
         return self.state == SlotState.ATTACHED
 
+    def ask_anew(self) -> None:
+        """What redirects told is forgotten."""
+        self.address = self.configured
+        self.redirects = 0
+
     def handle_deadline(self, now_ms: int) -> None:
         """As a `Sleeper`: the back-off is over, or the peer has not answered."""
-        self.places.on_slot_deadline(self, now_ms)
+        self.links.on_slot_deadline(self)
 
 
 @final

@@ -1,4 +1,4 @@
-"""All links of one upstream: on which session each is, and when it is attached again.
+"""All links of one connection: on which session each is, and when it is attached again.
 
 Senders to nodes that are known to be there share a session. A link that may be refused, and every
 receiver, has one of its own, as far as the peer's channel-max and our limit go: an error that ends
@@ -27,10 +27,12 @@ from gateway.faces.upstream_settings import UpstreamCounts, UpstreamSettings
 
 @final
 class Links:
-    """Implements `upstream_link.Places`.
+    """Those of an upstream's own connection, or of a detour; they outlive it.
 
     Attributes:
         one_at_a_time: the peer ends sessions for the errors of links.
+        number: of the connection, in the audit log; 0: there is none.
+        full: the transport is above its high-water mark.
         slots: every link that has not been dropped.
         gate: who is asked before a link is attached.
     """
@@ -51,10 +53,22 @@ class Links:
         self.one_at_a_time = one_at_a_time
         self.slots: dict[LinkSlot, None] = {}
         self.gate: Gate | None = None
+        self.number = 0
+        self.full = False
         self._connection: Connection | None = None
         self._uses: list[SessionUse] = []
         self._due: list[LinkSlot] = []
         self._placed = 0
+
+    def another(self) -> Links:
+        """None yet: for another connection to the same upstream."""
+        return Links(
+            self.bridge,
+            self.settings,
+            self.counts,
+            self.sleepers,
+            one_at_a_time=self.one_at_a_time,
+        )
 
     # What the users of links ask; `Upstream` passes it on.
 
@@ -65,10 +79,17 @@ class Links:
         alone: bool,
         address: str = "",
         beside: LinkSlot | None = None,
+        stays: bool = False,
     ) -> LinkSlot:
         """A place for a link, which is attached by `flush`."""
-        slot = LinkSlot(user, self, alone=alone or self.one_at_a_time, address=address)
-        slot.beside = beside
+        slot = LinkSlot(
+            user,
+            self,
+            alone=alone or self.one_at_a_time,
+            address=address,
+            beside=beside,
+            stays=stays,
+        )
         self.slots[slot] = None
         self._due.append(slot)
         return slot
@@ -91,17 +112,18 @@ class Links:
             return
         slot.failures += 1
         slot.state = SlotState.BACKING_OFF
-        self.sleepers.wake(slot, self.bridge.now_ms + self.back_off_ms(slot.failures))
+        wait_ms = self.settings.back_off_ms(slot.failures)
+        self.sleepers.wake(slot, self.bridge.now_ms + wait_ms)
 
-    def back_off_ms(self, failures: int) -> int:
-        """How long to wait: doubled with each failure, up to half of it taken away by chance."""
-        settings = self.settings
-        wait_ms = settings.back_off_min_ms << min(max(failures - 1, 0), 20)
-        wait_ms = min(settings.back_off_max_ms, wait_ms)
-        return wait_ms - int(wait_ms * settings.random()) // 2
+    def hand_over(self, slot: LinkSlot, other: Links) -> None:
+        """The link, which is in no session, belongs to another connection from now on."""
+        del self.slots[slot]
+        slot.links = other
+        other.slots[slot] = None
+        other.admit([slot])
 
-    def on_slot_deadline(self, slot: LinkSlot, now_ms: int) -> None:
-        """As `Places`."""
+    def on_slot_deadline(self, slot: LinkSlot) -> None:
+        """The time that `slot` waited for has come."""
         if slot.state == SlotState.BACKING_OFF:
             slot.state = SlotState.IDLE
             self._due.append(slot)
@@ -127,14 +149,17 @@ class Links:
 
     # The connection's life.
 
-    def open(self, connection: Connection) -> None:
+    def open(self, connection: Connection, number: int) -> None:
         """The peer's open has come."""
         self._connection = connection
+        self.number = number
         self._due = [slot for slot in self.slots if slot.state == SlotState.IDLE]
 
     def lose(self) -> None:
         """The connection is gone: every link that was on it hears so."""
         self._connection = None
+        self.number = 0
+        self.full = False
         uses = self._uses
         self._uses = []
         for use in uses:
@@ -288,12 +313,16 @@ class Links:
 
     def on_detached(self, slot: LinkSlot, error: Error | None, closed: bool) -> None:
         """The peer detached, or refused."""
+        self.on_left(slot)
+        slot.user.on_detach(error, closed)
+
+    def on_left(self, slot: LinkSlot) -> None:
+        """The same, without a word to the link's user."""
         if slot.attached:
             self.counts.links_detached += 1
         else:
             self.counts.links_refused += 1
         self._leave(slot)
-        slot.user.on_detach(error, closed)
 
     def on_failed(self, slot: LinkSlot, error: RemoteProtocolError) -> None:
         """The peer broke the link's rules."""
@@ -318,6 +347,7 @@ class Links:
         self.sleepers.unwake(slot)
         if slot.attached and self._lasted(slot):
             slot.failures = 0
+            slot.redirects = 0
             slot.suspect = False
         slot.state = SlotState.IDLE
         slot.held = None

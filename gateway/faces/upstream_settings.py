@@ -86,6 +86,7 @@ class UpstreamSettings:
         window: deliveries to one address that may be unsettled: so many a crash leaves in doubt.
         addresses_max: sender links that one exchange keeps, by address.
         reply_nodes_max: reply nodes that are kept at the upstream.
+        detours_max: connections to other places that links are redirected to; 0: none are made.
     """
 
     name: str
@@ -109,6 +110,7 @@ class UpstreamSettings:
     window: int
     addresses_max: int
     reply_nodes_max: int
+    detours_max: int
 
     def __init__(
         self,
@@ -134,6 +136,7 @@ class UpstreamSettings:
         window: int = 1_000,
         addresses_max: int = 256,
         reply_nodes_max: int = 1_000,
+        detours_max: int = 16,
     ) -> None:
         self.name = name
         self.container_id = container_id
@@ -156,6 +159,19 @@ class UpstreamSettings:
         self.window = window
         self.addresses_max = addresses_max
         self.reply_nodes_max = reply_nodes_max
+        self.detours_max = detours_max
+
+    def back_off_ms(self, failures: int) -> int:
+        """How long a link waits: doubled with each failure, up to half of it taken by chance."""
+        wait_ms = self.back_off_min_ms << min(max(failures - 1, 0), 20)
+        wait_ms = min(self.back_off_max_ms, wait_ms)
+        return wait_ms - int(wait_ms * self.random()) // 2
+
+    def redelivery_back_off_ms(self, failures: int) -> int:
+        """How long to wait before what was not taken is sent again, with jitter."""
+        wait_ms = self.redelivery_min_ms * self.redelivery_factor ** min(failures - 1, 64)
+        wait_ms = min(self.redelivery_max_ms, wait_ms)
+        return int(wait_ms * (1 - self.redelivery_jitter * self.random()))
 
 
 @final
@@ -214,3 +230,10 @@ class UpstreamCounts:
         self.poison = 0
         self.redirected = 0
         self.feeds_refused = 0
+
+    def end(self, *, opened: bool, asked: bool) -> None:
+        """A connection is over, which the peer had opened or not; `asked`: in good order."""
+        if not opened:
+            self.connections_refused += 1
+        elif not asked:
+            self.connections_lost += 1

@@ -38,6 +38,7 @@ from zope.interface import implementer
 from gateway.config.units import Host
 from gateway.errors import GatewayError
 from gateway.faces.face import Face
+from gateway.faces.location import Location
 from gateway.faces.upstream_1_0 import Upstream, UpstreamState
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
@@ -287,8 +288,12 @@ class Dialer(Factory):
         return self.upstream.connect(
             self.now_ms(),
             connection_id=pump.connection_id,
-            secure=self.trying.tls,
-            hostname=self._hostname or self.trying.host,
+            location=Location(
+                network_host=self.trying.host,
+                port=self.trying.port,
+                hostname=self._hostname or self.trying.host,
+                secure=self.trying.tls,
+            ),
         )
 
     def gone(self, pump: Pump) -> None:

@@ -4,6 +4,7 @@ from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.audit.schema import Flag, Kind
+from gateway.faces.location import Location
 from gateway.faces.upstream_1_0 import UpstreamState
 from gateway.message import ACCEPTED, Condition
 from gateway.translate.profile import Profile
@@ -43,7 +44,7 @@ def test_it_opens_as_the_configuration_says():
 
 def test_without_a_hostname_of_its_own_it_names_the_host_that_was_dialled():
     w = UpstreamWorld()
-    face = w.upstream.connect(w.now_ms, connection_id=7, hostname="broker.example")
+    face = w.upstream.connect(w.now_ms, connection_id=7, location=Location(hostname="broker.example"))
     assert b"broker.example" in face.data_to_send()
 
 

@@ -1,4 +1,3 @@
-import pytest
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec
@@ -133,19 +132,6 @@ def test_an_attach_without_an_answer_is_given_up_and_tried_again():
     broker.answers.clear()
     w.pass_time(20_000)
     assert broker.link("a").credit == 10
-
-
-def test_the_back_off_doubles_up_to_its_maximum():
-    links = UpstreamWorld(back_off_min_ms=100, back_off_max_ms=1_000).upstream.links
-    assert [links.back_off_ms(n) for n in range(1, 7)] == [100, 200, 400, 800, 1000, 1000]
-    assert links.back_off_ms(10_000) == 1000
-
-
-@pytest.mark.parametrize("draw", [0.0, 0.5, 0.999])
-def test_chance_takes_away_up_to_half_of_the_back_off(draw):
-    upstream = UpstreamWorld(back_off_min_ms=1_000).upstream
-    upstream.settings.random = lambda: draw
-    assert upstream.links.back_off_ms(1) == 1_000 - int(1_000 * draw) // 2
 
 
 def test_a_link_that_is_detached_at_once_is_attached_less_and_less_often():

@@ -23,7 +23,7 @@ def test_the_keys_of_upstreams_and_rules_count(tmp_path: pathlib.Path) -> None:
     ).start()
     made = house.service.upstreams.upstreams["a"]
     assert not made.resumes
-    assert [made.redelivery_back_off_ms(failures) for failures in (1, 2, 3, 4, 99)] == [
+    assert [made.settings.redelivery_back_off_ms(failures) for failures in (1, 2, 3, 4, 99)] == [
         100,
         300,
         900,
