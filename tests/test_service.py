@@ -64,6 +64,7 @@ def test_messages_cross_in_both_directions(house: House) -> None:
     house.stop()
 
 
+@rule("1.0", "3.2.1", "durable-survives")
 @rule("0-10", "message", "persistent-message")
 def test_what_was_confirmed_is_there_again_after_a_restart(tmp_path: pathlib.Path) -> None:
     first = House(tmp_path).start()

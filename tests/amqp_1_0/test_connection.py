@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.frames_1_0 import octets_of, read_frames
 from support.pair_1_0 import T0, Pair
+from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events, frames
 from gateway.amqp_1_0.connection import Connection
@@ -46,6 +47,10 @@ def kinds(found):
     return [type(e).__name__ for e in found]
 
 
+@rule("1.0", "2.2", "header-first")
+@rule("1.0", "2.2", "client-sends-at-once")
+@rule("1.0", "2.2", "supported-version-is-answered-alike")
+@rule("1.0", "5.3", "sasl-header")
 @pytest.mark.parametrize("sasl", [False, True])
 @pytest.mark.parametrize("chunk", [0, 1, 7])
 def test_client_and_server_open_and_close(sasl, chunk):
@@ -74,6 +79,7 @@ def test_client_and_server_open_and_close(sasl, chunk):
     assert pair.at_client == pair.at_server == []
 
 
+@rule("1.0", "5.3.2", "outcome-ends-it")
 def test_a_refused_client_hears_the_outcome_and_nothing_else():
     pair = Pair(sasl=True)
     pair.client.send_open()
@@ -85,6 +91,7 @@ def test_a_refused_client_hears_the_outcome_and_nothing_else():
     assert pair.client.closed
 
 
+@rule("1.0", "5.3.3", "header-follows-success")
 def test_octets_behind_sasl_init_are_read_after_the_verdict():
     connection = server()
     init = _spec.SaslInit(mechanism="PLAIN", initial_response=b"\0u\0p")
@@ -110,6 +117,7 @@ def test_a_client_that_sends_too_much_before_the_outcome_is_cut_off():
     assert connection.closed
 
 
+@rule("1.0", "5.3.3", "mechanism-not-announced-closes")
 @pytest.mark.parametrize("mechanism", ["GSSAPI", "EXTERNAL", ""])
 def test_a_mechanism_that_was_not_offered_is_denied(mechanism):
     connection = server()
@@ -128,6 +136,7 @@ def test_a_challenge_is_sent_where_plain_comes_without_a_response():
     assert kinds(connection.receive_data(response, T0)) == ["AuthenticationRequested"]
 
 
+@rule("1.0", "2.2", "mismatch-closes")
 @pytest.mark.parametrize(
     ("sasl", "answer"), [(True, frames.PROTOCOL_SASL), (False, frames.PROTOCOL_AMQP)]
 )
@@ -150,16 +159,35 @@ def with_tail(octets):
     return len(longer).to_bytes(4) + longer[4:]
 
 
+@rule("1.0", "2.4.3", "close-before-closing")
+@rule("1.0", "2.4.6", "discarding-until-close")
+@rule("1.0", "2.7.9", "error-tells-the-cause")
 @pytest.mark.parametrize(
     ("octets", "condition"),
     [
-        (b"\0\0\0\7\2\0\0\0", "amqp:connection:framing-error"),
-        (b"\0\1\0\0\2\0\0\0", "amqp:connection:framing-error"),
-        (b"\0\0\0\x08\1\0\0\0", "amqp:connection:framing-error"),
+        pytest.param(
+            b"\0\0\0\7\2\0\0\0",
+            "amqp:connection:framing-error",
+            marks=rule("1.0", "2.3.1", "size-below-header-is-malformed"),
+        ),
+        pytest.param(
+            b"\0\1\0\0\2\0\0\0",
+            "amqp:connection:framing-error",
+            marks=rule("1.0", "2.7.1", "oversize-frame-is-a-framing-error"),
+        ),
+        pytest.param(
+            b"\0\0\0\x08\1\0\0\0",
+            "amqp:connection:framing-error",
+            marks=rule("1.0", "2.3.1", "doff-below-two-is-malformed"),
+        ),
         (b"\0\0\0\x08\3\0\0\0", "amqp:connection:framing-error"),
         (b"\0\0\0\x08\2\1\0\0", "amqp:connection:framing-error"),
         (b"\0\0\0\x08\2\0\xff\xff", "amqp:connection:framing-error"),
-        (b"\0\0\0\x09\2\0\0\0\x40", "amqp:decode-error"),
+        pytest.param(
+            b"\0\0\0\x09\2\0\0\0\x40",
+            "amqp:decode-error",
+            marks=rule("1.0", "2.3.2", "performatives-only"),
+        ),
         (b"\0\0\0\x0c\2\0\0\0\0\x53\x10\x45", "amqp:decode-error"),
         (octets_of(OPEN), "amqp:illegal-state"),
         (octets_of(_spec.End()), "amqp:illegal-state"),
@@ -181,6 +209,7 @@ def test_what_breaks_framing_closes_the_connection_with_its_condition(octets, co
     assert connection.closed
 
 
+@rule("1.0", "2.4.1", "open-before-other-frames")
 def test_an_error_before_our_open_is_told_behind_one():
     connection = server()
     found = connection.receive_data(frames.PROTOCOL_AMQP + b"\0\0\0\7\2\0\0\0", T0)
@@ -189,6 +218,7 @@ def test_an_error_before_our_open_is_told_behind_one():
     assert kinds(sent) == ["Open", "Close"]
 
 
+@rule("1.0", "2.4.2", "pipelined-open")
 def test_pipelined_open_begin_and_close_are_answered_in_order():
     connection = server()
     found = connection.receive_data(
@@ -221,6 +251,7 @@ def test_no_first_octets_of_a_frame_body_break_anything(code):
     connection.receive_data((8 + len(body)).to_bytes(4) + b"\2\0\0\0" + body, T0)
 
 
+@rule("1.0", "2.4.5", "silent-peer-is-closed")
 def test_silence_beyond_the_idle_time_out_ends_the_connection():
     connection = opened(limits=Limits(idle_timeout_ms=1000))
     assert connection.next_deadline() == T0 + 1000
@@ -234,6 +265,7 @@ def test_silence_beyond_the_idle_time_out_ends_the_connection():
     assert connection.next_deadline() is None
 
 
+@rule("1.0", "2.4.5", "half-the-threshold-is-told")
 def test_half_of_our_patience_is_what_open_says():
     connection = server(limits=Limits(idle_timeout_ms=60_000))
     connection.receive_data(frames.PROTOCOL_AMQP + octets_of(OPEN), T0)
@@ -241,6 +273,7 @@ def test_half_of_our_patience_is_what_open_says():
     assert read_frames(connection.data_to_send())[0][1].idle_time_out == 30_000
 
 
+@rule("1.0", "2.4.5", "empty-frames-keep-alive")
 def test_empty_frames_keep_the_peer_from_timing_out():
     connection = server(limits=Limits(idle_timeout_ms=0))
     connection.receive_data(
@@ -256,6 +289,7 @@ def test_empty_frames_keep_the_peer_from_timing_out():
     assert connection.next_deadline() == T0 + 1000
 
 
+@rule("1.0", "2.4.5", "timeout-that-cannot-be-kept-is-refused")
 def test_an_idle_time_out_that_cannot_be_kept_is_refused():
     small = octets_of(_spec.Open(container_id="c", idle_time_out=5))
     found = server().receive_data(frames.PROTOCOL_AMQP + small, T0)
@@ -276,6 +310,7 @@ def test_the_end_of_the_transport_is_told_once():
     assert connection.receive_eof() == []
 
 
+@rule("1.0", "2.7.1", "channel-out-of-range-is-a-framing-error")
 def test_sessions_may_use_any_channel_up_to_the_limit_and_none_beyond():
     connection = opened(limits=Limits(sessions_max=3))
     found = connection.receive_data(octets_of(BEGIN, channel=2) + octets_of(BEGIN, channel=0), T0)

@@ -1,5 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rules import rule
 
 from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0.dispositions import Dispositions
@@ -20,6 +21,7 @@ def test_accepts_become_ranges_in_whatever_order_they_come():
     assert taken(dispositions) == []
 
 
+@rule("1.0", "2.8.10", "serial-numbers-wrap")
 def test_ranges_go_over_the_end_of_the_numbers():
     dispositions = Dispositions()
     for number in (2**32 - 1, 0, 1):

@@ -3,6 +3,7 @@
 import pytest
 from support.frames_1_0 import octets_of, read_frames
 from support.pair_1_0 import T0, Pair
+from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, errors, events, frames, types
 from gateway.amqp_1_0._spec import (
@@ -132,6 +133,7 @@ def test_a_peer_without_limits_is_taken_at_its_word():
     assert client.can_begin
 
 
+@rule("1.0", "2.7.1", "channel-max-is-respected")
 def test_sessions_are_limited_by_the_peers_channel_max():
     client = Peer().opened(Open(container_id="broker", channel_max=1)).client
     for _ in range(2):
@@ -164,6 +166,7 @@ def test_a_connection_may_be_refused_right_behind_the_open():
     assert peer.client.closed
 
 
+@rule("1.0", "2.8.16", "redirect-is-followed")
 def test_a_redirected_connection_knows_where_to_go():
     info = {
         "hostname": Tagged(types.STRING, "v"),
@@ -176,6 +179,7 @@ def test_a_redirected_connection_knows_where_to_go():
     assert (found.hostname, found.network_host, found.port) == ("v", "other", 5672)
 
 
+@rule("1.0", "2.4.3", "close-is-last")
 def test_a_close_takes_sessions_and_links_with_it():
     peer = Peer()
     link = peer.sender()
@@ -242,6 +246,8 @@ def test_illegal_frames_end_the_connection(octets, condition):
 # Sessions.
 
 
+@rule("1.0", "2.5.1", "remote-channel-only-in-answers")
+@rule("1.0", "2.7.2", "remote-channel-in-the-answer")
 def test_a_session_of_the_peers_own_is_told_from_the_answer_and_refused():
     peer = Peer().opened()
     ours = peer.client.session()
@@ -272,6 +278,7 @@ def test_an_ended_session_takes_its_links_and_says_why():
     assert kinds(peer.heard()) == ["Begin"]
 
 
+@rule("1.0", "2.7.2", "no-handle-above-handle-max")
 def test_links_are_limited_by_the_peers_handle_max():
     begin = Begin(
         remote_channel=0, next_outgoing_id=0, incoming_window=9, outgoing_window=9, handle_max=0
@@ -367,6 +374,7 @@ def test_a_target_that_the_peer_names_is_readable():
     assert link.peer_max_message_size == 0
 
 
+@rule("1.0", "2.8.18", "link-redirect-is-followed")
 def test_a_redirected_link_knows_where_to_go():
     peer = Peer()
     peer.sender()
@@ -408,6 +416,7 @@ def test_a_message_without_end_loses_the_link():
     assert peer.client.partial_octets == 0
 
 
+@rule("1.0", "2.7.6", "dispositions-by-role")
 @pytest.mark.parametrize("settled", [False, True])
 def test_a_disposition_of_nothing_that_we_know_is_passed_over(settled):
     peer = Peer()

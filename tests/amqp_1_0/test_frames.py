@@ -1,5 +1,6 @@
 import pytest
 from support.frames_1_0 import octets_of, read_frames
+from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, frames
 from gateway.amqp_1_0.errors import FrameSizeTooSmallError, FramingError
@@ -11,6 +12,7 @@ def test_a_frame_says_its_size_type_and_channel():
     assert octets.hex() == "0000000c" + "02" + "00" + "0102" + "00531745"
 
 
+@rule("1.0", "2.3.1", "extended-header-is-skipped")
 def test_an_extended_header_is_skipped():
     plain = octets_of(_spec.End())
     longer = (len(plain) + 4).to_bytes(4) + b"\x03" + plain[5:8] + b"\xff" * 4 + plain[8:]

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.frames_1_0 import octets_of, read_frames, read_payloads
 from support.pair_1_0 import T0, Pair
+from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events
 from gateway.errors import LocalProtocolError
@@ -23,6 +24,7 @@ def sending(**arguments):
     return pair, sender, receiver
 
 
+@rule("1.0", "2.6.4", "detach-is-answered")
 def test_a_link_is_attached_and_detached():
     pair = Pair().open()
     session, _ = pair.begin()
@@ -41,6 +43,8 @@ def test_a_link_is_attached_and_detached():
     assert pair.server.link_count == pair.client.link_count == 0
 
 
+@rule("1.0", "2.6.3", "null-terminus-then-detach")
+@rule("1.0", "2.7.7", "error-tells-the-cause")
 def test_a_refused_link_has_a_null_terminus_and_is_detached_with_the_error():
     pair = Pair().open()
     session, _ = pair.begin()
@@ -60,6 +64,8 @@ def test_a_refused_link_has_a_null_terminus_and_is_detached_with_the_error():
     assert pair.server.link_count == 0
 
 
+@rule("1.0", "2.6.7", "credit-goes-down-with-each-delivery")
+@rule("1.0", "2.7.5", "settled-defaults-to-false")
 @pytest.mark.parametrize("size", [0, 1, 440, 448, 449, 1000, 5000, 70_000])
 @pytest.mark.parametrize("head", [b"", b"h" * 100])
 def test_a_message_of_any_size_arrives_whole(size, head):
@@ -74,6 +80,8 @@ def test_a_message_of_any_size_arrives_whole(size, head):
     assert receiver.credit == sender.credit == 9
 
 
+@rule("1.0", "2.7.1", "max-frame-size-is-respected")
+@rule("1.0", "2.7.5", "first-transfer-has-id-tag-and-format")
 def test_frames_never_exceed_what_the_peer_takes():
     pair, sender, _ = sending(server_limits=Limits(max_frame_size=512))
     sender.send_delivery(b"t" * 32, b"", b"x" * 3000, settled=False, message_format=2**32 - 1)
@@ -103,6 +111,8 @@ def test_a_state_goes_with_the_first_transfer():
     assert (first.payload, second.payload) == (b"x" * 2000, b"y")
 
 
+@rule("1.0", "2.5.6", "remote-incoming-window-counts-down")
+@rule("1.0", "2.5.6", "no-transfer-beyond-the-window")
 def test_a_session_window_holds_transfers_back_and_lets_them_go():
     pair, sender, _receiver = sending(server_limits=Limits(max_frame_size=512, session_window=4))
     for n in range(5):
@@ -112,6 +122,8 @@ def test_a_session_window_holds_transfers_back_and_lets_them_go():
     assert sender.credit == 5
 
 
+@rule("1.0", "2.5.6", "flow-sets-both-windows")
+@rule("1.0", "2.6.14", "parts-of-one-link-are-not-interleaved")
 def test_blocked_transfers_arrive_in_order_once_the_window_opens():
     pair, sender, _receiver = sending(server_limits=Limits(max_frame_size=512, session_window=4))
     for n in range(5):
@@ -124,6 +136,7 @@ def test_blocked_transfers_arrive_in_order_once_the_window_opens():
     assert not sender.session.blocked
 
 
+@rule("1.0", "2.7.6", "range-covers-all")
 def test_dispositions_of_one_turn_are_one_range():
     pair, sender, receiver = sending()
     sent = [sender.send_delivery(bytes([n]), b"", b"m", settled=False, context=n) for n in range(6)]
@@ -183,6 +196,7 @@ def test_the_second_settle_mode_takes_three_steps():
     assert sender.session.unsettled_out == receiver.session.unsettled_in == {}
 
 
+@rule("1.0", "3.4.6", "outcomes-do-not-change")
 def test_settling_twice_says_it_once():
     pair, sender, receiver = sending()
     sender.send_delivery(b"t", b"", b"m", settled=False)
@@ -193,6 +207,7 @@ def test_settling_twice_says_it_once():
     assert pair.take("client", events.DispositionReceived).state == ACCEPTED
 
 
+@rule("1.0", "2.6.7", "drain-uses-up-the-credit")
 def test_drain_gives_the_credit_back():
     pair, sender, receiver = sending()
     receiver.send_flow(credit=10, drain=True)
@@ -221,6 +236,7 @@ def test_a_drained_flow_waits_for_the_transfers_before_it():
     assert receiver.credit == 0
 
 
+@rule("1.0", "2.7.4", "echo-is-answered")
 def test_echo_is_answered_with_the_link_state():
     pair, sender, receiver = sending()
     receiver.send_flow(credit=0, echo=True)
@@ -229,6 +245,7 @@ def test_echo_is_answered_with_the_link_state():
     assert sender.credit == 0
 
 
+@rule("1.0", "2.6.7", "credit-by-the-formula")
 def test_credit_counts_from_the_receivers_delivery_count():
     pair, sender, receiver = sending()
     sender.send_delivery(b"1", b"", b"m", settled=True)
@@ -251,6 +268,7 @@ def test_unlimited_credit_is_taken_as_it_is():
     assert not session.blocked
 
 
+@rule("1.0", "2.6.7", "excess-transfers")
 def test_credit_that_is_taken_back_does_not_condemn_what_is_on_its_way():
     pair, sender, receiver = sending()
     sender.send_delivery(b"1", b"", b"m", settled=True)
@@ -260,6 +278,7 @@ def test_credit_that_is_taken_back_does_not_condemn_what_is_on_its_way():
     assert pair.kinds("server") == ["DeliveryReceived"]
 
 
+@rule("1.0", "2.6.7", "nothing-without-credit")
 def test_sending_without_credit_is_our_own_error():
     _pair, sender, _receiver = sending()
     for n in range(10):
@@ -297,6 +316,9 @@ def failed_session(pair, found, condition):
     assert end.error.condition == condition
 
 
+@rule("1.0", "2.6.5", "error-in-the-detach")
+@rule("1.0", "2.6.5", "input-after-an-error-ends-the-session")
+@rule("1.0", "2.6.7", "excess-transfers")
 def test_a_transfer_without_credit_detaches_the_link():
     pair = Pair().open()
     session, _ = pair.begin()
@@ -307,6 +329,7 @@ def test_a_transfer_without_credit_detaches_the_link():
     assert [type(e).__name__ for e in found] == ["DetachReceived"]
 
 
+@rule("1.0", "2.6.5", "input-after-an-error-ends-the-session")
 def test_strictly_what_comes_for_a_failed_link_ends_the_session():
     pair = Pair(strict=True).open()
     session, _ = pair.begin()
@@ -341,6 +364,7 @@ def test_a_continuation_must_not_contradict_the_first_transfer(second):
     failed_link(pair, feed(pair, transfer(**second)), "amqp:invalid-field")
 
 
+@rule("1.0", "2.7.5", "first-transfer-has-id-tag-and-format")
 @pytest.mark.parametrize("absent", ["delivery_id", "delivery_tag"])
 def test_a_first_transfer_must_name_the_delivery(absent):
     pair, _, _ = sending()
@@ -352,6 +376,8 @@ def test_second_mode_on_a_first_mode_link_is_refused():
     failed_link(pair, feed(pair, transfer(rcv_settle_mode=1)), "amqp:invalid-field")
 
 
+@rule("1.0", "2.6.14", "aborted-is-discarded")
+@rule("1.0", "2.7.5", "aborted-payload-is-ignored")
 def test_an_aborted_delivery_never_was():
     pair, _, receiver = sending()
     assert feed(pair, transfer(more=True)) == []
@@ -363,6 +389,7 @@ def test_an_aborted_delivery_never_was():
     assert receiver.credit == 7
 
 
+@rule("1.0", "2.7.5", "settled-holds-for-the-delivery")
 def test_settled_on_any_transfer_settles_the_delivery():
     pair, _, receiver = sending()
     feed(pair, transfer(more=True, settled=True))
@@ -371,11 +398,17 @@ def test_settled_on_any_transfer_settles_the_delivery():
     assert receiver.session.unsettled_in == {}
 
 
+@rule("1.0", "2.6.13", "resumed-and-unknown-is-ignored")
 def test_a_resumed_delivery_that_we_do_not_know_is_ignored():
     pair, _, _ = sending()
     assert feed(pair, transfer(resume=True)) == []
 
 
+@rule("1.0", "2.5.4", "end-carries-the-error")
+@rule("1.0", "2.5.4", "discarding-until-end")
+@rule("1.0", "2.5.6", "incoming-window-counts-down")
+@rule("1.0", "2.5.6", "transfer-beyond-the-window-is-a-violation")
+@rule("1.0", "2.7.8", "error-tells-the-cause")
 def test_a_transfer_beyond_the_window_ends_the_session():
     pair, _, _ = sending(server_limits=Limits(session_window=2))
     feed(pair, transfer(delivery_id=0) + transfer(delivery_id=1))
@@ -389,6 +422,7 @@ def test_a_transfer_beyond_the_window_ends_the_session():
 FLOW = {"next_incoming_id": 0, "incoming_window": 9, "next_outgoing_id": 0, "outgoing_window": 9}
 
 
+@rule("1.0", "2.7.4", "unattached-handle")
 @pytest.mark.parametrize(
     "octets",
     [
@@ -403,12 +437,14 @@ def test_an_unattached_handle_ends_the_session(octets):
     failed_session(pair, feed(pair, octets), "amqp:session:unattached-handle")
 
 
+@rule("1.0", "2.7.3", "handle-in-use")
 def test_a_handle_in_use_ends_the_session():
     pair, _, _ = sending()
     attach = _spec.Attach(name="other", handle=0, role=False, initial_delivery_count=0)
     failed_session(pair, feed(pair, octets_of(attach)), "amqp:session:handle-in-use")
 
 
+@rule("1.0", "2.7.2", "handle-out-of-range-is-a-framing-error")
 def test_a_handle_beyond_the_limit_closes_the_connection():
     pair, _, _ = sending(server_limits=Limits(links_max=4))
     attach = _spec.Attach(name="other", handle=4, role=False, initial_delivery_count=0)
@@ -441,6 +477,7 @@ def test_a_flow_that_has_seen_the_future_ends_the_session():
     failed_session(pair, feed(pair, octets_of(flow)), "amqp:invalid-field")
 
 
+@rule("1.0", "2.7.3", "initial-delivery-count-of-senders")
 def test_a_sender_without_initial_delivery_count_is_detached_after_the_attach():
     pair = Pair().open()
     _session, _ = pair.begin()
@@ -453,6 +490,7 @@ def test_a_sender_without_initial_delivery_count_is_detached_after_the_attach():
     assert pair.server.data_to_send() == b""
 
 
+@rule("1.0", "2.6.1", "stolen-link-is-detached")
 def test_a_link_that_is_attached_again_is_stolen_from_the_first():
     pair, _, receiver = sending()
     attach = _spec.Attach(name="link", handle=1, role=False, initial_delivery_count=0)

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.pair_1_0 import Pair
+from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events, resumption
 from gateway.amqp_1_0._spec import (
@@ -44,6 +45,9 @@ CASES = [
 ]
 
 
+@rule("1.0", "2.7.3", "both-maps-are-compared")
+@rule("1.0", "2.6.13", "unknown-to-the-target-may-be-sent-again")
+@rule("1.0", "3.4.6", "not-received-is-sent-without-resume")
 def test_the_cases_of_the_specification_are_resolved_as_it_says():
     local = {bytes([tag]): case[0] for tag, case in enumerate(CASES, 1)}
     remote = {bytes([tag]): case[1] for tag, case in enumerate(CASES, 1) if case[1] is not ABSENT}
@@ -86,6 +90,7 @@ STATES = st.one_of(
 MAPS = st.dictionaries(st.binary(min_size=1, max_size=2), STATES, max_size=8)
 
 
+@rule("1.0", "2.7.5", "resumed-only-if-unsettled")
 @given(MAPS, MAPS, st.booleans())
 def test_nothing_is_lost_and_nothing_resumed_that_the_receiver_does_not_know(local, remote, part):
     found = resumption.resolve(local, remote, incomplete=part)
@@ -156,6 +161,9 @@ def begun():
     return pair, session
 
 
+@rule("1.0", "2.6.3", "unsettled-state-is-told")
+@rule("1.0", "2.6.13", "known-to-both-is-resumed")
+@rule("1.0", "2.6.13", "resume-flag")
 def test_a_sender_resumes_what_the_receiver_still_has():
     pair, session = begun()
     theirs = {b"half": received(0, 1), b"done": Accepted(), b"gone": None}
@@ -186,6 +194,8 @@ def test_a_sender_resumes_what_the_receiver_still_has():
     assert not [e for e in pair.at_client if not isinstance(e, events.FlowReceived)]
 
 
+@rule("1.0", "2.6.13", "unknown-to-the-source-is-settled")
+@rule("1.0", "2.6.13", "resumed-and-unknown-is-ignored")
 def test_a_receiver_of_ours_takes_up_what_it_had_attached_with_and_ignores_the_rest():
     pair, session = begun()
     ours = {b"kept": received(1, 0), b"aborted": received(1, 0), b"settled": Accepted()}
@@ -222,6 +232,7 @@ def test_a_large_resumed_delivery_that_is_unknown_is_ignored():
     assert pair.kinds("server") == []
 
 
+@rule("1.0", "2.7.3", "incomplete-unsettled-forbids-new-deliveries")
 @pytest.mark.parametrize("whose", ["ours_incomplete", "theirs_incomplete"])
 def test_with_an_incomplete_map_nothing_new_is_sent(whose):
     pair, session = begun()
@@ -235,6 +246,7 @@ def test_with_an_incomplete_map_nothing_new_is_sent(whose):
     assert pair.take("server", events.DeliveryReceived).resume
 
 
+@rule("1.0", "2.7.3", "incomplete-unsettled-forbids-new-deliveries")
 def test_a_receiver_with_an_incomplete_map_refuses_what_is_new():
     pair, session = begun()
     maps = {b"1": received(1, 0)}, {b"1": None}

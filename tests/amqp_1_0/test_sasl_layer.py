@@ -1,6 +1,7 @@
 import pytest
 from support.frames_1_0 import octets_of, read_frames
 from support.pair_1_0 import T0
+from support.rules import rule
 from support.scram_server import ScramServer
 
 from gateway.amqp_1_0 import _spec, errors, events, frames
@@ -123,6 +124,7 @@ def test_the_reason_why_a_token_is_refused_is_told():
     assert str(error) == 'the server refused our credentials, auth: {"status":"invalid_token"}'
 
 
+@rule("1.0", "5.3.1", "sasl-frames-of-512")
 def test_a_token_longer_than_a_small_frame_is_sent_all_the_same():
     talk = Dialogue(bearer.xoauth2("u", "t" * 3000))
     talk.offer("XOAUTH2")
@@ -160,6 +162,7 @@ def test_frames_out_of_turn_end_the_exchange(said):
     assert type(violation(talk.say(*said))) is errors.SaslError
 
 
+@rule("1.0", "2.2", "mismatch-closes")
 @pytest.mark.parametrize(
     ("header", "reason"),
     [

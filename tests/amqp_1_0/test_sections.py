@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import values_1_0
+from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, sections, types
 from gateway.codegen.amqp_1_0_tables import COMPOSITES
@@ -158,6 +159,7 @@ def test_an_annotation_key_must_be_a_symbol_or_a_ulong():
         sections.annotations(payload, sections.scan(payload).message_annotations)
 
 
+@rule("1.0", "3.2.5", "application-properties-are-simple")
 @pytest.mark.parametrize("value", [Tagged(types.LIST, []), Tagged(types.MAP, [])])
 def test_an_application_property_must_be_simple(value):
     writer = Writer()

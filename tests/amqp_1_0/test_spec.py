@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import values_1_0
+from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, fields
 from gateway.codegen.amqp_1_0 import pascal, snake
@@ -54,6 +55,7 @@ def test_every_described_type_in_pieces_is_a_decode_error(kind, data):
         decoded(octets[:cut], kind)
 
 
+@rule("1.0", "1.5", "descriptors-are-symbol-or-ulong")
 @pytest.mark.parametrize("kind", COMPOSITES, ids=lambda c: c.name)
 def test_both_descriptors_of_every_type_are_known(kind):
     writer = Writer()
@@ -76,6 +78,8 @@ def test_a_field_too_many_is_a_decode_error(kind):
         decoded(octets, kind)
 
 
+@rule("1.0", "1.4", "mandatory-is-not-null")
+@rule("1.0", "2.8.14", "errors-have-a-condition")
 @pytest.mark.parametrize(
     ("kind", "at"),
     [(kind, at) for kind in COMPOSITES for at, field in enumerate(kind.fields) if field.mandatory],
@@ -102,6 +106,7 @@ def test_a_mandatory_field_must_be_there_and_not_null(kind, at):
             decoded(octets[:3] + head + body, kind)
 
 
+@rule("1.0", "1.4", "trailing-nulls-may-be-left-out")
 def test_trailing_nulls_are_left_out():
     assert encoded(_spec.Open(container_id="c")).hex() == "005310c00401a10163"
     assert encoded(_spec.Accepted()).hex() == "00532445"
@@ -112,11 +117,13 @@ def test_trailing_nulls_are_left_out():
     )
 
 
+@rule("1.0", "1.4", "trailing-nulls-may-be-left-out")
 def test_trailing_nulls_that_are_there_are_taken():
     octets = bytes.fromhex("005315c0080641520140414040")
     assert decoded(octets, COMPOSITES[5]) == _spec.Disposition(role=True, first=1, settled=True)
 
 
+@rule("1.0", "1.4", "null-is-empty-array")
 def test_a_multiple_field_takes_one_symbol_or_an_array():
     one = bytes.fromhex("005330c00401a30161")
     assert _spec.decode_target(Reader(one)) == _spec.Coordinator(capabilities=["a"])

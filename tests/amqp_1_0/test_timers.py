@@ -1,3 +1,5 @@
+from support.rules import rule
+
 from gateway.amqp_1_0.timers import CLOSE_TIMEOUT_MS, Timers
 
 
@@ -28,6 +30,7 @@ def test_without_time_outs_there_is_no_deadline():
     assert not timers.must_speak(10**12)
 
 
+@rule("1.0", "2.4.3", "close-is-awaited-in-time")
 def test_a_close_is_waited_for_once():
     timers = Timers(1000, 100, 500)
     timers.opened(100)

@@ -1,6 +1,7 @@
 import pytest
 from support.frames_1_0 import octets_of, read_payloads
 from support.pair_1_0 import T0, Pair
+from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events, transactions, types
 from gateway.amqp_1_0._spec import (
@@ -107,6 +108,8 @@ def asked(pair, link, payload, reply):
     return transactions.coordination_of(came.payload), told.state
 
 
+@rule("1.0", "4.2", "declare-is-not-settled")
+@rule("1.0", "4.5.2", "no-global-id-without-the-capability")
 def test_a_transaction_is_declared_and_discharged():
     pair = Pair().open()
     session, _ = pair.begin()
@@ -168,6 +171,7 @@ def test_a_posted_delivery_is_presumed_then_settled():
     assert not session.unsettled_out
 
 
+@rule("1.0", "4.4.1", "posting-carries-the-state")
 @pytest.mark.parametrize("size", [0, 1, 300, 900, 3000])
 def test_every_frame_of_a_posted_delivery_names_the_transaction(size):
     pair = Pair(server_limits=Limits(max_frame_size=512)).open()

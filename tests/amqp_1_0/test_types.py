@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import values_1_0
+from support.rules import rule
 
 from gateway.amqp_1_0 import types
 from gateway.errors import DecodeError, LimitError, LocalProtocolError
@@ -11,6 +12,7 @@ from gateway.wire.tagged import Tagged
 U = types
 
 
+@rule("1.0", "1.6.23", "ordered")
 @given(values_1_0.values)
 def test_any_value_survives_encoding_and_decoding(value):
     assert types.from_bytes(types.to_bytes(value)) == value
@@ -143,6 +145,8 @@ def test_values_around_255_octets_keep_their_size_fields_right(size):
         assert types.from_bytes(types.to_bytes(value)) == value
 
 
+@rule("1.0", "1.6.23", "even-number-of-items")
+@rule("1.0", "1.6.23", "no-identical-keys")
 @pytest.mark.parametrize(
     "octets",
     [

@@ -38,6 +38,7 @@ def test_a_durable_message_in_a_durable_queue_is_safe_when_its_turn_is_committed
     world.check()
 
 
+@rule("1.0", "3.2.1", "not-durable-here-is-refused")
 def test_a_durable_message_in_a_transient_queue_is_done_and_says_so() -> None:
     world = World()
     world.queue()

@@ -1,6 +1,7 @@
 """Who gets which copy: round-robin, credit, browsing, filters, exclusions, draining, expiry."""
 
 from support.bridge_world import Consumer, World
+from support.rules import rule
 
 from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import UNLIMITED
@@ -47,6 +48,7 @@ def test_octet_credit_blocks_at_a_larger_message_until_there_is_more() -> None:
     assert subscription.credit_octets == 0
 
 
+@rule("1.0", "3.5.2", "copy-leaves-the-node-alone")
 def test_a_browser_sees_everything_in_order_and_takes_nothing() -> None:
     world = World()
     world.queue()
@@ -96,6 +98,7 @@ def test_a_settled_subscription_removes_as_it_sends() -> None:
     world.check()
 
 
+@rule("1.0", "3.5.1", "filters-hold")
 def test_a_filter_passes_over_what_it_does_not_want_and_looks_back_at_what_is_returned() -> None:
     world = World()
     world.queue()

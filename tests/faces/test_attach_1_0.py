@@ -1,5 +1,6 @@
 import pytest
 from support.face_1_0 import House, body_of, message
+from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.message import Refusal
@@ -132,6 +133,7 @@ def numbered(number):
     return message(body, application={"a": Tagged(types.INT, number)})
 
 
+@rule("1.0", "3.5.3", "filters-in-place-are-told")
 @pytest.mark.parametrize("address", ["q", "amq.fanout"])
 @pytest.mark.parametrize("numeric", [False, True])
 def test_a_selector_is_applied_and_answered(house, address, numeric):
@@ -209,6 +211,7 @@ def test_a_filter_that_cannot_be_applied_refuses_the_link(house, address, kind, 
     assert client.refused() == condition
 
 
+@rule("1.0", "3.5.8", "filters-are-described")
 def test_a_null_filter_is_no_filter(house):
     client = house.client()
     link = client.receiver("q", filter={"x": Tagged(types.NULL, None)})
@@ -216,6 +219,7 @@ def test_a_null_filter_is_no_filter(house):
     assert link.attach.source.filter is None
 
 
+@rule("1.0", "3.5.6", "expiry-policies")
 def test_a_subscription_queue_lives_as_long_as_its_link(house):
     client = house.client()
     before = set(house.host.topology.queues)
@@ -226,6 +230,8 @@ def test_a_subscription_queue_lives_as_long_as_its_link(house):
     assert set(house.host.topology.queues) == before
 
 
+@rule("1.0", "2.6.3", "terminus-as-created-is-told")
+@rule("1.0", "3.5.6", "expiry-policies")
 def test_a_durable_subscription_outlives_its_link_until_it_is_closed(house):
     client = house.client(name="app")
     durable = {"durable": _spec.DURABLE_UNSETTLED_STATE, "expiry_policy": "never"}
@@ -266,6 +272,7 @@ def test_an_unknown_subscription_is_not_found_by_its_name(house):
     assert client.refused() == "amqp:not-found"
 
 
+@rule("1.0", "2.6.1", "stolen-link-is-detached")
 def test_a_second_holder_of_a_durable_subscription_is_refused(house):
     durable = {"durable": 2, "expiry_policy": "never", "name": "sub"}
     one, two = house.client(name="app"), house.client(name="app")
@@ -343,6 +350,8 @@ def dynamic_receiver(client, properties=None, **more):
     return link, link.attach.source.address
 
 
+@rule("1.0", "3.5.3", "dynamic-source-has-an-address-in-the-answer")
+@rule("1.0", "3.5.3", "dynamic-name-tells-whose-it-is")
 def test_a_dynamic_source_is_a_queue_that_others_can_send_to(house):
     one, two = house.client(), house.client()
     link, address = dynamic_receiver(one)
@@ -353,6 +362,7 @@ def test_a_dynamic_source_is_a_queue_that_others_can_send_to(house):
     assert bodies(one) == [b"reply"]
 
 
+@rule("1.0", "3.5.4", "dynamic-target-has-an-address-in-the-answer")
 def test_a_dynamic_target_is_made_too(house):
     client = house.client()
     link = client.attach(_spec.SENDER, target=_spec.Target(dynamic=True))
@@ -377,12 +387,14 @@ def test_a_dynamic_topic_is_an_exchange(house):
     assert house.host.exchange(address) is None
 
 
+@rule("1.0", "3.5.3", "dynamic-source-is-asked-without-an-address")
 def test_a_dynamic_terminus_must_not_have_an_address(house):
     client = house.client()
     client.attach(_spec.RECEIVER, source=_spec.Source(dynamic=True, address="mine"))
     assert client.refused() == "amqp:invalid-field"
 
 
+@rule("1.0", "3.5.10", "delete-on-close")
 @pytest.mark.parametrize("properties", [None, {}, lifetime(_spec.DELETE_ON_CLOSE), lifetime(99)])
 def test_delete_on_close_follows_the_link_that_made_the_node(house, properties):
     client = house.client()
@@ -394,6 +406,7 @@ def test_delete_on_close_follows_the_link_that_made_the_node(house, properties):
     assert house.host.queue(address) is None
 
 
+@rule("1.0", "3.5.11", "delete-on-no-links")
 def test_delete_on_no_links_waits_for_the_last_link(house):
     client = house.client()
     link, address = dynamic_receiver(client, lifetime(_spec.DELETE_ON_NO_LINKS))
@@ -407,6 +420,7 @@ def test_delete_on_no_links_waits_for_the_last_link(house):
     assert house.host.queue(address) is None
 
 
+@rule("1.0", "3.5.12", "delete-on-no-messages")
 def test_delete_on_no_messages_waits_for_the_last_message(house):
     client = house.client()
     link, address = dynamic_receiver(client, lifetime(_spec.DELETE_ON_NO_MESSAGES))
@@ -421,6 +435,7 @@ def test_delete_on_no_messages_waits_for_the_last_message(house):
     assert house.host.queue(address) is None
 
 
+@rule("1.0", "3.5.13", "delete-on-no-links-or-messages")
 def test_delete_on_no_links_or_messages_waits_for_both(house):
     client = house.client()
     link, address = dynamic_receiver(client, lifetime(_spec.DELETE_ON_NO_LINKS_OR_MESSAGES))

@@ -2,6 +2,7 @@
 
 import pytest
 from support.face_1_0 import House, message
+from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events, sections, types
 from gateway.translate.outcomes import MERGED_MAX
@@ -45,6 +46,7 @@ def seen(client):
     return {key.value: value.value for key, value in pairs}
 
 
+@rule("1.0", "3.4.5", "annotations-are-merged")
 def test_annotations_are_merged_into_later_deliveries_of_the_copy(house):
     client = house.client()
     client.send(client.sender("q"), message(annotations=symbols(a="1", b="2")))

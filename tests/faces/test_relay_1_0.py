@@ -1,6 +1,7 @@
 import pytest
 from support.bridge_world import Producer
 from support.face_1_0 import message as encoded
+from support.rules import rule
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, types
@@ -240,6 +241,7 @@ def test_what_the_upstream_rejects_can_be_an_exception_to_its_publisher():
     assert outcome.condition == Condition.UNAUTHORIZED_ACCESS
 
 
+@rule("1.0", "2.7.3", "max-message-size-is-respected")
 def test_a_message_above_the_targets_limit_is_never_sent_and_rejected():
     w = world()
 

@@ -1,5 +1,6 @@
 import pytest
 from support.face_1_0 import House, body_of, message
+from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events, sections, types
 from gateway.amqp_1_0.states import ConnectionState
@@ -57,6 +58,7 @@ def test_a_wrong_password_ends_the_connection(house):
     assert house.settings.counts.authentication_failures[1] == 1
 
 
+@rule("1.0", "2.7.1", "hostname-has-a-default")
 @pytest.mark.parametrize(
     ("hostname", "host"),
     [(None, "/"), ("b.example", "b"), ("vhost:b", "b"), ("other", "/"), ("vhost:none", "/")],
@@ -66,6 +68,7 @@ def test_the_hostname_picks_the_virtual_host(hostname, host):
     assert house.client(hostname=hostname).face.host.name == host
 
 
+@rule("1.0", "2.7.9", "close-is-written")
 def test_close_is_answered(house):
     client = house.client()
     client.connection.send_close()
@@ -78,6 +81,9 @@ def test_close_is_answered(house):
 # Through a queue.
 
 
+@rule("1.0", "3.2", "bare-message-keeps-its-encoding")
+@rule("1.0", "3.2", "no-section-is-inserted")
+@rule("1.0", "3.5.3", "accepted-where-nothing-is-named")
 @pytest.mark.parametrize("size", [0, 10, 100_000])
 def test_a_message_goes_through_a_queue_byte_for_byte(house, size):
     client = house.client()
@@ -99,6 +105,7 @@ def test_a_message_goes_through_a_queue_byte_for_byte(house, size):
     assert house.host.queue("q").depth == 0
 
 
+@rule("1.0", "3.2.1", "durable-survives")
 def test_a_durable_message_is_accepted_when_it_is_on_disk():
     house = House()
     house.world.queue("q", durable=True)
@@ -117,6 +124,7 @@ def test_a_durable_message_is_accepted_when_it_is_on_disk():
     house.end()
 
 
+@rule("1.0", "2.7.5", "first-mode-settles-on-arrival")
 def test_many_accepts_are_one_disposition(house):
     client = house.client()
     sender = client.sender("q")
@@ -163,6 +171,7 @@ def test_the_credit_of_aborted_deliveries_is_given_again(house):
         assert sender.credit > 0
 
 
+@rule("1.0", "2.6.7", "nothing-without-credit")
 def test_receivers_get_no_more_than_their_credit(house):
     client = house.client()
     sender = client.sender("q")
@@ -175,6 +184,7 @@ def test_receivers_get_no_more_than_their_credit(house):
     assert len(client.received()) == 1
 
 
+@rule("1.0", "2.6.7", "drain-uses-up-the-credit")
 def test_drain_is_answered_when_nothing_is_left(house):
     client = house.client()
     client.send(client.sender("q"), message())
@@ -194,6 +204,7 @@ def test_drain_of_an_empty_queue_is_answered_at_once(house):
     assert receiver.credit == 0
 
 
+@rule("1.0", "2.6.10", "stop-is-echoed")
 def test_stopped_receivers_get_nothing(house):
     client = house.client()
     receiver = client.receiver("q", credit=10)
@@ -204,6 +215,8 @@ def test_stopped_receivers_get_nothing(house):
     assert client.received() == []
 
 
+@rule("1.0", "2.7.3", "settle-modes-of-the-peer-are-respected")
+@rule("1.0", "2.7.5", "settled-mode-settles")
 def test_a_receiver_of_settled_deliveries_has_nothing_to_settle(house):
     client = house.client()
     client.send(client.sender("q"), message())
@@ -224,6 +237,11 @@ def outcomes_on(house, state, **attach):
     return client, receiver
 
 
+@rule("1.0", "3.2.1", "delivery-count-tells-failures")
+@rule("1.0", "3.4.2", "accepted-leaves-the-source")
+@rule("1.0", "3.4.4", "released-counts-nothing")
+@rule("1.0", "3.4.5", "failed-counts")
+@rule("1.0", "3.5.2", "moved-once")
 @pytest.mark.parametrize(
     ("state", "depth", "count"),
     [
@@ -260,6 +278,7 @@ def test_a_delivery_count_that_cannot_grow_stays_what_it_is(house):
         client.step()
 
 
+@rule("1.0", "3.4.5", "undeliverable-here-is-not-redelivered")
 def test_undeliverable_here_keeps_a_message_from_that_receiver_only(house):
     client, receiver = outcomes_on(house, _spec.Modified(undeliverable_here=True))
     receiver.send_flow(credit=1)
@@ -269,12 +288,14 @@ def test_undeliverable_here_keeps_a_message_from_that_receiver_only(house):
     assert len(client.received()) == 1
 
 
+@rule("1.0", "3.5.3", "default-outcome-is-applied")
 @pytest.mark.parametrize(("default", "depth"), [(_spec.Accepted(), 0), (_spec.Released(), 1)])
 def test_the_default_outcome_of_the_source_stands_for_none(house, default, depth):
     outcomes_on(house, None, default_outcome=default)
     assert house.host.queue("q").depth == depth
 
 
+@rule("1.0", "2.7.3", "settle-modes-of-the-peer-are-respected")
 def test_a_receiver_of_the_second_mode_hears_of_our_settlement_when_it_is_safe():
     house = House()
     house.world.queue("q", durable=True)
@@ -293,6 +314,7 @@ def test_a_receiver_of_the_second_mode_hears_of_our_settlement_when_it_is_safe()
     house.end()
 
 
+@rule("1.0", "2.7.5", "second-mode-waits-for-the-sender")
 def test_a_sender_of_the_second_mode_settles_last(house):
     client = house.client()
     sender = client.sender("q", rcv_settle_mode=_spec.RCV_SECOND)
@@ -332,6 +354,8 @@ def test_what_a_detached_receiver_held_comes_back(house, how):
     assert len(client.received()) == 1
 
 
+@rule("1.0", "3.5.2", "copy-leaves-the-node-alone")
+@rule("1.0", "3.5.3", "distribution-mode-is-told")
 def test_a_browser_sees_and_takes_nothing(house):
     client = house.client()
     client.send(client.sender("q"), message())
@@ -343,6 +367,7 @@ def test_a_browser_sees_and_takes_nothing(house):
     assert house.host.queue("q").depth == 1
 
 
+@rule("1.0", "2.7.3", "max-message-size-is-respected")
 def test_a_message_larger_than_the_receiver_takes_is_not_sent(house):
     client = house.client(limits=Limits(message_size_max=200))
     client.send(client.sender("q"), message(b"x" * 300))
@@ -351,6 +376,9 @@ def test_a_message_larger_than_the_receiver_takes_is_not_sent(house):
     assert [body_of(payload) for payload in client.received()] == [b"small"]
 
 
+@rule("1.0", "3.2.2", "delivery-annotations-are-for-one-hop")
+@rule("1.0", "3.2.3", "message-annotations-are-propagated")
+@rule("1.0", "3.2.10", "opt-keys-are-ignored-if-unknown")
 def test_annotations_travel_and_delivery_annotations_do_not(house):
     client = house.client()
     note = [(Tagged(types.SYMBOL, "x-opt-n"), Tagged(types.INT, 1))]
@@ -363,6 +391,8 @@ def test_annotations_travel_and_delivery_annotations_do_not(house):
     assert found.delivery_annotations == sections.ABSENT
 
 
+@rule("1.0", "3.2.1", "ttl-that-is-left")
+@rule("1.0", "3.2.1", "expired-is-not-sent")
 def test_ttl_shrinks_as_time_passes_and_an_expired_message_is_not_sent(house):
     client = house.client()
     payload = message(header=_spec.Header(ttl=1000))
@@ -388,12 +418,14 @@ def test_a_foreign_message_format_is_passed_on_untouched(house):
 # What is refused.
 
 
+@rule("1.0", "3.4.3", "rejected-carries-the-error")
 def test_octets_that_are_no_message_are_rejected(house):
     client = house.client()
     state = client.send(client.sender("q"), b"\x00\x53\x24\x45")
     assert state.error.condition == "amqp:decode-error"
 
 
+@rule("1.0", "3.2.4", "user-id-is-checked")
 @pytest.mark.parametrize(
     ("user_id", "state"), [(b"user", "accepted"), (b"user@realm", "accepted"), (b"eve", "rejected")]
 )
@@ -432,6 +464,7 @@ def test_a_queue_that_is_deleted_detaches_its_receivers(house):
     assert client.refused() == "amqp:resource-deleted"
 
 
+@rule("1.0", "4.5.4", "unknown-id")
 def test_a_transaction_is_not_known(house):
     client = house.client()
     state = client.send(client.sender("q"), message(), state=_spec.TransactionalState(txn_id=b"t"))

@@ -1,5 +1,6 @@
 import pytest
 from support.face_1_0 import body_of, message
+from support.rules import rule
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events, types
@@ -201,6 +202,8 @@ def test_a_selector_and_a_key_go_together():
     assert broker.link("x").credit > 0
 
 
+@rule("1.0", "2.6.3", "remote-terminus-is-verified")
+@rule("1.0", "3.5.3", "filters-in-place-are-checked")
 def test_nothing_is_fed_where_a_selector_is_not_applied():
     def prepare(peer):
         peer.answers["x/a.#"] = lambda event: peer.accept(event, source=_spec.Source(address="x"))

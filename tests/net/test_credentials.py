@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, unquote
 
 import pytest
 import yaml
+from support.rules import rule
 
 from gateway.config import load
 from gateway.net.credentials import (
@@ -111,6 +112,7 @@ def test_a_token_that_does_not_say_when_it_expires(token: str) -> None:
     assert expiry_ms(token) == 0
 
 
+@rule("1.0", "5.3.3", "strongest-mechanism-is-chosen")
 def test_a_password_is_shown_by_the_strongest_mechanism_first(
     tmp_path: pathlib.Path,
 ) -> None:

@@ -3,12 +3,15 @@
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
+from support.rules import rule
 
 from gateway.net.headers import Ask, choose
 
 A = b"AMQP"
 
 
+@rule("1.0", "2.2", "unsupported-version-gets-a-supported-one")
+@rule("1.0", "2.2", "unreadable-header-gets-a-supported-one")
 @pytest.mark.parametrize(
     ("header", "ask", "answer"),
     [
@@ -27,6 +30,7 @@ def test_an_open_door(header: bytes, ask: Ask, answer: bytes) -> None:
     assert choose(header, tls_possible=True, anonymous_allowed=True) == (ask, answer)
 
 
+@rule("1.0", "2.2", "unacceptable-protocol-id-gets-an-acceptable-one")
 def test_where_authentication_is_required_unknown_and_plain_1_0_are_pointed_to_sasl() -> None:
     sasl = A + bytes([3, 1, 0, 0])
     for header in (A + bytes([0, 1, 0, 0]), b"\x16\x03\x01\x02\x00\x01\x00\x01"):

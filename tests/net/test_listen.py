@@ -4,6 +4,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 from support.net import Net
+from support.rules import rule
 from twisted.internet.address import IPv4Address
 
 from gateway.net.headers import HEADER_0_10, HEADER_1_0, HEADER_1_0_SASL, HEADER_1_0_TLS, Ask
@@ -69,6 +70,7 @@ def test_who_leaves_before_saying_anything_is_counted() -> None:
     assert net.counts.handshake_failures["closed"] == 1
 
 
+@rule("1.0", "5.2", "tls-header")
 def test_the_tls_header_is_answered_in_plain_and_what_is_behind_it_goes_to_tls() -> None:
     net = Net(tls_context="context")
     pump, wire = net.connect()

@@ -1,6 +1,7 @@
 """Octets in, one write a turn, back-pressure both ways, and an orderly end."""
 
 from support.net import FakeFace, Net, Wire
+from support.rules import rule
 
 from gateway.net.headers import HEADER_0_10
 from gateway.net.pump import FLUSH_MS, LINGER_MS, Pump
@@ -73,6 +74,7 @@ def test_the_face_hears_of_its_deadline() -> None:
     assert wire.value().endswith(b"heartbeat")
 
 
+@rule("1.0", "5.1", "closed-by-shutting-down-the-outgoing-stream")
 def test_a_closed_face_is_flushed_and_the_peer_has_a_moment_to_read_it() -> None:
     net = Net()
     pump, wire, face = connected(net)

@@ -7,6 +7,7 @@ import pathlib
 import pytest
 from OpenSSL import SSL
 from support.certificates import DAY, Authority
+from support.rules import rule
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
@@ -108,6 +109,7 @@ def test_why_an_upstream_is_not_believed_is_told(
     assert dialled.doubts == doubts
 
 
+@rule("1.0", "5.2", "certificate-is-validated")
 @pytest.mark.parametrize("host", ["127.0.0.2", "::1", "localhost", "upstream"])
 def test_an_upstream_whose_certificate_is_for_somebody_else_is_left(
     host: str, tmp_path: pathlib.Path

@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import given
+from support.rules import rule
 from translate.cases import new_message, s, sym
 from translate.messages import (
     NOW_MS,
@@ -30,6 +31,10 @@ from gateway.translate.segment import open_header
 from gateway.wire.tagged import Tagged
 
 
+@rule("1.0", "3.2", "bare-message-keeps-its-encoding")
+@rule("1.0", "3.2", "no-section-is-inserted")
+@rule("1.0", "3.2.4", "properties-stay")
+@rule("1.0", "3.2.9", "footer-stays")
 @given(messages_1_0())
 def test_the_bare_message_and_the_footer_keep_their_octets(message: Message) -> None:
     found = sections.scan(message.payload)

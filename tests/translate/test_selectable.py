@@ -1,6 +1,7 @@
 """What selectors know of a message: the same from both sides."""
 
 import pytest
+from support.rules import rule
 from translate.cases import new_message, old_message, s
 from translate.messages import arrived_1_0
 
@@ -95,6 +96,7 @@ def test_a_selector_accepts_the_same_from_both_sides() -> None:
         assert selector.accepts(message)
 
 
+@rule("1.0", "3.2.1", "absent-header-has-defaults")
 def test_what_is_not_said_is_the_default_or_nothing() -> None:
     for message in (old_message(), new_message()):
         assert value(message, "JMSPriority") == 4

@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rules import rule
 
 from gateway.wire import sasl
 from gateway.wire.sasl import StepKind
@@ -57,6 +58,7 @@ def test_there_is_no_mechanism_of_another_name():
     assert sasl.server_mechanism("GSSAPI") is None
 
 
+@rule("1.0", "5.3.2", "one-of-them-is-chosen")
 def test_a_client_chooses_by_its_own_preference():
     able = [sasl.PlainClient("u", "p"), sasl.AnonymousClient()]
     assert sasl.choose(["ANONYMOUS", "PLAIN"], able) is able[0]

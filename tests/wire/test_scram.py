@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rules import rule
 from support.scram_server import ScramServer
 
 from gateway.errors import LocalProtocolError
@@ -160,6 +161,7 @@ def test_a_name_with_commas_and_equals_signs_is_escaped():
     assert ours.initial() == b"n,a=x=3D=2C,n=a=2Cb=3Dc,r=abc"
 
 
+@rule("1.0", "5.3.3", "strongest-mechanism-is-chosen")
 def test_scram_takes_its_place_in_the_order_of_preference():
     able = [client(), sasl.PlainClient("user", "pencil")]
     assert sasl.choose(["PLAIN", "SCRAM-SHA-256"], able) is able[0]
