@@ -10,7 +10,12 @@ from typing import Final
 
 from gateway.config.placement import matches
 from gateway.config.settings import Settings
-from gateway.config.upstreams import BARE_MECHANISMS, NodeSection, UpstreamSection
+from gateway.config.upstreams import (
+    BARE_MECHANISMS,
+    BEARER_MECHANISMS,
+    NodeSection,
+    UpstreamSection,
+)
 from gateway.errors import ConfigurationError
 from gateway.translate.profiles import Profile, load_profile
 from gateway.translate.templates import Template
@@ -65,7 +70,7 @@ def _credentials(path: str, upstream: UpstreamSection) -> Found:
     user, file, env = (f"{path}.{key}" for key in ("username", "password_file", "password_env"))
     if upstream.password_file is not None and upstream.password_env is not None:
         yield [env, file], "the password is given twice: password_file has it, too"
-    password = upstream.password_file is not None or upstream.password_env is not None
+    password = upstream.has_password
     if password and upstream.username is None:
         yield [user, file, env], "must be set where a password is"
     if upstream.username is not None and not password and upstream.token_file is None:
@@ -85,15 +90,18 @@ def _mechanisms(path: str, upstream: UpstreamSection) -> Found:
         yield [here], "must not be empty: leave it out, or say ANONYMOUS"
     if len(set(upstream.mechanisms)) < len(upstream.mechanisms):
         yield [here], "the same mechanism stands twice"
-    password = upstream.password_file is not None or upstream.password_env is not None
+    secret = [f"{path}.username", f"{path}.password_file", f"{path}.password_env"]
+    token = f"{path}.token_file"
     for mechanism in upstream.mechanisms:
-        if (mechanism.startswith("SCRAM") or mechanism == "PLAIN") and not password:
-            reads = [here, f"{path}.username", f"{path}.password_file", f"{path}.password_env"]
-            yield reads, f"{mechanism} needs username and password_file, or password_env"
-        if mechanism in ("OAUTHBEARER", "XOAUTH2") and upstream.token_file is None:
-            yield [here, f"{path}.token_file"], f"{mechanism} needs token_file"
-        if mechanism == "XOAUTH2" and upstream.username is None:
-            yield [here, f"{path}.username"], "XOAUTH2 needs username"
+        if mechanism.startswith("SCRAM") and not upstream.has_password:
+            yield [here, *secret], f"{mechanism} needs username and password_file, or password_env"
+        if mechanism == "PLAIN" and not upstream.has_password and upstream.token_file is None:
+            needed = "username, and password_file, password_env or token_file"
+            yield [here, *secret, token], f"PLAIN needs {needed}"
+        if mechanism in BEARER_MECHANISMS and upstream.token_file is None:
+            yield [here, token], f"{mechanism} needs token_file"
+        if mechanism in ("XOAUTH2", "PLAIN") and upstream.username is None:
+            yield [here, f"{path}.username"], f"{mechanism} needs username"
         if mechanism == "EXTERNAL" and (upstream.tls is None or upstream.tls.certificate is None):
             yield [here, f"{path}.tls"], "EXTERNAL needs tls.certificate and tls.key"
     bare = [each for each in upstream.mechanisms if each in BARE_MECHANISMS]

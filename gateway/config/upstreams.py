@@ -18,7 +18,8 @@ Mechanism = Literal[
 ]
 Pattern = Annotated[str, Field(min_length=1, max_length=255)]
 # What shows its secret to whoever reads along.
-BARE_MECHANISMS = ("PLAIN", "OAUTHBEARER", "XOAUTH2")
+BEARER_MECHANISMS = ("OAUTHBEARER", "XOAUTH2")
+BARE_MECHANISMS = ("PLAIN", *BEARER_MECHANISMS)
 
 
 class BackOff(Section):
@@ -72,8 +73,10 @@ class UpstreamSection(Section):
     password_env: str | None = None
     """Environment variable with the password."""
     token_file: pathlib.Path | None = None
-    """File with an OAuth 2.0 bearer token; read again for each connection, and where tokens are put
-    for single nodes (Azure) before the last one expires."""
+    """File with an OAuth 2.0 bearer token, kept fresh by somebody else. It is shown by OAUTHBEARER,
+    with a `username` also by XOAUTH2 or, as a password (RabbitMQ), by PLAIN. A new token in it is
+    shown soon: the connection is made anew between deliveries. Where tokens are put for single
+    nodes (Azure) it is read again before the last one expires."""
     sas_key_name: str | None = None
     """Name of a shared access key (Azure), by which tokens for the nodes are signed."""
     sas_key_file: pathlib.Path | None = None
@@ -118,6 +121,21 @@ class UpstreamSection(Section):
         bearer = self.token_file is not None and self.username is None and not self.mechanisms
         return cbs and (self.sas_key_name is not None or bearer)
 
+    @property
+    def has_password(self) -> bool:
+        """Whether a password is given, somehow."""
+        return self.password_file is not None or self.password_env is not None
+
+    def shows_token(self, *, cbs: bool) -> bool:
+        """Whether a login may show the token; `cbs` as above."""
+        if self.token_file is None:
+            return False
+        able = self.all_mechanisms(cbs=cbs)
+        return any(
+            each in BEARER_MECHANISMS or (each == "PLAIN" and not self.has_password)
+            for each in able
+        )
+
     def all_mechanisms(self, *, cbs: bool) -> list[str]:
         """What `mechanisms` comes to; `cbs` as above."""
         if self.mechanisms is not None:
@@ -130,7 +148,9 @@ class UpstreamSection(Section):
             able.append("EXTERNAL")
         if self.token_file is not None and bare:
             able += ["OAUTHBEARER"] if self.username is None else ["OAUTHBEARER", "XOAUTH2"]
-        if self.password_file is not None or self.password_env is not None:
+        if self.token_file is not None and self.username is not None and not self.has_password:
+            able += ["PLAIN"] if bare else []
+        if self.has_password:
             able += ["SCRAM-SHA-512", "SCRAM-SHA-256", *(["PLAIN"] if bare else [])]
         return able or ["ANONYMOUS"]
 

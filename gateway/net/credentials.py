@@ -1,6 +1,7 @@
 """Who the gateway is at an upstream: SASL mechanisms from what the configuration names.
 
 Secrets are read anew for each connection, so that a file that was replaced counts at the next one.
+What tells that a token was replaced before is `renewal`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ SAS_LIFETIME_S = 3600
 
 
 class UpstreamCredentials:
-    """Those of one upstream."""
+    """Those of one upstream.
+
+    Attributes:
+        shown: the token that the last connection had for its login; "": it had none.
+    """
 
     log = Logger()
 
@@ -38,6 +43,8 @@ class UpstreamCredentials:
         self._name = name
         self._section = section
         self._cbs = load_profile(section.profile).cbs
+        self._shows_token = section.shows_token(cbs=self._cbs)
+        self.shown = ""
 
     @property
     def tokens(self) -> Tokens | None:
@@ -50,6 +57,7 @@ class UpstreamCredentials:
         What may be shown without TLS was checked with the configuration, host by host: `secure`
         decides nothing more.
         """
+        self.shown = ""
         made: list[ClientMechanism] = []
         for mechanism in self._section.all_mechanisms(cbs=self._cbs):
             try:
@@ -63,6 +71,15 @@ class UpstreamCredentials:
                 )
         return made
 
+    def token(self) -> str:
+        """The token that a login would show now; "": it would show none."""
+        if not self._shows_token:
+            return ""
+        try:
+            return self._token()
+        except (OSError, ValueError):
+            return ""  # the next connection says so
+
     def _make(self, mechanism: str) -> ClientMechanism:
         username = self._section.username or ""
         if mechanism == "ANONYMOUS":
@@ -70,11 +87,12 @@ class UpstreamCredentials:
         if mechanism == "EXTERNAL":
             return ExternalClient()
         if mechanism == "OAUTHBEARER":
-            return oauthbearer(self._token(), authorization=username)
+            return oauthbearer(self._show_token(), authorization=username)
         if mechanism == "XOAUTH2":
-            return xoauth2(username, self._token())
+            return xoauth2(username, self._show_token())
         if mechanism == "PLAIN":
-            return PlainClient(username, self._password())
+            shown = self._password() if self._section.has_password else self._show_token()
+            return PlainClient(username, shown)
         return ScramClient(
             mechanism,
             saslprep(username),
@@ -89,10 +107,17 @@ class UpstreamCredentials:
             return text.removesuffix("\n").removesuffix("\r")
         return os.environ[section.password_env or ""]
 
+    def _show_token(self) -> str:
+        self.shown = self._token()
+        return self.shown
+
     def _token(self) -> str:
         file = self._section.token_file
         assert file is not None
-        return file.read_text(encoding="ascii").strip()
+        token = file.read_text(encoding="ascii").strip()
+        if not token:
+            raise ValueError(f"{file} is empty")
+        return token
 
     def _node_token(self, audience: str, now_ms: int) -> CbsToken:
         """A token for one node: signed by the shared access key, else the one in the file."""

@@ -1,9 +1,11 @@
 """New OAuth tokens: a connection that was opened with an old one is made anew between deliveries.
 
 When `token_file` holds another token than the connection was opened with, the nodes of that
-upstream rest until what is in flight has settled, or `switch_timeout` is over; the connection is
-closed in good order, and the next one shows the new token. Clients stay. A token that is about to
-expire and has no successor is told of, once.
+upstream rest until what is in flight has settled, or `switch_timeout` is over, or the old token is
+about to expire; the connection is closed in good order, and the next one shows the new token.
+Clients stay. An upstream that refused
+us, or ended the connection as the token expired, is tried again at once when there is another
+token. A token that is about to expire and has no successor is told of, once.
 """
 
 from __future__ import annotations
@@ -16,23 +18,15 @@ from twisted.logger import Logger
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.moving import Resting
 from gateway.net.credentials import expiry_ms
+from gateway.net.pump import Pump
 from gateway.net.reload import Reloading
 from gateway.net.turns import TurnLoop
+from gateway.net.upstream import Dialer
 from gateway.net.upstreams import Upstreams
 
 LOOK_S: Final = 1.0
 NEAR_MS: Final = 60_000
-BEARERS: Final = frozenset({"OAUTHBEARER", "XOAUTH2"})
-
-
-@final
-class Shown:
-    """The token that a connection was opened with."""
-
-    def __init__(self, pump: object, token: str) -> None:
-        self.pump = pump
-        self.token = token
-        self.warned = False
+SPARE_MS: Final = 2_500  # of a token's life: what is done with an expired one may be refused
 
 
 @final
@@ -54,9 +48,11 @@ class Renewal:
         self._bridge = bridge
         self._upstreams = upstreams
         self._reloading = reloading
-        self._shown: dict[str, Shown] = {}
+        self._warned: dict[str, str] = {}  # the token that we told of, by the upstream's name
+        self._tried: dict[str, str] = {}  # in the same way: for which we hurried
         self._resting: Resting | None = None
         self._name = ""
+        self._pump: Pump | None = None
         self._until_ms = 0
 
     def look(self) -> None:
@@ -64,55 +60,59 @@ class Renewal:
         if self._resting is not None:
             self._go_on(self._resting)
             return
-        for name, section in self._upstreams.settings.upstreams.items():
-            file = section.token_file
-            dialer = self._upstreams.dialers.get(name)
-            if file is None or dialer is None or dialer.pump is None:
+        for name, dialer in self._upstreams.dialers.items():
+            credentials = self._upstreams.credentials[name]
+            token = credentials.token()
+            if not token:
                 continue
-            cbs = self._upstreams.upstreams[name].profile.cbs
-            if not BEARERS.intersection(section.all_mechanisms(cbs=cbs)):
-                continue  # tokens of single nodes are renewed on the connection
-            try:
-                token = file.read_text(encoding="ascii").strip()
-            except (OSError, ValueError):
-                continue  # the next connection says so
-            shown = self._shown.get(name)
-            if shown is None or shown.pump is not dialer.pump:
-                self._shown[name] = Shown(dialer.pump, token)
-            elif token and token != shown.token:
-                self._begin(name)
-                return
-            else:
-                self._warn(name, shown)
+            if token == credentials.shown:
+                self._warn(name, token)
+            elif self._upstreams.upstreams[name].connected:
+                if not self._reloading.under_way:
+                    self._begin(name, dialer)
+                    return
+            elif self._tried.get(name) != token:
+                self._tried[name] = token
+                dialer.hasten()
 
-    def _warn(self, name: str, shown: Shown) -> None:
-        expires_ms = expiry_ms(shown.token)
-        if expires_ms and not shown.warned and expires_ms - self._now_ms() < NEAR_MS:
-            shown.warned = True
+    def _warn(self, name: str, token: str) -> None:
+        expires_ms = expiry_ms(token)
+        if not expires_ms or self._warned.get(name) == token:
+            return
+        left_ms = expires_ms - self._now_ms()
+        if left_ms < NEAR_MS:
+            self._warned[name] = token
             self.log.warn(
-                "upstream {name}: its token expires now, and token_file has no other", name=name
+                "upstream {name}: its token {expires}, and token_file has no other",
+                name=name,
+                expires=f"expires in {left_ms // 1000} s" if left_ms > 0 else "has expired",
             )
 
-    def _begin(self, name: str) -> None:
-        if self._reloading.under_way:
-            return
+    def _begin(self, name: str, dialer: Dialer) -> None:
         self.log.info("upstream {name}: a new token: connecting anew", name=name)
         self._reloading.under_way = f"a new token of upstream {name}"
         self._name = name
-        self._until_ms = self._now_ms() + self._reloading.settings.switch_timeout
-        self._bridge.now_ms = self._now_ms()
+        self._pump = dialer.pump
+        now_ms = self._now_ms()
+        self._until_ms = now_ms + self._reloading.settings.switch_timeout
+        expires_ms = expiry_ms(self._upstreams.credentials[name].shown)
+        if expires_ms:
+            self._until_ms = min(self._until_ms, expires_ms - SPARE_MS)
+        self._bridge.now_ms = now_ms
         self._resting = Resting(self._bridge, self._upstreams.upstreams[name])
         self._resting.hold()
         self._turns.schedule()
 
     def _go_on(self, resting: Resting) -> None:
-        if resting.unsettled() and self._now_ms() < self._until_ms:
+        dialer = self._upstreams.dialers.get(self._name)
+        as_it_was = dialer is not None and dialer.pump is self._pump
+        if as_it_was and resting.unsettled() and self._now_ms() < self._until_ms:
             return
         self._bridge.now_ms = self._now_ms()
-        dialer = self._upstreams.dialers.get(self._name)
-        if dialer is not None:
-            dialer.redial()
+        if dialer is not None and as_it_was:
+            dialer.redial()  # else it is over already, and the next one shows the new token
         self._resting = None
+        self._pump = None
         self._reloading.under_way = ""
         resting.release()
         self._turns.schedule()

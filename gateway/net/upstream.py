@@ -202,7 +202,14 @@ class Dialer(Factory):
         pump.face.force_close(now_ms)
         pump.flush(now_ms)
         self._stopping = False
+        self.upstream.last_error = ""
         self.later.callLater(STOP_S, pump.abort)
+
+    def hasten(self) -> None:
+        """Try again now, if the next try is waited for: there is reason to believe in it."""
+        if self.next_try_ms is not None and self._service.running:
+            self._service.stopService()
+            self._service.startService()
 
     def retire(self) -> Deferred[None]:
         """As `stop`, but what is unsettled may still be settled, for a moment."""

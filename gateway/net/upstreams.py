@@ -83,6 +83,7 @@ class Estate:
     settings: Settings
     upstreams: dict[str, Upstream]
     places: Places
+    credentials: dict[str, UpstreamCredentials]
 
 
 @final
@@ -92,6 +93,7 @@ class Upstreams:
     Attributes:
         upstreams: the same dictionary for ever, for the metrics.
         dialers: what keeps each connected.
+        credentials: who we are at each.
         places: where which node lives.
     """
 
@@ -103,11 +105,13 @@ class Upstreams:
         self._faces = faces
         self.upstreams: dict[str, Upstream] = {}
         self.dialers: dict[str, Dialer] = {}
+        self.credentials: dict[str, UpstreamCredentials] = {}
         self._dial: Callable[[str], Dialer] | None = None
         self.settings = settings.model_copy(update={"upstreams": {}})
         estate = self.prepare(settings)
         self.settings = settings
         self.places = estate.places
+        self.credentials = estate.credentials
         self.upstreams.update(estate.upstreams)
 
     def remember(self, digests: dict[str, list[int]]) -> None:
@@ -124,12 +128,18 @@ class Upstreams:
             name: load_profile(section.profile) for name, section in settings.upstreams.items()
         }
         rules = rules_of(settings.nodes, profiles)
-        upstreams = {
-            name: self._kept(name, section, profiles[name])
-            or self._made(settings, name, profiles[name], rules)
-            for name, section in settings.upstreams.items()
-        }
-        return Estate(settings, upstreams, Places(rules, upstreams))
+        upstreams: dict[str, Upstream] = {}
+        credentials: dict[str, UpstreamCredentials] = {}
+        for name, section in settings.upstreams.items():
+            kept = self._kept(name, section, profiles[name])
+            if kept is None:
+                credentials[name] = UpstreamCredentials(name, section)
+                of_it = _settings_of(settings, name, rules, credentials[name])
+                upstreams[name] = self._made(of_it, profiles[name])
+            else:
+                credentials[name] = self.credentials[name]
+                upstreams[name] = kept
+        return Estate(settings, upstreams, Places(rules, upstreams), credentials)
 
     def _kept(self, name: str, section: UpstreamSection, profile: Profile) -> Upstream | None:
         if self.settings.upstreams.get(name) != section:
@@ -137,12 +147,12 @@ class Upstreams:
         upstream = self.upstreams[name]
         return upstream if same_profile(upstream.profile, profile) else None
 
-    def _made(self, settings: Settings, name: str, profile: Profile, rules: Rules) -> Upstream:
-        before = self.upstreams.get(name)
+    def _made(self, settings: UpstreamSettings, profile: Profile) -> Upstream:
+        before = self.upstreams.get(settings.name)
         return Upstream(
             self._bridge,
             self._turns,
-            _settings_of(settings, name, rules),
+            settings,
             profile,
             self._faces,
             UpstreamCounts() if before is None else before.counts,
@@ -195,6 +205,7 @@ class Upstreams:
         before = dict(self.upstreams)
         self.settings = estate.settings
         self.places = estate.places
+        self.credentials = estate.credentials
         self.upstreams.clear()
         self.upstreams.update(estate.upstreams)
         for name, upstream in estate.upstreams.items():
@@ -242,9 +253,10 @@ def _told(value: Any) -> Any:  # Any: an attribute of a profile
     return value
 
 
-def _settings_of(settings: Settings, name: str, rules: Rules) -> UpstreamSettings:
+def _settings_of(
+    settings: Settings, name: str, rules: Rules, credentials: UpstreamCredentials
+) -> UpstreamSettings:
     section = settings.upstreams[name]
-    credentials = UpstreamCredentials(name, section)
     again = section.redelivery_back_off
     return UpstreamSettings(
         name=name,

@@ -97,6 +97,38 @@ def test_elsewhere_a_bearer_token_goes_by_sasl_and_is_read_for_each_connection(
     assert b"Bearer second" in (own.mechanisms(True)[0].initial() or b"")
 
 
+def test_a_token_may_go_by_plain_as_its_password(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first\n")
+    own = credentials(username="me", token_file=str(file), mechanisms=["PLAIN"])
+    assert own.mechanisms(True)[0].initial() == b"\0me\0first"
+    assert own.shown == "first"
+    password = tmp_path / "password"
+    password.write_text("secret")
+    both = credentials(username="me", token_file=str(file), password_file=str(password))
+    names = [each.name() for each in both.mechanisms(True)]
+    assert names == ["OAUTHBEARER", "XOAUTH2", "SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]
+    assert both.mechanisms(True)[-1].initial() == b"\0me\0secret"
+
+
+def test_what_was_shown_and_what_would_be_shown_now_are_known(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first")
+    own = credentials(token_file=str(file))
+    assert (own.shown, own.token()) == ("", "first")
+    own.mechanisms(True)
+    file.write_text("second")
+    assert (own.shown, own.token()) == ("first", "second")
+    for broken in (b"", b"\n", b"\xff"):
+        file.write_bytes(broken)
+        assert own.token() == ""
+        assert own.mechanisms(True) == []
+        assert own.shown == ""
+    put = credentials(profile="azure-service-bus", token_file=str(file))
+    file.write_text("third")
+    assert put.token() == ""  # it goes to the nodes
+
+
 def test_a_key_name_and_value_may_also_go_by_plain(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "key"
     file.write_text("value")

@@ -127,6 +127,22 @@ def test_when_no_host_answers_the_waits_grow():
     assert len(w.tried) == 8
 
 
+def test_a_try_that_is_waited_for_can_be_made_at_once():
+    w = DialWorld(dead=["first.example", "second.example"])
+    w.net.clock.advance(1.1)
+    assert len(w.tried) == 4
+    w.dead.clear()
+    w.dialer.hasten()
+    assert w.tried[4:] == ["first.example"]
+    w.dialer.hasten()  # under way: nothing to hasten
+    w.talk()
+    assert w.upstream.state == UpstreamState.UP
+    w.dialer.hasten()
+    w.net.clock.advance(20)
+    assert len(w.tried) == 5
+    assert w.upstream.state == UpstreamState.UP
+
+
 def test_failed_tries_and_the_time_of_the_next_are_known_until_it_is_connected():
     w = DialWorld(dead=["first.example", "second.example"])
     dialer = w.dialer
