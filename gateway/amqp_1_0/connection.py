@@ -140,6 +140,16 @@ class Connection:
         """Server: the hostname of the client's sasl-init."""
         return self._layers.hostname
 
+    @property
+    def sasl_mechanism(self) -> str:
+        """Client: the mechanism that was chosen; "" without SASL, or before."""
+        return self._layers.mechanism
+
+    @property
+    def sasl_offered(self) -> list[str]:
+        """Client: the mechanisms that the server offers."""
+        return self._layers.offered
+
     # What the driver does.
 
     def send_verdict(self, granted: bool) -> None:

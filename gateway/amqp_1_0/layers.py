@@ -70,6 +70,16 @@ class Layers:
         """Server: the hostname of the client's sasl-init."""
         return self._sasl_server.hostname
 
+    @property
+    def mechanism(self) -> str:
+        """Client: the SASL mechanism that was chosen; "" without, or before."""
+        return self._sasl_client.chosen
+
+    @property
+    def offered(self) -> list[str]:
+        """Client: the SASL mechanisms that the server offers."""
+        return self._sasl_client.offered
+
     def start(self) -> bool:
         """Client: speak first; whether that was the AMQP header."""
         self.writer.raw(frames.PROTOCOL_SASL if self._sasl else frames.PROTOCOL_AMQP)

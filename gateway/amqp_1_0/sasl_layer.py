@@ -147,12 +147,18 @@ class SaslClient:
     """The client's side.
 
     A server may send a mechanism's last word as a challenge or with the outcome (5.3.3.6).
+
+    Attributes:
+        offered: what the server offers, once it has said so.
+        chosen: the mechanism that we answered with; "" before.
     """
 
     def __init__(self, writer: Writer, able: list[ClientMechanism], hostname: str | None) -> None:
         self.writer = writer
         self.able = able
         self.hostname = hostname
+        self.offered: list[str] = []
+        self.chosen = ""
         self.machine = Machine(SASL, SaslState.WAIT_MECHANISMS)
         self._mechanism: ClientMechanism | None = None
         self._rounds = 0
@@ -181,10 +187,12 @@ class SaslClient:
             raise SaslError("a SASL frame that a client sends")
 
     def _choose(self, offered: list[str]) -> None:
+        self.offered = offered
         mechanism = sasl.choose(offered, self.able)
         if mechanism is None:
             raise NoMechanismError(offered)
         self._mechanism = mechanism
+        self.chosen = mechanism.name()
         self.machine.send(SaslInput.MECHANISMS)
         frames.write_sasl_frame(
             self.writer,

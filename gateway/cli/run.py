@@ -12,9 +12,10 @@ import click
 import yaml
 from twisted.internet.posixbase import PosixReactorBase
 
+from gateway.cli import check_connect
 from gateway.cli.options import configuration
 from gateway.clients.conversation import converse
-from gateway.clients.survey import Finding, Survey
+from gateway.clients.survey import Survey
 from gateway.config import Settings, keys, load, notes, resolved, schema
 from gateway.net.logs import begin_logging
 from gateway.service import check as check_files
@@ -54,6 +55,13 @@ Examples:
   amqp-gateway check --keys
   amqp-gateway check --profiles
   amqp-gateway check --schema > gateway.schema.json
+
+\b
+Exit codes:
+  0  it is valid; with --connect: all upstreams are reached, and no node is missing
+  1  with --connect: an upstream cannot be reached, does not answer, or lacks a node or
+     something that its profile counts on
+  2  wrong arguments, or a wrong configuration
 """
 )
 @configuration
@@ -78,11 +86,11 @@ def check(
 ) -> None:
     """Validate a configuration and print what it comes to, every default filled in.
 
-    All problems are reported at once, each with its key path; the exit code is then 2.
+    All problems are reported at once, each with its key path.
 
-    With --connect each upstream is dialled with its credentials: what it is, which of the nodes
-    named one by one are there, and what will not work. Exit code 1: something cannot be reached or
-    is missing.
+    With --connect each upstream is dialled with its credentials: what it is and does, which of the
+    nodes named one by one are there, and what will not work for which rule. Nothing is made there,
+    taken or sent. Lines that begin with "!!" are what is wrong.
     """
     if connect:
         settings = load(config, list(changes))
@@ -113,23 +121,9 @@ def _survey(settings: Settings, as_json: bool) -> None:
         click.echo(json.dumps(told, ensure_ascii=False))
     else:
         for finding in findings:
-            _print_finding(finding)
+            for line in check_connect.lines(finding):
+                click.echo(line)
     click.get_current_context().exit(0 if fine else 1)
-
-
-def _print_finding(finding: Finding) -> None:
-    if not finding.reached:
-        click.echo(f"{finding.name}: cannot be reached: {finding.problem}")
-        return
-    what = f"{finding.product} {finding.version}".strip() or "it does not say what it is"
-    click.echo(f"{finding.name}: {finding.host}: {what}")
-    click.echo(f"  offers: {', '.join(finding.offered) or 'nothing in particular'}")
-    for node in finding.nodes:
-        there = {True: "there", False: "missing", None: "not known"}[node.there]
-        why = f" ({node.problem})" if node.problem else ""
-        click.echo(f"  {node.key}: {node.kind} {node.name}: {node.address}: {there}{why}")
-    for lack in finding.lacks:
-        click.echo(f"  without {lack}")
 
 
 def _print_profiles() -> None:

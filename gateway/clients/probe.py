@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final, final
 
 from twisted.internet.defer import Deferred
@@ -17,7 +18,7 @@ from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
 from gateway.amqp_1_0 import _spec
-from gateway.amqp_1_0._spec import Coordinator, Error, Source, Target
+from gateway.amqp_1_0._spec import Coordinator, Error, Open, Source, Target
 from gateway.amqp_1_0.connection import Connection
 from gateway.amqp_1_0.events import (
     AttachReceived,
@@ -33,27 +34,49 @@ from gateway.amqp_1_0.events import (
     Violation,
 )
 from gateway.amqp_1_0.session import Session
+from gateway.faces.sources_1_0 import selector_filter, selector_in_place
 from gateway.net.alarm import Later
 
 NAME: Final = "amqp-gateway-check"
+COPY: Final = "copy"
+SELECTOR: Final = "TRUE"
+ANSWERS_WITHIN_S: Final = 10.0  # one question
+
+
+class About(StrEnum):
+    """What a question is about."""
+
+    NODE = "node"
+    COORDINATOR = "coordinator"
+    ANONYMOUS = "anonymous terminus"
+    DYNAMIC = "dynamic node"
 
 
 @dataclass(slots=True)
 class Question:
-    """One address, or the coordinator of transactions (no address), and what was answered.
+    """One question, and what was answered.
 
     Attributes:
+        address: of a node.
         sends: whether the link is one to send by.
+        copies, selects: whether it asks for distribution-mode copy, and for a selector.
         there: the answer; `None`: there was none.
         problem: what the peer said, if it refused.
+        copied, selected: whether the peer's attach has what was asked for.
+        message_size: the largest message that the peer takes by the link; 0: it does not say.
     """
 
-    address: str | None
+    address: str | None = None
+    about: About = About.NODE
     sends: bool = False
     copies: bool = False
+    selects: bool = False
     capabilities: list[str] = field(default_factory=list)
     there: bool | None = None
     problem: str = ""
+    copied: bool = False
+    selected: bool = False
+    message_size: int = 0
 
 
 @final
@@ -61,7 +84,10 @@ class Probe(TwistedProtocol):
     """One conversation; `done` fires when everything is answered, or nothing more will be.
 
     Attributes:
-        properties: of the peer's open; `offered` are its capabilities.
+        properties: of the peer's open; `offered` are its capabilities, `frame_size`, `channels` and
+            `idle_timeout_ms` what it says there.
+        tls: version and certificate; "" without TLS.
+        mechanism, mechanisms: of SASL: the one that was used, and those that the peer offers.
         problem: why the connection did not open, or ended early; "" if it did neither.
     """
 
@@ -75,6 +101,12 @@ class Probe(TwistedProtocol):
     ) -> None:
         self.properties: dict[str, str] = {}
         self.offered: list[str] = []
+        self.frame_size = 0
+        self.channels = 0
+        self.idle_timeout_ms: int | None = None
+        self.tls = ""
+        self.mechanism = ""
+        self.mechanisms: list[str] = []
         self.opened = False
         self.problem = ""
         self.done: Deferred[None] = Deferred()
@@ -82,6 +114,7 @@ class Probe(TwistedProtocol):
         self._questions = questions
         self._asked: Question | None = None
         self._session: Session | None = None
+        self._ending: Session | None = None  # the next question waits for its end
         self._left = list(questions)
         self._later = later
         self._now_ms = now_ms
@@ -115,6 +148,8 @@ class Probe(TwistedProtocol):
             return
         if not self.opened or self._left or self._asked is not None:
             self.problem = problem
+        self._asked = None
+        self._stop_timer()
         self._connection.send_close()
         self._flush()
         if self.transport is not None:
@@ -131,43 +166,60 @@ class Probe(TwistedProtocol):
     def _take(self, event: Event) -> None:
         if isinstance(event, OpenReceived):
             self.opened = True
-            told = event.open.properties or {}
-            self.properties = {
-                str(name): str(value.value)
-                for name, value in told.items()
-                if isinstance(value.value, str)
-            }
-            self.offered = [str(each) for each in event.open.offered_capabilities or []]
+            self._on_open(event.open)
             self._ask_next()
         elif isinstance(event, BeginReceived):
             self._attach(event.session)
         elif isinstance(event, AttachReceived):
-            if event.answer and not event.link.refused:
-                event.link.send_detach(closed=True)
-                self._answer(True, "")
+            self._on_attach(event)
         elif isinstance(event, DetachReceived):
-            if self._asked is not None:  # else it answers ours
+            if event.link.session is self._session:  # else it answers ours
                 event.link.send_detach(closed=True)
-            self._answer(False, _text(event.detach.error))
+                self._answer(False, _text(event.detach.error))
         elif isinstance(event, EndReceived):
             if event.session is self._session:
-                self._session = None
-                if self._asked is not None:
-                    event.session.send_end()
-                    self._answer(False, _text(event.error))
+                self._answer(False, _text(event.error))
+            elif event.session is self._ending:
+                self._ending = None
                 self._ask_next()
         elif isinstance(event, LinkViolation):
-            self._answer(None, str(event.error))
+            if event.link.session is self._session:
+                self._answer(None, str(event.error))
         elif isinstance(event, SessionViolation):
-            self._session = None  # it has been ended
-            self._answer(None, str(event.error))
-            self._ask_next()
+            if event.session is self._session:
+                self._answer(None, str(event.error))
         elif isinstance(event, CloseReceived):
             self.end(_text(event.error))
         elif isinstance(event, Violation):
             self.end(str(event.error))
         elif isinstance(event, ConnectionLost):
             self.end("the connection ended")
+
+    def _on_open(self, performative: Open) -> None:
+        told = performative.properties or {}
+        self.properties = {
+            str(name): str(value.value)
+            for name, value in told.items()
+            if isinstance(value.value, str)
+        }
+        self.offered = [str(each) for each in performative.offered_capabilities or []]
+        self.frame_size = performative.max_frame_size or 0
+        self.channels = (performative.channel_max or 0) + 1
+        self.idle_timeout_ms = performative.idle_time_out
+        self.mechanism = self._connection.sasl_mechanism
+        self.mechanisms = self._connection.sasl_offered
+        self.tls = _tls(self.transport)
+
+    def _on_attach(self, event: AttachReceived) -> None:
+        asked = self._asked
+        if asked is None or not event.answer or event.link.refused:
+            return
+        source = event.attach.source
+        asked.copied = source is not None and source.distribution_mode == COPY
+        asked.selected = selector_in_place(source)
+        asked.message_size = event.attach.max_message_size or 0
+        event.link.send_detach(closed=True)
+        self._answer(True, "")
 
     def _ask_next(self) -> None:
         if not self._left:
@@ -176,6 +228,17 @@ class Probe(TwistedProtocol):
         self._asked = self._left.pop(0)
         self._session = self._connection.session()
         self._session.send_begin()
+        self._timer = self._later.callLater(ANSWERS_WITHIN_S, self._on_late)
+
+    def _on_late(self) -> None:
+        self._timer = None
+        self._answer(None, "it does not answer")
+        self._flush()
+
+    def _stop_timer(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None and timer.active():
+            timer.cancel()
 
     def _attach(self, session: Session) -> None:
         asked = self._asked
@@ -187,28 +250,52 @@ class Probe(TwistedProtocol):
         capabilities = asked.capabilities or None
         target: Target | Coordinator = Target(address=name)
         source = Source(address=name)
-        if asked.address is None:
+        if asked.about == About.COORDINATOR:
             target = Coordinator(capabilities=[_spec.TXN_LOCAL])
         elif asked.sends:
             target = Target(address=asked.address, capabilities=capabilities)
         else:
-            mode = "copy" if asked.copies else None
             source = Source(
-                address=asked.address, distribution_mode=mode, capabilities=capabilities
+                address=asked.address,
+                dynamic=asked.about == About.DYNAMIC,
+                distribution_mode=COPY if asked.copies else None,
+                filter=selector_filter(SELECTOR if asked.selects else ""),
+                capabilities=capabilities,
             )
         link.send_attach(source=source, target=target)
 
     def _answer(self, there: bool | None, problem: str) -> None:
+        """The next session begins before the last one ends, so that it has another channel.
+
+        RabbitMQ may take a begin on a channel that has just ended for part of what has ended.
+        """
         asked, self._asked = self._asked, None
-        if asked is None:
-            return  # of a link that was answered before
+        over, self._session = self._session, None
+        if asked is None or over is None:
+            return
+        self._stop_timer()
         asked.there = there
         asked.problem = problem
-        if self._session is not None:
-            self._session.send_end()  # and the next question comes when the peer has ended it, too
+        if not self._left or self._connection.can_begin:
+            self._ask_next()
+        else:
+            self._ending = over
+        over.send_end()
 
 
 def _text(error: Error | None) -> str:
     if error is None:
         return "it gives no reason"
     return f"{error.condition}: {error.description}" if error.description else str(error.condition)
+
+
+def _tls(transport: object) -> str:
+    """The version of TLS, and whose certificate the peer has."""
+    handle = getattr(transport, "getHandle", lambda: None)()
+    version = getattr(handle, "get_protocol_version_name", lambda: "")()
+    shown = getattr(transport, "getPeerCertificate", lambda: None)()
+    if not version or shown is None:
+        return ""
+    certificate = shown.to_cryptography()
+    until = certificate.not_valid_after_utc.strftime("%Y-%m-%d")
+    return f"{version}, certificate of {certificate.subject.rfc4514_string()}, valid until {until}"

@@ -1,7 +1,7 @@
 """`check --connect`: a configuration against its live upstreams, before any client depends on it.
 
-For every upstream: whether it can be reached with its credentials, what it says that it is, which
-of the nodes named one by one are there, and what will not work.
+For every upstream: whether it can be reached with its credentials, what it says that it is and
+does, and which of the nodes named one by one are there. `findings` has what comes of that.
 """
 
 # twisted.internet.endpoints has annotations of few functions.
@@ -9,14 +9,14 @@ of the nodes named one by one are there, and what will not work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import Final, final
 
 from twisted.internet.endpoints import connectProtocol
 from twisted.internet.posixbase import PosixReactorBase
 
 from gateway.amqp_1_0.connection import Connection
-from gateway.clients.probe import NAME, Probe, Question
+from gateway.clients.findings import Ability, Finding, Node, lacks, nodes_of
+from gateway.clients.probe import NAME, About, Probe, Question
 from gateway.config import Settings
 from gateway.config.placement import rules_of
 from gateway.config.units import Host
@@ -31,50 +31,6 @@ from gateway.translate.profiles import load_profile
 PATIENCE_S: Final = 30.0  # for one upstream, however many hosts and nodes it has
 
 
-@dataclass(slots=True)
-class Node:
-    """One node that a rule names: `there` is `None` where that is not known."""
-
-    key: str
-    kind: str
-    name: str
-    address: str
-    there: bool | None = None
-    problem: str = ""
-
-
-@dataclass(slots=True)
-class Finding:
-    """What was found out about one upstream."""
-
-    name: str
-    reached: bool = False
-    host: str = ""
-    problem: str = ""
-    product: str = ""
-    version: str = ""
-    offered: list[str] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
-    lacks: list[str] = field(default_factory=list)
-
-    @property
-    def fine(self) -> bool:
-        """It is reached, has answered everything, and nothing is missing."""
-        return (
-            self.reached
-            and not self.problem
-            and all(node.there is not False for node in self.nodes)
-        )
-
-    def as_json(self) -> dict[str, Any]:  # Any: what JSON holds
-        """All of it."""
-        told = {name: getattr(self, name) for name in ("name", "reached", "host", "problem")}
-        told |= {name: getattr(self, name) for name in ("product", "version", "offered", "lacks")}
-        keys = ("key", "kind", "name", "address", "there", "problem")
-        told["nodes"] = [{key: getattr(node, key) for key in keys} for node in self.nodes]
-        return told
-
-
 @final
 class Survey:
     """Asks all upstreams of some settings."""
@@ -83,6 +39,8 @@ class Survey:
         self._reactor = reactor
         self._settings = settings
         self._clock = GatewayClock()
+        profiles = {name: load_profile(each.profile) for name, each in settings.upstreams.items()}
+        self._rules = rules_of(settings.nodes, profiles).rules
 
     async def findings(self) -> list[Finding]:
         """One for each upstream, in order; takes `PATIENCE_S` for each at most."""
@@ -91,35 +49,25 @@ class Survey:
     async def _ask(self, name: str) -> Finding:
         section = self._settings.upstreams[name]
         profile = load_profile(section.profile)
-        finding = Finding(name, nodes=_nodes(self._settings, name, profile))
-        questions = {id(node): _question(node, profile) for node in finding.nodes}
-        coordinator = Question(None, sends=True)
-        asked = [each for each in questions.values() if each is not None]
-        if profile.transactions:
-            asked.append(coordinator)
+        rules = [each for each in self._rules if each.upstream == name]
+        finding = Finding(name, profile.name, nodes=nodes_of(rules, name, profile))
+        finding.lacks = lacks(rules, profile)
+        questions = Questions(finding.nodes, profile)
         until_s = self._reactor.seconds() + PATIENCE_S
         for host in section.hosts:
-            probe = await self._converse(name, section, host, asked, until_s)
+            probe = await self._converse(name, section, host, questions.all(), until_s)
             if not probe.opened:
-                said = f"{host}: {probe.problem}"
-                finding.problem = f"{finding.problem}; {said}" if finding.problem else said
+                finding.other_hosts[str(host)] = probe.problem
                 continue
             finding.reached = True
             finding.host = str(host)
-            finding.problem = probe.problem
-            finding.product = probe.properties.get("product", "")
-            finding.version = probe.properties.get("version", "")
-            finding.offered = probe.offered
+            _take(finding, probe)
             break
-        for node in finding.nodes:
-            question = questions[id(node)]
-            if question is None:
-                node.problem = "not asked: asking would make it"
-            else:
-                node.there, node.problem = question.there, question.problem
-        finding.lacks = lacks(profile)
-        if profile.transactions and coordinator.there is False:
-            finding.lacks.append(f"transactions: {coordinator.problem}")
+        else:
+            failed = [f"{host}: {problem}" for host, problem in finding.other_hosts.items()]
+            finding.problem = "; ".join(failed)
+            finding.other_hosts = {}
+        questions.answer(finding)
         return finding
 
     async def _converse(
@@ -160,48 +108,61 @@ def _said(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _nodes(settings: Settings, upstream: str, profile: Profile) -> list[Node]:
-    """What rules name one by one and place at an upstream."""
-    profiles = {name: load_profile(each.profile) for name, each in settings.upstreams.items()}
-    found: list[Node] = []
-    for rule in rules_of(settings.nodes, profiles).rules:
-        if rule.upstream != upstream or "*" in rule.pattern:
-            continue
-        if rule.kind == "queue":
-            address = rule.address.make(queue=rule.pattern) if rule.address else None
-            address = address or profile.queue_address(rule.pattern)
-        else:
-            address = rule.address.make(exchange=rule.pattern, key="") if rule.address else None
-            address = address or profile.exchange_address(rule.pattern, "", True)
-        found.append(Node(f"nodes.{rule.number}", rule.kind, rule.pattern, address))
-    return found
+def _take(finding: Finding, probe: Probe) -> None:
+    finding.problem = probe.problem
+    finding.product = probe.properties.get("product", "")
+    finding.version = probe.properties.get("version", "")
+    finding.mechanism, finding.mechanisms = probe.mechanism, probe.mechanisms
+    finding.tls = probe.tls
+    finding.offered = probe.offered
+    finding.frame_size, finding.channels = probe.frame_size, probe.channels
+    finding.idle_timeout_ms = probe.idle_timeout_ms
 
 
-def _question(node: Node, profile: Profile) -> Question | None:
-    if profile.missing == "auto" or not node.address:
-        return None
+@final
+class Questions:
+    """What one upstream is asked, and what the answers say."""
+
+    def __init__(self, nodes: list[Node], profile: Profile) -> None:
+        self._profile = profile
+        self._nodes = {id(node): _question(node, profile) for node in nodes if node.asked}
+        self._coordinator = Question(about=About.COORDINATOR, sends=True)
+        self._anonymous = Question(about=About.ANONYMOUS, sends=True)
+        # Browsing and selecting are tried with a queue that is there, or that is made for us.
+        self._dynamic = Question(about=About.DYNAMIC, copies=True, selects=True)
+
+    def all(self) -> list[Question]:
+        """In order."""
+        return [*self._nodes.values(), self._anonymous, self._dynamic, self._coordinator]
+
+    def answer(self, finding: Finding) -> None:
+        """Put the answers where they belong."""
+        for node in finding.nodes:
+            question = self._nodes.get(id(node))
+            if question is not None:
+                node.learn(question)
+        if not finding.reached:
+            return
+        sizes = [each.message_size for each in self.all() if each.sends and each.message_size]
+        finding.message_size = min(sizes, default=0)
+        profile = self._profile
+        dynamic = self._dynamic
+        finding.abilities = [
+            _ability("transactions", profile.transactions, self._coordinator),
+            _ability("anonymous terminus", profile.anonymous_terminus, self._anonymous),
+            _ability("nodes on request", profile.dynamic_nodes, dynamic),
+            Ability("browsing", profile.browse == "copy", True if dynamic.copied else None),
+            Ability("selectors", profile.selector, True if dynamic.selected else None),
+            Ability("modified", profile.modified),
+            Ability("resumption", profile.resume),
+        ]
+
+
+def _ability(name: str, used: bool, question: Question) -> Ability:
+    return Ability(name, used, question.there, question.problem)
+
+
+def _question(node: Node, profile: Profile) -> Question:
     if node.kind == "exchange":
-        return Question(node.address, sends=True, capabilities=profile.exchange_capabilities)
-    return Question(
-        node.address, copies=profile.browse == "copy", capabilities=profile.queue_capabilities
-    )
-
-
-def lacks(profile: Profile) -> list[str]:
-    """What will not work with such a broker, by its profile."""
-    told = [
-        (profile.transactions, "transactions: 0-10 tx on nodes there ends with 540"),
-        (profile.browse == "copy", "browsing: acquire-mode not-acquired is refused"),
-        (profile.modified, "modified: it is told released, without count of failed deliveries"),
-        (profile.selector, "selectors: a subscription with one is refused"),
-        (profile.subscriptions != "none", "bindings to exchanges there"),
-        (profile.durable_subscriptions, "durable subscriptions: nothing is kept while we are away"),
-        (profile.dynamic_nodes, "nodes on request: replies need queues that are there"),
-        (profile.anonymous_terminus, "the anonymous terminus: each address takes a link"),
-        (
-            profile.queue.identity or profile.dynamic_nodes,
-            "the same names here and there: a 1.0 client here and a 1.0 responder there cannot"
-            " use reply-to",
-        ),
-    ]
-    return [text for able, text in told if not able]
+        return Question(node.asked, sends=True, capabilities=profile.exchange_capabilities)
+    return Question(node.asked, capabilities=profile.queue_capabilities)

@@ -62,6 +62,14 @@ def scram_dialogue(server, mechanism="SCRAM-SHA-256", password="pencil"):
     return talk, server.final(talk.heard().response)
 
 
+def test_what_the_server_offers_and_what_was_chosen_is_known():
+    talk = Dialogue(scram_client("SCRAM-SHA-256", "pencil"))
+    assert (talk.client.sasl_offered, talk.client.sasl_mechanism) == ([], "")
+    talk.offer("PLAIN", "SCRAM-SHA-256")
+    assert talk.client.sasl_offered == ["PLAIN", "SCRAM-SHA-256"]
+    assert talk.client.sasl_mechanism == "SCRAM-SHA-256"
+
+
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("in_outcome", [False, True])
 def test_scram_ends_well_wherever_the_last_word_comes(mechanism, in_outcome):

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+
 from support.net import Wire
 from twisted.internet.task import Clock
 
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.amqp_1_0.connection import Connection
-from gateway.clients.probe import Probe, Question
-from gateway.clients.survey import Finding, Node, lacks
-from gateway.translate.profile import Profile
+from gateway.clients.findings import Finding, There, nodes_of
+from gateway.clients.probe import ANSWERS_WITHIN_S, About, Probe, Question
+from gateway.clients.survey import Questions
+from gateway.config.placement import NodeRule
+from gateway.translate.profiles import load_profile
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
 
 
 class Peer:
-    """A container that has the address "there", refuses "away" and ends the session over "ugly"."""
+    """A container that has the address "there", refuses "away" and ends the session over "ugly".
+
+    It takes messages as large as `Limits` has it.
+    """
 
     def __init__(self, questions: list[Question]) -> None:
         self.clock = Clock()
@@ -39,6 +46,7 @@ class Peer:
         self.wire.protocol = self.probe
         self.probe.makeConnection(self.wire)
         self.silent: set[str] = set()
+        self.channels: list[int] = []
 
     def talk(self) -> None:
         while True:
@@ -72,6 +80,7 @@ class Peer:
         attach = event.attach
         terminus = attach.source if attach.role else attach.target
         address = getattr(terminus, "address", "coordinator")
+        self.channels.append(event.link.session.channel_out)
         error = _spec.Error(condition="amqp:not-found", description="no such node")
         if address == "away":
             event.link.refuse(error)
@@ -86,15 +95,36 @@ def test_each_address_is_asked_about_and_refusals_hurt_no_other() -> None:
         Question("away"),
         Question("ugly", sends=True),
         Question("there", copies=True, capabilities=["queue"]),
-        Question(None, sends=True),
+        Question(about=About.COORDINATOR, sends=True),
     ]
     peer = Peer(questions)
     peer.talk()
     assert [each.there for each in questions] == [False, False, True, True]
     assert questions[0].problem == "amqp:not-found: no such node"
+    assert questions[2].copied and not questions[2].selected
+    assert questions[3].message_size == Limits().message_size_max
     assert peer.probe.done.called and peer.probe.problem == ""
     assert peer.probe.properties == {"product": "Some Broker", "version": "1.2"}
     assert peer.probe.offered == ["DELAYED_DELIVERY"]
+
+
+def test_no_channel_is_used_again_at_once() -> None:
+    peer = Peer([Question("away"), Question("ugly"), Question("there"), Question("away")])
+    peer.talk()
+    assert all(one != other for one, other in itertools.pairwise(peer.channels))
+
+
+def test_a_question_that_is_not_answered_is_left_and_the_next_one_asked() -> None:
+    questions = [Question("slow"), Question("there")]
+    peer = Peer(questions)
+    peer.silent.add("slow")
+    peer.talk()
+    peer.clock.advance(ANSWERS_WITHIN_S)
+    peer.talk()
+    assert [each.there for each in questions] == [None, True]
+    assert questions[0].problem == "it does not answer"
+    assert peer.probe.problem == ""
+    assert not peer.clock.getDelayedCalls()
 
 
 def test_a_peer_that_does_not_answer_is_left() -> None:
@@ -108,20 +138,23 @@ def test_a_peer_that_does_not_answer_is_left() -> None:
     assert peer.wire.disconnecting
 
 
-def test_a_finding_is_fine_when_it_was_reached_and_nothing_is_missing() -> None:
-    finding = Finding("a", nodes=[Node("nodes.0", "queue", "q", "q")])
-    assert not finding.fine
+def test_answers_are_put_beside_what_the_profile_counts_on() -> None:
+    profile = load_profile("qpid-broker-j")
+    rules = [
+        NodeRule(number, "queue", name, None, "a") for number, name in enumerate(("there", "away"))
+    ]
+    finding = Finding("a", nodes=nodes_of(rules, "a", profile))
     finding.reached = True
-    assert finding.fine
-    finding.nodes[0].there = False
-    assert not finding.fine
-    assert finding.as_json()["nodes"][0]["there"] is False
-
-
-def test_what_a_profile_lacks_is_said() -> None:
-    told = lacks(Profile(modified=False, browse="none"))
-    assert any(line.startswith("modified") for line in told)
-    assert any(line.startswith("browsing") for line in told)
+    questions = Questions(finding.nodes, profile)
+    peer = Peer(questions.all())
+    peer.talk()
+    questions.answer(finding)
+    assert [node.state for node in finding.nodes] == [There.YES, There.NO]
+    assert finding.message_size == Limits().message_size_max
+    found = {each.name: (each.used, each.answered) for each in finding.abilities}
+    assert found["transactions"] == (profile.transactions, True)
+    assert found["browsing"] == (profile.browse == "copy", True)
+    assert found["modified"] == (profile.modified, None)
 
 
 def test_a_certificate_that_is_not_believed_is_told_as_the_reason() -> None:

@@ -171,8 +171,16 @@ def test_check_says_what_is_there_and_what_is_missing(between: Between) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     told = json.loads(done.stdout)
     new = next(each for each in told["upstreams"] if each["name"] == "new")
-    assert [node["there"] for node in new["nodes"]] == [True, False]
+    assert [node["state"] for node in new["nodes"]] == ["yes", "no"]
     assert "not-found" in new["nodes"][1]["problem"]
+    answers = {
+        upstream["name"]: {each["name"]: each["answered"] for each in upstream["abilities"]}
+        for upstream in told["upstreams"]
+    }
+    able = ("transactions", "anonymous terminus", "nodes on request")
+    assert [answers["old"][each] for each in able] == [True, True, True]
+    assert [answers["new"][each] for each in able] == [False, True, False]
+    assert all("PLAIN" in upstream["mechanisms"] for upstream in told["upstreams"])
     config["upstreams"]["new"]["password_file"] = str(between.token)
     file.write_text(yaml.safe_dump(config))
     done = between.gateway.tool("check", "--config", str(file), "--connect")

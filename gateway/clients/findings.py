@@ -1,0 +1,226 @@
+"""What `check --connect` found out: of each upstream, its nodes, and what will not work for whom.
+
+What a broker does is what its profile says, which tests have seen; what it answers is told beside,
+and where the two disagree that is a finding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from gateway.clients.probe import Question
+from gateway.config.placement import NodeRule
+from gateway.translate.profile import Profile
+
+ANY_NAME: Final = "NAME"  # in addresses that are shown
+ANY_KEY: Final = "KEY"
+FANOUT: Final = frozenset({"amq.fanout", "amq.match", "amq.headers"})
+
+
+class There(StrEnum):
+    """What is known of a node."""
+
+    YES = "there"
+    NO = "missing"
+    CREATED = "missing, made by the gateway when it is used"
+    AUTO = "not asked: the broker makes it when it is used"
+    PATTERN = "not asked: a pattern"
+    UNKNOWN = "not known"
+
+
+@dataclass(slots=True)
+class Node:
+    """What one rule is for.
+
+    Attributes:
+        key: of the rule in the configuration.
+        address: what is used there, with KEY for a routing key and NAME for any name.
+        asked: the address that is asked about; "" if none is.
+    """
+
+    key: str
+    kind: str
+    name: str
+    address: str
+    asked: str = ""
+    spool: bool = False
+    state: There = There.UNKNOWN
+    problem: str = ""
+
+    @property
+    def bad(self) -> bool:
+        """It is missing, or nobody could say."""
+        return self.state in (There.NO, There.UNKNOWN)
+
+    def learn(self, question: Question) -> None:
+        """What was answered."""
+        self.problem = question.problem
+        if question.there is None:
+            self.state = There.UNKNOWN
+            self.problem = self.problem or "it was not asked about"
+        elif question.there:
+            self.state = There.YES
+        elif self.state == There.CREATED:
+            self.problem = ""
+        else:
+            self.state = There.NO
+
+
+@dataclass(slots=True)
+class Ability:
+    """Something that a broker may do.
+
+    Attributes:
+        used: what the profile says, and the gateway therefore does.
+        answered: what the broker says; `None`: it was not asked, or its word is not enough.
+        problem: how it refused.
+    """
+
+    name: str
+    used: bool
+    answered: bool | None = None
+    problem: str = ""
+
+    @property
+    def bad(self) -> bool:
+        """The gateway counts on it, and it is not there."""
+        return self.used and self.answered is False
+
+
+@dataclass(slots=True)
+class Finding:
+    """What was found out about one upstream."""
+
+    name: str
+    profile: str = ""
+    reached: bool = False
+    host: str = ""
+    problem: str = ""
+    product: str = ""
+    version: str = ""
+    mechanism: str = ""
+    mechanisms: list[str] = field(default_factory=list)
+    tls: str = ""
+    offered: list[str] = field(default_factory=list)
+    frame_size: int = 0
+    channels: int = 0
+    idle_timeout_ms: int | None = None
+    message_size: int = 0
+    other_hosts: dict[str, str] = field(default_factory=dict)
+    abilities: list[Ability] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    lacks: list[tuple[str, list[str]]] = field(default_factory=list)
+
+    @property
+    def fine(self) -> bool:
+        """It is reached, has answered everything, and lacks nothing that is counted on."""
+        return (
+            self.reached
+            and not self.problem
+            and not any(node.bad for node in self.nodes)
+            and not any(ability.bad for ability in self.abilities)
+        )
+
+    def as_json(self) -> dict[str, Any]:  # Any: what JSON holds
+        """All of it."""
+        names = (
+            *("name", "profile", "reached", "host", "problem", "product", "version", "mechanism"),
+            *("mechanisms", "tls", "offered", "frame_size", "channels", "idle_timeout_ms"),
+            *("message_size", "other_hosts"),
+        )
+        told: dict[str, Any] = {"fine": self.fine}
+        told |= {name: getattr(self, name) for name in names}
+        told["abilities"] = [
+            {name: getattr(each, name) for name in ("name", "used", "answered", "problem")}
+            for each in self.abilities
+        ]
+        told["nodes"] = [
+            {name: getattr(each, name) for name in ("key", "kind", "name", "address", "problem")}
+            | {"state": each.state.name.lower(), "spool": each.spool}
+            for each in self.nodes
+        ]
+        told["lacks"] = [{"what": what, "rules": rules} for what, rules in self.lacks]
+        return told
+
+
+def nodes_of(rules: list[NodeRule], upstream: str, profile: Profile) -> list[Node]:
+    """What the rules place at an upstream, and what to ask about."""
+    found: list[Node] = []
+    for rule in rules:
+        if rule.upstream != upstream:
+            continue
+        named = "*" not in rule.pattern
+        name = rule.pattern if named else ANY_NAME
+        address, asked = _addresses(rule, name, profile)
+        node = Node(f"nodes.{rule.number}", rule.kind, rule.pattern, address, spool=rule.spool)
+        if not named:
+            node.state = There.PATTERN
+        elif profile.missing == "auto":
+            node.state = There.AUTO
+        else:
+            node.asked = asked
+            if rule.create and profile.management != "none":
+                node.state = There.CREATED
+        found.append(node)
+    return found
+
+
+def _addresses(rule: NodeRule, name: str, profile: Profile) -> tuple[str, str]:
+    """What is shown, and what is asked about."""
+    own = rule.address
+    if rule.kind == "queue":
+        address = profile.queue_address(name) if own is None else own.make(queue=name)
+        return address, address
+    if own is not None:
+        return own.make(exchange=name, key=ANY_KEY), own.make(exchange=name, key="")
+    keyless = profile.exchange_address(name, "", False)
+    keyed = keyless if name in FANOUT else profile.exchange_address(name, ANY_KEY, True)
+    return keyed or "no address", keyless or profile.exchange_address(name, "", True)
+
+
+def lacks(rules: list[NodeRule], profile: Profile) -> list[tuple[str, list[str]]]:
+    """What will not work with such a broker, by its profile, and for which rules."""
+    queues = [rule for rule in rules if rule.kind == "queue"]
+    direct = [rule for rule in queues if not rule.spool]
+    exchanges = [rule for rule in rules if rule.kind == "exchange"]
+    unaddressed = [each for each in exchanges if each.address is None]
+    told: list[tuple[bool, str, list[NodeRule]]] = [
+        (profile.transactions, "0-10 tx and 1.0 transactions: 540", [*direct, *exchanges]),
+        (profile.browse == "copy", "browsing (acquire-mode not-acquired): 540", direct),
+        (profile.selector, "a subscription with a selector: 540", direct),
+        (
+            profile.modified,
+            "modified: told as released, so that failed deliveries are not counted",
+            queues,
+        ),
+        (
+            profile.undeliverable_here or not profile.modified,
+            "undeliverable-here: told as modified without it",
+            queues,
+        ),
+        (profile.management != "none", "queue.delete and queue.purge: 540", queues),
+        (profile.exchange is not None, "publishing: there is no address for it", unaddressed),
+        (profile.subscriptions != "none", "binding queues to it: 540", exchanges),
+        (
+            profile.durable_subscriptions or profile.subscriptions == "none",
+            "durable bindings: what is published while the gateway is away is missed",
+            exchanges,
+        ),
+        (
+            profile.dynamic_nodes,
+            "replies from there: they need queues that are there, for which a rule knows a name",
+            [*queues, *exchanges],
+        ),
+        (
+            profile.queue.identity or profile.dynamic_nodes,
+            "reply-to between a 1.0 client here and a 1.0 responder there: names differ",
+            [*queues, *exchanges],
+        ),
+    ]
+    return [
+        (text, [f"nodes.{rule.number}" for rule in sorted(whose, key=lambda rule: rule.number)])
+        for able, text, whose in told
+        if not able and whose
+    ]
