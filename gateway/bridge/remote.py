@@ -162,9 +162,19 @@ class Placement:
         way: what gives its nodes other addresses than another placement has, if it differs.
         paused: the rule says so: nothing is sent there and nothing wanted from there.
         held: the same, while the nodes are about to move.
+        settled: of a queue: subscriptions without acceptance ask for settled deliveries.
     """
 
-    __slots__ = ("held", "max_redeliveries", "on_rejected", "paused", "remote", "spool", "way")
+    __slots__ = (
+        "held",
+        "max_redeliveries",
+        "on_rejected",
+        "paused",
+        "remote",
+        "settled",
+        "spool",
+        "way",
+    )
 
     def __init__(
         self,
@@ -175,6 +185,7 @@ class Placement:
         max_redeliveries: int | None = None,
         way: str = "",
         paused: bool = False,
+        settled: bool = False,
     ) -> None:
         self.remote = remote
         self.spool = spool
@@ -183,6 +194,7 @@ class Placement:
         self.way = way
         self.paused = paused
         self.held = False
+        self.settled = settled
 
     @property
     def rests(self) -> bool:

@@ -35,7 +35,8 @@ class NodeRule:
         host: the virtual host; `None`: every one.
         upstream: where the nodes live; `None`: here.
         address, subscription: templates in place of the profile's; `None`: the profile's.
-        spool, on_rejected, max_redeliveries, paused, create: as the keys of the configuration.
+        spool, on_rejected, max_redeliveries, paused, create, settled: as the keys of the
+            configuration.
     """
 
     number: int
@@ -50,6 +51,7 @@ class NodeRule:
     max_redeliveries: int | None = None
     paused: bool = False
     create: bool = False
+    settled: bool = False
 
     def fits(self, kind: str, host: str, name: str) -> bool:
         """Whether it is for that name."""
@@ -174,6 +176,7 @@ def rule_of(number: int, node: NodeSection, profile: Profile | None) -> NodeRule
         max_redeliveries=node.max_redeliveries,
         paused=node.paused,
         create=node.create,
+        settled=node.settled,
     )
 
 

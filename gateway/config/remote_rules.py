@@ -23,7 +23,15 @@ from gateway.translate.templates import Template
 Found = Iterator[tuple[list[str], str]]
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # What only nodes of an upstream have.
-REMOTE_KEYS: Final = ("address", "subscription", "spool", "max_redeliveries", "paused", "create")
+REMOTE_KEYS: Final = (
+    "address",
+    "subscription",
+    "spool",
+    "max_redeliveries",
+    "paused",
+    "create",
+    "settled",
+)
 PARTS: Final[dict[str, dict[str, set[str]]]] = {
     "queue": {"address": {"queue"}},
     "exchange": {
@@ -194,8 +202,9 @@ def _keys_for(path: str, node: NodeSection) -> Found:
         for key in REMOTE_KEYS:
             if key in node.model_fields_set and getattr(node, key) not in (None, False):
                 yield [f"{path}.{key}", f"{path}.upstream"], "is only for nodes of an upstream"
-    if node.kind == "exchange" and node.spool:
-        yield [f"{path}.spool"], "is only for queues"
+    for key in ("spool", "settled"):
+        if node.kind == "exchange" and getattr(node, key):
+            yield [f"{path}.{key}"], "is only for queues"
     if node.kind == "queue" and node.subscription is not None:
         yield [f"{path}.subscription"], "is only for exchanges"
 
@@ -233,3 +242,5 @@ def _profile(path: str, node: NodeSection, profile: Profile, address: Template |
     )
     if node.create and (node.kind == "exchange" or not able):
         yield [f"{path}.create", *reads], "its profile has no means to make such a node"
+    if node.settled and not profile.settled:
+        yield [f"{path}.settled", *reads], "its profile does not send settled deliveries"

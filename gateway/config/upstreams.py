@@ -183,6 +183,10 @@ class NodeSection(Section):
     """Send nothing there for now; publishers wait, or their messages are spooled."""
     create: bool = False
     """Make the node there when it is missing, where the profile can."""
+    settled: bool = False
+    """Of a queue: have the upstream settle what goes to consumers without acceptance (accept-mode
+    none, snd-settle-mode settled) as it sends it. Faster, and what is under way when a connection
+    or the gateway dies is lost."""
 
     @property
     def kind(self) -> str:

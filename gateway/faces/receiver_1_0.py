@@ -2,7 +2,8 @@
 
 The link's credit is what the inlet wants, its settlement is the client's. It outlives connections.
 When the client has left, the link stays attached until the last delivery has its outcome, since to
-detach gives unsettled deliveries back.
+detach gives unsettled deliveries back. Where a rule wants it, deliveries to clients that do not
+settle come settled already: little credit then, since nothing of it can be given back.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 # How long the peer has to say that nothing more is under way. Artemis does not always answer, and
 # keeps what it had for this link from others until the link is detached.
 LEAVE_MS: Final = 500
+LEAVE_SETTLED_MS: Final = 5_000  # what comes after a detach would be lost
+SETTLED_CREDIT_MAX: Final = 50
 DRAIN_MS: Final = 200  # how long we wait for what there is where drain is not answered
 # What ends a subscription that has been in force; all else is tried again.
 FINAL: Final = (
@@ -64,6 +67,7 @@ class Receiver:
         self._quiet = False  # left, and nothing more can come
         self._drain_sent = False
         self._drain_left = 0  # of the credit that was to be drained
+        self._settled = False  # the peer settles deliveries as it sends them
         self._patient = inlet.established  # with another link, before: its node has moved
         self._problem = "it does not answer"
         self._refusal: Refusal | None = self._impossible()
@@ -142,7 +146,8 @@ class Receiver:
             self._quiet = True
         else:
             link.send_flow(credit=0, echo=True)
-            upstream.wake(self, upstream.bridge.now_ms + LEAVE_MS)
+            wait_ms = LEAVE_SETTLED_MS if self._settled else LEAVE_MS
+            upstream.wake(self, upstream.bridge.now_ms + wait_ms)
             upstream.touch()
         self._finish()
 
@@ -182,10 +187,17 @@ class Receiver:
                 capabilities=self.upstream.profile.queue_capabilities or None,
             ),
             target=_spec.Target(address=inlet.queue_name),
-            # Also where the client does not settle: until it is sent to it, a message is not ours.
-            snd_settle_mode=_spec.SND_UNSETTLED,
+            snd_settle_mode=self._snd_settle_mode(),
         )
         return link
+
+    def _snd_settle_mode(self) -> int:
+        """Unsettled, also where the client does not settle: until it is sent, it is not ours."""
+        inlet = self.inlet
+        placement = inlet.queue.placement
+        wanted = inlet.settled and placement is not None and placement.settled
+        asked = wanted and self.upstream.profile.settled
+        return _spec.SND_SETTLED if asked else _spec.SND_UNSETTLED
 
     def on_attach(self, event: AttachReceived) -> None:
         """The peer has attached: does it do what was asked for?"""
@@ -194,6 +206,7 @@ class Receiver:
             self._refuse(refusal)
             return
         self._link = event.link
+        self._settled = event.attach.snd_settle_mode == _spec.SND_SETTLED
         inlet = self.inlet
         flags = AuditFlag.PUBLISHER if inlet.acquire else AuditFlag.PUBLISHER | AuditFlag.COPY
         if self._slot is not None:
@@ -235,7 +248,7 @@ class Receiver:
     def on_delivery(self, event: DeliveryReceived) -> None:
         """One message for the client."""
         intake = self._intake
-        if self._left:
+        if self._left and not (event.settled and self.inlet.acquire):
             intake.release(event)
             return
         if self._drain_left:
@@ -245,7 +258,7 @@ class Receiver:
             return
         taken = intake.take(event, arrival, exchange="", routing_key=self.inlet.queue_name)
         if taken is not None:
-            self.inlet.receive(taken.message, taken.token)
+            self.inlet.receive(taken.message, taken.token, settled=event.settled)
         self.on_credit()
 
     def on_disposition(
@@ -332,6 +345,8 @@ class Receiver:
             if self._drain_left:
                 self._drained()
         wanted = min(self.inlet.wanted(), upstream.room(slot), upstream.settings.limits.link_credit)
+        if self._settled:
+            wanted = min(wanted, SETTLED_CREDIT_MAX)
         if self.inlet.draining:
             self._drain(link, wanted)
         elif self._drain_sent or self._intake.is_due(link, wanted):

@@ -71,6 +71,7 @@ class Places:
                 max_redeliveries=rule.max_redeliveries,
                 way="\n".join(texts),
                 paused=rule.paused,
+                settled=rule.settled,
             )
             self._placements[rule] = placement
         return placement

@@ -46,6 +46,7 @@ class Profile:
         "queue_created",
         "resume",
         "selector",
+        "settled",
         "subscription",
         "subscription_capabilities",
         "subscriptions",
@@ -79,6 +80,7 @@ class Profile:
         keys_in: str = "subject",
         browse: str = "copy",
         selector: bool = False,
+        settled: bool = True,
         no_local: bool = False,
         credit: str = "any-time",
         drain: bool = True,
@@ -119,6 +121,7 @@ class Profile:
         self.keys_in = keys_in
         self.browse = browse
         self.selector = selector
+        self.settled = settled
         self.no_local = no_local
         self.credit = credit
         self.drain = drain

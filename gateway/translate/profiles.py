@@ -90,6 +90,9 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     ),
     "selector": Attribute("flag", "Applies apache.org:selector-filter."),
     "no_local": Attribute("flag", "Applies apache.org:no-local-filter."),
+    "settled": Attribute(
+        "flag", "Settles deliveries as it sends them where a receiver asks for that."
+    ),
     "credit": Attribute(
         ("any-time", "when-used-up"),
         "When a receiver gives new credit: as it is wanted, or only when all that was given was"

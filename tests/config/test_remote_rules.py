@@ -261,6 +261,17 @@ def test_a_rule_asks_for_no_more_than_its_profile_can(
     assert path in problems(upstream(profile=profile), nodes(node))
 
 
+def test_settled_is_for_queues_of_upstreams_that_do_it(tmp_path: pathlib.Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("like: artemis\nsettled: false\n")
+    node: dict[str, object] = {"queue": "q", "upstream": "up", "settled": True}
+    assert "nodes.0.settled" in problems(upstream(profile=str(own)), nodes(node))
+    assert "nodes.0.settled" in problems(nodes({"queue": "q", "upstream": None, "settled": True}))
+    exchange: dict[str, object] = {"exchange": "x", "upstream": "up", "settled": True}
+    assert "nodes.0.settled" in problems(upstream(profile="artemis"), nodes(exchange))
+    load(None, [upstream(profile="artemis"), nodes(node)])
+
+
 def test_an_exchange_needs_an_address_from_somewhere(tmp_path: pathlib.Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text("queue: '{queue}'\n")

@@ -12,6 +12,8 @@ from interop.brokers.broker import Broker
 from interop.upstream.talk import Talk
 from support.gateway_process import GatewayProcess
 
+from gateway.translate.profiles import load_profile
+
 PATIENCE_S = 5.0
 PROFILES = {"broker-j": "qpid-broker-j"}  # by the peer's name, where it differs
 
@@ -20,7 +22,8 @@ class Behind:
     """The gateway dials the broker for queues ``remote.*``, and for exchanges ``topic-*``.
 
     Queues ``limited.*`` reject what is too much for them, by the broker's own means; ``missing.*``
-    are those that no test makes. With `topics`, those of JMS live there, too; `more` are rules.
+    are those that no test makes; ``settled.*`` are read settled where a client allows it. With
+    `topics`, those of JMS live there, too; `more` are rules.
     """
 
     def __init__(
@@ -48,7 +51,8 @@ class Behind:
         }
         exception = {"queue": "limited.exception.*", "on_rejected": "exception"}
         nodes = [exception, *({"queue": name} for name in ("remote.*", "limited.*"))]
-        nodes += [{"queue": "missing.*"}, {"exchange": "topic-*"}, *more]
+        nodes += [{"queue": "missing.*"}, {"exchange": "topic-*"}]
+        nodes += [{"queue": "settled.*", "settled": load_profile(self.name).settled}, *more]
         if topics:
             nodes.append({"exchange": "amq.topic"})
         self.gateway = GatewayProcess(
