@@ -8,13 +8,16 @@ from typing import Any
 
 from interop import installed
 from interop.brokers.broker import Broker, free_ports, java
+from interop.brokers.identity import Identity
+from support.certificates import Authority
 
 _ALIASES = [{"name": kind, "type": kind} for kind in ("nameAlias", "defaultAlias", "hostnameAlias")]
 _TIME_LIMIT_S = 20
 
 
 class BrokerJ(Broker):
-    """Listens twice: at ``port`` for SASL mechanisms with a password, at ``anonymous_port``.
+    """Listens at ``port`` for SASL mechanisms with a password, at ``anonymous_port``, and at
+    ``token_port`` for bearer tokens, of which it asks ``identity`` whose they are.
 
     Queues named ``auto.*`` are made when somebody asks for them.
     """
@@ -25,7 +28,8 @@ class BrokerJ(Broker):
 
     def __init__(self, work: Path) -> None:
         super().__init__(work)
-        self.anonymous_port, self._http_port = free_ports(2)
+        ports = free_ports(4)
+        self.anonymous_port, self.token_port, self._http_port, self._identity_port = ports
 
     def create_queue(self, name: str) -> None:
         self._ask("PUT", f"queue/default/default/{name}", {"durable": True})
@@ -47,6 +51,10 @@ class BrokerJ(Broker):
     def topic_target(self, name: str) -> str:
         return f"{name}/news"
 
+    def identity(self) -> Identity:
+        """Where it asks for tokens; to be entered by the test that shows some."""
+        return Identity(self._authority, self._identity_port)
+
     def _ask(self, method: str, url: str, given: object) -> Any:
         asked = urllib.request.Request(
             f"http://127.0.0.1:{self._http_port}/api/latest/{url}",
@@ -59,6 +67,10 @@ class BrokerJ(Broker):
         return json.loads(body) if body else None
 
     def _configure(self) -> None:
+        directory = self.work / "authority"
+        if not directory.exists():
+            directory.mkdir()
+            self._authority = Authority(directory)
         (self.work / "broker.json").write_text(json.dumps(self._configuration()))
 
     def _command(self) -> list[str]:
@@ -76,9 +88,30 @@ class BrokerJ(Broker):
         }
         host = {"type": "ProvidedStore", "nodeAutoCreationPolicies": [automatic]}
         guest = {"name": self.username, "password": self.password, "type": "managed"}
+        asked = f"https://127.0.0.1:{self._identity_port}"
+        tokens = {
+            "name": "tokens",
+            "type": "OAuth2",
+            "identityResolverType": "KeycloakOpenID",
+            "scope": "openid",
+            "clientId": "broker",
+            "authorizationEndpointURI": f"{asked}/authorize",
+            "tokenEndpointURI": f"{asked}/token",
+            "identityResolverEndpointURI": f"{asked}/userinfo",
+            "trustStore": "identity",
+            "secureOnlyMechanisms": [],
+            "context": {"qpid.auth.cache.size": "0"},  # a token that was good may not be any more
+        }
         return {
             "name": "broker",
             "modelVersion": "9.0",
+            "truststores": [
+                {
+                    "name": "identity",
+                    "type": "NonJavaTrustStore",
+                    "certificatesUrl": self._authority.ca.as_uri(),
+                }
+            ],
             "authenticationproviders": [
                 {"name": "anonymous", "type": "Anonymous"},
                 {
@@ -87,10 +120,12 @@ class BrokerJ(Broker):
                     "secureOnlyMechanisms": [],
                     "users": [guest],
                 },
+                tokens,
             ],
             "ports": [
                 _port("anonymous", self.anonymous_port),
                 _port("plain", self.port),
+                _port("tokens", self.token_port),
                 {
                     "name": "http",
                     "type": "HTTP",

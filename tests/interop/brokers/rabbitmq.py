@@ -5,13 +5,16 @@ port mapper that Erlang starts, end with it. The chroot holds nothing of a run; 
 """
 
 import re
+import secrets
 import shlex
 import subprocess
+import time
 from pathlib import Path
 from typing import ClassVar
 
 from interop import installed
 from interop.brokers.broker import Broker, free_ports
+from support.web_token import base64url, web_token
 
 _INSIDE = "/srv"  # where the chroot sees the work directory
 _NODE = "rabbit@localhost"
@@ -22,21 +25,38 @@ default_pass = {password}
 log.console = true
 log.console.level = info
 log.file = false
+auth_backends.1 = internal
+auth_backends.2 = rabbit_auth_backend_oauth2
+"""
+_ADVANCED = """[{{rabbitmq_auth_backend_oauth2, [
+    {{resource_server_id, <<"{resource}">>}},
+    {{key_config, [
+        {{signing_keys, #{{
+            <<"{name}">> => {{map, #{{<<"kty">> => <<"oct">>, <<"k">> => <<"{key}">>}}}}
+        }}}}
+    ]}}
+]}}].
 """
 _TIME_LIMIT_S = 20
+_RESOURCE = "broker"  # whom its tokens are for
+_KEY = "interop"  # what signs them
 
 
 class RabbitMQ(Broker):
-    """Wants nodes to be made before somebody attaches to them."""
+    """Wants nodes to be made before somebody attaches to them.
+
+    A password may also be one of its ``token``s.
+    """
 
     product = "RabbitMQ"
     chroot: ClassVar[Path]
-    plugins: ClassVar[str] = "[]."
+    plugins: ClassVar[str] = "[rabbitmq_auth_backend_oauth2]."
     _ready = re.compile("Server startup complete")
 
     def __init__(self, work: Path) -> None:
         super().__init__(work)
         self._mapper_port, self._distribution_port = free_ports(2)
+        self._key = secrets.token_bytes(32)
 
     def create_queue(self, name: str) -> None:
         """Make a classic durable queue."""
@@ -73,6 +93,19 @@ class RabbitMQ(Broker):
         )
         return int(said)
 
+    def token(self, lasts_s: float) -> str:
+        """One that lets a user ``gateway`` do everything; it expires at a full second."""
+        now = time.time()
+        may = [f"{_RESOURCE}.{what}:*/*" for what in ("configure", "read", "write")]
+        claims = {
+            "sub": "gateway",
+            "aud": [_RESOURCE],
+            "scope": " ".join(may),
+            "iat": now,
+            "exp": int(now + lasts_s),
+        }
+        return web_token(claims, self._key, key_id=_KEY)
+
     def queue_names(self) -> set[str]:
         """The names of all queues."""
         said = self._evaluate(
@@ -107,6 +140,8 @@ class RabbitMQ(Broker):
     def _configure(self) -> None:
         text = _CONFIGURATION.format(port=self.port, username=self.username, password=self.password)
         (self.work / "rabbitmq.conf").write_text(text)
+        tokens = _ADVANCED.format(resource=_RESOURCE, name=_KEY, key=base64url(self._key))
+        (self.work / "advanced.config").write_text(tokens)
         (self.work / "enabled_plugins").write_text(self.plugins + "\n")
 
     def _command(self) -> list[str]:
@@ -174,7 +209,7 @@ class RabbitMQ310(RabbitMQ):
 
     peer = "rabbitmq310"
     chroot = installed.RABBITMQ310
-    plugins = "[rabbitmq_amqp1_0]."
+    plugins = "[rabbitmq_amqp1_0, rabbitmq_auth_backend_oauth2]."
 
     def queue_address(self, name: str) -> str:
         return f"/amq/queue/{name}"
