@@ -184,7 +184,14 @@ METRICS: Final = (
     ),
     _counter("gateway_upstream_undecodable_total", "Deliveries that were no message.", "upstream"),
     _counter(
-        "gateway_upstream_redirects_total", "Times that the upstream sent us elsewhere.", "upstream"
+        "gateway_upstream_redirects_total",
+        "Times that the upstream sent us, or one link, elsewhere.",
+        "upstream",
+    ),
+    _gauge(
+        "gateway_upstream_detours",
+        "Connections to other hosts, or attempts, for links that the upstream redirects there.",
+        "upstream",
     ),
     _counter(
         "gateway_upstream_feeds_refused_total",

@@ -58,6 +58,8 @@ def _facts(each: Told) -> Iterator[str]:
         yield f"{each['failed_tries']} tries in a row have failed{_next(each)}"
     elif each["next_try"]:
         yield f"not tried again yet{_next(each)}"
+    for detour in each["detours"]:
+        yield f"redirects links to {detour['host']}: {detour['links']} there, {detour['state']}"
     if each["last_error"]:
         yield f"last problem, {each['last_error_at']}: {each['last_error']}"
     if each["oldest_s"] is not None and (each["oldest_s"] >= 1 or each["state"] != "up"):

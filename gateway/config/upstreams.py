@@ -109,6 +109,9 @@ class UpstreamSection(Section):
     """Links that one exchange keeps, one for each address that its messages go to."""
     reply_nodes: Count = 1_000
     """Reply nodes that are kept there for requests of our clients."""
+    detours: Annotated[int, Field(ge=0, le=1_000)] = 16
+    """Connections to other hosts that it redirects links to, with the same credentials; 0: none, a
+    link that is redirected there asks again."""
     max_redeliveries: Annotated[int, Field(ge=0, le=1_000_000)] = 10
     """Released or modified that often, a message is taken to be rejected."""
     redelivery_back_off: RedeliveryBackOff = RedeliveryBackOff()
@@ -135,6 +138,12 @@ class UpstreamSection(Section):
             each in BEARER_MECHANISMS or (each == "PLAIN" and not self.has_password)
             for each in able
         )
+
+    def shows_secrets(self, *, cbs: bool) -> bool:
+        """Whether who reads along would see a secret that nobody allows; `cbs` as above."""
+        able = self.all_mechanisms(cbs=cbs)
+        bare = any(each in BARE_MECHANISMS for each in able) or self.puts_tokens(cbs=cbs)
+        return bare and not self.allow_plain_without_tls
 
     def all_mechanisms(self, *, cbs: bool) -> list[str]:
         """What `mechanisms` comes to; `cbs` as above."""

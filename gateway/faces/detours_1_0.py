@@ -216,6 +216,13 @@ class Detours:
         if not slot.stays and slot.links is not self.upstream.links:
             slot.links.hand_over(slot, self.upstream.links)
 
+    def all_slots(self) -> list[LinkSlot]:
+        """Of all links, those of the upstream's own connection included."""
+        slots = [*self.upstream.links.slots]
+        for detour in self.standing:
+            slots += detour.links.slots
+        return slots
+
     def touch(self) -> None:
         """There may be something to send on any of them."""
         for detour in self.standing:

@@ -83,7 +83,7 @@ def status(reloading: Reloading, upstreams: Upstreams, bridge: Bridge, now_ms: i
 
 
 def _upstream(upstream: Upstream, dialer: Dialer | None, load: Load, now_ms: int) -> Told:
-    slots = upstream.links.slots
+    slots = upstream.detours.all_slots()
     next_try_ms = None if dialer is None else dialer.next_try_ms
     return {
         "name": upstream.name,
@@ -98,6 +98,15 @@ def _upstream(upstream: Upstream, dialer: Dialer | None, load: Load, now_ms: int
         "last_error_at": _time(upstream.last_error_ms) if upstream.last_error else None,
         "links": sum(slot.attached for slot in slots),
         "links_wanted": len(slots),
+        "detours": [
+            {
+                "host": str(detour.location),
+                "state": "up" if detour.opened else "connecting",
+                "since": _time(detour.since_ms),
+                "links": sum(slot.attached for slot in detour.links.slots),
+            }
+            for detour in upstream.detours.standing
+        ],
         "held": load.held,
         "spooled": load.spooled,
         "oldest_s": None if load.oldest_ms is None else _seconds(now_ms - load.oldest_ms),

@@ -3,7 +3,7 @@
 Twisted's `ClientService` decides when to try again: exponential back-off with jitter. For it a
 connection begins when the peer has opened it, so that a peer which takes connections and does not
 serve us is not dialled in a tight loop. Each try goes through the failover list once, beginning
-where a redirect pointed.
+where a redirect pointed. What links are redirected to is `detours`.
 """
 
 # Failure has no annotations.
@@ -18,7 +18,7 @@ from typing import Final, cast, final
 
 from twisted.application.internet import ClientService
 from twisted.internet.address import IPv4Address, IPv6Address
-from twisted.internet.defer import CancelledError, Deferred, maybeDeferred, succeed
+from twisted.internet.defer import CancelledError, Deferred, DeferredList, maybeDeferred, succeed
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import (
     IAddress,
@@ -42,6 +42,7 @@ from gateway.faces.location import Location
 from gateway.faces.upstream_1_0 import Upstream, UpstreamState
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
+from gateway.net.detours import STOP_S, DetourDialers, EndpointFor
 from gateway.net.pump import Pump
 from gateway.net.turns import TurnLoop
 
@@ -49,7 +50,6 @@ LOOK_INTERVAL_S: Final = 0.25
 FACTORS_MAX: Final = 64  # more of them are no number any more
 PROBLEMS_MAX: Final = 20  # of one outage are told
 RETIRE_MS: Final = 3000  # how long a peer has for what is unsettled, when it is not used any more
-STOP_S: Final = 2  # how long a peer has to read our close
 
 
 class NotOpenedError(GatewayError):
@@ -137,7 +137,7 @@ class Dialer(Factory):
         upstream: Upstream,
         hosts: list[Host],
         *,
-        endpoint_for: Callable[[Host], IStreamClientEndpoint],
+        endpoint_for: EndpointFor,
         hostname: str = "",
         back_off: BackOff | None = None,
         next_connection_id: Callable[[], int],
@@ -172,6 +172,16 @@ class Dialer(Factory):
         self._looking = LoopingCall(self._look)
         self._looking.clock = reactor
         upstream.on_change = self._on_change
+        self.detours = DetourDialers(
+            reactor,
+            now_ms,
+            turns,
+            counts,
+            endpoint_for=endpoint_for,
+            hostname=hostname,
+            next_connection_id=next_connection_id,
+        )
+        upstream.detours.dialling = self.detours
 
     def start(self) -> None:
         """Dial."""
@@ -190,7 +200,8 @@ class Dialer(Factory):
             pump.face.force_close(now_ms)
             pump.flush(now_ms)
             self.later.callLater(STOP_S, pump.abort)
-        return self._service.stopService()
+        over = DeferredList([self.detours.stop(), self._service.stopService()])
+        return over.addCallback(lambda _results: None)
 
     def redial(self) -> None:
         """Close the connection in good order, and dial again: for credentials that are new."""
@@ -201,6 +212,7 @@ class Dialer(Factory):
         self._stopping = True  # nothing to complain of
         pump.face.force_close(now_ms)
         pump.flush(now_ms)
+        self.detours.close()
         self._stopping = False
         self.upstream.last_error = ""
         self.later.callLater(STOP_S, pump.abort)

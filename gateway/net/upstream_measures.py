@@ -73,7 +73,7 @@ def upstream_readers(
             ((name,), each.failed_tries) for name, each in all_of_them.dialers.items()
         ],
         "gateway_upstream_links": lambda: [
-            ((name,), sum(slot.attached for slot in each.links.slots))
+            ((name,), sum(slot.attached for slot in each.detours.all_slots()))
             for name, each in upstreams.items()
         ],
         "gateway_upstream_held_messages": load(lambda each: each.held),
@@ -96,6 +96,9 @@ def upstream_readers(
         "gateway_upstream_poison_total": one(lambda counts: counts.poison),
         "gateway_upstream_undecodable_total": one(lambda counts: counts.undecodable),
         "gateway_upstream_redirects_total": one(lambda counts: counts.redirected),
+        "gateway_upstream_detours": lambda: [
+            ((name,), len(each.detours.standing)) for name, each in upstreams.items()
+        ],
         "gateway_upstream_feeds_refused_total": one(lambda counts: counts.feeds_refused),
     }
 

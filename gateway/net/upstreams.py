@@ -27,6 +27,7 @@ from gateway.faces.upstream_1_0 import Upstream
 from gateway.faces.upstream_settings import UpstreamCounts, UpstreamSettings
 from gateway.net.counts import NetCounts
 from gateway.net.credentials import UpstreamCredentials
+from gateway.net.detours import BareError, EndpointFor
 from gateway.net.tls import upstream_tls
 from gateway.net.turns import TurnLoop
 from gateway.net.upstream import BackOff, Dialer
@@ -279,23 +280,25 @@ def _settings_of(
         window=section.window,
         addresses_max=section.addresses,
         reply_nodes_max=section.reply_nodes,
+        detours_max=section.detours,
     )
 
 
-def endpoint_for(
-    reactor: PosixReactorBase, section: UpstreamSection
-) -> Callable[[Host], IStreamClientEndpoint]:
+def endpoint_for(reactor: PosixReactorBase, section: UpstreamSection) -> EndpointFor:
     """How to connect to a host; the files of TLS are read anew each time."""
     tls = section.tls or UpstreamTls()
+    secret = section.shows_secrets(cbs=load_profile(section.profile).cbs)
 
-    def endpoint_to(host: Host) -> IStreamClientEndpoint:
+    def endpoint_to(host: Host, server_name: str = "") -> IStreamClientEndpoint:
+        if secret and not host.private:  # a redirect: configured hosts were checked
+            raise BareError("credentials are not shown there: there is no TLS")
         plain = HostnameEndpoint(
             reactor, host.host, host.port, timeout=section.connect_timeout / 1000
         )
         if not host.tls:
             return plain
         creator = upstream_tls(
-            tls.server_name or host.host,
+            tls.server_name or server_name or host.host,
             ca=tls.ca,
             certificate=tls.certificate,
             key=tls.key,

@@ -21,6 +21,7 @@ UP = {
     "last_error_at": None,
     "links": 4,
     "links_wanted": 5,
+    "detours": [],
     "held": 0,
     "spooled": 12,
     "oldest_s": 0.4,

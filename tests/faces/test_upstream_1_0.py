@@ -44,7 +44,8 @@ def test_it_opens_as_the_configuration_says():
 
 def test_without_a_hostname_of_its_own_it_names_the_host_that_was_dialled():
     w = UpstreamWorld()
-    face = w.upstream.connect(w.now_ms, connection_id=7, location=Location(hostname="broker.example"))
+    location = Location(hostname="broker.example")
+    face = w.upstream.connect(w.now_ms, connection_id=7, location=location)
     assert b"broker.example" in face.data_to_send()
 
 

@@ -194,6 +194,65 @@ class Broker:
         session.settle_incoming(delivery.delivery_id, state or _spec.Accepted(), settled=settled)
 
 
+class Roads:
+    """Implements `detours_1_0.Dialling`: containers at other places, which the test opens.
+
+    Attributes:
+        dialled: the detours that wait for a transport, in order.
+        brokers: the container at each place that was opened, by its host.
+    """
+
+    def __init__(self, world):
+        self.world = world
+        self.dialled = []
+        self.brokers = {}
+        self.faces = {}
+        self.hung_up = []
+
+    def dial(self, detour):
+        self.dialled.append(detour)
+
+    def hang_up(self, detour):
+        self.hung_up.append(detour.location.network_host)
+
+    def open(self, *, prepare=None, kind=Broker, **broker):
+        """The transport of the detour that was dialled first is up; the container there."""
+        detour = self.dialled.pop(0)
+        host = detour.location.network_host
+        self.faces[host] = detour.connect(self.world.now_ms, hostname=host)
+        made = self.brokers[host] = kind(self.world.now_ms, **broker)
+        if prepare is not None:
+            prepare(made)
+        self.world.step()
+        return made
+
+    def refuse(self, problem="refused"):
+        """Nobody listens where the detour that was dialled first leads."""
+        self.dialled.pop(0).on_unreachable(problem)
+        self.world.step()
+
+    def lose(self, host):
+        """The transport there is gone."""
+        del self.brokers[host]
+        self.faces.pop(host).receive_eof(self.world.now_ms)
+        self.world.step()
+
+    def step(self):
+        """Carry octets once, all ways; whether there were any."""
+        moved = False
+        for host, broker in list(self.brokers.items()):
+            face = self.faces[host]
+            octets = face.data_to_send()
+            if octets:
+                broker.receive(octets, self.world.now_ms)
+                moved = True
+            octets = broker.connection.data_to_send()
+            if octets:
+                face.receive_data(octets, self.world.now_ms)
+                moved = True
+        return moved
+
+
 class UpstreamWorld:
     """Everything; `connect` first. Queue names are addresses, unless the profile says more."""
 
@@ -207,6 +266,7 @@ class UpstreamWorld:
         )
         self.counts = UpstreamCounts()
         self.turns = Turns()
+        self.roads = Roads(self)
         self.placements = Placements(self._make)
         self._settings = UpstreamSettings(
             name="broker",
@@ -227,6 +287,7 @@ class UpstreamWorld:
         self.upstream = Upstream(
             bridge, self.turns, self._settings, self._profile, self.faces, self.counts
         )
+        self.upstream.detours.dialling = self.roads
         return self.upstream
 
     @property
@@ -245,9 +306,9 @@ class UpstreamWorld:
             self.placements.exchanges_placed[exchange] = Placement(self.upstream, **rule)
         return self
 
-    def connect(self, *, prepare=None, kind=Broker, **broker):
+    def connect(self, *, prepare=None, kind=Broker, location=None, **broker):
         """A transport is up: talk until all is quiet."""
-        self.face = self.upstream.connect(self.now_ms)
+        self.face = self.upstream.connect(self.now_ms, location=location)
         self.broker = kind(self.now_ms, **broker)
         if prepare is not None:
             prepare(self.broker)
@@ -265,11 +326,14 @@ class UpstreamWorld:
         for _ in range(200):
             self.world.turn()
             face, broker = self.face, self.broker
-            if face is None:
-                return
             self.turns.touched = False
+            moved = self.roads.step()
+            if face is None:
+                if moved or (self.roads.brokers and self.turns.touched):
+                    continue
+                return
             octets = face.data_to_send()
-            moved = self.turns.touched  # what the flush asked for is of the next turn
+            moved = moved or self.turns.touched  # what the flush asked for is of the next turn
             if octets:
                 broker.receive(octets, self.now_ms)
                 moved = True
