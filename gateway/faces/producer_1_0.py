@@ -73,6 +73,7 @@ class Producer10:
         self._batches: dict[int, Batch] = {}
         self._settled = 0
         self._leaving = False
+        self._closed = True  # as the client detached, while it is leaving
         attach = link.attach
         outcomes = None
         if attach is not None and attach.source is not None:
@@ -377,14 +378,15 @@ class Producer10:
             self.link.send_flow(credit=wanted)
             self.session.face.touch()
 
-    def on_detached(self) -> None:
-        """The client detached: answer when the last outcome has been told."""
+    def on_detached(self, closed: bool) -> None:
+        """The client detached: answer in kind when the last outcome has been told."""
         self._leaving = True
+        self._closed = closed
         self._leave()
 
     def _leave(self) -> None:
         if not self.outstanding():
-            self.link.send_detach()
+            self.link.send_detach(closed=self._closed)
             self.session.forget_producer(self)
             self.session.face.touch()
 

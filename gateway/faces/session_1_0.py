@@ -123,18 +123,21 @@ class ServerSession10:
         """A client detaches a link, or answers our detach."""
         link = event.link
         held = link.context
+        # A closing answer to a detach that does not close would have the client attach the link
+        # again to close it (2.6.6), and so end a durable subscription.
+        closed = event.detach.closed is True
         if isinstance(held, Producer10):
             if held.number in self.producers:
-                held.on_detached()
+                held.on_detached(closed)
                 return
         elif isinstance(held, Consumer10):
             asked = held.asked is not None
             self.forget_consumer(held, Reason.LINK_DETACHED)
             if asked:
                 _answer_without_source(link)
-            if held.durable_queue and event.detach.closed is True:
+            if held.durable_queue and closed:
                 self.host.delete_queue(held.durable_queue, self)
-        link.send_detach()
+        link.send_detach(closed=closed)
 
     def on_link_failed(self, link: Link) -> None:
         """The client broke the link's rules: it is detached already."""

@@ -121,6 +121,7 @@ def test_an_upstream_whose_certificate_is_for_somebody_else_is_left(
         dialled.says(b"hello")
 
 
+@rule("1.0", "5.2", "server-name-is-told")
 @pytest.mark.parametrize(
     ("certified", "host"),
     [
@@ -136,6 +137,8 @@ def test_an_upstream_whose_certificate_is_right_is_spoken_to(
     own = authority.issue("upstream", host=certified)
     dialled = Dialled(upstream_tls(host, ca=authority.ca), own)
     assert dialled.doubts == []
+    named = host.encode() if certified else None  # an address is no server name
+    assert dialled.upstream.get_servername() == named
     assert dialled.says(b"hello") == b"hello"
 
 

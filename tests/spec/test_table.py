@@ -6,7 +6,6 @@ import pytest
 from spec import table
 from support.rules import PROTOCOLS, rule, rules
 
-DECIDED = ["0-10"]
 LEVELS = {"must", "should", "may"}
 BOUND = {
     "0-10": {"both", "server", "client"},
@@ -40,7 +39,7 @@ def test_a_rule_that_does_not_apply_has_no_test_and_one_departed_from_has() -> N
             assert tested or not one.departs, one
 
 
-@pytest.mark.parametrize("protocol", DECIDED)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_rule_is_decided(protocol: str) -> None:
     found = table.collect()
     for one in rules(protocol).values():

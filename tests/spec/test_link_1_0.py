@@ -1,0 +1,128 @@
+"""Links and deliveries of 1.0 (2.6, 2.7.5, 2.8, 3.2, 3.5), most of them at the server's face."""
+
+import pytest
+from support.face_1_0 import House, message
+from support.frames_1_0 import octets_of, read_frames
+from support.pair_1_0 import T0, Pair
+from support.rules import rule
+
+from gateway.amqp_1_0 import _spec, events, sections, types
+from gateway.wire.tagged import Tagged
+
+
+@pytest.fixture
+def house():
+    house = House()
+    house.world.queue("q")
+    yield house
+    house.end()
+
+
+@rule("1.0", "2.6.1", "names-are-unique-by-direction")
+def test_one_name_may_be_that_of_a_sender_and_of_a_receiver(house):
+    client = house.client()
+    session = client.session()
+    sender = client.sender("q", session=session, name="same")
+    receiver = client.receiver("q", session=session, name="same")
+    client.send(sender, message(b"x"))
+    assert sender.attached
+    assert receiver.attached
+    assert len(client.received()) == 1
+
+
+@rule("1.0", "2.6.4", "detach-is-answered")
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("role", [_spec.SENDER, _spec.RECEIVER])
+def test_a_detach_is_answered_in_kind(house, role, closed):
+    client = house.client()
+    link = client.sender("q") if role == _spec.SENDER else client.receiver("q")
+    link.send_detach(closed=closed)
+    client.step()
+    assert bool(client.take(events.DetachReceived).detach.closed) == closed
+
+
+@rule("1.0", "2.6.12", "delivery-tags-are-unique")
+@rule("1.0", "2.7.5", "unsettled-mode-does-not-settle")
+def test_unsettled_deliveries_have_tags_of_their_own(house):
+    client = house.client()
+    sender = client.sender("q")
+    for number in range(5):
+        client.send(sender, message(), tag=bytes([number]))
+    client.receiver("q", snd_settle_mode=_spec.SND_UNSETTLED)
+    came = client.take_all(events.DeliveryReceived)
+    assert len({event.tag for event in came}) == 5
+    assert not any(event.settled for event in came)
+
+
+@rule("1.0", "2.6.14", "links-may-be-interleaved")
+def test_parts_of_deliveries_on_several_links_may_come_in_turns():
+    pair = Pair().open()
+    session, _ = pair.begin()
+    for name in ("a", "b"):
+        _, receiver = pair.attach(session, _spec.SENDER, name=name)
+        receiver.send_flow(credit=1)
+    pair.step()
+    found = []
+    for part, more in ((b"1", True), (b"2", True), (b"3", None)):
+        for handle in (0, 1):
+            transfer = _spec.Transfer(
+                handle=handle, delivery_id=handle, delivery_tag=b"t", more=more
+            )
+            found += pair.server.receive_data(octets_of(transfer, payload=part), T0)
+    assert [(event.link.name, event.payload) for event in found] == [("a", b"123"), ("b", b"123")]
+
+
+@rule("1.0", "2.8.7", "tags-have-32-octets-at-most")
+@pytest.mark.parametrize("size", [32, 33])
+def test_a_delivery_tag_has_32_octets_at_most(size):
+    pair = Pair().open()
+    session, _ = pair.begin()
+    _, receiver = pair.attach(session, _spec.SENDER)
+    receiver.send_flow(credit=1)
+    pair.step()
+    transfer = _spec.Transfer(handle=0, delivery_id=0, delivery_tag=b"t" * size)
+    [event] = pair.server.receive_data(octets_of(transfer, payload=b"x"), T0)
+    assert isinstance(event, events.DeliveryReceived if size == 32 else events.Violation)
+
+
+@rule("1.0", "3.2.10", "other-unknown-keys-detach")
+def test_annotations_that_nobody_knows_are_carried_whatever_they_are_called(house):
+    client = house.client()
+    note = [(Tagged(types.SYMBOL, "own"), Tagged(types.INT, 1))]
+    sender = client.sender("q")
+    assert client.send(sender, message(annotations=note)) == _spec.Accepted()
+    client.receiver("q")
+    [got] = client.received()
+    found = sections.scan(got)
+    assert sections.annotations(got, found.message_annotations) == note
+
+
+@rule("1.0", "3.5.3", "properties-only-if-dynamic")
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_node_properties_are_told_of_dynamic_nodes_only(house, dynamic):
+    client = house.client()
+    source = _spec.Source(dynamic=True) if dynamic else _spec.Source(address="q")
+    link = client.attach(_spec.RECEIVER, source=source)
+    assert (link.attach.source.dynamic_node_properties is not None) == dynamic
+    assert bool(link.attach.source.dynamic) == dynamic
+
+
+@rule("1.0", "3.5.4", "dynamic-target-is-asked-without-an-address")
+def test_a_dynamic_target_with_an_address_is_refused(house):
+    client = house.client()
+    client.attach(_spec.SENDER, target=_spec.Target(dynamic=True, address="mine"))
+    assert client.refused() == "amqp:invalid-field"
+
+
+@rule("1.0", "2.6.3", "null-terminus-then-detach")
+def test_a_refused_link_is_detached_right_behind_its_attach(house):
+    client = house.client()
+    session = client.session()
+    link = session.attach("l", _spec.SENDER)
+    link.send_attach(source=_spec.Source(), target=_spec.Target(address="nowhere"))
+    client.face.receive_data(client.connection.data_to_send(), house.world.now_ms)
+    octets = client.face.data_to_send()
+    attach, detach = [one for _, one in read_frames(octets)]
+    assert attach.target is None
+    assert (detach.closed, detach.error.condition) == (True, "amqp:not-found")
+    client.connection.receive_data(octets, house.world.now_ms)
