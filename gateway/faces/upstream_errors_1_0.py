@@ -39,6 +39,7 @@ INNOCENT: Final = (
     conditions.LINK_REDIRECT,
     conditions.STOLEN,
 )
+TEXT_MAX: Final = 500
 # Azure's own words for "not now", with which it ends links and rejects deliveries.
 BUSY: Final = ("com.microsoft:server-busy", "com.microsoft:timeout")
 
@@ -79,7 +80,8 @@ def lasting(upstream: str, problem: str) -> Refusal:
 
 
 def text_of(error: Error | None) -> str:
-    """For operators."""
+    """For operators: one line, of bounded length, whatever the peer wrote."""
     if error is None:
         return "no reason given"
-    return f"{error.condition}: {error.description}" if error.description else error.condition
+    text = f"{error.condition}: {error.description}" if error.description else error.condition
+    return " ".join(text[:TEXT_MAX].split())

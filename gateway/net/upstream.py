@@ -2,8 +2,9 @@
 
 Twisted's `ClientService` decides when to try again: exponential back-off with jitter. For it a
 connection begins when the peer has opened it, so that a peer which takes connections and does not
-serve us is not dialled in a tight loop. Each try goes through the failover list once, beginning
-where a redirect pointed. What links are redirected to is `detours`.
+serve us is not dialled in a tight loop; nor is one that opens them and ends them at once. Each try
+goes through the failover list once, beginning where a redirect pointed. What links are redirected to
+is `detours`.
 """
 
 # Failure has no annotations.
@@ -50,6 +51,7 @@ LOOK_INTERVAL_S: Final = 0.25
 FACTORS_MAX: Final = 64  # more of them are no number any more
 PROBLEMS_MAX: Final = 20  # of one outage are told
 RETIRE_MS: Final = 3000  # how long a peer has for what is unsettled, when it is not used any more
+BRIEF_MS: Final = 2000  # a connection that ended sooner was none, as far as the back-off goes
 
 
 class NotOpenedError(GatewayError):
@@ -161,6 +163,8 @@ class Dialer(Factory):
         self._standing: IProtocol | None = None
         self._said: set[str] = set()
         self._up = False
+        self._up_ms = 0
+        self._brief = 0  # connections in a row that ended soon after they were open
         self._stopping = False
         self._service = ClientService(
             Failover(self),
@@ -285,7 +289,7 @@ class Dialer(Factory):
 
     def _wait(self, failures: int) -> float:
         """As `ClientService` asks: seconds until the next try."""
-        wait_s = self._policy(failures)
+        wait_s = self._policy(failures + max(self._brief - 1, 0))
         self.next_try_ms = self.now_ms() + int(wait_s * 1000)
         return wait_s
 
@@ -348,16 +352,27 @@ class Dialer(Factory):
             if self._up:
                 self._complain("{problem}")
                 return
-            self._said.clear()
+            self._up_ms = self.now_ms()
+            if not self._brief:
+                self._said.clear()
             self.log.info(
                 "upstream {name}: connected to {where}", name=upstream.name, where=str(self.trying)
             )
         elif upstream.state == UpstreamState.DOWN and not self._stopping:
             if self._up:
-                self._said.clear()  # what went wrong before has ended the connection now
+                self._end_up()
             if self._opening is None:  # else `on_failed` follows, and knows more
                 self._complain("{problem}; publishers to it wait, trying again")
         self._up = upstream.state == UpstreamState.UP
+
+    def _end_up(self) -> None:
+        """The open connection was ended by the peer."""
+        if self.now_ms() - self._up_ms < BRIEF_MS:
+            self._brief += 1
+        else:
+            self._brief = 0
+        if self._brief < 2:
+            self._said.clear()  # what went wrong before has ended the connection now
 
     def _complain(self, words: str) -> None:
         """One line for each problem of an outage or of a connection, however often it comes."""

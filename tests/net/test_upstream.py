@@ -127,6 +127,29 @@ def test_when_no_host_answers_the_waits_grow():
     assert len(w.tried) == 8
 
 
+def test_a_peer_that_ends_what_it_has_just_opened_is_dialled_ever_later_and_told_of_once():
+    w = DialWorld()
+    with capturedLogs() as logs:
+        for wait in (1.0, 2.0, 4.0):
+            tries = len(w.tried)
+            w.talk()
+            assert w.upstream.state == UpstreamState.UP
+            w.hang_up()
+            w.net.clock.advance(wait - 0.1)
+            assert len(w.tried) == tries
+            w.net.clock.advance(0.2)
+            assert len(w.tried) == tries + 1
+    told = [formatEvent(each) for each in logs]
+    assert sum("the transport was closed" in each for each in told) == 1
+    w.talk()
+    w.net.clock.advance(60)  # this one stands
+    with capturedLogs() as logs:
+        w.hang_up()
+        w.net.clock.advance(1.1)
+    assert len(w.tried) == 5
+    assert any("the transport was closed" in formatEvent(each) for each in logs)
+
+
 def test_a_try_that_is_waited_for_can_be_made_at_once():
     w = DialWorld(dead=["first.example", "second.example"])
     w.net.clock.advance(1.1)
@@ -239,11 +262,13 @@ def test_an_active_broker_and_its_standby_are_found_in_turn():
     w.talk()
     assert w.upstream.state == UpstreamState.UP
     w.dead = {"first.example"}
+    w.net.clock.advance(60)
     w.hang_up()
     w.net.clock.advance(1.1)
     w.talk()
     assert w.upstream.state == UpstreamState.UP
     assert w.tried == ["first.example", "first.example", "second.example"]
+    w.net.clock.advance(60)
     w.dead = {"second.example"}
     w.hang_up()
     w.net.clock.advance(1.1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from interop.brokers.broker_j import BrokerJ
 from interop.brokers.identity import Identity
-from interop.brokers.rabbitmq import RabbitMQ4
+from interop.brokers.rabbitmq import RabbitMQ4, RabbitMQ310
 from interop.upstream import matrix
 from interop.upstream.talk import Got, Talk
 from support.gateway_process import GatewayProcess
@@ -42,6 +42,7 @@ class Front:
         config: dict[str, Any] = {
             "upstreams": {"main": upstream},
             "nodes": [{"queue": "*", "upstream": "main"}],
+            "drain_timeout": "1s",  # publishes may be left waiting
         }
         self.gateway = GatewayProcess(directory / "gateway", config)
 
@@ -159,6 +160,22 @@ def test_a_web_token_goes_as_a_password_and_is_renewed_before_it_expires(
         assert "trying again" not in front.gateway.log()
     assert rabbitmq4.queue_depth(queue) == 0
     matrix.check("login by token", "rabbitmq4", "PLAIN")
+
+
+def test_a_broker_that_takes_a_token_and_ends_the_connection_is_dialled_ever_later(
+    rabbitmq310: RabbitMQ310, tmp_path: Path
+) -> None:
+    queue = "tokens.ended"
+    rabbitmq310.create_queue(queue)
+    front = Front(tmp_path, rabbitmq310.port, "rabbitmq310", rabbitmq310.token(LONG_S))
+    with front.gateway, front.talk() as talk:
+        waiting = talk.publishes(queue, b"1")
+        assert front.said("connected to", times=3), front.gateway.log()
+        assert talk.quiet(1)
+        assert not talk.completed(waiting)
+        assert front.said("connected to", times=3), front.gateway.log()
+        assert front.gateway.log().count("amqp:internal-error") == 3
+    matrix.check("login by token", "rabbitmq310", "no")
 
 
 def test_a_token_that_expires_ends_the_connection_and_the_next_one_goes_on(
