@@ -30,6 +30,7 @@ JAVA_OBJECT: Final = "application/java-object-stream"
 JAVA_OBJECT_1_0: Final = "application/x-java-serialized-object"
 OPAQUE: Final = "application/x-amqp-1.0-value"
 TEXT_PLAIN: Final = "text/plain"
+IDENTITY: Final = "identity"
 TEXT_UTF_8: Final = frozenset(("text/plain;charset=utf-8", "text/plain;charset=us-ascii"))
 
 NO_SHAPE: Final = 0
@@ -109,8 +110,8 @@ def content_to_1_0(content_type: str | None, encoding: str | None) -> tuple[str 
         encoding = None
     if content_type is not None and not content_type.isascii():
         content_type = None
-    if encoding is not None and not encoding.isascii():
-        encoding = None
+    if encoding is not None and (not encoding.isascii() or encoding.lower() == IDENTITY):
+        encoding = None  # where nothing is encoded, 1.0 wants nothing said (3.2.4)
     return content_type, encoding
 
 

@@ -356,6 +356,7 @@ def content_encoding_is_copied_but_charsets_move() -> None:
     charset = in_1_0(old_message(b"z", content_type="text/plain", content_encoding="utf-8"))
     assert charset["content_type"] == "text/plain; charset=utf-8"
     assert charset["content_encoding"] is None
+    assert in_1_0(old_message(b"z", content_encoding="identity"))["content_encoding"] is None
     assert Seen(new_message(body=data(b"z"), content_encoding="gzip")).mp.content_encoding == "gzip"
 
 

@@ -487,7 +487,7 @@ def messages_0_10(draw: st.DrawFn) -> Message:
             | st.just(ReplyTo(exchange="x", routing_key="k"))
         ),
         content_type=draw(maybe() | types | texts),
-        content_encoding=draw(maybe() | st.sampled_from(["gzip", "utf-8"]) | texts),
+        content_encoding=draw(maybe() | st.sampled_from(["gzip", "utf-8", "identity"]) | texts),
         user_id=draw(maybe() | any_octets),
         app_id=draw(maybe() | any_octets | texts.map(str.encode)),
         application_headers=draw(maybe() | tables(values_0_10)),
@@ -554,7 +554,7 @@ def messages_1_0(draw: st.DrawFn) -> Message:
         reply_to=draw(maybe() | texts | st.sampled_from(["q", "x", "x/k", "z" * 300])),
         correlation_id=draw(maybe() | ids_1_0),
         content_type=draw(maybe() | types | symbols),
-        content_encoding=draw(maybe() | st.sampled_from(["gzip", "utf-8"]) | symbols),
+        content_encoding=draw(maybe() | st.sampled_from(["gzip", "utf-8", "identity"]) | symbols),
         absolute_expiry_time=draw(maybe() | st.integers(NOW_MS + 2**33, 2**63 - 1)),
         creation_time=draw(maybe() | SIMPLE_1_0[new.TIMESTAMP]),
         group_id=draw(maybe() | texts),
