@@ -273,6 +273,7 @@ def test_half_of_our_patience_is_what_open_says():
     assert read_frames(connection.data_to_send())[0][1].idle_time_out == 30_000
 
 
+@rule("1.0", "2.4.5", "empty-frames-go-on-channel-zero")
 @rule("1.0", "2.4.5", "empty-frames-keep-alive")
 def test_empty_frames_keep_the_peer_from_timing_out():
     connection = server(limits=Limits(idle_timeout_ms=0))

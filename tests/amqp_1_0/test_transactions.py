@@ -108,7 +108,6 @@ def asked(pair, link, payload, reply):
     return transactions.coordination_of(came.payload), told.state
 
 
-@rule("1.0", "4.2", "declare-is-not-settled")
 @rule("1.0", "4.5.2", "no-global-id-without-the-capability")
 def test_a_transaction_is_declared_and_discharged():
     pair = Pair().open()

@@ -102,17 +102,20 @@ VECTORS = [
 ]  # fmt: skip
 
 
+@rule("1.0", "1.6", "every-encoding-is-read")
 @pytest.mark.parametrize(("octets", "code", "value"), VECTORS)
 def test_each_encoding_gives_its_type_and_value(octets, code, value):
     assert types.from_bytes(bytes.fromhex(octets)) == Tagged(code, value)
 
 
+@rule("1.0", "1.6", "every-encoding-is-read")
 def test_the_vectors_cover_every_constructor_that_there_is():
     constructors = {bytes.fromhex(octets)[0] for octets, _, _ in VECTORS}
     known = {code for code in range(1, 256) if types.CANONICAL[code] != types.UNKNOWN}
     assert constructors == known
 
 
+@rule("1.0", "1.6", "smallest-encodings-are-written")
 @pytest.mark.parametrize(
     ("code", "value", "octets"),
     [

@@ -1,6 +1,7 @@
 """Transactions at an upstream: declared, filled, discharged; and what its loss does to them."""
 
 import pytest
+from support.rules import rule
 from support.upstream_world import COORDINATOR, UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events
@@ -82,6 +83,7 @@ class At(UpstreamWorld):
     def answer(self, state, wanted=None):
         """The coordinator answers the one question that it was asked."""
         [asked] = self.asked()
+        assert not asked.settled
         coordination = coordination_of(asked.payload)
         if wanted is not None:
             assert coordination == wanted
@@ -119,6 +121,8 @@ def done(condition=Condition.NONE):
     return [(7, kind, condition)]
 
 
+@rule("1.0", "4.2", "declare-is-not-settled")
+@rule("1.0", "4.4.1", "posting-carries-the-state")
 def test_what_is_published_goes_out_in_a_transaction_when_it_is_committed():
     at = connected()
     transaction = at.begin()

@@ -3,6 +3,7 @@
 import pytest
 from support.bridge_world import Producer
 from support.face_1_0 import message
+from support.rules import rule
 from support.service_bus import NAMESPACE, ServiceBus
 from support.upstream_world import UpstreamWorld
 
@@ -81,6 +82,7 @@ def test_a_redirect_to_where_we_are_stays_on_the_connection(more):
     assert w.roads.dialled == []
 
 
+@rule("1.0", "2.8.18", "link-redirect-is-followed")
 def test_a_link_goes_to_another_host_and_the_others_stay():
     w = UpstreamWorld().place("q", "r")
     broker = connect(w, prepare=redirecting("q", host=OTHER, port=5671, address="q-7"))

@@ -1,5 +1,6 @@
 from support.bridge_world import Producer
 from support.face_1_0 import message
+from support.rules import rule
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events, types
@@ -179,6 +180,7 @@ def test_a_close_with_an_error_is_remembered():
     assert w.counts.connections_lost == 1
 
 
+@rule("1.0", "2.8.16", "redirect-is-followed")
 def test_a_redirect_is_told_once():
     w = UpstreamWorld()
     broker = w.connect()

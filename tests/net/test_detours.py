@@ -3,6 +3,7 @@
 import pytest
 from support.bridge_world import World
 from support.net import Net, Wire
+from support.rules import rule
 from support.upstream_world import Broker
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone, ConnectionRefusedError
@@ -145,6 +146,7 @@ class DetourWorld:
         return self.ends[OTHER].broker
 
 
+@rule("1.0", "2.8.18", "link-redirect-is-followed")
 def test_a_link_is_attached_where_it_is_redirected_to():
     with capturedLogs() as logs:
         w = DetourWorld()

@@ -75,13 +75,15 @@ def test_an_empty_frame_on_any_channel_is_a_sign_of_life_and_nothing_else():
     assert connection.next_deadline() == T0 + 1900
 
 
+@rule("1.0", "2.4.3", "close-on-channel-zero")
 @rule("1.0", "2.4.5", "nothing-after-close")
 def test_no_empty_frames_are_sent_behind_a_close():
     impatient = _spec.Open(container_id="c", idle_time_out=1000)
     connection, _ = first(octets_of(impatient))
     connection.send_open()
     connection.send_close()
-    connection.data_to_send()
+    channel, close = read_frames(connection.data_to_send())[-1]
+    assert (channel, type(close)) == (0, _spec.Close)
     assert connection.handle_deadline(T0 + 600) == []
     assert connection.data_to_send() == b""
 
@@ -100,6 +102,7 @@ def test_both_sides_may_close_at_once():
 # SASL.
 
 
+@rule("1.0", "5.3.1", "channel-octets-are-zero")
 @rule("1.0", "5.3.2", "mechanisms-are-announced")
 @rule("1.0", "5.3.3", "mechanisms-are-not-empty")
 @pytest.mark.parametrize(
@@ -108,7 +111,8 @@ def test_both_sides_may_close_at_once():
 def test_the_server_announces_its_mechanisms_and_never_none(ours, announced):
     connection = server(mechanisms=ours)
     connection.receive_data(frames.PROTOCOL_SASL, T0)
-    [(_, said)] = read_frames(connection.data_to_send())
+    [(channel, said)] = read_frames(connection.data_to_send())
+    assert channel == 0
     assert said == _spec.SaslMechanisms(sasl_server_mechanisms=announced)
 
 

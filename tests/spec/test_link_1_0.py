@@ -98,13 +98,19 @@ def test_annotations_that_nobody_knows_are_carried_whatever_they_are_called(hous
 
 
 @rule("1.0", "3.5.3", "properties-only-if-dynamic")
+@rule("1.0", "3.5.9", "lifetime-policy-is-one")
 @pytest.mark.parametrize("dynamic", [True, False])
 def test_node_properties_are_told_of_dynamic_nodes_only(house, dynamic):
     client = house.client()
     source = _spec.Source(dynamic=True) if dynamic else _spec.Source(address="q")
-    link = client.attach(_spec.RECEIVER, source=source)
-    assert (link.attach.source.dynamic_node_properties is not None) == dynamic
-    assert bool(link.attach.source.dynamic) == dynamic
+    answer = client.attach(_spec.RECEIVER, source=source).attach.source
+    assert bool(answer.dynamic) == dynamic
+    if not dynamic:
+        assert answer.dynamic_node_properties is None
+        return
+    policy = answer.dynamic_node_properties["lifetime-policy"]
+    assert policy.code == types.DESCRIBED
+    assert policy.value.descriptor == Tagged(types.ULONG, _spec.DELETE_ON_CLOSE)
 
 
 @rule("1.0", "3.5.4", "dynamic-target-is-asked-without-an-address")
@@ -126,3 +132,52 @@ def test_a_refused_link_is_detached_right_behind_its_attach(house):
     assert attach.target is None
     assert (detach.closed, detach.error.condition) == (True, "amqp:not-found")
     client.connection.receive_data(octets, house.world.now_ms)
+
+
+@rule("1.0", "3.5.3", "outcomes-are-named-by-descriptor")
+def test_a_source_names_its_outcomes_by_their_descriptors(house):
+    source = house.client().receiver("q").attach.source
+    outcomes = {_spec.ACCEPTED, _spec.REJECTED, _spec.RELEASED, _spec.MODIFIED}
+    assert {_spec.SYMBOLS[name] for name in source.outcomes} == outcomes
+    assert source.default_outcome == _spec.Modified(delivery_failed=True)
+
+
+def receiving():
+    """A pair whose server receives on a link with credit 5: pair, receiver."""
+    pair = Pair().open()
+    session, _ = pair.begin()
+    _, receiver = pair.attach(session, _spec.SENDER)
+    receiver.send_flow(credit=5)
+    pair.step()
+    return pair, receiver
+
+
+@rule("1.0", "2.7.5", "more-is-ignored-if-aborted")
+@rule("1.0", "2.7.5", "aborted-is-settled")
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_aborted_delivery_is_over_and_settled_even_if_more_is_promised(begun):
+    pair, receiver = receiving()
+    octets = b""
+    if begun:
+        part = _spec.Transfer(handle=0, delivery_id=0, delivery_tag=b"t", more=True)
+        octets = octets_of(part, payload=b"x")
+    over = _spec.Transfer(handle=0, delivery_id=0, delivery_tag=b"t", more=True, aborted=True)
+    after = _spec.Transfer(handle=0, delivery_id=1, delivery_tag=b"u")
+    found = pair.server.receive_data(octets + octets_of(over, after, payload=b"y"), T0)
+    assert [type(event) for event in found] == [events.DeliveryAborted, events.DeliveryReceived]
+    assert list(receiver.session.unsettled_in) == [1]
+
+
+@rule("1.0", "2.6.7", "available-is-not-negative")
+def test_what_a_sender_has_available_is_never_counted_below_nothing():
+    pair, receiver = receiving()
+    flow = _spec.Flow(
+        next_incoming_id=0, incoming_window=9, next_outgoing_id=0, outgoing_window=9,
+        handle=0, delivery_count=0, link_credit=5, available=1,
+    )  # fmt: skip
+    pair.server.receive_data(octets_of(flow), T0)
+    assert receiver.available == 1
+    for number in range(2):
+        transfer = _spec.Transfer(handle=0, delivery_id=number, delivery_tag=bytes([number]))
+        pair.server.receive_data(octets_of(transfer, payload=b"x"), T0)
+        assert receiver.available == 0
