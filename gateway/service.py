@@ -322,6 +322,8 @@ class Service:
 
     def _checkpoint(self) -> None:
         now_ms = self.clock.now_ms()
+        self.bridge.now_ms = now_ms
+        self.faces.uses.write()
         self.bridge.checkpoint(now_ms)
         self.bridge.audit.clock(now_ms, self.clock.drift_ms())
         self.turns.schedule()

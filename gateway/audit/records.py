@@ -91,6 +91,8 @@ Faces and net
     detached when nothing of it is unsettled any more), `translated_with_loss` once per Loss.
     `transaction` with COMMITTED, ROLLED_BACK or IN_DOUBT; `topology` with QUEUE_DECLARED,
     QUEUE_DELETED, EXCHANGE_DECLARED, EXCHANGE_DELETED, BOUND, UNBOUND as reason (bridge).
+    `feature_used` when a connection ends, and before checkpoints, for what is not offered here and
+    it has used since its last such record.
 
 Names (`name`) are interned once by whoever owns the thing and passed as numbers; `forget` when it
 is gone. Two nodes never share a text: outside of the default virtual host, put the host before it.
@@ -139,6 +141,7 @@ _LINK_ATTACHED: Final[octet] = int(Kind.LINK_ATTACHED)
 _LINK_DETACHED: Final[octet] = int(Kind.LINK_DETACHED)
 _TRANSACTION: Final[octet] = int(Kind.TRANSACTION)
 _TOPOLOGY: Final[octet] = int(Kind.TOPOLOGY)
+_FEATURE_USED: Final[octet] = int(Kind.FEATURE_USED)
 _QUEUE_CHECKPOINT: Final[octet] = int(Kind.QUEUE_CHECKPOINT)
 _OUTLET_CHECKPOINT: Final[octet] = int(Kind.OUTLET_CHECKPOINT)
 _ROUTE_CHECKPOINT: Final[octet] = int(Kind.ROUTE_CHECKPOINT)
@@ -540,6 +543,31 @@ class AuditLog(RecordPacker):
             connection=connection,
             reason=reason,
             flags=flags,
+        )
+
+    def feature_used(
+        self,
+        now_ms: int64,
+        connection: int32,
+        *,
+        feature: int32,
+        peer: int32,
+        client: int32,
+        uses: int32,
+        first_ms: int64,
+        last_ms: int64,
+    ) -> None:
+        """Something that is not offered was used (names of it, of the user and of the client)."""
+        self._record(
+            _FEATURE_USED,
+            now_ms,
+            connection=connection,
+            exchange=feature,
+            peer=peer,
+            node=client,
+            copies=uses,
+            position=first_ms,
+            message=last_ms,
         )
 
     def queue_checkpoint(

@@ -108,6 +108,7 @@ class Kind(IntEnum):
     LINK_DETACHED = 55
     TRANSACTION = 56
     TOPOLOGY = 57
+    FEATURE_USED = 58
     QUEUE_CHECKPOINT = 60
     OUTLET_CHECKPOINT = 61
     ROUTE_CHECKPOINT = 62
@@ -197,6 +198,13 @@ ALIASES: Final[dict[Kind, dict[str, str]]] = {
     Kind.CLOCK: {"position": "drift_ms"},
     Kind.TRANSLATED_WITH_LOSS: {"exchange": "row"},
     Kind.CONNECTION_OPENED: {"exchange": "protocol"},
+    Kind.FEATURE_USED: {
+        "exchange": "feature",
+        "node": "client",
+        "position": "first_ms",
+        "message": "last_ms",
+        "copies": "uses",
+    },
     Kind.SESSION_ATTACHED: {"peer": "session"},
     Kind.SESSION_DETACHED: {"peer": "session"},
     Kind.QUEUE_CHECKPOINT: {

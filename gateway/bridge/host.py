@@ -211,6 +211,10 @@ class VirtualHost:
         """
         return self._settlement.acquire(delivery)
 
+    def is_from_upstream(self, delivery: Delivery) -> bool:
+        """Whether an unsettled delivery is of a remote queue."""
+        return self._settlement.queue_of(delivery).inbound
+
     def release_owner(self, owner: Owner) -> None:
         """A session or connection ended: its subscriptions, scoped bindings, exclusive queues.
 

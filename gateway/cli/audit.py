@@ -10,6 +10,7 @@ import sys
 import click
 
 from gateway.audit.reader import Segment, records, segment_paths, verify
+from gateway.cli.features import HEAD, table, uses_in
 from gateway.cli.options import FILE
 from gateway.cli.trace import Trace
 from gateway.config.settings import default_data_directory
@@ -73,6 +74,40 @@ def trace(message_id: str, log: pathlib.Path | None) -> None:
         click.echo(line)
     if not found:
         raise GatewayError(f"no message has the message-id {message_id!r}")
+
+
+@audit.command(
+    "features",
+    epilog="""
+\b
+Examples:
+  amqp-gateway audit features
+  amqp-gateway audit features --json /var/lib/amqp-gateway/audit
+
+\b
+WHAT is a feature by its name (dtx, qmf, federation, xml_exchange ...), "argument NAME" for one that
+has no effect here, or the text with which something was refused (540).
+""",
+)
+@click.argument("log", required=False, type=FILE)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object for each line.")
+def used_features(log: pathlib.Path | None, as_json: bool) -> None:
+    """Tell which clients use what is not offered here, and how often.
+
+    Uses are written to the log when a client leaves, and at checkpoints (checkpoint_interval).
+    Exit code 0, also when nobody does.
+    """
+    paths = _segments(log or default_log())
+    found = uses_in(each for path in paths for each in records(_read(path)))
+    if as_json:
+        for line in found:
+            click.echo(json.dumps(line.as_json(), ensure_ascii=False))
+    elif found:
+        click.echo(HEAD)
+        for text in table(found):
+            click.echo(text)
+    else:
+        click.echo("nobody has used what is not offered here")
 
 
 @audit.command("verify")

@@ -41,7 +41,7 @@ def attach_producer(session: ServerSession10, link: Link, attach: Attach) -> Ref
     """A client wants to send: answer its attach, or say why not."""
     target = attach.target
     if isinstance(target, Coordinator):
-        _count(session, Feature.TX)
+        session.face.uses.refuse(Feature.TX)
         return Refusal(Condition.NOT_IMPLEMENTED, "transactions are not offered here")
     if target is None:
         return Refusal(Condition.INVALID_ARGUMENT, "an attach of a sender without a target")
@@ -117,7 +117,7 @@ def attach_consumer(session: ServerSession10, link: Link, attach: Attach) -> Ref
         return _recover(session, link, attach)
     asked = source.capabilities or []
     if SHARED in asked:
-        _count(session, Feature.SHARED_SUBSCRIPTION)
+        session.face.uses.refuse(Feature.SHARED_SUBSCRIPTION)
         return Refusal(Condition.NOT_IMPLEMENTED, "shared subscriptions are not offered here")
     made = ""
     if source.dynamic is True:
@@ -345,7 +345,7 @@ def _answer(
 
 
 def _count(session: ServerSession10, feature: Feature) -> None:
-    session.face.settings.counts.unsupported[feature] += 1
+    session.face.uses.count(feature)
 
 
 def _filters(
@@ -354,7 +354,7 @@ def _filters(
     number = session.connection_id()
     wanted = read_filters(source.filter, exchange_type, number, remote=remote)
     if isinstance(wanted, Refusal) and wanted.condition == Condition.NOT_IMPLEMENTED:
-        _count(session, Feature.FILTER)
+        session.face.uses.refuse(Feature.FILTER)
     return wanted
 
 

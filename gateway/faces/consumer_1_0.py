@@ -148,7 +148,9 @@ class Consumer10:
 
     def on_cancelled(self, condition: Condition, description: str) -> None:
         """The queue went away, or the upstream does not have it for us."""
-        error = error_of(Refusal(condition, description))
+        refusal = Refusal(condition, description)
+        self.session.face.uses.on_refused(refusal)
+        error = error_of(refusal)
         if self.asked is None:
             self.link.send_detach(error=error)
         else:

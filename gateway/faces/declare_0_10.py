@@ -29,13 +29,12 @@ from gateway.amqp_0_10.types import Command, FieldTable, Struct
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.remote import LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
-from gateway.faces.face import FaceCounts
+from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.features import (
     EXCHANGES,
     FEDERATION_PREFIX,
     XML_TYPE,
     Feature,
-    count_arguments,
 )
 from gateway.faces.placed import is_remote_exchange, is_remote_queue, selector_of
 from gateway.faces.subscriptions_0_10 import NO_LOCAL
@@ -69,13 +68,13 @@ class Declarations:
         self,
         host: VirtualHost,
         owner: Owner,
-        counts: FaceCounts,
+        uses: FeatureUses,
         *,
         strict: bool,
     ) -> None:
         self.host = host
         self.owner = owner
-        self.counts = counts
+        self.uses = uses
         self.strict = strict
 
     def answer(self, command: Command) -> Answer:
@@ -144,7 +143,7 @@ class Declarations:
     def _count_exchange(self, name: str | None) -> None:
         feature = EXCHANGES.get(name or "")
         if feature is not None:
-            self.counts.unsupported[feature] += 1
+            self.uses.count(feature)
 
     def on_exchange_declare(self, command: ExchangeDeclare) -> Refusal | None:
         """exchange.declare: reserved names and types are the bridge's to judge."""
@@ -155,10 +154,9 @@ class Declarations:
         if not command.passive and arguments:
             if self.strict:
                 return unknown_argument(arguments[0][0])
-            self.counts.arguments_ignored += len(arguments)
-            count_arguments(self.counts.unsupported, [key for key, _ in arguments])
+            self.uses.ignore([key for key, _ in arguments])
         if command.type == XML_TYPE and not command.passive:
-            self.counts.unsupported[Feature.XML_EXCHANGE] += 1
+            self.uses.count(Feature.XML_EXCHANGE)
         answer = self.host.declare_exchange(
             name,
             command.type or "",
@@ -192,9 +190,9 @@ class Declarations:
         arguments = command.arguments or []
         keys = [key for key, _ in arguments]
         if any([key.startswith(FEDERATION_PREFIX) for key in keys]):
-            self.counts.unsupported[Feature.FEDERATION] += 1
+            self.uses.refuse(Feature.FEDERATION)
             return Refusal(Condition.NOT_IMPLEMENTED, "federation is not offered here")
-        count_arguments(self.counts.unsupported, keys)
+        self.uses.arguments(keys)
         if self._selects_otherwise(command, neutral(arguments)):
             text = "it is bound there with another selector"
             return Refusal(Condition.PRECONDITION_FAILED, text)
@@ -259,7 +257,7 @@ class Declarations:
                 return refusal
         if settings.no_local and not (settings.exclusive and self._is_here(name)):
             # A consumer must never get what it excluded.
-            count_arguments(self.counts.unsupported, [NO_LOCAL])
+            self.uses.refuse(Feature.NO_LOCAL)
             return Refusal(Condition.NOT_IMPLEMENTED, "no-local needs an exclusive queue of ours")
         answer = self.host.declare_queue(name, settings, self.owner, passive=command.passive)
         return answer if isinstance(answer, Refusal) else None
@@ -286,8 +284,7 @@ class Declarations:
         return None
 
     def _ignore(self, key: str) -> None:
-        self.counts.arguments_ignored += 1
-        count_arguments(self.counts.unsupported, [key])
+        self.uses.ignore([key])
 
     def on_queue_delete(self, command: QueueDelete) -> Refusal | None:
         """queue.delete."""

@@ -15,6 +15,7 @@ from gateway.audit.records import digest
 from gateway.audit.schema import Reason
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
+from gateway.faces.features import Feature
 from gateway.faces.subscription_0_10 import Subscription010
 from gateway.faces.unsettled_0_10 import Unsettled
 from gateway.message import ACCEPTED, MODIFIED_FAILED, Condition, Delivery, Outcome, Refusal
@@ -104,9 +105,12 @@ class Deliveries:
     def acquire(self, command: spec.MessageAcquire) -> spec.Acquired:
         """message.acquire: those that could be had; others may be with somebody else by now."""
         acquired = RangeSet()
+        host = self.session.host
         for command_id, delivery in self.unsettled.find(command.transfers or []):
-            if self.session.host.acquire(delivery):
+            if host.acquire(delivery):
                 acquired.add(command_id)
+            elif host.is_from_upstream(delivery):
+                self.session.face.uses.count(Feature.REMOTE_ACQUIRE)
         return spec.Acquired(transfers=acquired.ranges)
 
     def give_back(self, reason: Reason) -> None:

@@ -11,6 +11,7 @@ from typing import Protocol, final
 
 from gateway.bridge.host import VirtualHost
 from gateway.faces.dynamic_1_0 import DynamicNodes
+from gateway.faces.feature_uses import UsesBook
 from gateway.faces.features import Feature
 from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
@@ -159,6 +160,7 @@ class FaceSettings:
         anonymous_allowed: whether a 1.0 connection may come without SASL.
         strict: follow the 0-10 XML where deployed clients differ from it.
         counts: shared by all faces.
+        uses: whose uses of what is not offered the audit log does not have yet; shared.
         escrow: whether escrow is sent along with translated messages.
         text_body_value: a 0-10 text body goes to 1.0 as an amqp-value string, not as data.
         timestamp: messages without a time of creation get that of their arrival.
@@ -178,6 +180,7 @@ class FaceSettings:
     anonymous_allowed: bool
     strict: bool
     counts: FaceCounts
+    uses: UsesBook
     escrow: bool
     text_body_value: bool
     timestamp: bool
@@ -212,6 +215,7 @@ class FaceSettings:
         self.anonymous_allowed = anonymous_allowed
         self.strict = strict
         self.counts = counts or FaceCounts()
+        self.uses = UsesBook()
         self.escrow = escrow
         self.text_body_value = text_body_value
         self.timestamp = timestamp

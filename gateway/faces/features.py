@@ -33,6 +33,8 @@ class Feature(IntEnum):
     NO_LOCAL = 17  # as an argument of 0-10 commands
     EXCLUSIVE_BINDING = 18
     OTHER = 19
+    REFUSED = 20  # something else with 540: an upstream, or a way of using it, does not have it
+    REMOTE_ACQUIRE = 21  # message.acquire of what is browsed at an upstream
 
 
 # Whole 0-10 classes, by their codes.
@@ -66,11 +68,3 @@ XML_TYPE: Final = "xml"
 # A broker that comes as a client of another says so when it connects.
 FEDERATION_PROPERTY: Final = "qpid.fed_link"
 FEDERATION_PREFIX: Final = "qpid.fed."
-
-
-def count_arguments(unsupported: list[int], keys: list[str]) -> None:
-    """Count arguments that have no effect, those that stand for a feature."""
-    for key in keys:
-        feature = ARGUMENTS.get(key)
-        if feature is not None:
-            unsupported[feature] += 1

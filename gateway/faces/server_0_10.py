@@ -34,6 +34,7 @@ from gateway.bridge.host import VirtualHost
 from gateway.faces.crossings import Crossings, is_own
 from gateway.faces.doubt import Doubt
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
+from gateway.faces.feature_uses import FeatureUses, client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.session_0_10 import ServerSession
 from gateway.message import Encoding
@@ -45,6 +46,8 @@ PROTOCOL: Final = int(Encoding.AMQP_0_10)
 LOCALES: Final = ["en_US"]
 # Properties by which a client says what it is.
 JAVA_MARK: Final = "clientName"
+PROCESS: Final = "qpid.client_process"
+CLIENT_VERSION: Final = "qpid.client_version"
 SESSION_FLOW: Final = "qpid.session_flow"
 # What we say that we can do.
 FEATURES: Final = "qpid.features"
@@ -75,6 +78,9 @@ class Server010:
         self.authenticated = False
         self.java = False
         self.session_flow = False  # takes producer flow
+        self.uses = FeatureUses(
+            bridge, settings.uses, settings.counts, peer.connection_id, peer.address
+        )
         self.doubt = Doubt(settings.limits.octets_in_doubt_max)
         self._mechanism: ServerMechanism | None = None
         self._sessions: dict[int, ServerSession] = {}
@@ -262,13 +268,15 @@ class Server010:
             self._on_open(control, now_ms)
 
     def _on_start_ok(self, start_ok: spec.ConnectionStartOk, now_ms: int) -> None:
-        for key, value in start_ok.client_properties or []:
+        properties = start_ok.client_properties or []
+        self.uses.client = _client(properties, self.peer.address)
+        for key, value in properties:
             if key == JAVA_MARK:
                 self.java = True
             elif key == SESSION_FLOW:
                 self.session_flow = bool(value.value)
             elif key == FEDERATION_PROPERTY:
-                self.settings.counts.unsupported[Feature.FEDERATION] += 1
+                self.uses.count(Feature.FEDERATION)
         name = start_ok.mechanism or ""
         mechanism = server_mechanism(name) if name in self.authenticator.mechanisms() else None
         if mechanism is None:
@@ -298,6 +306,7 @@ class Server010:
             return
         if identity is not None:
             self.identity = identity
+            self.uses.identity = identity
             self.authenticated = identity != self.settings.anonymous_name
         self._step(mechanism.resolve(identity is not None), now_ms)
         self.touch()
@@ -384,8 +393,17 @@ class Server010:
         self.authenticator.forget(self)
         for session in list(self._sessions.values()):
             self._end_session(session, Reason.SESSION_ENDED if reason == Reason.NONE else reason)
+        self.uses.end()
         if self._opened:
             self.settings.counts.connections_closed[PROTOCOL] += 1
             self.bridge.audit.connection_closed(
                 self.bridge.now_ms, self.peer.connection_id, reason=reason
             )
+
+
+def _client(properties: FieldTable, host: str) -> str:
+    """Who says that it is there."""
+    told = {key: value.value for key, value in properties if isinstance(value.value, str)}
+    process = told.get(PROCESS) or told.get(JAVA_MARK) or ""
+    version = told.get("version") or told.get(CLIENT_VERSION) or ""
+    return client_text(process, told.get("product", ""), version, host)

@@ -38,6 +38,7 @@ from gateway.bridge.host import VirtualHost
 from gateway.faces.crossings import Crossings, is_own
 from gateway.faces.doubt import Doubt
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
+from gateway.faces.feature_uses import FeatureUses, client_text
 from gateway.faces.session_1_0 import ServerSession10
 from gateway.message import Encoding
 from gateway.translate.context import Context
@@ -80,6 +81,9 @@ class Server10:
         self.authenticated = False
         self.container = ""
         self.draining = False
+        self.uses = FeatureUses(
+            bridge, settings.uses, settings.counts, peer.connection_id, peer.address
+        )
         self.doubt = Doubt(settings.limits.octets_in_doubt_max)
         self._sessions: list[ServerSession10] = []
         self._crossings = Crossings(bridge, settings)
@@ -267,6 +271,7 @@ class Server10:
             self.settings.counts.authentication_failures[PROTOCOL] += 1
         else:
             self.identity = identity
+            self.uses.identity = identity
             self.authenticated = identity != self.settings.anonymous_name
         self.connection.send_verdict(identity is not None)
         self._take(self.connection.receive_data(b"", now_ms))
@@ -284,6 +289,8 @@ class Server10:
 
     def _on_open(self, performative: Open) -> None:
         self.container = performative.container_id
+        self.uses.identity = self.identity
+        self.uses.client = _client(performative, self.peer.address)
         self.host = self._host_of(performative.hostname)
         self.connection.send_open(
             offered_capabilities=CAPABILITIES,
@@ -335,8 +342,17 @@ class Server10:
             self._end_session(
                 session.session, Reason.SESSION_ENDED if reason == Reason.NONE else reason
             )
+        self.uses.end()
         if self._opened:
             self.settings.counts.connections_closed[PROTOCOL] += 1
             self.bridge.audit.connection_closed(
                 self.bridge.now_ms, self.peer.connection_id, reason=reason
             )
+
+
+def _client(performative: Open, host: str) -> str:
+    """Who says that it is there."""
+    told = performative.properties or {}
+    texts = {str(key): each.value for key, each in told.items() if isinstance(each.value, str)}
+    product, version = texts.get("product", ""), texts.get("version", "")
+    return client_text(performative.container_id, product, version, host)

@@ -75,7 +75,7 @@ class ServerSession:
         self.audit_name = face.bridge.audit.name(f"session {self.number} {name}")
         self.over = False
         settings = face.settings
-        self.declarations = Declarations(host, self, settings.counts, strict=settings.strict)
+        self.declarations = Declarations(host, self, face.uses, strict=settings.strict)
         self.transfers = Transfers(self)
         self.transactions = Transactions(self)
         self.deliveries = Deliveries(self)
@@ -158,6 +158,7 @@ class ServerSession:
         """
         if self.over:
             return
+        self.face.uses.on_refused(refusal)
         self.transfers.flush()
         self.session.fail(execution_error(refusal), command_id=command_id, code=code)
         self.face.on_session_failed(self)
@@ -230,7 +231,7 @@ class ServerSession:
             return self._message(command)
         if class_code in (CLASS_EXCHANGE, CLASS_QUEUE):
             return self.declarations.answer(command)
-        self.face.settings.counts.unsupported[CLASSES.get(class_code, Feature.OTHER)] += 1
+        self.face.uses.refuse(CLASSES.get(class_code, Feature.OTHER))
         return Refusal(Condition.NOT_IMPLEMENTED, f"{type(command).__name__} is not offered here")
 
     def _message(self, command: Command) -> Answer:

@@ -82,6 +82,7 @@ class ServerSession10:
         else:
             refusal = attach_consumer(self, link, event.attach)
         if refusal is not None:
+            self.face.uses.on_refused(refusal)
             refuse(link, refusal)
 
     def on_attached(self, consumer: Consumer10) -> None:

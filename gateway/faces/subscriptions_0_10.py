@@ -14,7 +14,7 @@ from gateway.audit.schema import Flag as AuditFlag
 from gateway.audit.schema import Reason
 from gateway.bridge.filters import NoLocal, binding_selector, together
 from gateway.bridge.seams import Filter
-from gateway.faces.features import Feature, count_arguments
+from gateway.faces.features import Feature
 from gateway.faces.placed import JMS_SELECTOR, SELECTOR, is_remote_queue
 from gateway.faces.subscription_0_10 import Subscription010
 from gateway.message import Condition, Refusal
@@ -58,7 +58,7 @@ class Subscriptions:
         if isinstance(command, spec.MessageCancel):
             return self._cancel(command)
         # message.resume is the only one left.
-        self.session.face.settings.counts.unsupported[Feature.RESUME] += 1
+        self.session.face.uses.refuse(Feature.RESUME)
         return Refusal(Condition.NOT_IMPLEMENTED, f"{type(command).__name__} is not offered here")
 
     def flush(self, command: spec.MessageFlush, command_id: int) -> Refusal | None:
@@ -159,11 +159,10 @@ class Subscriptions:
         remote = is_remote_queue(self.session.host, command.queue or "")
         if remote and is_without_own(arguments):
             # A consumer must never get what it excluded.
-            settings.counts.unsupported[Feature.NO_LOCAL] += 1
+            self.session.face.uses.refuse(Feature.NO_LOCAL)
             return Refusal(Condition.NOT_IMPLEMENTED, "no-local is not offered here")
         ignored = [key for key, _ in arguments if key not in FILTER_ARGUMENTS]
-        settings.counts.arguments_ignored += len(ignored)
-        count_arguments(settings.counts.unsupported, ignored)
+        self.session.face.uses.ignore(ignored)
         return None
 
     def _cancel(self, command: spec.MessageCancel) -> Refusal | None:

@@ -132,7 +132,7 @@ class Transfers:
         return qmf.answer(session.bridge, session.host, settings, event.payload, event.body_at)
 
     def _count(self, exchange: str) -> None:
-        self.session.face.settings.counts.unsupported[EXCHANGES[exchange]] += 1
+        self.session.face.uses.count(EXCHANGES[exchange])
 
     def _message(self, event: CommandReceived, exchange: str, arrival: Arrival) -> Message:
         face = self.session.face

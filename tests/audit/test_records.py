@@ -98,6 +98,7 @@ def every_verb(log: AuditLog) -> None:
     log.link_detached(1, 1, connection=1)
     log.transaction(1, 1, connection=1, outcome=Outcome.COMMITTED)
     log.topology(1, reason=Reason.BOUND, node=name, exchange=name)
+    log.feature_used(1, 1, feature=name, peer=name, client=name, uses=1, first_ms=1, last_ms=1)
     log.queue_checkpoint(1, name, depth=1, unsettled=1, octets=1, entered=1, checksum=1)
     log.outlet_checkpoint(1, 1, node=name, sent=1, unsettled=1)
     log.route_checkpoint(1, name, routed=1, pending=1)

@@ -8,6 +8,7 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.types import Command
 from gateway.bridge.inlet import Inlet
+from gateway.faces.features import Feature
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,
@@ -204,6 +205,7 @@ def test_what_was_browsed_at_an_upstream_cannot_be_acquired() -> None:
     at.client.gets()
     acquired, _ = at.client.does(spec.MessageAcquire(transfers=[(0, 0)]))
     assert acquired == spec.Acquired(transfers=[])
+    assert at.gateway.settings.counts.unsupported[Feature.REMOTE_ACQUIRE] == 1
 
 
 # Selectors.

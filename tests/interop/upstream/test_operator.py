@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from interop.brokers.artemis import Artemis
 from interop.brokers.rabbitmq import RabbitMQ4
-from interop.upstream.talk import Talk
+from interop.upstream.talk import BROWSE, RefusedError, Talk
 from support.gateway_process import GatewayProcess
+
+from gateway.amqp_0_10 import _spec as spec
 
 PATIENCE_S = 60
 
@@ -63,6 +65,14 @@ class Desk:
                 return shown
             assert time.monotonic() < deadline, "\n".join(shown)
 
+    def used(self) -> dict[str, int]:
+        """What `audit features` tells of clients, and how often."""
+        done = self.gateway.tool("audit", "features", "--json", str(self.gateway.audit))
+        assert done.returncode == 0, done.stderr
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        assert all(line["client"].endswith("from 127.0.0.1") for line in lines)
+        return {line["feature"]: line["uses"] for line in lines}
+
 
 @pytest.fixture
 def desk(tmp_path: Path, rabbitmq4: RabbitMQ4, artemis: Artemis) -> Iterator[Desk]:
@@ -105,3 +115,27 @@ def test_the_status_tells_of_an_outage_while_it_lasts_and_of_its_end(
     talk.completes(waiting)
     assert desk.upstreams["rabbitmq4"]["failed_tries"] == 0
     talk.detach()
+
+
+def test_the_audit_log_names_who_uses_what_an_upstream_does_not_offer(desk: Desk) -> None:
+    port, far = desk.gateway.amqp_port, f"{desk.name}.far"
+    for _ in range(2):
+        browser = Talk(port)
+        with pytest.raises(RefusedError, match="540"):
+            browser.subscribes(far, acquire=BROWSE)
+    selecting = Talk(port)
+    with pytest.raises(RefusedError, match="540"):
+        selecting.does(spec.TxSelect())
+        selecting.puts(far, b"in a transaction")
+    distributed = Talk(port)
+    with pytest.raises(RefusedError, match="540"):
+        distributed.does(spec.DtxSelect())
+    for talk in (browser, selecting, distributed):
+        talk.detach()
+    assert desk.gateway.stop() == 0
+    used = desk.used()
+    assert used.pop("dtx") == 1
+    assert sorted(used.values()) == [1, 2]
+    assert all("upstream rabbitmq4" in text for text in used)
+    shown = desk.gateway.tool("audit", "features", str(desk.gateway.audit)).stdout
+    assert "anonymous: from 127.0.0.1" in shown

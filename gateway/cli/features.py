@@ -1,0 +1,87 @@
+"""`audit features`: who uses what is not offered here, told from the records of an audit log.
+
+Clients are told apart by user, process, product and host; what is random in a name, such as the
+container-id of many 1.0 clients, is left out, so that one application is one client.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+Record = dict[str, Any]  # Any: what JSON holds
+RANDOM: Final = re.compile(
+    r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE
+)
+NOBODY: Final = "(not logged in)"
+
+
+@dataclass(slots=True)
+class Line:
+    """One client and one thing that it uses.
+
+    Attributes:
+        connections: how many of its connections did.
+    """
+
+    user: str
+    client: str
+    feature: str
+    uses: int
+    connections: int
+    first_ms: int
+    last_ms: int
+
+    def as_json(self) -> dict[str, Any]:  # Any: what JSON holds
+        """All of it, times in words."""
+        told = {name: getattr(self, name) for name in ("user", "client", "feature", "uses")}
+        return told | {
+            "connections": self.connections,
+            "first_seen": _time(self.first_ms),
+            "last_seen": _time(self.last_ms),
+        }
+
+
+def uses_in(records: Iterable[Record]) -> list[Line]:
+    """One line for each client and feature; clients by name, and what is used most first."""
+    found: dict[tuple[str, str, str], Line] = {}
+    connections: dict[tuple[str, str, str], set[tuple[int, int]]] = {}
+    incarnation = 0
+    for record in records:
+        if record["kind"] == "incarnation-started":
+            incarnation = record["incarnation"]
+        if record["kind"] != "feature-used":
+            continue
+        user, client = record.get("peer") or NOBODY, RANDOM.sub("*", record["client"])
+        key = (user, client, record["feature"])
+        connections.setdefault(key, set()).add((incarnation, record.get("connection", 0)))
+        first_ms, last_ms = record["first_ms"], record["last_ms"]
+        line = found.setdefault(key, Line(*key, 0, 0, first_ms, last_ms))
+        line.uses += record["uses"]
+        line.connections = len(connections[key])
+        line.first_ms = min(line.first_ms, first_ms)
+        line.last_ms = max(line.last_ms, last_ms)
+    return sorted(found.values(), key=lambda line: (line.user, line.client, -line.uses))
+
+
+def table(lines: list[Line]) -> Iterator[str]:
+    """For eyes: client by client."""
+    before = ("", "")
+    for line in lines:
+        if (line.user, line.client) != before:
+            before = (line.user, line.client)
+            yield f"{line.user}: {line.client}"
+        yield (
+            f"  {line.uses:>8}  {_time(line.first_ms)}  {_time(line.last_ms)}"
+            f"  {line.connections:>6}  {line.feature}"
+        )
+
+
+HEAD: Final = f"  {'USES':>8}  {'FIRST SEEN':<20}  {'LAST SEEN':<20}  {'CONNS':>6}  WHAT"
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
