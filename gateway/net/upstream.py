@@ -3,8 +3,8 @@
 Twisted's `ClientService` decides when to try again: exponential back-off with jitter. For it a
 connection begins when the peer has opened it, so that a peer which takes connections and does not
 serve us is not dialled in a tight loop; nor is one that opens them and ends them at once. Each try
-goes through the failover list once, beginning where a redirect pointed. What links are redirected to
-is `detours`.
+goes through the failover list once, beginning where a redirect pointed. What links are redirected
+to is `detours`.
 """
 
 # Failure has no annotations.

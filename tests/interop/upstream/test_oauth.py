@@ -108,6 +108,31 @@ def test_a_new_token_is_shown_between_deliveries(
     matrix.check("login by token", "qpid-broker-j", "XOAUTH2")
 
 
+def test_what_is_published_while_a_token_is_replaced_arrives_once_and_in_order(
+    broker_j: BrokerJ, identity: Identity, tmp_path: Path
+) -> None:
+    queue = "tokens.busy"
+    broker_j.create_queue(queue)
+    identity.good = {"first", "second"}
+    front = Front(tmp_path, broker_j.token_port, "qpid-broker-j", "first")
+    with front.gateway, front.talk() as talk:
+        talk.puts(queue, b"0")
+        front.shows("second")
+        ids = [0]
+        while front.gateway.log().count("connected to") < 2:
+            ids.append(talk.publishes(queue, str(len(ids)).encode()))
+            time.sleep(0.002)
+        for command_id in ids[1:]:
+            talk.completes(command_id)
+        talk.subscribes(queue)
+        gots = talk.gets(len(ids))
+        assert texts(gots) == [str(at) for at in range(len(ids))]
+        assert not any(got.delivery.redelivered for got in gots)
+        talk.accepts(*gots)
+        assert talk.quiet()
+    assert broker_j.queue_depth(queue) == 0
+
+
 def test_while_a_token_is_refused_clients_wait(
     broker_j: BrokerJ, identity: Identity, tmp_path: Path
 ) -> None:
