@@ -203,6 +203,18 @@ class VirtualHost:
             return False
         return queue.placement.remote.look_up(self.name, name, waiter, token)
 
+    def reach(self, name: str, waiter: LookUpWaiter, token: int) -> bool:
+        """Whether to wait for `waiter.on_looked_up(token, refusal)` before publishing to a queue.
+
+        `False` for local and unknown names, where messages are kept here, and where the upstream is
+        known to have the node, or cannot be asked: then they wait for it.
+        """
+        queue = self.topology.find_queue(name)
+        placement = None if queue is None else queue.placement
+        if queue is None or placement is None or placement.spool or placement.rests:
+            return False
+        return placement.remote.reach(queue, waiter, token)
+
     def acquire(self, delivery: Delivery) -> bool:
         """Make a browsed, unsettled delivery an acquired one; `False` if the copy is not free.
 

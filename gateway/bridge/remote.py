@@ -142,6 +142,13 @@ class Remote(Protocol):
     def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
         """Ask whether the queue's node exists; `False`: taken to exist, no answer will come."""
 
+    def reach(self, queue: Queue, waiter: LookUpWaiter, token: int) -> bool:
+        """Ask whether what is in `queue` can be sent; `False`: it can, or nobody knows now.
+
+        It was to be served before. `on_looked_up` follows, not from inside, and without a refusal
+        also when the upstream does not answer soon.
+        """
+
     def delete(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> Refusal | None:
         """Delete the node: `on_looked_up` follows, not from inside, if that can be tried at all."""
 

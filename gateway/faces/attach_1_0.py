@@ -3,7 +3,7 @@
 A source is a queue (consumed or browsed), or an exchange, for which a subscription queue is made
 and bound; a target is a queue, an exchange, or nothing: the anonymous terminus. Either may ask for
 a node to be made. What cannot be is refused with a null terminus (2.6.3). A source at an upstream
-is answered when that has answered us.
+is answered when that has answered us, and a target when it is known to have it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from gateway.bridge.queues import Queue
 from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import QueueSettings
 from gateway.bridge.subscription import Subscription
+from gateway.faces.approach_1_0 import Approach10
 from gateway.faces.consumer_1_0 import Asked, Consumer10
 from gateway.faces.dynamic_1_0 import policy_of, policy_properties
 from gateway.faces.features import EXCHANGES, Feature
@@ -60,6 +61,21 @@ def attach_producer(session: ServerSession10, link: Link, attach: Attach) -> Ref
             return Refusal(Condition.NOT_FOUND, f"there is no node {target.address!r}")
     if node is not None and node.exchange in EXCHANGES:
         _count(session, EXCHANGES[node.exchange])
+    if node is not None and node.queue and not made:
+        approach = Approach10(session, link, attach, node)
+        if session.approach(approach):
+            return None
+    answer_producer(session, link, attach, node, made)
+    return None
+
+
+def answer_producer(
+    session: ServerSession10, link: Link, attach: Attach, node: Node | None, made: str = ""
+) -> None:
+    """Attach a client's sender to a node that is there; `None`: the anonymous terminus."""
+    target = attach.target
+    assert isinstance(target, Target)
+    asked = target.capabilities or []
     producer = Producer10(session, link, node, asked, made)
     session.add_producer(producer)
     link.send_attach(
@@ -74,7 +90,6 @@ def attach_producer(session: ServerSession10, link: Link, attach: Attach) -> Ref
         rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
     )
     producer.start()
-    return None
 
 
 def _snd_settle_mode(attach: Attach) -> int:

@@ -14,7 +14,7 @@ from gateway.amqp_1_0.transactions import posting
 from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.queues import Queue
-from gateway.bridge.remote import Target
+from gateway.bridge.remote import LookUpWaiter, Target
 from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import UNLIMITED, Subscription
 from gateway.bridge.tickets import Ticket
@@ -123,6 +123,11 @@ class Relay:
     def over(self) -> bool:
         """It was stopped, and nothing of it is unsettled at the upstream."""
         return self._stopped and self.subscription is None
+
+    def reach(self, waiter: LookUpWaiter, token: int) -> bool:
+        """Have `waiter` hear whether the queue's node is there; `False`: it is, or has no link."""
+        sender = self._senders.get(self._address or "")
+        return sender is not None and sender.reach(waiter, token)
 
     def unsettled(self) -> int:
         """How many copies the upstream has and has not settled."""

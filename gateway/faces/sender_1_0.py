@@ -17,9 +17,11 @@ from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
+from gateway.bridge.remote import LookUpWaiter
 from gateway.errors import RemoteProtocolError
 from gateway.faces.credit_watch import CreditWatch
 from gateway.faces.outcomes_1_0 import OUTCOMES, outcome_of
+from gateway.faces.reaching_1_0 import Reaching
 from gateway.faces.upstream_errors_1_0 import accuses, is_busy, refusal_of
 from gateway.faces.upstream_link import LinkSlot
 from gateway.faces.upstream_links_1_0 import Links
@@ -51,6 +53,7 @@ class Sender:
         "_link",
         "_name",
         "_owed",
+        "_reaching",
         "_refusals",
         "_relay",
         "_suspect",
@@ -78,6 +81,7 @@ class Sender:
         self._tags = 0
         self._suspect = 0
         self._watch = CreditWatch(relay.upstream, self)
+        self._reaching = Reaching(relay.upstream)
         # What a resumed link is to be told, once there is credit: tag, whether it is given up.
         self._owed: deque[tuple[bytes, bool, DeliveryState | None]] = deque()
 
@@ -95,6 +99,15 @@ class Sender:
             and len(self.unsettled) < self._relay.upstream.settings.window
             and not (self._owed or link.resume_only or link.session.blocked)
         )
+
+    def reach(self, waiter: LookUpWaiter, token: int) -> bool:
+        """Have `waiter` hear whether the link can be attached; `False`: it is."""
+        slot = self.slot
+        if self._link is not None or slot is None:
+            return False
+        self._reaching.wait(waiter, token)
+        self._relay.upstream.hurry(slot)
+        return True
 
     def is_of(self, links: Links) -> bool:
         """Whether its link is one of these."""
@@ -162,6 +175,7 @@ class Sender:
             text = "the peer takes settled deliveries only"
             self.refusal = Refusal(Condition.NOT_IMPLEMENTED, text)
             event.link.send_detach(error=Error(condition=PRECONDITION_FAILED, description=text))
+            self._reaching.answer(None)
             self._relay.resume()
             return
         if self._relay.must_look_up():
@@ -183,12 +197,14 @@ class Sender:
         if refusal.condition != Condition.INTERNAL_ERROR:
             self.refusal = Refusal(refusal.condition, f"{self.address}: {refusal.description}")
         event.link.send_detach(closed=True)  # it is attached again when the peer has answered
+        self._reaching.answer(refusal)
         self._relay.resume()
 
     def _start(self, event: AttachReceived) -> None:
         self._link = event.link
         self._refusals = 0
         self.refusal = None
+        self._reaching.answer(None)
         if self.slot is not None:
             self._relay.note_link(self.slot)
         if self.unsettled:
@@ -247,6 +263,7 @@ class Sender:
     def on_lost(self) -> None:
         """Gone with its session or connection; it will be attached again."""
         self._link = None
+        self._reaching.answer(None)
         self._watch.end()
         self._answered = None
         self._owed.clear()
@@ -268,6 +285,7 @@ class Sender:
             if self._refusals >= REFUSALS_MAX:
                 text = f"{self.address}: {refusal.description}"
                 self.refusal = Refusal(refusal.condition, text)
+            self._reaching.answer(refusal)
         self._relay.on_sender_ended(self)
 
     def _accuse(self) -> None:

@@ -24,8 +24,10 @@ from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
+from gateway.faces.approach_1_0 import Approach10
 from gateway.faces.attach_1_0 import (
     answer_attached,
+    answer_producer,
     attach_consumer,
     attach_producer,
     refuse,
@@ -33,6 +35,7 @@ from gateway.faces.attach_1_0 import (
 from gateway.faces.consumer_1_0 import Consumer10
 from gateway.faces.crossings import HostNodes
 from gateway.faces.producer_1_0 import Producer10
+from gateway.message import Refusal
 
 if TYPE_CHECKING:
     from gateway.faces.server_1_0 import Server10
@@ -53,6 +56,7 @@ class ServerSession10:
         self.audit_name = face.bridge.audit.name(f"{face.peer.connection_id}/{self.number}")
         self.producers: dict[int, Producer10] = {}  # by the audit number of the link
         self.consumers: dict[int, Consumer10] = {}  # by the client's handle
+        self.approaches: dict[Approach10, None] = {}
         self._safe_with: list[tuple[int, Outgoing, DeliveryState | None]] = []
 
     def owner_id(self) -> int:
@@ -88,6 +92,33 @@ class ServerSession10:
     def on_attached(self, consumer: Consumer10) -> None:
         """An upstream has attached the source of a link that waits for it."""
         answer_attached(self, consumer)
+        self.face.touch()
+
+    def approach(self, approach: Approach10) -> bool:
+        """Whether the attach waits for an upstream; `on_approached` follows."""
+        if not self.host.reach(approach.node.queue, approach, 0):
+            return False
+        approach.link.context = approach
+        self.approaches[approach] = None
+        self.face.on_link(opened=True)
+        return True
+
+    def forget_approach(self, approach: Approach10) -> bool:
+        """Nobody waits for it any more; whether anybody did."""
+        if approach not in self.approaches:
+            return False
+        del self.approaches[approach]
+        self.face.on_link(opened=False)
+        return True
+
+    def on_approached(self, approach: Approach10, refusal: Refusal | None) -> None:
+        """An upstream has said whether it has the queue that a client wants to publish to."""
+        if not self.forget_approach(approach):
+            return
+        if refusal is None:
+            answer_producer(self, approach.link, approach.attach, approach.node)
+        else:
+            refuse(approach.link, refusal)
         self.face.touch()
 
     def add_producer(self, producer: Producer10) -> None:
@@ -138,6 +169,8 @@ class ServerSession10:
                 _answer_without_source(link)
             if held.durable_queue and closed:
                 self.host.delete_queue(held.durable_queue, self)
+        elif isinstance(held, Approach10) and self.forget_approach(held):
+            link.send_attach(source=held.attach.source, target=None)
         link.send_detach(closed=closed)
 
     def on_link_failed(self, link: Link) -> None:
@@ -147,6 +180,8 @@ class ServerSession10:
             self.forget_producer(held)
         elif isinstance(held, Consumer10):
             self.forget_consumer(held, Reason.LINK_DETACHED)
+        elif isinstance(held, Approach10):
+            self.forget_approach(held)
 
     # Deliveries.
 
@@ -229,6 +264,8 @@ class ServerSession10:
             self.forget_consumer(consumer, reason)
         for producer in list(self.producers.values()):
             self.forget_producer(producer)
+        for approach in list(self.approaches):
+            self.forget_approach(approach)
         self._safe_with = []
         self.host.release_owner(self)
         self.bridge.audit.session_detached(

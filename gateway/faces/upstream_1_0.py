@@ -195,6 +195,11 @@ class Upstream:
         self.look_up_address(self.addresses.queue_address(host, queue), waiter, token)
         return True
 
+    def reach(self, queue: Queue, waiter: LookUpWaiter, token: int) -> bool:
+        """Ask whether its relay's link is, or can be, attached."""
+        relay = self._relays.get(queue)
+        return self.connected and relay is not None and relay.reach(waiter, token)
+
     def look_up_address(self, address: str, waiter: LookUpWaiter, token: int) -> None:
         """Ask whether there is a node of that address."""
         self._look_ups[LookUp(self, address, waiter, token)] = None
@@ -247,6 +252,11 @@ class Upstream:
         """Attach again after a back-off: for `on_detach` and `on_failed`."""
         self.detours.recall(slot)
         slot.links.retry(slot)
+
+    def hurry(self, slot: LinkSlot) -> None:
+        """Attach now what backs off."""
+        slot.links.hurry(slot)
+        self.touch()
 
     def progress(self, slot: LinkSlot) -> None:
         """The link does its work: its next back-off is the shortest again."""

@@ -115,6 +115,13 @@ class Links:
         wait_ms = self.settings.back_off_ms(slot.failures)
         self.sleepers.wake(slot, self.bridge.now_ms + wait_ms)
 
+    def hurry(self, slot: LinkSlot) -> None:
+        """Attach it now, if it backs off."""
+        if slot.state == SlotState.BACKING_OFF:
+            self.sleepers.unwake(slot)
+            slot.state = SlotState.IDLE
+            self._due.append(slot)
+
     def hand_over(self, slot: LinkSlot, other: Links) -> None:
         """The link, which is in no session, belongs to another connection from now on."""
         del self.slots[slot]

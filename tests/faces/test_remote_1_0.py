@@ -16,6 +16,7 @@ from gateway.message import (
     Flag,
     Outcome,
     OutcomeKind,
+    Refusal,
 )
 from gateway.translate.batch import BATCH_FORMAT
 from gateway.wire.buffers import Writer
@@ -330,6 +331,79 @@ def test_no_local_on_a_remote_exchange_is_refused():
 
 
 # Senders.
+
+
+def approaching():
+    """A client has attached a sender, and the upstream is asked; the link."""
+    at = Remote()
+    at.remote.reachable = False
+    at.session = at.client.session()
+    at.link = at.session.attach("link", _spec.SENDER)
+    at.link.send_attach(source=_spec.Source(), target=_spec.Target(address="r"))
+    at.client.events = []
+    at.client.step()
+    return at
+
+
+def reached(at, refusal=None):
+    """The upstream answers."""
+    ((waiter, token),) = at.remote.waiters
+    waiter.on_looked_up(token, refusal)
+    at.client.step()
+
+
+def test_a_sender_is_attached_when_the_upstream_has_its_queue():
+    at = approaching()
+    assert at.client.kinds() == []
+    reached(at)
+    assert at.client.take(events.AttachReceived).attach.target.address == "r"
+    assert at.link.credit > 0
+    assert at.client.send(at.link, message()) is None
+    at.ends(ACCEPTED)
+    assert at.told() == [Accepted()]
+    at.house.end()
+
+
+def test_a_sender_to_a_queue_that_the_upstream_does_not_have_is_refused():
+    at = approaching()
+    reached(at, Refusal(Condition.NOT_FOUND, "r: no such queue"))
+    assert at.client.take(events.AttachReceived).attach.target is None
+    detach = at.client.take(events.DetachReceived).detach
+    assert detach.closed
+    assert detach.error.condition == "amqp:not-found"
+    assert "no such queue" in detach.error.description
+    assert at.house.settings.counts.links_opened == at.house.settings.counts.links_closed
+    at.house.end()
+
+
+def test_a_sender_that_detaches_before_the_answer_is_let_go():
+    at = approaching()
+    at.session.write(_spec.Detach(handle=0, closed=True))
+    at.client.step()
+    assert at.client.take(events.AttachReceived).attach.target is None
+    assert at.client.take(events.DetachReceived).detach.error is None
+    reached(at)
+    assert at.client.kinds() == []
+    at.house.end()
+
+
+def test_a_session_that_ends_before_a_senders_answer_leaves_nothing():
+    at = approaching()
+    at.session.send_end()
+    at.client.step()
+    reached(at, Refusal(Condition.NOT_FOUND, ""))
+    assert at.client.kinds() == ["EndReceived"]
+    at.house.end()
+
+
+def test_a_sender_that_breaks_a_rule_before_its_answer_is_let_go():
+    at = approaching()
+    at.session.write(_spec.Transfer(handle=0, delivery_id=0, delivery_tag=b"1"))
+    at.client.step()
+    reached(at)
+    assert "AttachReceived" not in at.client.kinds()
+    at.house.end()
+
 
 OUTCOMES = [
     (ACCEPTED, Accepted()),

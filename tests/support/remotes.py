@@ -102,6 +102,7 @@ class FakeRemote:
         self.answer: Refusal | None = None
         self.unfed: Refusal | None = None
         self.looks_up = True
+        self.reachable = True
         self.waiters: list[tuple[LookUpWaiter, int]] = []
 
     @property
@@ -146,6 +147,12 @@ class FakeRemote:
         source = FakeSource()
         self.feeds.append((feed, source))
         return source
+
+    def reach(self, queue: Queue, waiter: LookUpWaiter, token: int) -> bool:
+        if self.reachable:
+            return False
+        self.waiters.append((waiter, token))
+        return True
 
     def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
         self.waiters.append((waiter, token))

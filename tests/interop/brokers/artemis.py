@@ -42,6 +42,9 @@ _BROKER = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core"
 </address-setting><address-setting match="limited.#">
 <address-full-policy>FAIL</address-full-policy>
 <max-size-messages>2</max-size-messages>
+</address-setting><address-setting match="absent.#">
+<auto-create-queues>false</auto-create-queues>
+<auto-create-addresses>false</auto-create-addresses>
 </address-setting></address-settings>
 <addresses>
 <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>

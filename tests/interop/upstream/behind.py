@@ -22,8 +22,9 @@ class Behind:
     """The gateway dials the broker for queues ``remote.*``, and for exchanges ``topic-*``.
 
     Queues ``limited.*`` reject what is too much for them, by the broker's own means; ``missing.*``
-    are those that no test makes; ``settled.*`` are read settled where a client allows it. With
-    `topics`, those of JMS live there, too; `more` are rules.
+    are those that no test makes, and ``absent.*`` those that Artemis does not make, either;
+    ``settled.*`` are read settled where a client allows it. With `topics`, those of JMS live there,
+    too; `more` are rules.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Behind:
         }
         exception = {"queue": "limited.exception.*", "on_rejected": "exception"}
         nodes = [exception, *({"queue": name} for name in ("remote.*", "limited.*"))]
-        nodes += [{"queue": "missing.*"}, {"exchange": "topic-*"}]
+        nodes += [{"queue": "missing.*"}, {"queue": "absent.*"}, {"exchange": "topic-*"}]
         nodes += [{"queue": "settled.*", "settled": load_profile(self.name).settled}, *more]
         if topics:
             nodes.append({"exchange": "amq.topic"})

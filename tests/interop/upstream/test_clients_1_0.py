@@ -284,3 +284,17 @@ def test_a_node_that_is_missing_is_made_or_refused(link: str, behind: Behind, ce
     except LinkDetached as refused:
         outcome = refused.condition
     cell(f"1-0 missing {link}", outcome)
+
+
+def test_a_sender_is_refused_until_its_queue_is_made(behind: Behind, cell: Cell) -> None:
+    queue = f"absent.{uuid.uuid4().hex[:8]}"
+    outcome = "made"
+    try:
+        Sending(behind.at_gateway(), queue)
+    except LinkDetached as refused:
+        outcome = refused.condition
+        behind.broker.create_queue(queue)
+        sending = Sending(behind.at_gateway(), queue)
+        assert sending.outcome(*sending.sends(durable())) == "accepted"
+        assert behind.comes_to(1, queue)
+    cell("1-0 absent publish", outcome)
