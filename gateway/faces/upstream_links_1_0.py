@@ -225,15 +225,11 @@ class Links:
                     return use
         if self._may_begin(slot):
             return self._begin(slot)
-        least: SessionUse | None = None
+        best: SessionUse | None = None
         for use in self._uses:
-            if (
-                use.suspect == slot.suspect
-                and _has_room(use)
-                and (least is None or len(use.slots) < len(least.slots))
-            ):
-                least = use
-        return least
+            if _has_room(use) and (best is None or _rank(use, slot) < _rank(best, slot)):
+                best = use
+        return best
 
     def _may_begin(self, slot: LinkSlot) -> bool:
         """Whether a session is left; the last one is for links that sessions have ended over."""
@@ -387,3 +383,8 @@ def _has_room(use: SessionUse) -> bool:
     """Whether the peer takes one more link there, as far as is known."""
     begin = use.session.begin
     return begin is None or begin.handle_max is None or len(use.slots) <= begin.handle_max
+
+
+def _rank(use: SessionUse, slot: LinkSlot) -> tuple[bool, int]:
+    """The lowest is the session to share: with links of the same kind, else with any at all."""
+    return use.suspect != slot.suspect, len(use.slots)

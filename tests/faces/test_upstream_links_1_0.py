@@ -175,6 +175,11 @@ def test_no_more_links_than_the_limit_are_attached():
 def test_receivers_of_one_session_grant_no_more_than_it_can_hold():
     w = UpstreamWorld(limits=Limits(unsettled_max=12)).place("a", "b")
     broker = w.connect(limits=Limits(channel_max=0))
-    w.subscribe("a", credit=10)
-    w.subscribe("b", credit=10)
-    assert sum(broker.link(name).credit for name in "ab") <= 12
+    w.publish(b"one", key="a")
+    broker.sessions[0].send_end(error=BROKEN)
+    w.step()
+    w.subscribe("b")
+    w.pass_time(5_000)
+    assert len(w.face.connection.sessions()) == 1
+    assert len(broker.links("a", sends=False)) == 1
+    assert len(broker.links("b", sends=True)) == 1
