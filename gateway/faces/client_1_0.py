@@ -254,7 +254,8 @@ class UpstreamConnection:
 
     def _on_detach(self, event: DetachReceived) -> None:
         detach = event.detach
-        event.link.send_detach(closed=True)
+        # In kind: to close what was only detached would end a durable subscription (2.6.6).
+        event.link.send_detach(closed=detach.closed is True)
         slot = slot_of(event.link)
         if slot is None or self.upstream.detours.take(slot, detach.error, self):
             return

@@ -96,6 +96,21 @@ def test_the_gateways_stop_leaves_a_durable_subscription_alone():
     assert broker.take_all(events.DetachReceived) == []
 
 
+@rule("1.0", "2.6.4", "detach-is-answered")
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_durable_subscription_that_is_only_detached_there_is_not_closed_by_us(closed):
+    w = world(durable=True, durable_subscriptions=True)
+    broker = w.connect()
+    [before] = source_of(broker)
+    broker.link("x/a.#").send_detach(closed=closed)
+    w.step()
+    [answer] = broker.take_all(events.DetachReceived)
+    assert bool(answer.detach.closed) == closed
+    w.pass_time(3_000)
+    assert source_of(broker)[-1].name == before.name
+    assert broker.link("x/a.#").credit > 0
+
+
 def test_an_unbind_closes_the_subscription_after_its_last_outcome():
     w = world(durable_subscriptions=True)
     broker = w.connect()
