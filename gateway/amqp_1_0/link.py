@@ -121,6 +121,11 @@ class Link:
         return self._incomplete or (attach is not None and attach.incomplete_unsettled is True)
 
     @property
+    def may_bring(self) -> bool:
+        """Receiver: deliveries may be under way, of credit that was given, even if taken back."""
+        return self._allowed > 0
+
+    @property
     def peer_max_message_size(self) -> int:
         """The largest message that the peer takes; 0: it sets no limit."""
         attach = self.attach

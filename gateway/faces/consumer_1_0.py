@@ -166,7 +166,10 @@ class Consumer10:
         if subscription is None:
             return
         link = self.link
-        subscription.grant(link.credit)
+        if link.credit or link.drain:
+            subscription.grant(link.credit)
+        else:
+            subscription.stop()  # what an upstream has sent ahead for it is for others now
         if self.blocked:
             self.resume()
         if link.drain:

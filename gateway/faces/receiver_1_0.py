@@ -142,7 +142,7 @@ class Receiver:
         upstream.unwake(self)
         link = self._link
         slot = self._slot
-        if link is None or slot is None or not slot.attached or link.credit == 0:
+        if link is None or slot is None or not slot.attached or not link.may_bring:
             self._quiet = True
         else:
             link.send_flow(credit=0, echo=True)

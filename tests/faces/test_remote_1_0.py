@@ -129,6 +129,26 @@ def test_credit_that_comes_before_the_answer_counts():
     at.house.end()
 
 
+def test_what_was_fetched_goes_back_when_the_client_takes_its_credit_back():
+    at = Remote()
+    link = at.asks()
+    at.inlet.on_attached()
+    link.send_flow(credit=2)
+    at.client.step()
+    link.send_flow(credit=1)
+    at.client.step()
+    at.brings(b"1", b"2")
+    assert len(at.client.received()) == 1
+    link.send_flow(credit=0)
+    at.client.step()
+    assert at.published == [(1, RELEASED)]
+    assert at.inlet.wanted() == 0
+    link.send_flow(credit=3)
+    at.client.step()
+    assert at.inlet.wanted() == 3
+    at.house.end()
+
+
 def test_a_drain_that_comes_before_the_answer_is_done_after_it():
     at = Remote()
     at.link = at.asks()

@@ -758,3 +758,23 @@ def test_after_a_client_has_left_a_lost_link_still_takes_back_what_it_holds():
     assert w.host.settle(delivery, ACCEPTED) is False
     w.check()
     assert w.bridge.pressure.messages == 0
+
+
+def test_what_is_under_way_when_a_client_stops_and_then_leaves_is_released():
+    w = world()
+    broker = w.connect()
+    _consumer, subscription = w.subscribe()
+    subscription.stop()
+    w.world.turn()
+    stopped = w.face.data_to_send()
+    broker.deliver("q", message(b"late"))
+    late = broker.connection.data_to_send()
+    broker.receive(stopped, w.now_ms)
+    subscription.cancel()
+    w.world.turn()
+    left = w.face.data_to_send()
+    w.face.receive_data(late, w.now_ms)
+    broker.receive(left, w.now_ms)
+    w.step()
+    assert broker.states() == [_spec.Released()]
+    assert broker.links("q", sends=True) == []
