@@ -43,6 +43,7 @@ from gateway.translate.outcomes import lose_annotations, merged
 if TYPE_CHECKING:
     from gateway.faces.upstream_1_0 import Upstream
 
+REBUILD_SLACK: Final = 64
 NOTHING: Final = Refusal(Condition.NONE, "")
 ELSEWHERE: Final = "the link is redirected to a container that has no part in the transaction"
 LOST: Final = Outcome(
@@ -279,6 +280,7 @@ class Relay:
         return True
 
     def _drop(self, sender: Sender) -> None:
+        sender.leave()
         slot = sender.slot
         if slot is not None:
             self.upstream.drop(slot)
@@ -421,10 +423,21 @@ class Relay:
                 OutcomeKind.REJECTED, condition=Condition.PRECONDITION_FAILED, description=text
             )
         self._attempts[delivery.position] = tries
+        self._forget_gone()
         self._back_off()
         if outcome.annotations:
             outcome = self._merged(delivery, outcome)
         return outcome
+
+    def _forget_gone(self) -> None:
+        """Copies that came back and then expired, or were purged, are counted no more."""
+        places = self._queue.places
+        if len(self._attempts) > 2 * self._queue.depth + REBUILD_SLACK:
+            self._attempts = {
+                position: tries
+                for position, tries in self._attempts.items()
+                if places.get(position) is not None
+            }
 
     def _back_off(self) -> None:
         """Send nothing for a while."""

@@ -153,6 +153,10 @@ class Sender:
         self._owed.clear()
         self._give_back()
 
+    def leave(self) -> None:
+        """The link is given up, with nothing unsettled on it."""
+        self._watch.end()
+
     # As an `UpstreamLink`.
 
     def attach(self, session: Session) -> Link:

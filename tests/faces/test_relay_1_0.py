@@ -588,3 +588,21 @@ def test_no_credit_is_no_news_where_nothing_waits():
     w.pass_time(10_000)
     assert w.upstream.last_error == ""
     assert len(broker.received()) == 1
+
+
+def test_what_came_back_and_then_expired_is_forgotten():
+    w = world(redelivery_min_ms=100, redelivery_max_ms=100)
+    broker = w.connect()
+    producer = Producer()
+    for _ in range(10):
+        for number in range(40):
+            message = w.world.message(b"short", key="q", ttl_ms=50)
+            w.host.publish(message, producer, number)
+        w.step()
+        for delivery in broker.received():
+            broker.settle(delivery, _spec.Released())
+        w.step()
+        w.pass_time(200)
+    assert len(producer.published) == 400
+    assert w.bridge.pressure.messages == 0
+    assert len(w.upstream._relays[w.host.queue("q")]._attempts) < 200
