@@ -17,6 +17,7 @@ CACHE = Path(
     or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "amqp-gateway-interop"
 )
 JARS = CACHE / "jars"
+KAFKA = CACHE / "kafka"
 RHEA = CACHE / "rhea"
 PYTHON27 = CACHE / "python27"
 PYTHON27_CLIENT = PYTHON27 / "opt/qpid-python"
@@ -35,6 +36,11 @@ JAR_DIGESTS = {
     "slf4j-api-1.7.30.jar": "cdba07964d1bb40a0761485c6b1e8c2f8fd9eb1d19c53928ac0d7f9510105c57",
     "slf4j-nop-1.7.30.jar": "2d550dcefaea23d223b72027dbc7cbdb7327676ccefdd9cfe49cf9ea8e9ac8e0",
     "json-20240303.jar": "3cf6cd6892e32e2b4c1c39e0f52f5248a2f5b37646fdfbb79a66b46b618414ed",
+}
+KAFKA_DIGESTS = {
+    "kafka-clients-3.9.0.jar": "15c1e137f2c2c94398e27abc4060a03b6bde10bf9fac15e8f70c02320b202f18",
+    "slf4j-api-1.7.30.jar": JAR_DIGESTS["slf4j-api-1.7.30.jar"],
+    "slf4j-nop-1.7.30.jar": JAR_DIGESTS["slf4j-nop-1.7.30.jar"],
 }
 
 
@@ -77,6 +83,13 @@ def _jms_missing() -> str | None:
     return _commands_missing("java", "javac")
 
 
+def _kafka_missing() -> str | None:
+    lacking = [jar for jar in KAFKA_DIGESTS if not (KAFKA / jar).is_file()]
+    if lacking:
+        return f"{', '.join(lacking)} not in {KAFKA}"
+    return _commands_missing("java")
+
+
 def _rhea_missing() -> str | None:
     if not (RHEA / "node_modules/rhea/package.json").is_file():
         return f"rhea not in {RHEA}"
@@ -114,6 +127,7 @@ def _rabbitmq_missing(chroot: Path) -> str | None:
 _CHECKS: dict[str, Callable[[], str | None]] = {
     "proton": proton_missing,
     "jms": _jms_missing,
+    "kafka": _kafka_missing,
     "rhea": _rhea_missing,
     "tshark": _tshark_missing,
     "qpid-python": _qpid_python_missing,
