@@ -45,6 +45,7 @@ def values() -> Schema:
         image=IMAGE,
         imagePullSecrets=FREE_LIST,
         config=configuration,
+        restartOnChange=FLAG,
         users=mapping(existingSecret=TEXT, key=TEXT),
         anonymous=FLAG,
         tls=mapping(existingSecret=TEXT, verifyClients=FLAG),

@@ -23,6 +23,7 @@ EVERYTHING = {
     "imagePullSecrets": [{"name": "pull"}],
     "persistence": {"storageClass": "fast"},
     "nodeSelector": {"disk": "ssd"},
+    "restartOnChange": False,
 }
 
 
@@ -169,6 +170,32 @@ def test_a_changed_configuration_restarts_the_pod(render: Render) -> None:
 
     assert stamp() != stamp(config={"strict": True})
     assert stamp() == stamp(podLabels={"team": "payments"})
+
+
+def test_without_restart_on_change_the_pod_stays_whatever_changes(render: Render) -> None:
+    def pod(**values: object) -> dict[str, Any]:
+        objects = render(restartOnChange=False, **values)
+        found: dict[str, Any] = objects["StatefulSet", NAME]["spec"]["template"]
+        return found
+
+    assert "annotations" not in pod()["metadata"]
+    assert pod() == pod(config={"strict": True})
+    assert pod(podAnnotations={"a": "b"})["metadata"]["annotations"] == {"a": "b"}
+
+
+def test_the_configuration_is_mounted_as_a_directory_which_a_running_pod_sees_change(
+    render: Render,
+) -> None:
+    found = container(render())
+    mounts = {each["name"]: each for each in found["volumeMounts"]}
+    assert mounts["config"] == {
+        "name": "config",
+        "mountPath": "/etc/amqp-gateway/config",
+        "readOnly": True,
+    }
+    assert found["args"] == ["serve", "--config", "/etc/amqp-gateway/config/gateway.yaml"]
+    paths = [pathlib.PurePath(each["mountPath"]) for each in found["volumeMounts"]]
+    assert not any(one in other.parents for one in paths for other in paths)
 
 
 def test_the_reconciliation_runs_where_the_volume_is(render: Render) -> None:

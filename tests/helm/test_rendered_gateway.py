@@ -52,7 +52,8 @@ def test_the_rendered_command_and_configuration_start_and_stop_the_gateway(
     objects: dict[tuple[str, str], dict[str, Any]] = render(config={"drain_timeout": "1s"})
     ports = {"0.0.0.0:5672": free_port(), "0.0.0.0:9672": free_port()}
     add_user(tmp_path)
-    file = tmp_path / "etc/amqp-gateway/gateway.yaml"
+    file = tmp_path / "etc/amqp-gateway/config/gateway.yaml"
+    file.parent.mkdir()
     file.write_text(here(objects["ConfigMap", NAME]["data"]["gateway.yaml"], tmp_path, ports))
     assert "0.0.0.0" not in file.read_text()
     pod = objects["StatefulSet", NAME]["spec"]["template"]["spec"]
@@ -85,7 +86,8 @@ def test_every_default_of_the_chart_is_a_configuration_that_check_accepts(
     add_user(tmp_path)
     text = render()["ConfigMap", NAME]["data"]["gateway.yaml"]
     assert yaml.safe_load(text)
-    file = tmp_path / "etc/amqp-gateway/gateway.yaml"
+    file = tmp_path / "etc/amqp-gateway/config/gateway.yaml"
+    file.parent.mkdir()
     file.write_text(here(text, tmp_path, {}))
     done = subprocess.run(
         [sys.executable, "-P", "-m", "gateway", "check", "--config", str(file)],
@@ -94,3 +96,58 @@ def test_every_default_of_the_chart_is_a_configuration_that_check_accepts(
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+class Volume:
+    """A ConfigMap as the kubelet mounts it: files are links into a directory that is swapped."""
+
+    def __init__(self, mounted: pathlib.Path) -> None:
+        self._mounted = mounted
+        self._versions = 0
+        mounted.mkdir(parents=True)
+        (mounted / "gateway.yaml").symlink_to("..data/gateway.yaml")
+
+    def put(self, text: str) -> None:
+        self._versions += 1
+        version = self._mounted / f"..version-{self._versions}"
+        version.mkdir()
+        (version / "gateway.yaml").write_text(text)
+        fresh = self._mounted / "..data_tmp"
+        fresh.symlink_to(version.name)
+        fresh.rename(self._mounted / "..data")
+
+
+def test_a_changed_configuration_reaches_the_running_gateway_by_a_reload(
+    render: Render, tmp_path: pathlib.Path
+) -> None:
+    ports = {"0.0.0.0:5672": free_port(), "0.0.0.0:9672": free_port()}
+    chosen: dict[str, Any] = {"restartOnChange": False, "admin": {"existingSecret": "my-admin"}}
+
+    def rendered(**config: object) -> tuple[list[str], str]:
+        objects = render(**chosen, config=config)
+        pod = objects["StatefulSet", NAME]["spec"]["template"]["spec"]
+        arguments = [here(each, tmp_path, ports) for each in pod["containers"][0]["args"]]
+        return arguments, here(objects["ConfigMap", NAME]["data"]["gateway.yaml"], tmp_path, ports)
+
+    add_user(tmp_path)
+    token = tmp_path / "etc/amqp-gateway/admin/token"
+    token.parent.mkdir()
+    token.write_text("secret\n")
+    volume = Volume(tmp_path / "etc/amqp-gateway/config")
+    arguments, before = rendered()
+    volume.put(before)
+    gateway = [sys.executable, "-P", "-m", "gateway"]
+    admin = f"http://127.0.0.1:{ports['0.0.0.0:9672']}"
+    ctl = [*gateway, "ctl", "--admin", admin, "--token-file", str(token)]
+    with subprocess.Popen([*gateway, *arguments], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any("is ready" in line for line in process.stderr)
+        _, after = rendered(upstreams={"new": {"hosts": ["amqp://127.0.0.1:1"]}})
+        volume.put(after)
+        done = subprocess.run([*ctl, "reload"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+        shown = subprocess.run([*ctl, "status"], capture_output=True, text=True, check=False)
+        assert shown.stdout.splitlines()[1].startswith("new ")
+        process.send_signal(signal.SIGTERM)
+        process.stderr.read()
+        assert process.wait(60) == 0
