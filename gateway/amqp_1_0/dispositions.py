@@ -7,11 +7,23 @@ the order of the first saying; the peer drops what comes for a delivery that it 
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
-from gateway.amqp_1_0._spec import Accepted, DeliveryState, Disposition
+from gateway.amqp_1_0 import frames
+from gateway.amqp_1_0._spec import (
+    Accepted,
+    DeliveryState,
+    Disposition,
+    Error,
+    Modified,
+    Outcome,
+    Rejected,
+    TransactionalState,
+)
 from gateway.wire import serial
 from gateway.wire.serial import RangeSet
+
+DESCRIPTION_OCTETS: Final = 200  # with all else, less than the smallest frame takes
 
 
 @final
@@ -55,3 +67,36 @@ class Dispositions:
                 )
                 entries.append(accepted)
         return entries
+
+
+def fit(disposition: Disposition, maximum: int) -> None:
+    """Shorten what an outcome says until a frame of `maximum` octets takes it.
+
+    A word that is too long is no reason to end the connection, and everything on it.
+    """
+    state = disposition.state
+    if isinstance(state, (Rejected, Modified, TransactionalState)) and not frames.fits(
+        disposition, maximum
+    ):
+        disposition.state = _in_short(state)
+
+
+def _in_short(state: Rejected | Modified | TransactionalState) -> DeliveryState:
+    if isinstance(state, TransactionalState):
+        outcome = state.outcome
+        if isinstance(outcome, (Rejected, Modified)):
+            return TransactionalState(txn_id=state.txn_id, outcome=_shorter(outcome))
+        return state
+    return _shorter(state)
+
+
+def _shorter(outcome: Rejected | Modified) -> Outcome:
+    if isinstance(outcome, Modified):
+        return Modified(
+            delivery_failed=outcome.delivery_failed, undeliverable_here=outcome.undeliverable_here
+        )
+    error = outcome.error
+    if error is None:
+        return outcome
+    text = (error.description or "").encode()[:DESCRIPTION_OCTETS].decode(errors="ignore")
+    return Rejected(error=Error(condition=error.condition, description=text or None))

@@ -73,6 +73,13 @@ def write_frame(writer: Writer, channel: int, performative: Performative, maximu
     end_frame(writer, start)
 
 
+def fits(performative: Performative, maximum: int) -> bool:
+    """Whether a performative without payload fits a frame of `maximum` octets."""
+    body = Writer()
+    performative.encode(body)
+    return int(body.size()) + HEADER_SIZE <= maximum
+
+
 def write_sasl_frame(writer: Writer, frame: SaslFrame) -> None:
     """One SASL frame. A token may take it beyond the 512 octets of 5.3.1: it cannot be split."""
     start = begin_frame(writer, SASL_FRAME, 0)

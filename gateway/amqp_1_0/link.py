@@ -148,6 +148,8 @@ class Link:
     ) -> None:
         """Attach our half: to open a link, to resume one, or to answer the peer's attach.
 
+        One of ours that the peer's frames are too small for is `dead`; the peer hears nothing.
+
         Args:
             unsettled: not `None`, though perhaps empty: resume a link that was suspended or lost;
                 see `resumption`. The map with the attach around it must fit one frame.
@@ -161,6 +163,26 @@ class Link:
         handle = session.take_handle(self)
         if handle == NO_HANDLE:
             return
+        performative = Attach(
+            name=self.name,
+            handle=handle,
+            role=self.role,
+            snd_settle_mode=snd_settle_mode,
+            rcv_settle_mode=rcv_settle_mode,
+            source=source,
+            target=target,
+            unsettled=unsettled,
+            incomplete_unsettled=True if incomplete_unsettled else None,
+            initial_delivery_count=None if self.role else self.initial_delivery_count,
+            max_message_size=self.max_message_size if self.role else None,
+            offered_capabilities=offered_capabilities,
+            desired_capabilities=desired_capabilities,
+            properties=properties,
+        )
+        if self.handle_in == NO_HANDLE and not session.takes(performative):
+            session.give_handle(handle)
+            self.dead = True
+            return
         self.machine.send(LinkInput.SEND_ATTACH)
         self.handle_out = handle
         self.snd_settle_mode = snd_settle_mode
@@ -168,24 +190,7 @@ class Link:
         self._incomplete = incomplete_unsettled
         if self.role and unsettled is not None:
             self._resumable = set(unsettled)
-        session.write(
-            Attach(
-                name=self.name,
-                handle=self.handle_out,
-                role=self.role,
-                snd_settle_mode=snd_settle_mode,
-                rcv_settle_mode=rcv_settle_mode,
-                source=source,
-                target=target,
-                unsettled=unsettled,
-                incomplete_unsettled=True if incomplete_unsettled else None,
-                initial_delivery_count=None if self.role else self.initial_delivery_count,
-                max_message_size=self.max_message_size if self.role else None,
-                offered_capabilities=offered_capabilities,
-                desired_capabilities=desired_capabilities,
-                properties=properties,
-            )
-        )
+        session.write(performative)
         failure = self.failure
         if failure is not None:
             self.failure = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from gateway.amqp_1_0 import _spec, states
+from gateway.amqp_1_0 import _spec, frames, states
 from gateway.amqp_1_0._spec import (
     Attach,
     Begin,
@@ -21,7 +21,7 @@ from gateway.amqp_1_0._spec import (
     Performative,
     Transfer,
 )
-from gateway.amqp_1_0.dispositions import Dispositions
+from gateway.amqp_1_0.dispositions import Dispositions, fit
 from gateway.amqp_1_0.errors import (
     ErrantLinkError,
     FrameSizeTooSmallError,
@@ -228,6 +228,10 @@ class Session:
     def give_handle(self, handle: int) -> None:
         """The handle is free again."""
         self._handles.give(handle)
+
+    def takes(self, performative: Performative) -> bool:
+        """Whether the peer's frames are large enough for it."""
+        return frames.fits(performative, self.connection.peer_max_frame_size)
 
     def write(self, performative: Performative) -> None:
         """Write a frame on our channel."""
@@ -471,6 +475,7 @@ class Session:
     def write_dispositions(self) -> None:
         """Write the dispositions that wait."""
         for disposition in self._dispositions.take():
+            fit(disposition, self.connection.peer_max_frame_size)
             self.write(disposition)
 
     def flush(self) -> None:

@@ -271,6 +271,8 @@ class Links:
             link = slot.user.attach(use.session)
             link.context = slot
             slot.link = link
+            if link.dead:
+                self.on_failed(slot, RemoteProtocolError("its frames are too small for our attach"))
 
     def on_begun(self, session: Session) -> None:
         """The peer has answered our begin."""

@@ -1,9 +1,11 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.rules import rule
 
-from gateway.amqp_1_0 import _spec
-from gateway.amqp_1_0.dispositions import Dispositions
+from gateway.amqp_1_0 import _spec, types
+from gateway.amqp_1_0.dispositions import Dispositions, fit
+from gateway.wire.tagged import Tagged
 
 ACCEPTED, RELEASED = _spec.Accepted(), _spec.Released()
 
@@ -65,3 +67,32 @@ def test_what_is_said_of_each_delivery_is_what_was_added(said):
             assert number not in heard
             heard[number] = (d.role, d.settled, d.state)
     assert heard == dict(enumerate(said))
+
+
+def rejected(text):
+    return _spec.Rejected(error=_spec.Error(condition="amqp:not-allowed", description=text))
+
+
+@pytest.mark.parametrize(
+    ("state", "shorter"),
+    [
+        (rejected("x" * 600), rejected("x" * 200)),
+        (rejected("\N{SNOWMAN}" * 300), rejected("\N{SNOWMAN}" * 66)),
+        (
+            _spec.Modified(
+                delivery_failed=True,
+                message_annotations={"x-opt-a": Tagged(types.STRING, "x" * 600)},
+            ),
+            _spec.Modified(delivery_failed=True),
+        ),
+        (
+            _spec.TransactionalState(txn_id=b"1", outcome=rejected("x" * 600)),
+            _spec.TransactionalState(txn_id=b"1", outcome=rejected("x" * 200)),
+        ),
+    ],
+)
+def test_an_outcome_that_no_frame_holds_is_told_in_short(state, shorter):
+    for maximum, told in ((512, shorter), (4096, state)):
+        disposition = _spec.Disposition(role=True, first=0, settled=True, state=state)
+        fit(disposition, maximum)
+        assert disposition.state == told

@@ -183,3 +183,17 @@ def test_receivers_of_one_session_grant_no_more_than_it_can_hold():
     assert len(w.face.connection.sessions()) == 1
     assert len(broker.links("a", sends=False)) == 1
     assert len(broker.links("b", sends=True)) == 1
+
+
+def test_an_attach_that_the_peers_frames_are_too_small_for_fails_alone():
+    w = UpstreamWorld(profile=Profile(selector=True)).place("q", "r")
+    broker = w.connect(limits=Limits(max_frame_size=512))
+    w.subscribe("r")
+    consumer, _ = w.subscribe("q", selector=f"a = '{'x' * 600}'")
+    w.step()
+    assert w.upstream.connected
+    w.pass_time(31_000)
+    assert consumer.why == ["upstream broker: its frames are too small for our attach"]
+    w.step()
+    assert len(w.face.connection.sessions()) == 2  # of senders, and of r
+    assert len(broker.links("r", sends=True)) == 1

@@ -778,3 +778,18 @@ def test_what_is_under_way_when_a_client_stops_and_then_leaves_is_released():
     w.step()
     assert broker.states() == [_spec.Released()]
     assert broker.links("q", sends=True) == []
+
+
+def test_a_rejection_with_more_words_than_a_frame_holds_is_told_in_short():
+    w = world()
+    broker = w.connect(limits=Limits(max_frame_size=512))
+    consumer, _ = w.subscribe()
+    broker.deliver("q", message(b"one"))
+    w.step()
+    outcome = Outcome(
+        OutcomeKind.REJECTED, condition=Condition.INTERNAL_ERROR, description="x" * 600
+    )
+    w.settle(consumer.take()[0], outcome)
+    [state] = broker.states()
+    assert state.error == _spec.Error(condition="amqp:internal-error", description="x" * 200)
+    assert w.upstream.connected
