@@ -9,6 +9,7 @@ decorators name the table of the module that it stands in.
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from support.rules import PROTOCOLS, Rule, rules
@@ -59,6 +60,7 @@ def in_module(tree: ast.Module) -> Iterator[tuple[str, Key]]:
                             yield statement.name, key
 
 
+@cache
 def collect() -> Found:
     """The tests of each rule that has any."""
     found: Found = {}

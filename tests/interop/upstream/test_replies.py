@@ -6,10 +6,12 @@ from interop.brokers import client
 from interop.upstream.behind import Behind
 from interop.upstream.conftest import Cell
 from interop.upstream.talk import Talk
+from support.rules import rule
 
 from gateway.amqp_0_10 import _spec as spec
 
 
+@rule("1.0", "3.5.3", "dynamic-source-is-asked-without-an-address")
 def test_a_1_0_client_at_the_broker_answers_a_0_10_request(
     behind: Behind, talk: Talk, cell: Cell
 ) -> None:
