@@ -59,26 +59,19 @@ def redirect_of(error: Error | None) -> Redirect | None:
     """The redirect that a close or a detach carries; `None`: it is no redirect."""
     if error is None or error.condition not in (CONNECTION_REDIRECT, LINK_REDIRECT):
         return None
-    info: Fields = error.info or {}
-    return Redirect(
-        hostname=_text(info, "hostname"),
-        network_host=_text(info, "network-host"),
-        port=_port(info),
-        address=_text(info, "address"),
-    )
+    return _read(error.info or {})
 
 
 def link_redirect_of(error: Error | None) -> Redirect | None:
     """The redirect of a link, if all that it tells is told as it should be, and is enough."""
     if error is None or error.condition != LINK_REDIRECT:
         return None
-    redirect = redirect_of(error)
     info: Fields = error.info or {}
-    if redirect is None:
-        return None
+    redirect = _read(info)
     told = (redirect.hostname, redirect.network_host, redirect.port, redirect.address)
     for key, value in zip(_LINK, told, strict=True):
-        if info.get(key) is not None and value is None:
+        given = info.get(key)
+        if given is not None and given.code != types.NULL and value is None:
             return None
     for host in (redirect.hostname, redirect.network_host):
         if host is not None and not _is_host(host):
@@ -86,6 +79,15 @@ def link_redirect_of(error: Error | None) -> Redirect | None:
     if redirect.address == "" or (redirect.network_host is None and redirect.address is None):
         return None
     return redirect
+
+
+def _read(info: Fields) -> Redirect:
+    return Redirect(
+        hostname=_text(info, "hostname"),
+        network_host=_text(info, "network-host"),
+        port=_port(info),
+        address=_text(info, "address"),
+    )
 
 
 def _is_host(text: str) -> bool:

@@ -159,13 +159,14 @@ class Detours:
             return False
         upstream = self.upstream
         upstream.counts.redirected += 1
-        if slot.stays or slot.redirects >= REDIRECTS_MAX:
+        in_a_row = 0 if slot.links.lasted(slot) else slot.redirects
+        if slot.stays or in_a_row >= REDIRECTS_MAX:
             return False
         address = redirect.address or slot.configured
         links = self._links_at(connection.location.redirected(redirect), connection)
         if links is None or (links is slot.links and address == slot.address):
             return False
-        slot.redirects += 1
+        slot.redirects = in_a_row + 1
         slot.links.on_left(slot)
         slot.address = address
         slot.links.hand_over(slot, links)

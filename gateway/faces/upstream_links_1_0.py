@@ -350,7 +350,7 @@ class Links:
     def _let_go(self, slot: LinkSlot) -> None:
         use = slot.held
         self.sleepers.unwake(slot)
-        if slot.attached and self._lasted(slot):
+        if self.lasted(slot):
             slot.failures = 0
             slot.redirects = 0
             slot.suspect = False
@@ -371,8 +371,10 @@ class Links:
             use.asking = None
             self._advance(use)
 
-    def _lasted(self, slot: LinkSlot) -> bool:
-        return self.bridge.now_ms - slot.attached_ms >= self.settings.back_off_max_ms
+    def lasted(self, slot: LinkSlot) -> bool:
+        """Whether the link has been attached for so long that its failures are forgotten."""
+        lasted_ms = self.bridge.now_ms - slot.attached_ms
+        return slot.attached and lasted_ms >= self.settings.back_off_max_ms
 
 
 def slot_of(link: Link) -> LinkSlot | None:

@@ -2,7 +2,7 @@ import pytest
 
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error
-from gateway.amqp_1_0.redirects import Redirect, redirect_of
+from gateway.amqp_1_0.redirects import Redirect, link_redirect_of, redirect_of
 from gateway.wire.tagged import Tagged
 
 
@@ -35,3 +35,52 @@ def test_what_is_missing_or_makes_no_sense_is_left_out(info):
 def test_other_errors_are_no_redirects():
     assert redirect_of(None) is None
     assert redirect_of(Error(condition="amqp:not-found")) is None
+
+
+def told(**info):
+    """A link redirect with these strings, or tagged values."""
+    return Error(
+        condition="amqp:link:redirect",
+        info={
+            key.replace("_", "-"): value
+            if isinstance(value, Tagged)
+            else Tagged(types.STRING, value)
+            for key, value in info.items()
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "redirect"),
+    [
+        (told(address="q"), Redirect(address="q")),
+        (told(network_host="h"), Redirect(network_host="h")),
+        (
+            told(network_host="::1", port=Tagged(types.NULL, None), hostname="vhost:a"),
+            Redirect(network_host="::1", hostname="vhost:a"),
+        ),
+    ],
+)
+def test_a_link_may_be_told_an_address_or_a_host(error, redirect):
+    assert link_redirect_of(error) == redirect
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        None,
+        Error(condition="amqp:connection:redirect", info=told(network_host="h").info),
+        Error(condition="amqp:link:redirect"),
+        told(hostname="h"),
+        told(address=""),
+        told(address=Tagged(types.UINT, 1), network_host="h"),
+        told(network_host=""),
+        told(network_host="h" * 256),
+        told(network_host="a b"),
+        told(network_host="h", hostname="a\nb"),
+        told(network_host="h", port=Tagged(types.UINT, 0)),
+        told(network_host="h", port=Tagged(types.UINT, 70_000)),
+    ],
+)
+def test_a_link_is_not_redirected_by_what_is_not_told_as_it_should_be(error):
+    assert link_redirect_of(error) is None
