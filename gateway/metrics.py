@@ -189,7 +189,7 @@ METRICS: Final = (
         "upstream",
     ),
     _gauge(
-        "gateway_upstream_detours",
+        "gateway_upstream_detour_connections",
         "Connections to other hosts, or attempts, for links that the upstream redirects there.",
         "upstream",
     ),

@@ -96,7 +96,7 @@ def upstream_readers(
         "gateway_upstream_poison_total": one(lambda counts: counts.poison),
         "gateway_upstream_undecodable_total": one(lambda counts: counts.undecodable),
         "gateway_upstream_redirects_total": one(lambda counts: counts.redirected),
-        "gateway_upstream_detours": lambda: [
+        "gateway_upstream_detour_connections": lambda: [
             ((name,), len(each.detours.standing)) for name, each in upstreams.items()
         ],
         "gateway_upstream_feeds_refused_total": one(lambda counts: counts.feeds_refused),

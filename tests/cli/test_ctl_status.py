@@ -90,3 +90,9 @@ def test_what_ctl_has_changed_and_what_it_is_doing_is_said_last() -> None:
 )
 def test_a_span_of_time_is_told_in_its_two_largest_units(seconds: float, text: str) -> None:
     assert spell(seconds) == text
+
+
+def test_where_links_are_redirected_to_is_told() -> None:
+    there = {"host": "broker-b:5671", "state": "up", "since": "", "links": 2}
+    facts = shown(UP | {"detours": [there]})
+    assert "  main: redirects links to broker-b:5671: 2 there, up" in facts
