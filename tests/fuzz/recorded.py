@@ -151,6 +151,17 @@ def talk_of_1_0() -> Pieces:
     return listening.pieces
 
 
+REDIRECTS = (
+    {"address": Tagged(types.STRING, "r")},
+    {"network-host": Tagged(types.STRING, "b.example"), "port": Tagged(types.USHORT, 5671)},
+    {
+        "network-host": Tagged(types.STRING, "c.example"),
+        "hostname": Tagged(types.STRING, "vhost"),
+        "address": Tagged(types.STRING, "elsewhere"),
+    },
+)
+
+
 def busy_upstream(limits: Limits) -> upstream_world.UpstreamWorld:
     """With something of everything that waits for a connection."""
     profile = Profile(
@@ -212,6 +223,11 @@ def talk_of_upstream() -> Pieces:
         broker.deliver(QUEUE, payload_1_0(), settled=settled)
     broker.deliver("topics/a.#", face_1_0.message(b"x" * 300))
     world.step()
+    moved = [(QUEUE, False), ("topics/a.b", False), ("topics/a.#", True)]
+    for (address, sends), info in zip(moved, REDIRECTS, strict=True):
+        error = _spec.Error(condition="amqp:link:redirect", info=info)
+        broker.link(address, sends=sends).send_detach(error=error)
+        world.step()
     link = broker.link(QUEUE)
     error = _spec.Error(condition="amqp:link:detach-forced", description="idle")
     link.send_detach(closed=True, error=error)

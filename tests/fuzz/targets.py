@@ -414,14 +414,22 @@ def _upstream(pieces: Pieces) -> None:
     world.world.queue("local")
     client, subscription = world.subscribe("local")
     face = world.upstream.connect(world.now_ms)
+    roads = world.roads
     for piece in pieces:
         face.receive_data(piece, world.now_ms)
         world.world.turn()
         face.data_to_send()
+        if roads.dialled:
+            roads.open()
         deadline = face.next_deadline()
         if deadline is not None and deadline <= world.now_ms:
             face.handle_deadline(world.now_ms)
+    assert len(world.upstream.detours.standing) <= world.upstream.settings.detours_max
     face.receive_eof(world.now_ms)
+    while roads.dialled:
+        roads.refuse()
+    for host in list(roads.brokers):
+        roads.lose(host)
     world.world.turn()
     assert subscription.credit == 10
     world.publish(b"to a client", key="local")
