@@ -91,6 +91,7 @@ class Broker:
         self.session_errors = {}  # by address: an Error that ends the session
         self.answers = {}  # by address: called with the attach event, answers it
         self.opens = True  # answers our open
+        self.closes = True  # and our close
         self.begins = True
         self.events = []
         self.attached = []  # our attaches, in order
@@ -116,7 +117,8 @@ class Broker:
         elif isinstance(event, events.EndReceived):
             event.session.send_end()
         elif isinstance(event, events.CloseReceived):
-            self.connection.send_close()
+            if self.closes:
+                self.connection.send_close()
         self.events.append(event)
 
     def _on_attach(self, event):
