@@ -26,7 +26,9 @@ from gateway.faces.placed import selector_of
 from gateway.faces.upstream_errors_1_0 import refusal_of, text_of
 from gateway.faces.upstream_link import LinkSlot
 from gateway.message import Condition, Outcome, Refusal
+from gateway.translate import routing_key
 from gateway.translate.facts import Arrival
+from gateway.translate.profile import ANNOTATIONS
 from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ X_MATCH: Final = "x-match"
 EXCHANGE: Final = "x-exchange"
 ROUTING_KEY: Final = "x-routing-key"
 MANAGED: Final = "managed"
+WILDCARDS: Final = ("*", "#")
 
 
 @final
@@ -212,31 +215,54 @@ class Feeder:
         if self._left:
             intake.release(event)
             return
+        key = self._taken_key(event)
         arrival = intake.read(event)
         if arrival is None:
             return
         exchange = self.feed.exchange
         if self.managed is not None:  # another binding of the queue may have brought it
             exchange = _annotated(event.payload, EXCHANGE) or exchange
-        key = self._key(arrival, event.payload)
+        if key is None or self.upstream.profile.keys_in == ANNOTATIONS:
+            key = self._key(arrival, event.payload)
         taken = intake.take(event, arrival, exchange=exchange, routing_key=key)
         if taken is not None:
             self.feed.receive(taken.message, taken.token)
         self.on_credit()
 
+    def _taken_key(self, event: DeliveryReceived) -> str | None:
+        """The key that a gateway annotated the message with; the annotation ends here."""
+        if event.message_format != 0:
+            return None
+        try:
+            key, event.payload = routing_key.take(event.payload)
+        except DecodeError:
+            return None  # as the intake will see
+        return key
+
     def _key(self, arrival: Arrival, payload: bytes) -> str:
         """The routing key that the message was published with there."""
-        profile = self.upstream.profile
+        keys_in = self.upstream.profile.keys_in
         key: str | None = None
-        if profile.keys_in == "subject":
-            key = arrival.subject
-        elif profile.keys_in == "to":
-            if profile.exchange is not None and arrival.to is not None:
-                parts = profile.exchange.read(arrival.to)
-                key = None if parts is None else parts.get("key")
-        else:
+        if keys_in == ANNOTATIONS:
             key = _annotated(payload, ROUTING_KEY)
-        return self.feed.key if key is None else key
+        elif keys_in == "subject":
+            key = arrival.subject
+        if key is None:
+            key = self._addressed_key(arrival)
+        if key is not None:
+            return key
+        pattern = self.kind == sources_1_0.TOPIC and is_pattern(self.feed.key)
+        return "" if pattern else self.feed.key
+
+    def _addressed_key(self, arrival: Arrival) -> str | None:
+        """The key in the address that the message was sent to, if that is one of the exchange."""
+        template = self.upstream.profile.exchange
+        if template is None or arrival.to is None:
+            return None
+        parts = template.read(arrival.to)
+        if parts is None or parts.get("exchange", self.feed.exchange) != self.feed.exchange:
+            return None
+        return parts.get("key")
 
     def on_disposition(
         self, delivery: Outgoing, state: DeliveryState | None, settled: bool
@@ -296,6 +322,11 @@ class Feeder:
         wanted = min(self.feed.wanted(), self.upstream.room(slot))
         if self._intake.is_due(link, wanted):
             link.send_flow(credit=wanted)
+
+
+def is_pattern(key: str) -> bool:
+    """Whether a topic key has wildcards, and so is none that a message can have."""
+    return any([word in WILDCARDS for word in key.split(".")])
 
 
 def _annotated(payload: bytes, wanted: str) -> str | None:

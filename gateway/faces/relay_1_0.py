@@ -35,10 +35,11 @@ from gateway.message import (
     OutcomeKind,
     Refusal,
 )
-from gateway.translate import hop_1_0
+from gateway.translate import hop_1_0, routing_key
 from gateway.translate.facts import body_digest_1_0
 from gateway.translate.message import to_1_0
 from gateway.translate.outcomes import lose_annotations, merged
+from gateway.translate.profile import ANNOTATIONS
 
 if TYPE_CHECKING:
     from gateway.faces.upstream_1_0 import Upstream
@@ -186,6 +187,8 @@ class Relay:
         if translated.refusal is not None:
             return self._refuse(translated.refusal)
         head = translated.head
+        if self._queue.target == Target.EXCHANGE:
+            head = self._with_key(delivery, head)
         if message.message_format == 0:
             front = hop_1_0.header(
                 message, translated.priority, delivery.delivery_count, context.now_ms
@@ -204,6 +207,21 @@ class Relay:
         upstream.counts.sent += 1
         upstream.touch()
         return DeliverStatus.TAKEN
+
+    def _with_key(self, delivery: Delivery, head: bytes) -> bytes:
+        """Have a message say its key where neither the exchange nor the subject will."""
+        message = delivery.message
+        if self.upstream.profile.keys_in == ANNOTATIONS or message.message_format != 0:
+            return head
+        _, head = routing_key.take(head)  # it may have been published before
+        if routing_key.subject_of(head) == message.routing_key:
+            return head
+        context = self._context
+        if context.escrow:
+            return routing_key.annotated(head, message.routing_key)
+        lost = routing_key.lose(context.counts)
+        losses.record(self.upstream.bridge, lost, message.id, delivery.subscription)
+        return head
 
     def refusal(self) -> Refusal:
         """Why the last delivery was refused."""

@@ -10,6 +10,7 @@ from typing import Final, final
 from gateway.translate.templates import Template, Wildcards
 
 QUEUE: Final = Template("{queue}")
+ANNOTATIONS: Final = "annotations"  # `keys_in`: the broker says the key of each message
 
 
 @final

@@ -7,6 +7,7 @@ from gateway.amqp_1_0 import _spec, events, types
 from gateway.faces.sources_1_0 import SELECTOR, TOPIC_BINDING
 from gateway.message import Condition, Kind, Refusal
 from gateway.translate.profile import Profile
+from gateway.translate.routing_key import ANNOTATION
 from gateway.translate.templates import Template, Wildcards
 from gateway.wire.tagged import Tagged
 
@@ -174,6 +175,49 @@ def test_the_routing_key_is_where_the_profile_says(keys_in, payload):
     w.step()
     (delivery,) = consumer.take()
     assert delivery.message.routing_key == "a.b"
+
+
+KEY = [(Tagged(types.SYMBOL, ANNOTATION), Tagged(types.STRING, "a.c"))]
+BROKERS_KEY = [(Tagged(types.SYMBOL, "x-routing-key"), Tagged(types.STRING, "a.b"))]
+
+
+def key_of(keys_in, payload, *, key="a.#"):
+    """The routing key of what comes, and the message that goes on."""
+    w = world(keys_in=keys_in, key=key)
+    broker = w.connect()
+    consumer, _ = w.world.subscribe("here")
+    broker.deliver(f"x/{key}", payload)
+    w.step()
+    (delivery,) = consumer.take()
+    w.check()
+    return delivery.message.routing_key, delivery.message.payload
+
+
+@pytest.mark.parametrize("subject", [None, "what it is about"])
+def test_a_key_that_another_gateway_annotated_is_believed_and_taken_away(subject):
+    properties = _spec.Properties(subject=subject)
+    key, payload = key_of("subject", message(properties=properties, annotations=KEY))
+    assert (key, payload) == ("a.c", message(properties=properties))
+
+
+def test_a_broker_that_annotates_keys_itself_knows_better():
+    key, payload = key_of("annotations", message(annotations=KEY + BROKERS_KEY))
+    assert (key, payload) == ("a.b", message(annotations=BROKERS_KEY))
+
+
+@pytest.mark.parametrize(
+    ("to", "bound", "key"),
+    [
+        ("x/a.b", "a.#", "a.b"),
+        ("y/a.b", "a.#", ""),  # of another exchange
+        (None, "a.#", ""),
+        (None, "*.b", ""),
+        (None, "a.b#", "a.b#"),  # no wildcard: it stands for itself
+        (None, "a.b", "a.b"),
+    ],
+)
+def test_without_a_subject_the_address_may_have_the_key_but_the_pattern_is_none(to, bound, key):
+    assert key_of("subject", message(properties=_spec.Properties(to=to)), key=bound)[0] == key
 
 
 def test_what_was_not_confirmed_when_the_link_was_lost_may_come_again():

@@ -110,6 +110,34 @@ def test_a_binding_with_wildcards_gets_what_it_asked_for(
     cell("topic-wildcard", "yes")
 
 
+def test_a_key_that_is_only_in_a_1_0_publishers_address_comes_back(
+    behind: Behind, talk: Talk, cell: Cell
+) -> None:
+    from proton import Message
+
+    exchange = _exchange(behind, talk)
+    queue = _bind(talk, exchange, "news.#")
+    talk.subscribes(queue)
+    _until_bound(talk, exchange, "news.probe")
+    sender = behind.at_gateway().create_sender(f"{exchange}/news.uk")
+    sender.send(Message(b"one", annotations={"x-opt-own": "kept"}))
+    got = talk.get()
+    talk.accepts(got)
+    assert (got.delivery.exchange, got.body) == (exchange, b"one")
+    talk.does(spec.MessageCancel(destination="d"))
+    sender.send(Message(b"two", subject="news"))
+    sender.send(Message(b"three", annotations={"x-opt-own": "kept"}))
+    receiver = behind.at_gateway().create_receiver(queue, credit=2)
+    two, three = (receiver.receive(client.TIME_LIMIT_S) for _ in range(2))
+    receiver.accept()
+    receiver.accept()
+    assert (bytes(two.body), two.subject) == (b"two", "news")
+    assert bytes(three.body) == b"three"
+    assert "x-opt-own" in three.annotations
+    assert "x-opt-amqp-0-10-routing-key" not in three.annotations
+    cell("topic-1-0-key", got.delivery.routing_key)
+
+
 def test_a_binding_with_a_selector_gets_what_it_asked_for_or_is_refused(
     behind: Behind, talk: Talk, cell: Cell
 ) -> None:
