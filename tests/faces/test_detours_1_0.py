@@ -13,6 +13,7 @@ from gateway.faces.location import Location
 from gateway.faces.upstream_settings import CbsToken
 from gateway.message import ACCEPTED, Condition, OutcomeKind
 from gateway.translate.profile import Profile
+from gateway.translate.templates import Template
 from gateway.wire.tagged import Tagged
 
 HOME = "a.example"
@@ -591,3 +592,58 @@ def test_a_redirect_back_to_the_upstream_uses_its_own_connection():
     w.roads.open(prepare=back)
     assert broker.link("q-7").credit == 10
     assert list(w.upstream.detours.standing) == []
+
+
+def test_a_binding_is_a_subscription_where_it_is_redirected_to():
+    profile = Profile(
+        exchange=Template("{exchange|plain}/{key}"), subscriptions="address", keys_in="subject"
+    )
+    w = UpstreamWorld(profile=profile)
+    w.place(exchange="x")
+    w.host.declare_exchange("x", "topic")
+    w.world.queue("here")
+    w.host.bind("here", "x", "a.#", {}, b"")
+    broker = connect(w, prepare=redirecting("x/a.#", host=OTHER, address="x-7"))
+    other = w.roads.open()
+    other.deliver("x-7", message(b"y", properties=_spec.Properties(subject="a.b")))
+    w.step()
+    assert w.world.depth("here") == 1
+    assert other.states() == [_spec.Accepted()]
+    w.host.unbind("here", "x", "a.#")
+    w.step()
+    assert len(other.take_all(events.CloseReceived)) == 1
+    assert broker.links("x/a.#", sends=True) == []
+
+
+def test_a_detour_that_nobody_needs_when_it_opens_is_closed_at_once():
+    class Waiter:
+        told = 0
+
+        def on_looked_up(self, token, refusal):
+            self.told += 1
+
+    w = UpstreamWorld()
+    connect(w, prepare=redirecting("q", host=OTHER))
+    waiter = Waiter()
+    w.upstream.look_up_address("q", waiter, 1)
+    w.step()
+    assert len(w.roads.dialled) == 1
+    w.pass_time(60_000)
+    assert waiter.told == 1
+    other = w.roads.open()
+    assert other.attached == []
+    assert len(other.take_all(events.CloseReceived)) == 1
+
+
+def test_redirects_of_a_link_that_lasts_are_not_in_a_row():
+    w = UpstreamWorld(back_off_max_ms=1_000).place("q")
+    broker = connect(w)
+    w.publish(b"x", publisher=Producer())
+    address = "q"
+    for number in range(10):
+        w.pass_time(2_000)
+        link = broker.link(address, sends=False)
+        address = f"q{number}"
+        link.send_detach(error=redirect(address=address))
+        w.step()
+    assert broker.links(address, sends=False) != []

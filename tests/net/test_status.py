@@ -9,6 +9,8 @@ from typing import Any
 from support.house import House
 
 from gateway.clients.letter import Letter, Typed
+from gateway.faces.detours_1_0 import Detour
+from gateway.faces.location import Location
 from gateway.net.status import loads, status
 
 
@@ -45,4 +47,16 @@ def test_what_waits_for_an_upstream_is_told_by_who_knows_of_it(tmp_path: pathlib
     assert one["since_s"] >= 5
     assert other["oldest_s"] is None
     assert loads(house.service.bridge, ["b"])["b"].held == 0
+    house.stop()
+
+
+def test_where_links_are_redirected_to_is_told(tmp_path: pathlib.Path) -> None:
+    upstreams = {"a": {"hosts": ["amqp://127.0.0.1:1"]}}
+    house = House(tmp_path / "data", f"upstreams={json.dumps(upstreams)}").start()
+    upstream = house.service.upstreams.upstreams["a"]
+    detour = Detour(upstream, Location(network_host="b.example", port=5671))
+    upstream.detours.standing[detour] = None
+    (one,) = told(house)["upstreams"]
+    (there,) = one["detours"]
+    assert (there["host"], there["state"], there["links"]) == ("b.example:5671", "connecting", 0)
     house.stop()
