@@ -235,6 +235,7 @@ def _subscribe(
     durable = _is_durable(source)
     if durable:
         queue = _durable_name(session, attach)
+        consumer.found = host.queue(queue) is not None
         settings = QueueSettings(durable=True)
     else:
         queue = session.dynamics.name(session.face.container, attach.name)
@@ -319,6 +320,7 @@ def _recover(session: ServerSession10, link: Link, attach: Attach) -> Refusal | 
     if isinstance(bridged, Refusal):
         return bridged
     consumer.durable_queue = name
+    consumer.found = True
     session.add_consumer(consumer)
     _answer(session, consumer, bridged, source, Wanted())
     return None
@@ -355,6 +357,8 @@ def _answer(
         target=attach.target,
         snd_settle_mode=_snd_settle_mode(attach),
         rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
+        # What was unsettled went back to the queue when the link before this one ended.
+        unsettled={} if consumer.found else None,
     )
     consumer.start(bridged)
 

@@ -52,6 +52,7 @@ class Consumer10:
         subscription: the bridge's side; set right after construction.
         asked: set while an upstream is asked; then the link is not attached yet.
         unsettled: what the client has not settled, by delivery-id.
+        found: it is the source of a link that was there before: a durable subscription.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Consumer10:
         self.node_name = ""
         self.dynamic = ""
         self.durable_queue = ""
+        self.found = False
         self.blocked = False
         self._started = False
         self._ended = False

@@ -232,15 +232,18 @@ def test_a_subscription_queue_lives_as_long_as_its_link(house):
 
 @rule("1.0", "2.6.3", "terminus-as-created-is-told")
 @rule("1.0", "3.5.6", "expiry-policies")
+@rule("1.0", "2.6.3", "unsettled-state-is-told")
 def test_a_durable_subscription_outlives_its_link_until_it_is_closed(house):
     client = house.client(name="app")
     durable = {"durable": _spec.DURABLE_UNSETTLED_STATE, "expiry_policy": "never"}
     link = client.receiver("amq.fanout", name="sub", **durable)
     assert link.attach.source.expiry_policy == "never"
+    assert link.attach.unsettled is None
     link.send_detach(closed=False)
     client.step()
     client.send(client.sender("amq.fanout"), message(b"meanwhile"))
     link = client.receiver("amq.fanout", name="sub", **durable)
+    assert link.attach.unsettled == {}
     assert bodies(client) == [b"meanwhile"]
     link.send_detach(closed=True)
     client.step()
@@ -259,6 +262,7 @@ def test_a_durable_subscription_is_found_again_by_its_name_alone(house):
     client.step()
     client.take_all(events.AttachReceived)
     assert again.attach.source.address == "amq.topic/a.b"
+    assert again.attach.unsettled == {}
     again.send_detach(closed=True)
     client.step()
     assert house.host.queue("app.sub") is None
