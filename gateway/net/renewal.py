@@ -50,13 +50,17 @@ class Renewal:
         self._reloading = reloading
         self._warned: dict[str, str] = {}  # the token that we told of, by the upstream's name
         self._tried: dict[str, str] = {}  # in the same way: for which we hurried
+        self._last: dict[str, tuple[str, Pump | None]] = {}  # and what there was at the last look
         self._resting: Resting | None = None
         self._name = ""
         self._pump: Pump | None = None
         self._until_ms = 0
 
     def look(self) -> None:
-        """Every second: is there a new token, and is it time to show it?"""
+        """Every second: is there a new token, and is it time to show it?
+
+        A detour of the upstream may have shown it already; then it is new all the same.
+        """
         if self._resting is not None:
             self._go_on(self._resting)
             return
@@ -65,13 +69,15 @@ class Renewal:
             token = credentials.token()
             if not token:
                 continue
-            if token == credentials.shown:
+            last, pump = self._last.get(name, (token, None))
+            self._last[name] = (token, dialer.pump)
+            if token == credentials.shown and (token == last or dialer.pump is not pump):
                 self._warn(name, token)
             elif self._upstreams.upstreams[name].connected:
                 if not self._reloading.under_way:
                     self._begin(name, dialer)
                     return
-            elif self._tried.get(name) != token:
+            elif token != credentials.shown and self._tried.get(name) != token:
                 self._tried[name] = token
                 dialer.hasten()
 

@@ -156,6 +156,31 @@ def test_a_token_that_was_replaced_right_after_it_was_shown_is_not_taken_for_the
     assert stand.dialer.redialled == 1
 
 
+def test_a_token_that_a_detour_has_shown_is_new_to_the_upstream_itself(
+    tmp_path: pathlib.Path,
+) -> None:
+    stand = Stand(tmp_path)
+    stand.renewal.look()
+    stand.file.write_text("two")
+    stand.connect()  # not to the upstream itself
+    stand.renewal.look()
+    stand.renewal.look()
+    assert stand.dialer.redialled == 1
+    stand.renewal.look()
+    assert (stand.dialer.redialled, stand.rests()) == (1, False)
+
+
+def test_a_token_that_a_new_connection_has_shown_is_not_new(tmp_path: pathlib.Path) -> None:
+    stand = Stand(tmp_path)
+    stand.renewal.look()
+    stand.file.write_text("two")
+    stand.dialer.pump = FakePump()
+    stand.connect()
+    stand.renewal.look()
+    stand.renewal.look()
+    assert (stand.dialer.redialled, stand.rests()) == (0, False)
+
+
 def test_a_new_token_ends_the_wait_for_the_next_try_once(tmp_path: pathlib.Path) -> None:
     stand = Stand(tmp_path)
     stand.connect(UpstreamState.DOWN)

