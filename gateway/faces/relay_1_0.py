@@ -155,7 +155,7 @@ class Relay:
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         """Send one message to its address."""
         upstream = self.upstream
-        if upstream.bridge.now_ms < self._wait_until_ms or upstream.draining:
+        if upstream.bridge.now_ms < self._wait_until_ms or not upstream.may_send():
             return self._block()
         message = delivery.message
         address = self._address

@@ -320,6 +320,10 @@ class Upstream:
         self._feeders.pop(feeder, None)
         self._owing_feeders.pop(feeder, None)
 
+    def may_send(self) -> bool:
+        """Whether deliveries may go there, by any connection that has room."""
+        return not self.draining and (self.connected or len(self.detours.standing) > 0)
+
     def context(self, host: VirtualHost, replies: ReplyNodes | None = None) -> Context:
         """The context of translations towards this upstream."""
         faces = self.faces

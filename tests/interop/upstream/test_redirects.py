@@ -12,7 +12,7 @@ from interop.brokers.artemis import Artemis
 from interop.brokers.broker import free_ports
 from interop.upstream.redirector import PREFIX, Redirector
 
-MESSAGES = 1500
+MESSAGES = 1000
 DETOURS = 'gateway_upstream_detour_connections{upstream="main"}'
 REDIRECTS = 'gateway_upstream_redirects_total{upstream="main"}'
 
