@@ -12,6 +12,7 @@ from typing import Final, final
 from gateway.audit.records import AuditLog
 from gateway.bridge.copies import Copies
 from gateway.bridge.deadlines import Deadlines
+from gateway.bridge.debts import Debts
 from gateway.bridge.dispatch import Dispatcher
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.ledger import Counts, Ledger
@@ -64,6 +65,7 @@ class Bridge:
         "audit",
         "copies",
         "counts",
+        "debts",
         "default_host",
         "hosts",
         "ledger",
@@ -91,6 +93,7 @@ class Bridge:
         self.counts: Counts = self.ledger.counts
         self.pressure = Pressure(limits)
         self.turns = TurnBook(store)
+        self.debts = Debts(self.turns)
         self.store_error: StoreError | None = None
         self.problems: list[str] = []
         self._limits = limits
@@ -230,6 +233,7 @@ class Bridge:
         self.problems.extend(recovery.problems)
         for host in self.hosts.values():
             host.nodes.start()
+        self.debts.recover(recovered.topology, self.problems)
         recover_notes(recovered.topology, self._notebooks, self.problems)
         self._checkpoint_queues()
 

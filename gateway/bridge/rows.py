@@ -30,6 +30,7 @@ class RowKind(IntEnum):
     DISPATCHED = 4
     NOTES = 5
     TRANSIT = 6  # a `QueueRow`: what stands in front of an upstream for an exchange
+    DEBT = 7  # a `BindingRow`: see `debts`
 
 
 class Form(IntEnum):

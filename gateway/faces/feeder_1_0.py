@@ -137,6 +137,8 @@ class Feeder:
     def on_left(self) -> None:
         """The binding is gone."""
         self._left = True
+        if self.managed is not None and not self._moved:
+            self.managed.owe()
         link = self._link
         if link is not None and link.credit:
             link.send_flow(credit=0)

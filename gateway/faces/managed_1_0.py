@@ -3,7 +3,7 @@
 There a queue collects for the queue here: `GATEWAY.QUEUE`, which all durable bindings of that queue
 share, so that a message that several of them match comes once; and `GATEWAY.QUEUE.transient` for
 the others, which ends with the connection. They are declared and bound again on each connection,
-and are gone with the last binding.
+and are gone with the last binding (`tidying_1_0`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from urllib.parse import quote
 from gateway.amqp_1_0 import types
 from gateway.bridge.feed import Feed
 from gateway.bridge.remote import LookUpWaiter
+from gateway.bridge.rows import BindingRow
 from gateway.faces.management_1_0 import NOTHING, UNANSWERED, Answer
 from gateway.faces.upstream_errors_1_0 import lasting
 from gateway.message import Condition, Kind, Refusal
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 # Tokens: what was asked.
 DECLARED: Final = 1
 BOUND: Final = 2
-FOUND: Final = 3
-GONE: Final = 4
 TRANSIENT: Final = ".transient"
 IS_ANOTHER: Final = 409
 CONDITIONS: Final = {
@@ -54,7 +53,7 @@ class ManagedBinding:
         self._failures = 0
         self._over = False
         self.queue = _queue_there(upstream, feed)
-        self._arguments = _arguments(feed.arguments)
+        self._arguments = arguments_there(feed.arguments)
 
     def prepare(self) -> None:
         """Declare and bind; `Feeder.on_prepared` follows once that is done."""
@@ -72,43 +71,35 @@ class ManagedBinding:
         if not self._over:
             self.prepare()
 
+    def owe(self) -> None:
+        """The binding is gone here: what was made for it is to go, even after a restart."""
+        if self._feed.durable:
+            self._upstream.bridge.debts.owe(self._row())
+
     def release(self) -> None:
         """The binding is gone, and the queue there with the last; its feeder is forgotten."""
         self.leave()
-        others = self._upstream.fed_from(self.queue)
-        for other in others:
-            if (other.exchange, other.key) == (self._feed.exchange, self._feed.key):
-                return  # It was bound again meanwhile.
-        if not others:
-            self._ask("DELETE", queue_path(self.queue), NOTHING, GONE)
-        elif self._arguments:
-            self._ask("GET", f"/bindings?{self._query('&', 'src')}", NOTHING, FOUND)
-        else:
-            self._ask("DELETE", f"/bindings/{self._query(';', 'src')};args=", NOTHING, GONE)
+        self._upstream.tidier.remove(self._row())
+
+    def _row(self) -> BindingRow:
+        feed = self._feed
+        return BindingRow(
+            self._upstream.name, feed.exchange, self.queue, feed.key, feed.arguments, b""
+        )
 
     def leave(self) -> None:
         """Nothing more is to be prepared; what is there stays."""
         self._over = True
         self._upstream.unwake(self)
 
-    def _query(self, between: str, source: str) -> str:
-        feed = self._feed
-        parts = [(source, feed.exchange), ("dstq", self.queue), ("key", feed.key)]
-        return between.join([f"{name}={quote(value, safe='')}" for name, value in parts])
-
     def _ask(self, method: str, path: str, body: Tagged, token: int) -> None:
         self._upstream.management.ask(method, path, body, self, token, patient=True)
 
     def on_answer(self, token: int, answer: Answer) -> None:
         """As an `Asker`."""
-        if token == FOUND and answer.done:
-            self._unbind(answer.body)
-        elif token in (FOUND, GONE):
-            if not answer.done:
-                self._upstream.note_problem(f"cannot tidy up queue {self.queue!r}: {answer.text}")
-        elif self._over:
+        if self._over:
             return
-        elif not answer.done:
+        if not answer.done:
             self.prepare_later()
             self._feeder.on_unprepared(answer)
         elif token == DECLARED:
@@ -126,14 +117,6 @@ class ManagedBinding:
             (_text("arguments"), Tagged(types.MAP, self._arguments)),
         ]
         self._ask("POST", "/bindings", Tagged(types.MAP, body), BOUND)
-
-    def _unbind(self, found: Tagged) -> None:
-        """A binding with arguments is known by a location that the peer gives it."""
-        for each in cast(list[Tagged], found.value) if found.code == types.LIST else []:
-            fields = {key.value: value for key, value in cast(types.Map, each.value)}
-            location = fields.get("location")
-            if location is not None and _same(fields.get("arguments"), self._arguments):
-                self._ask("DELETE", str(location.value), NOTHING, GONE)
 
 
 @final
@@ -224,7 +207,8 @@ CODES: Final = {
 }
 
 
-def _arguments(arguments: dict[str, Tagged]) -> types.Map:
+def arguments_there(arguments: dict[str, Tagged]) -> types.Map:
+    """A binding's arguments as they are said there."""
     return [
         (_text(name), Tagged(CODES[tagged.code], tagged.value))
         for name, tagged in arguments.items()
@@ -232,7 +216,8 @@ def _arguments(arguments: dict[str, Tagged]) -> types.Map:
     ]
 
 
-def _same(there: Tagged | None, wanted: types.Map) -> bool:
+def same_arguments(there: Tagged | None, wanted: types.Map) -> bool:
+    """Whether a binding there has the arguments that are wanted."""
     if there is None or there.code != types.MAP:
         return False
     found = {key.value: value.value for key, value in cast(types.Map, there.value)}

@@ -35,6 +35,7 @@ from gateway.faces.receiver_1_0 import Receiver
 from gateway.faces.relay_1_0 import Relay
 from gateway.faces.seen_before import SeenBefore
 from gateway.faces.sleepers import Sleepers
+from gateway.faces.tidying_1_0 import Tidier
 from gateway.faces.upstream_addresses_1_0 import UpstreamAddresses
 from gateway.faces.upstream_errors_1_0 import text_of
 from gateway.faces.upstream_link import LinkSlot, Sleeper, UpstreamLink
@@ -63,6 +64,7 @@ class Upstream:
 
     Attributes:
         addresses: what its nodes are called there.
+        tidier: removes what was made for bindings there.
         management: requests to its management node, where the profile says that it has one.
         state, state_since_ms: for operators.
         turned_ms: since when it is connected, or since when it is not.
@@ -119,6 +121,7 @@ class Upstream:
         self._coordinator = Coordinator(self)
         self.management = Management(self)
         self._maker = Maker(self)
+        self.tidier = Tidier(self)
         self._cbs: Cbs | None = None
         if settings.tokens is not None:
             self._cbs = Cbs(self, self.links, settings.tokens)
@@ -385,6 +388,7 @@ class Upstream:
         for queue in self._relays:
             if queue.target == Target.QUEUE:
                 self.make(queue.host, queue.name)
+        self.tidier.open()
         self.links.open(connection.connection, connection.number)
         self._change(UpstreamState.UP)
 

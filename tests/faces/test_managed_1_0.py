@@ -160,6 +160,78 @@ def test_an_unbind_without_a_connection_is_told_later():
     assert requests[-1] == ("DELETE", COLLECTS, None)
 
 
+def gone_while_away(*keys):
+    """A world whose bindings there are to be removed, but the upstream is away."""
+    w = world()
+    manager = Manager(w.connect())
+    for key in keys:
+        bind(w, key)
+        carry_out(w, manager, 2)
+    w.lose()
+    return w
+
+
+@pytest.mark.parametrize("end", ["restart", "crash"])
+def test_what_was_unbound_while_the_upstream_was_away_is_removed_after_a_restart(end):
+    w = gone_while_away("a.#")
+    w.host.unbind("here", "x", "a.#")
+    w.step()
+    getattr(w.world, end)()
+    manager = Manager(w.connect())
+    assert carry_out(w, manager, 1) == [("DELETE", COLLECTS, None)]
+    assert w.bridge.debts.of("broker") == []
+    w.world.restart()
+    assert Manager(w.connect()).take() == []
+
+
+def test_of_a_queue_that_is_still_bound_only_the_binding_is_removed_after_a_restart():
+    w = gone_while_away("a.#", "b")
+    w.host.unbind("here", "x", "a.#")
+    w.step()
+    w.world.restart()
+    manager = Manager(w.connect())
+    asked = carry_out(w, manager, 3)
+    assert ("DELETE", "/bindings/src=x;dstq=gateway.here;key=a.%23;args=", None) in asked
+    assert w.bridge.debts.of("broker") == []
+
+
+def test_what_was_bound_again_before_the_upstream_is_back_stays():
+    w = gone_while_away("a.#")
+    w.host.unbind("here", "x", "a.#")
+    w.step()
+    w.world.restart()
+    bind(w, "a.#")
+    manager = Manager(w.connect())
+    assert [method for method, _, _ in carry_out(w, manager, 2)] == ["PUT", "POST"]
+    assert manager.take() == []
+    assert w.bridge.debts.of("broker") == []
+
+
+def test_what_the_upstream_will_not_remove_is_asked_for_again_on_the_next_connection():
+    w = gone_while_away("a.#")
+    w.host.unbind("here", "x", "a.#")
+    w.step()
+    w.world.restart()
+    manager = Manager(w.connect())
+    manager.take()
+    manager.answer(403, "no permission")
+    w.step()
+    assert "cannot tidy up queue 'gateway.here': no permission" in w.upstream.last_error
+    w.lose()
+    manager = Manager(w.connect())
+    assert manager.take() == [("DELETE", COLLECTS, None)]
+    manager.answer(404, "no such queue")
+    w.step()
+    assert w.bridge.debts.of("broker") == []
+
+
+def test_nothing_is_owed_for_what_ends_with_the_connection():
+    w, _ = bound(durable=False)
+    w.lose()
+    w.host.unbind("here", "x", "a.#")
+    assert w.bridge.debts.of("broker") == []
+
+
 def test_a_binding_with_arguments_is_unbound_by_its_location():
     arguments = {"x-match": Tagged(Kind.STRING, "all"), "n": Tagged(Kind.INTEGER, 5)}
     w = world(kind="headers")

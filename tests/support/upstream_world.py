@@ -47,7 +47,10 @@ class Placements:
         self.exchanges_placed = {}
 
     def begin(self, bridge):
-        self.remotes["broker"] = self.make(bridge)
+        made = self.remotes["broker"] = self.make(bridge)
+        for placed in (self.queues_placed, self.exchanges_placed):
+            for placement in placed.values():
+                placement.remote = made
 
     def queue(self, host, name):
         return self.queues_placed.get(name)

@@ -114,6 +114,14 @@ class RabbitMQ(Broker):
         )
         return set(re.findall(r'"([^"]*)"', said))
 
+    def binding_keys(self, queue: str) -> set[str]:
+        """The keys of a queue's bindings; the one that every queue has is its name."""
+        said = self._evaluate(
+            "[binary_to_list(element(3, Binding)) || Binding <-"
+            f" rabbit_binding:list_for_destination({_resource('queue', queue)})]."
+        )
+        return set(re.findall(r'"([^"]*)"', said))
+
     def _declare(self, queue: str, arguments: str) -> None:
         self._evaluate(
             f"rabbit_amqqueue:declare({_resource('queue', queue)},"

@@ -118,6 +118,44 @@ def test_what_an_exchange_routes_while_the_gateway_is_away_is_kept(
     assert comes_to_be(front, 0, queue) == []
 
 
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_what_is_unbound_while_the_broker_is_away_is_removed_after_a_restart(
+    front: Behind, talk: Talk, end: str
+) -> None:
+    exchange = topic(front, talk)
+    queues_here = [f"away-{uuid.uuid4().hex[:8]}" for _ in range(2)]
+    for queue in queues_here:
+        talk.does(spec.QueueDeclare(queue=queue, durable=True))
+        for key in ("a", "b"):
+            talk.does(spec.ExchangeBind(exchange=exchange, queue=queue, binding_key=key))
+        assert len(comes_to_be(front, 1, queue)) == 1
+    deleted, unbound = queues_here
+    talk.subscribes(unbound)
+    while talk.quiet():  # both bindings are made there once this one brings something
+        talk.puts("b", b"probe", to=exchange)
+    talk.does(spec.MessageCancel(destination="d"))
+    front.broker.stop()
+    try:
+        talk.does(spec.QueueDelete(queue=deleted))
+        talk.does(spec.ExchangeUnbind(exchange=exchange, queue=unbound, binding_key="a"))
+        talk.detach()
+        getattr(front.gateway, end)()
+    finally:
+        front.broker.start()
+    front.gateway.start(same_ports=True)
+    assert comes_to_be(front, 0, deleted) == []
+    (there,) = comes_to_be(front, 1, unbound)
+    broker = front.broker
+    assert isinstance(broker, RabbitMQ4)
+    deadline = time.monotonic() + PATIENCE_S
+    while broker.binding_keys(there) - {there} != {"b"} and time.monotonic() < deadline:
+        pass
+    assert broker.binding_keys(there) - {there} == {"b"}
+    later = front.talk()
+    later.does(spec.QueueDelete(queue=unbound))
+    assert comes_to_be(front, 0, unbound) == []
+
+
 def test_a_queue_is_emptied_and_deleted_there(front: Behind, talk: Talk) -> None:
     queue = front.queue()
     talk.puts(queue, b"1", b"2")
