@@ -88,7 +88,7 @@ METRICS: Final = (
     ),
     _counter(
         "gateway_unsupported_total",
-        "Uses of what is not offered here, whether refused or only without effect.",
+        "Uses of what is not offered, refused or without effect; `audit features` tells whose.",
         "feature",
     ),
     _counter("gateway_translation_losses_total", "Values that did not cross.", "row"),
