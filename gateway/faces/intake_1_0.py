@@ -63,6 +63,7 @@ class Intake:
         # The digests of what was settled last: the peer gives credit back only for what it has
         # heard of, so that it cannot have missed more settlements than about so many.
         self._settled: deque[int] = deque(maxlen=2 * upstream.settings.limits.link_credit)
+        self._again: set[int] = set()  # tokens of what is known to have been here before
         self._tokens = 0
         self._suspect = 0
         self._ends = 0
@@ -127,9 +128,12 @@ class Intake:
         digest = message.id_digest ^ message.body_digest
         if self._is_poison(event, digest):
             return None
-        if self.upstream.seen_before.take(digest) and message.delivery_count == 0:
-            message.delivery_count = 1
-        return Taken(message, self._token(event, digest))
+        token = self._token(event, digest)
+        if self.upstream.seen_before.take(digest):
+            self._again.add(token)
+            if message.delivery_count == 0:
+                message.delivery_count = 1
+        return Taken(message, token)
 
     def _token(self, event: DeliveryReceived, digest: int) -> int:
         if event.settled:
@@ -165,6 +169,10 @@ class Intake:
             return
         self.upstream.counts.settled_received[outcome.kind] += 1
         self._settled.append(found[1])
+        if token in self._again:
+            self._again.discard(token)
+            if outcome.kind in (OutcomeKind.RELEASED, OutcomeKind.MODIFIED):
+                self.upstream.seen_before.add(found[1])
         link.session.settle_incoming(found[0], self._state_of(outcome))
         self.upstream.touch()
 
@@ -193,6 +201,7 @@ class Intake:
             for _, digest in self._unsettled.values():
                 seen_before.add(digest)
         self._settled.clear()
+        self._again.clear()
         self._unsettled.clear()
 
     def _state_of(self, outcome: Outcome) -> DeliveryState:

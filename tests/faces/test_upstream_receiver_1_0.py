@@ -4,6 +4,7 @@ from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import UNLIMITED
 from gateway.faces.receiver_1_0 import SETTLED_CREDIT_MAX
 from gateway.faces.sources_1_0 import SELECTOR
@@ -793,3 +794,26 @@ def test_a_rejection_with_more_words_than_a_frame_holds_is_told_in_short():
     [state] = broker.states()
     assert state.error == _spec.Error(condition="amqp:internal-error", description="x" * 200)
     assert w.upstream.connected
+
+
+def test_what_was_here_before_is_marked_until_it_has_ended():
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe()
+    broker.deliver("q", message(b"one"))
+    w.step()
+    consumer.take()
+    w.lose()
+    broker = w.connect()
+    consumer.answers.append(DeliverStatus.BLOCKED)
+    broker.deliver("q", message(b"one"))
+    w.step()
+    subscription.stop()
+    w.step()
+    assert broker.states() == [_spec.Released()]
+    subscription.grant(10)
+    subscription.resume()
+    w.step()
+    broker.deliver("q", message(b"one"))
+    w.step()
+    assert consumer.take()[0].delivery_count == 1
