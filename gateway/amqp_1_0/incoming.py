@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.amqp_1_0._spec import DeliveryState, Transfer
 from gateway.amqp_1_0.errors import LinkFieldError
+
+LOOSE_PARTS: Final = 256
+SMALL_OCTETS: Final = 256
 
 
 @final
@@ -13,6 +16,8 @@ class Partial:
     """A delivery of which not all transfers have come."""
 
     __slots__ = (
+        "_joined",
+        "_loose_octets",
         "delivery_id",
         "message_format",
         "parts",
@@ -38,6 +43,8 @@ class Partial:
         self.rcv_second = rcv_second
         self.parts = [payload]
         self.size = len(payload)
+        self._joined = 1
+        self._loose_octets = 0
 
     def add(self, transfer: Transfer, payload: bytes) -> None:
         """Take a continuation, which may repeat what the first transfer said but not change it."""
@@ -51,5 +58,16 @@ class Partial:
             self.settled = True
         if transfer.state is not None:
             self.state = transfer.state
-        self.parts.append(payload)
-        self.size += len(payload)
+        if payload:
+            self.size += len(payload)
+            self.parts.append(payload)
+            self._join_small(len(payload))
+
+    def _join_small(self, octets: int) -> None:
+        """Make one part of many: small ones take more memory than their octets."""
+        self._loose_octets += octets
+        if len(self.parts) - self._joined >= LOOSE_PARTS:
+            if self._loose_octets < LOOSE_PARTS * SMALL_OCTETS:
+                self.parts[self._joined :] = [b"".join(self.parts[self._joined :])]
+            self._joined = len(self.parts)
+            self._loose_octets = 0

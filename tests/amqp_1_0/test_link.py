@@ -390,6 +390,17 @@ def test_an_aborted_delivery_never_was():
 
 
 @rule("1.0", "2.7.5", "settled-holds-for-the-delivery")
+@pytest.mark.parametrize(("size", "parts"), [(0, 1), (1, 40), (300, 1025)])
+def test_a_delivery_in_small_parts_takes_little_more_memory_than_its_octets(size, parts):
+    pair, _, receiver = sending()
+    assert feed(pair, transfer(more=True, payload=b"")) == []
+    for _ in range(1024):
+        assert feed(pair, transfer(more=True, payload=b"y" * size)) == []
+    assert len(receiver._partial.parts) <= parts
+    [whole] = feed(pair, transfer(payload=b"z"))
+    assert whole.payload == b"y" * size * 1024 + b"z"
+
+
 def test_settled_on_any_transfer_settles_the_delivery():
     pair, _, receiver = sending()
     feed(pair, transfer(more=True, settled=True))
