@@ -127,7 +127,7 @@ class Feeder:
     def on_credit(self) -> None:
         """Look at what is wanted at the end of the turn."""
         if self._link is not None:
-            self.upstream.owe_feeder(self)
+            self.upstream.owe(self)
 
     def on_moved(self) -> None:
         """The exchange lives elsewhere: what a durable subscription here has stays in it."""

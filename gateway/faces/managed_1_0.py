@@ -64,7 +64,7 @@ class ManagedBinding:
         """The same, after a while."""
         self._failures += 1
         upstream = self._upstream
-        upstream.wake(self, upstream.bridge.now_ms + upstream.back_off_ms(self._failures))
+        upstream.wake(self, upstream.bridge.now_ms + upstream.settings.back_off_ms(self._failures))
 
     def handle_deadline(self, now_ms: int) -> None:
         """As a `Sleeper`."""

@@ -249,7 +249,9 @@ class Management:
         else:
             self._failures += 1
             upstream = self.upstream
-            upstream.wake(self, upstream.bridge.now_ms + upstream.back_off_ms(self._failures))
+            upstream.wake(
+                self, upstream.bridge.now_ms + upstream.settings.back_off_ms(self._failures)
+            )
         for request in failed:
             self._answer(request, Answer(UNANSWERED, problem))
 

@@ -360,7 +360,7 @@ class Relay:
             text = "the upstream broke its connection each time that this message was sent alone"
             self.on_poison(unsettled[0], text)
         if suspicion.one_by_one:
-            wait_ms = self.upstream.back_off_ms(suspicion.ends - 1)
+            wait_ms = self.upstream.settings.back_off_ms(suspicion.ends - 1)
             self._wait_until_ms = self.upstream.bridge.now_ms + wait_ms
             self.upstream.wake(self, self._wait_until_ms)
 

@@ -114,8 +114,7 @@ class Upstream:
         self._receivers: dict[Receiver, None] = {}
         self._feeders: dict[Feeder, None] = {}
         self._look_ups: dict[LookUp, None] = {}
-        self._owing: dict[Receiver, None] = {}
-        self._owing_feeders: dict[Feeder, None] = {}
+        self._owing: dict[Receiver | Feeder, None] = {}
         self._names = 0
         self.addresses = UpstreamAddresses(bridge, settings, profile)
         self._coordinator = Coordinator(self)
@@ -269,10 +268,6 @@ class Upstream:
         """How much credit a receiver may give so that its session can hold what comes."""
         return slot.links.room(slot)
 
-    def back_off_ms(self, failures: int) -> int:
-        """How long to wait after that many failures in a row, with jitter."""
-        return self.settings.back_off_ms(failures)
-
     @property
     def resumes(self) -> bool:
         """Whether what is unsettled when a link is lost waits for the link to be resumed."""
@@ -293,16 +288,10 @@ class Upstream:
         if self.detours.standing:
             self.detours.touch()
 
-    def owe(self, receiver: Receiver) -> None:
-        """Have the receiver look at its credit at the end of the turn."""
-        if receiver not in self._owing:  # it asks several times for each message
-            self._owing[receiver] = None
-            self.touch()
-
-    def owe_feeder(self, feeder: Feeder) -> None:
-        """The same of a feeder."""
-        if feeder not in self._owing_feeders:
-            self._owing_feeders[feeder] = None
+    def owe(self, user: Receiver | Feeder) -> None:
+        """Have it look at its credit at the end of the turn."""
+        if user not in self._owing:  # it asks several times for each message
+            self._owing[user] = None
             self.touch()
 
     def forget(self, receiver: Receiver) -> None:
@@ -321,7 +310,7 @@ class Upstream:
     def forget_feeder(self, feeder: Feeder) -> None:
         """The feeder's link is over."""
         self._feeders.pop(feeder, None)
-        self._owing_feeders.pop(feeder, None)
+        self._owing.pop(feeder, None)
 
     def may_send(self) -> bool:
         """Whether deliveries may go there, by any connection that has room."""
@@ -490,13 +479,8 @@ class Upstream:
         owing = self._owing
         if owing:
             self._owing = {}
-            for receiver in owing:
-                receiver.flush()
-        feeders = self._owing_feeders
-        if feeders:
-            self._owing_feeders = {}
-            for feeder in feeders:
-                feeder.flush()
+            for user in owing:
+                user.flush()
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called; also while there is no connection."""
