@@ -180,8 +180,9 @@ class Script(RuleBasedStateMachine):
             ["attach", "bring", "bring", "bring", "bring", "drained", "lost", "refuse"]
         ),
         ttl_ms=st.sampled_from([NO_TTL, NO_TTL, 5]),
+        settled=SELDOM,
     )
-    def upstream_link(self, pick: int, what: str, ttl_ms: int) -> None:
+    def upstream_link(self, pick: int, what: str, ttl_ms: int, settled: bool) -> None:
         """What the link of an inlet does."""
         if not self.remote.inlets:
             return
@@ -193,8 +194,12 @@ class Script(RuleBasedStateMachine):
         elif what == "bring":
             self.token += 1
             self.brought.setdefault(source, set()).add(self.token)
-            message = self.world.message(b"xx", key=inlet.queue_name, ttl_ms=ttl_ms)
-            inlet.receive(message, self.token)
+            message = self.world.message(
+                b"xx", key=inlet.queue_name, ttl_ms=ttl_ms, durable=settled
+            )
+            inlet.receive(message, self.token, settled=settled)
+            if settled:  # told or not, as it goes
+                self.brought[source].discard(self.token)
         elif what == "drained":
             inlet.on_drained()
         elif what == "lost":

@@ -1,13 +1,18 @@
 """Subscriptions without acceptance, where a rule has the broker settle what it sends."""
 
-from interop.upstream.behind import Behind
+import time
+
+from interop.upstream.behind import PATIENCE_S, Behind
 from interop.upstream.conftest import Cell
-from interop.upstream.talk import NONE, Talk
+from interop.upstream.talk import ACQUIRED, NONE, Talk
 
 from gateway.amqp_0_10 import _spec as spec
 
 TOLD = 'gateway_upstream_outcomes_total{direction="received",outcome="accepted",upstream="main"}'
+WAITING = 'gateway_upstream_waiting_messages{direction="received",upstream="main"}'
 COUNT = 200
+MANY, LARGE = 40, 300_000
+UNLIMITED = 0xFFFFFFFF
 
 
 def _told(behind: Behind) -> float:
@@ -43,3 +48,24 @@ def test_what_was_not_sent_on_is_at_the_broker_again(behind: Behind, talk: Talk)
     got += reader.gets(left)
     assert {each.body for each in got} == {b"%d" % number for number in range(COUNT)}
     assert behind.comes_to(0, queue)
+
+
+def test_what_waits_for_a_slow_client_goes_back_when_that_leaves(
+    behind: Behind, talk: Talk
+) -> None:
+    queue = behind.queue("settled")
+    talk.puts(queue, *[bytes(LARGE)] * MANY)
+    reader = behind.talk()
+    subscribe = spec.MessageSubscribe(
+        queue=queue, destination="d", accept_mode=NONE, acquire_mode=ACQUIRED
+    )
+    reader.says(subscribe)
+    for unit, value in ((0, MANY), (1, UNLIMITED)):
+        reader.says(spec.MessageFlow(destination="d", unit=unit, value=value))
+    deadline = time.monotonic() + PATIENCE_S
+    while behind.gateway.metrics()[WAITING] == 0:  # until its socket is full
+        assert time.monotonic() < deadline
+    reader.does(spec.MessageCancel(destination="d"))
+    got = reader.gets(reader.waiting())
+    assert len(got) < MANY
+    assert behind.comes_to(MANY - len(got), queue)
