@@ -32,7 +32,7 @@ def lines(finding: Finding) -> Iterator[str]:
 
 def _facts(finding: Finding) -> Iterator[str]:
     for host, problem in finding.other_hosts.items():
-        yield f"{BAD}   another host: {host}: {problem}"
+        yield f"     another host: {host}: {problem}"
     offered = ", ".join(finding.mechanisms) or "it asks for none"
     yield f"     login: {finding.mechanism or 'without SASL'} (offered: {offered})"
     yield f"     TLS: {finding.tls or 'no'}"

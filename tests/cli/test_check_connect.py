@@ -40,7 +40,7 @@ def finding() -> Finding:
 def test_what_is_wrong_is_marked_and_all_else_is_told() -> None:
     assert list(lines(finding())) == [
         "   main: amqps://broker-b:5671: Some Broker 1.2 (profile artemis)",
-        "!!   another host: amqps://broker-a:5671: connection refused",
+        "     another host: amqps://broker-a:5671: connection refused",
         "     login: PLAIN (offered: PLAIN, ANONYMOUS)",
         "     TLS: TLSv1.3, certificate of CN=broker, valid until 2027-01-01",
         "     limits: frames up to 128KiB, 64 sessions, closes after 30 s of silence",
