@@ -1,7 +1,7 @@
 """A 1.0 container of Proton's that redirects every link: a program, and who starts and stops it.
 
-`python -P redirector.py PORT TARGET` listens on loopback and sends what attaches to TARGET, another
-port there; the address stays, but for a prefix `moved.` that is left out.
+`python -P redirector.py PORT TARGET [HOSTNAME]` listens on loopback and sends what attaches to
+TARGET, another port there; the address stays, but for a prefix `moved.` that is left out.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ PREFIX: Final = "moved."
 class Redirector:
     """The process, which may come and go; a context manager."""
 
-    def __init__(self, port: int, target: int) -> None:
-        self.port = port
-        self._target = target
+    def __init__(self, port: int, target: int, hostname: str = "") -> None:
+        self._arguments = [str(port), str(target), *([hostname] if hostname else [])]
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
@@ -45,7 +44,7 @@ class Redirector:
         """Return when it listens."""
         program = [sys.executable, "-P", str(Path(__file__).resolve())]
         self._process = subprocess.Popen(
-            [*program, str(self.port), str(self._target)], stdout=subprocess.PIPE, text=True
+            [*program, *self._arguments], stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
         assert self._process.stdout.readline().strip() == READY
@@ -63,10 +62,11 @@ class Redirector:
 class Redirecting(MessagingHandler):  # type: ignore[misc]  # proton has no type information
     """Refuses each link with a redirect."""
 
-    def __init__(self, port: int, target: int) -> None:
+    def __init__(self, port: str, target: str, hostname: str = "") -> None:
         super().__init__(prefetch=0, auto_accept=False)
         self._port = port
-        self._target = target
+        self._target = int(target)
+        self._hostname = hostname
 
     def on_start(self, event: Any) -> None:
         """Called by Proton at first."""
@@ -82,9 +82,11 @@ class Redirecting(MessagingHandler):  # type: ignore[misc]  # proton has no type
             symbol("port"): ushort(self._target),
             symbol("address"): (terminus.address or "").removeprefix(PREFIX),
         }
+        if self._hostname:
+            info[symbol("hostname")] = self._hostname
         link.condition = Condition("amqp:link:redirect", "the node is elsewhere", info)
         link.close()
 
 
 if __name__ == "__main__":
-    Container(Redirecting(int(sys.argv[1]), int(sys.argv[2]))).run()
+    Container(Redirecting(*sys.argv[1:])).run()

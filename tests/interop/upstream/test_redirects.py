@@ -5,12 +5,16 @@ The container is Proton's; Artemis is behind a proxy that cuts connections on or
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import pytest
 from faults.upstream_stand import Stand
 from interop.brokers.artemis import Artemis
 from interop.brokers.broker import free_ports
 from interop.upstream.redirector import PREFIX, Redirector
+from support.certificates import Authority
+from support.fault_proxy import FaultProxy
 
 MESSAGES = 1000
 DETOURS = 'gateway_upstream_detour_connections{upstream="main"}'
@@ -18,16 +22,44 @@ REDIRECTS = 'gateway_upstream_redirects_total{upstream="main"}'
 
 
 class Redirected(Stand):
-    """A stand whose gateway knows the redirecting container only, not the broker."""
+    """A stand whose gateway knows the redirecting container only, not the broker.
 
-    def __init__(self, directory: Path, broker: Artemis, name: str, **config: object) -> None:
+    Args:
+        host: what the redirects name as `hostname`; the broker has a certificate for it, then, and
+            the container one for its own.
+    """
+
+    def __init__(
+        self, directory: Path, broker: Artemis, name: str, *, host: str = "", **config: object
+    ) -> None:
         (port,) = free_ports(1)
-        dialled = {
-            "hosts": [f"amqp://127.0.0.1:{port}"],
+        self.front = FaultProxy(port)
+        dialled: dict[str, object] = {
+            "hosts": [f"{'amqps' if host else 'amqp'}://127.0.0.1:{self.front.port}"],
             "mechanisms": ["PLAIN", "ANONYMOUS"],  # Proton's server knows the latter alone
         }
+        authority = Authority(directory)
+        if host:
+            dialled["tls"] = {"ca": str(authority.ca)}
         super().__init__(directory, broker, name, upstream=dialled, **config)
-        self.container = Redirector(port, self.proxy.port)
+        if host:
+            show(self.front, authority.issue("container"))
+            show(self.proxy, authority.issue("broker", host=host))
+        self.container = Redirector(port, self.proxy.port, host)
+
+    def __enter__(self) -> Self:
+        self.container.start()
+        return super().__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        self.container.stop()
+        self.front.stop()
 
     def lose_detour(self, how: str) -> None:
         """The connection to the broker ends; what comes after it comes by new links."""
@@ -46,10 +78,18 @@ class Redirected(Stand):
         return self.metric(DETOURS)
 
 
+def show(proxy: FaultProxy, issued: tuple[Path, Path]) -> None:
+    """Have a proxy show a certificate to whoever connects."""
+    certificate, key = issued
+    both = certificate.with_suffix(".both")
+    both.write_bytes(key.read_bytes() + certificate.read_bytes())
+    proxy.order(f"tls {both}")
+
+
 @pytest.fixture
 def stand(tmp_path: Path, artemis: Artemis, name: str) -> Iterator[Redirected]:
     made = Redirected(tmp_path, artemis, name)
-    with made, made.container:
+    with made:
         yield made
 
 
@@ -92,10 +132,22 @@ def test_the_address_that_is_told_is_attached_to(
     artemis.create_queue(plain)
     node = {"address": f"{PREFIX}{plain}"}
     made = Redirected(tmp_path, artemis, name, node=node)
-    with made, made.container:
+    with made:
         made.start()
         publisher = made.load.publish(made.published, made.inward, "0-10")
         publisher.limit = 20
         made.load.run(made.load.quiet)
         assert {arrival.text for arrival in made.at.drain(plain)} == made.published.confirmed
         assert len(made.published.confirmed) == 20
+
+
+def test_a_detour_has_tls_where_the_connection_has_it_for_the_hostname_that_is_told(
+    tmp_path: Path, artemis: Artemis, name: str
+) -> None:
+    with Redirected(tmp_path, artemis, name, host="broker.test") as made:
+        made.start()
+        publisher = made.load.publish(made.published, made.inward, "1.0")
+        publisher.limit = 20
+        made.load.run(made.load.quiet)
+        assert len(made.published.confirmed) == 20
+        assert made.detours() == 1
