@@ -15,6 +15,7 @@ from support.gateway_process import GatewayProcess
 from gateway.translate.profiles import load_profile
 
 PATIENCE_S = 5.0
+UP = 'gateway_upstream_up{upstream="main"}'
 PROFILES = {"broker-j": "qpid-broker-j"}  # by the peer's name, where it differs
 
 
@@ -66,6 +67,12 @@ class Behind:
         )
         self._talks: list[Talk] = []
         self._connections: list[Any] = []
+
+    def is_up(self) -> None:
+        """Wait until the gateway is connected to the broker."""
+        deadline = time.monotonic() + client.TIME_LIMIT_S
+        while self.gateway.metrics()[UP] != 1:
+            assert time.monotonic() < deadline, "it does not connect to the broker"
 
     def queue(self, prefix: str = "remote") -> str:
         """A queue of its own at the broker."""

@@ -15,6 +15,7 @@ Cell = Callable[[str, str], None]
 def _front(upstream_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
     front = Behind(upstream_broker, tmp_path_factory.mktemp(f"front-{upstream_broker.peer}"))
     with front.gateway:
+        front.is_up()
         yield front
 
 

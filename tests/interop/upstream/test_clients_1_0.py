@@ -18,12 +18,14 @@ from interop.upstream.links import (  # noqa: E402
     goes_out,
     receive_at,
 )
+from interop.upstream.talk import RefusedError  # noqa: E402
 from proton import Delivery, Link, Message  # noqa: E402
 from proton.reactor import Copy, Selector  # noqa: E402
 from proton.utils import LinkDetached  # noqa: E402
 
 LARGE = 4 << 20
 MANY_REJECTED = 8
+NOT_FOUND = 404
 SILENT = ("rabbitmq310",)  # says nothing of what it does not take: publishers wait
 
 
@@ -293,6 +295,11 @@ def test_a_sender_is_refused_until_its_queue_is_made(behind: Behind, cell: Cell)
         Sending(behind.at_gateway(), queue)
     except LinkDetached as refused:
         outcome = refused.condition
+        with pytest.raises(LinkDetached, match="not-found"):
+            receive_at(behind, queue)
+        with pytest.raises(RefusedError) as unknown:
+            behind.talk().subscribes(queue)
+        assert unknown.value.code == NOT_FOUND
         behind.broker.create_queue(queue)
         sending = Sending(behind.at_gateway(), queue)
         assert sending.outcome(*sending.sends(durable())) == "accepted"
