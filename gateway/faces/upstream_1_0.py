@@ -374,9 +374,10 @@ class Upstream:
         self.counts.connections_made += 1
         if self._cbs is not None:
             self._cbs.open(connection.location.hostname)
-        for queue in self._relays:
+        for queue, relay in self._relays.items():
             if queue.target == Target.QUEUE:
                 self.make(queue.host, queue.name)
+            relay.resume()  # it may have no link that would tell it
         self.tidier.open()
         self.links.open(connection.connection, connection.number)
         self._change(UpstreamState.UP)

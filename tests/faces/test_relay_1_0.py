@@ -665,3 +665,16 @@ def test_what_came_back_and_then_expired_is_forgotten():
     assert len(producer.published) == 400
     assert w.bridge.pressure.messages == 0
     assert len(w.upstream._relays[w.host.queue("q")]._attempts) < 200
+
+
+def test_what_an_exchange_got_before_the_first_connection_goes_with_it():
+    w = UpstreamWorld(profile=Profile(exchange=Template("{exchange|plain}/{key}")))
+    w.place(exchange="x")
+    w.host.declare_exchange("x", "topic")
+    producer = Producer()
+    w.publish(b"x", exchange="x", key="a", publisher=producer)
+    broker = w.connect()
+    (delivery,) = broker.received()
+    broker.settle(delivery)
+    w.step()
+    assert [outcome.kind for _, outcome in producer.published] == [OutcomeKind.ACCEPTED]
