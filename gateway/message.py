@@ -277,6 +277,29 @@ class Message:
         """What a selector's identifier `name` stands for, in the translated view, or `None`."""
         return None if self.reader is None else self.reader.selectable(self, name)
 
+    def hollow(self) -> Message:
+        """The same message without its octets and whatever looks at them: what a record names."""
+        return Message(
+            self.id,
+            self.encoding,
+            b"",
+            0,
+            self.message_format,
+            self.durable,
+            NO_PRIORITY,
+            NO_TTL,
+            NEVER,
+            self.arrived_ms,
+            "",
+            "",
+            self.delivery_count,
+            self.flags,
+            self.publisher,
+            self.id_digest,
+            self.body_digest,
+            None,
+        )
+
     def body(self) -> bytes:
         """The octets from `body_at` on."""
         return self.payload[self.body_at :]

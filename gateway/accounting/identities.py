@@ -62,7 +62,10 @@ class Identity:
 
 
 def _queue_terms() -> Terms:
-    went_back = outcome_is(Outcome.RELEASED, Outcome.MODIFIED, Outcome.SETTLED_TOO_LATE)
+    went_back = outcome_is(
+        *(Outcome.RELEASED, Outcome.MODIFIED, Outcome.SETTLED_TOO_LATE),
+        *(Outcome.ROLLED_BACK, Outcome.IN_DOUBT),
+    )
     return {
         "recovered": kind_is(Kind.RECOVERED),
         "entered": kind_is(Kind.ENTERED),
@@ -84,7 +87,7 @@ def _outlet_terms() -> Terms:
         "sent": kind_is(Kind.SENT),
         "accepted": (settled & outcome_is(Outcome.ACCEPTED)) | sent_settled(),
         "rejected": settled & outcome_is(Outcome.REJECTED),
-        "released": settled & outcome_is(Outcome.RELEASED),
+        "released": settled & outcome_is(Outcome.RELEASED, Outcome.ROLLED_BACK, Outcome.IN_DOUBT),
         "modified": settled & outcome_is(Outcome.MODIFIED),
         "requeued": kind_is(Kind.REQUEUED),
         "too_late": settled & outcome_is(Outcome.SETTLED_TOO_LATE),

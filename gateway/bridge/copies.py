@@ -106,6 +106,13 @@ class Copies:
             entry.ticket = None
             self.tickets.end(ticket, outcome)
 
+    def hollow(self, queue: Queue, entry: Entry) -> None:
+        """An acquired copy need not be sent again: its octets are let go, its place stays."""
+        size = len(entry.message.payload)
+        queue.octets -= size
+        self.pressure.changed(-size)
+        entry.message = entry.message.hollow()
+
     def give_back(self, queue: Queue, entry: Entry) -> None:
         """An acquired copy is available again."""
         queue.give_back(entry)

@@ -104,11 +104,14 @@ class VirtualHost:
         not-found (no such exchange) or resource-limit-exceeded (a queue is full). `link` is the
         publisher's number in the audit log (`Bridge.next_link_number`).
 
-        In a `transaction` it is routed and checked now and held: `DONE`. Refused there, too:
-        resource-limit-exceeded (it holds too much), not-implemented (a second resource).
+        In a `transaction` it is routed and checked now and held: `DONE`; to an upstream it goes at
+        once, `PENDING`, and the outcome is what it will be if the transaction is committed; only
+        who asked for outcomes hears one other than accepted, everybody hears it of the commit.
+        Refused there, too: resource-limit-exceeded (it holds too much), not-implemented (a second
+        resource).
         """
         if transaction is not None:
-            return self._transacting.publish(message, link, transaction)
+            return self._transacting.publish(message, publisher, token, link, transaction)
         return self._publishing.publish(message, publisher, token, link)
 
     def begin(self, connection: int) -> Transaction:

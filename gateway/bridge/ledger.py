@@ -306,6 +306,24 @@ class Ledger:
             transaction=self.transaction,
         )
 
+    def concluded(self, delivery: Delivery, node: int, how: Outcome) -> None:
+        """A copy that was sent in a transaction at an upstream ended as that has.
+
+        Committed is accepted; the audit names the other ends, the counts take them for released.
+        """
+        committed = how == Outcome.COMMITTED
+        self._count(OutcomeKind.ACCEPTED if committed else OutcomeKind.RELEASED)
+        self.audit.settled(
+            self.now_ms,
+            delivery.message.id,
+            delivery.position,
+            node=node,
+            link=delivery.subscription,
+            outcome=int(Outcome.ACCEPTED if committed else how),
+            flags=REMOVED,
+            transaction=self.transaction,
+        )
+
     def _count(self, kind: OutcomeKind) -> None:
         if kind == OutcomeKind.ACCEPTED:
             self.counts.accepted += 1

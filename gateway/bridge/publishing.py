@@ -25,7 +25,7 @@ from gateway.bridge.seams import (
 )
 from gateway.bridge.tickets import Ticket
 from gateway.bridge.topology import Topology
-from gateway.bridge.transaction import Transaction
+from gateway.bridge.transaction import Held, Transaction
 from gateway.message import Condition, Flag, Message, Refusal
 
 
@@ -72,14 +72,13 @@ class Publishing:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
             return _refused(f"queue {full.name!r} is full")
         if transaction is not None:
-            refusal = transaction.room_for(message) or transaction.enlist(queues)
+            refusal = transaction.enlist(queues) or transaction.room_for(message)
             if refusal is not None:
                 return self._refuse_in(refusal, message, exchange, link)
         self._copies.ledger.received(message, exchange, len(queues), link)
-        if transaction is not None:
-            transaction.hold(message, exchange, queues, False, self._copies.pressure)
-            return DONE
         ticket = self._ticket(queues, publisher, token)
+        if transaction is not None:
+            return self._hold(transaction, Held(message, exchange, queues, False, ticket))
         durable = self._enter(queues, message, exchange, False, b"", ticket)
         return self._answer(durable, message, publisher, token, ticket)
 
@@ -162,7 +161,7 @@ class Publishing:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
             return _refused(f"queue {full.name!r} is full")
         if transaction is not None and queues:
-            refusal = transaction.room_for(message) or transaction.enlist(queues)
+            refusal = transaction.enlist(queues) or transaction.room_for(message)
             if refusal is not None:
                 return self._refuse_in(refusal, message, exchange, link)
         ledger.received(message, exchange, 1, link)
@@ -171,10 +170,9 @@ class Publishing:
         if not queues:
             ledger.unroutable(message, alternate, Reason.NO_BINDING)
             return UNROUTABLE
-        if transaction is not None:
-            transaction.hold(message, alternate, queues, True, self._copies.pressure)
-            return DONE
         ticket = self._ticket(queues, publisher, token)
+        if transaction is not None:
+            return self._hold(transaction, Held(message, alternate, queues, True, ticket))
         durable = self._enter(queues, message, alternate, True, b"", ticket)
         return self._answer(durable, message, publisher, token, ticket)
 
@@ -232,6 +230,11 @@ class Publishing:
         ticket = self._copies.tickets.begin(publisher, token, copies)
         ticket.stays = copies < len(queues)
         return ticket
+
+    def _hold(self, transaction: Transaction, publish: Held) -> Published:
+        """Part of a transaction: done as far as its publisher goes, or the upstream's to say."""
+        transaction.hold(publish, self._copies.pressure)
+        return DONE if publish.ticket is None else PENDING
 
     def _answer(
         self,

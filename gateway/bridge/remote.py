@@ -66,11 +66,14 @@ class LookUpWaiter(Protocol):
 
 
 class Branch(Protocol):
-    """A transaction at an upstream that has begun there."""
+    """A transaction at an upstream, which was asked for, and has begun with `Work.on_begun`."""
 
     @property
     def txn_id(self) -> bytes:
         """By what name it goes there."""
+
+    def give_up(self) -> None:
+        """Nobody wants it any more, and it has not begun: nothing more is told of it."""
 
     def retire(self, source: Publisher, token: int) -> bool:
         """Accept in it what a `Source` received with `token`; `False`: its link has gone.
@@ -89,7 +92,7 @@ class Work(Protocol):
     stays unsettled until its end.
     """
 
-    def on_begun(self, branch: Branch) -> None:
+    def on_begun(self) -> None:
         """The transaction has begun."""
 
     def on_presumed(self, delivery: Delivery, outcome: Outcome) -> None:
@@ -113,7 +116,7 @@ class Remote(Protocol):
     def transactional(self) -> bool:
         """Whether it offers transactions."""
 
-    def begin_transaction(self, work: Work) -> None:
+    def begin_transaction(self, work: Work) -> Branch:
         """Begin a transaction there; `on_begun` or `on_lost` follows, not from inside."""
 
     def serve(self, queue: Queue) -> None:

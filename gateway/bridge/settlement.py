@@ -96,6 +96,19 @@ class Settlement:
             self._return(queue, entry, outcome, subscription)
         return True
 
+    def conclude(self, delivery: Delivery, how: AuditOutcome) -> None:
+        """A copy that was sent in a transaction ends as that has: COMMITTED or otherwise."""
+        delivery.settled = True
+        subscription = self._dispatcher.links[delivery.subscription]
+        queue = subscription.queue
+        entry = queue.places.get(delivery.position)
+        assert entry is not None
+        self._copies.ledger.concluded(delivery, queue.node, how)
+        self._copies.leave(queue, entry)
+        subscription.unsettled -= 1
+        if subscription.cancelled and subscription.unsettled == 0:
+            self.forget_link(subscription)
+
     def queue_of(self, delivery: Delivery) -> Queue:
         """Which queue an unsettled delivery is from."""
         return self._dispatcher.links[delivery.subscription].queue

@@ -10,7 +10,8 @@ from gateway.bridge.copies import Copies
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.publishing import Publishing
-from gateway.bridge.remote_commit import RemoteCommit
+from gateway.bridge.remote import Remote
+from gateway.bridge.remote_transaction import RemoteTransaction
 from gateway.bridge.seams import IN_TURN, PENDING, Published, Publisher, PublishStatus
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.transaction import Transaction, drop, refuse_deleted
@@ -42,13 +43,36 @@ class Transacting:
         number = self._numbers.next_transaction()
         return Transaction(number, connection, self._limits.transaction_octets_max)
 
-    def publish(self, message: Message, link: int, transaction: Transaction) -> Published:
+    def publish(
+        self,
+        message: Message,
+        publisher: Publisher | None,
+        token: int,
+        link: int,
+        transaction: Transaction,
+    ) -> Published:
         """As `VirtualHost.publish` in a transaction."""
         ledger = self._copies.ledger
         ledger.transaction = transaction.number
-        published = self._publishing.publish(message, None, 0, link, transaction)
+        published = self._publishing.publish(message, publisher, token, link, transaction)
         ledger.transaction = 0
+        if transaction.remote is not None and transaction.held:
+            self._work(transaction, transaction.remote).on_held()
         return published
+
+    def _work(self, transaction: Transaction, remote: Remote) -> RemoteTransaction:
+        """What there is of it at its upstream, which is asked for a transaction by the first."""
+        work = transaction.work
+        if work is None:
+            work = RemoteTransaction(
+                transaction,
+                publishing=self._publishing,
+                settlement=self._settlement,
+                copies=self._copies,
+            )
+            transaction.work = work
+            work.begin(remote)
+        return work
 
     def enlist(self, transaction: Transaction, deliveries: list[Delivery]) -> Refusal | None:
         """As `VirtualHost.enlist`."""
@@ -66,17 +90,8 @@ class Transacting:
         if not transaction.enlisted:
             return IN_TURN
         if transaction.remote is not None:
-            commit = RemoteCommit(
-                transaction,
-                deliveries,
-                publisher,
-                token,
-                publishing=self._publishing,
-                settlement=self._settlement,
-                copies=self._copies,
-            )
-            commit.begin(transaction.remote)
-            return PENDING
+            work = self._work(transaction, transaction.remote)
+            return work.commit(deliveries, publisher, token)
         full = transaction.full()
         if full is not None:
             self.rollback(transaction)
@@ -110,6 +125,9 @@ class Transacting:
     def rollback(self, transaction: Transaction) -> None:
         """As `VirtualHost.rollback`."""
         if not transaction.enlisted:
+            return
+        if transaction.work is not None:
+            transaction.work.roll_back()
             return
         copies = self._copies
         drop(transaction.let_go(copies.pressure), transaction.number, copies.ledger)

@@ -4,9 +4,8 @@ A publish in a transaction is routed when it comes - what is refused or unroutab
 and held; at the commit all copies enter and all deliveries are accepted in one turn, which is one
 commit of the store. Every check is made before any of it is done. A rollback forgets the publishes.
 
-A transaction has one resource: the queues here, or one upstream. For an upstream the same publishes
-are held here, too, and the transaction at the upstream lasts from our commit to its end only
-(`remote_commit`): a rollback never needs it, and losing it loses nothing before that.
+A transaction has one resource: the queues here, or one upstream. Publishes to an upstream are held
+only until there is a transaction there (`remote_transaction`), and then sent in it.
 """
 
 from __future__ import annotations
@@ -17,29 +16,41 @@ from gateway.audit.schema import Reason
 from gateway.bridge.queues import Queue
 from gateway.bridge.remote import Remote
 from gateway.bridge.routing import Exchange
+from gateway.bridge.tickets import Ticket
 from gateway.message import Condition, Message, Refusal
 
 if TYPE_CHECKING:
     from gateway.bridge.ledger import Ledger
     from gateway.bridge.pressure import Pressure
+    from gateway.bridge.remote_transaction import RemoteTransaction
 
-# What a held message is taken to need besides its octets.
+# What a message of a transaction is taken to need besides its octets.
 OVERHEAD: Final = 256
 
 
 @final
 class Held:
-    """One publish: the queues that it was routed to, by `exchange`."""
+    """One publish: the queues that it was routed to, by `exchange`.
 
-    __slots__ = ("exchange", "message", "queues", "rerouted")
+    Attributes:
+        ticket: of a publish to an upstream, whose publisher waits for its outcome.
+    """
+
+    __slots__ = ("exchange", "message", "queues", "rerouted", "ticket")
 
     def __init__(
-        self, message: Message, exchange: Exchange, queues: list[Queue], rerouted: bool
+        self,
+        message: Message,
+        exchange: Exchange,
+        queues: list[Queue],
+        rerouted: bool,
+        ticket: Ticket | None,
     ) -> None:
         self.message = message
         self.exchange = exchange
         self.queues = queues
         self.rerouted = rerouted
+        self.ticket = ticket
 
 
 @final
@@ -51,17 +62,29 @@ class Transaction:
         connection: whose.
         enlisted: its resource is known.
         remote: the upstream, if that is its resource.
-        held: its publishes, in order.
-        octets: of those, `OVERHEAD` for each included.
+        work: what there is of it at that upstream; `None`: nothing yet.
+        held: its publishes, in order, that are in no queue yet.
+        octets: what it holds until its end: `OVERHEAD` for each publish and, of publishes to the
+            queues here, their own.
     """
 
-    __slots__ = ("_octets_max", "connection", "enlisted", "held", "number", "octets", "remote")
+    __slots__ = (
+        "_octets_max",
+        "connection",
+        "enlisted",
+        "held",
+        "number",
+        "octets",
+        "remote",
+        "work",
+    )
 
     def __init__(self, number: int, connection: int, octets_max: int) -> None:
         self.number = number
         self.connection = connection
         self.enlisted = False
         self.remote: Remote | None = None
+        self.work: RemoteTransaction | None = None
         self.held: list[Held] = []
         self.octets = 0
         self._octets_max = octets_max
@@ -82,30 +105,25 @@ class Transaction:
         return None
 
     def room_for(self, message: Message) -> Refusal | None:
-        """Whether one more message may be held."""
-        if self.octets + len(message.payload) + OVERHEAD <= self._octets_max:
+        """Whether one more message may be part of it, which is enlisted where that goes."""
+        if self.octets + self._size_of(message) <= self._octets_max:
             return None
         return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "the transaction holds too much")
 
-    def hold(
-        self,
-        message: Message,
-        exchange: Exchange,
-        queues: list[Queue],
-        rerouted: bool,
-        pressure: Pressure,
-    ) -> None:
-        """Keep a publish for the commit."""
-        self.held.append(Held(message, exchange, queues, rerouted))
-        self.octets += len(message.payload) + OVERHEAD
-        exchange.pending += len(queues)
-        pressure.entered(len(message.payload))
+    def _size_of(self, message: Message) -> int:
+        return OVERHEAD if self.remote is not None else len(message.payload) + OVERHEAD
+
+    def hold(self, publish: Held, pressure: Pressure) -> None:
+        """Keep a publish for the commit, or until it can be sent to the upstream."""
+        self.held.append(publish)
+        self.octets += self._size_of(publish.message)
+        publish.exchange.pending += len(publish.queues)
+        pressure.entered(len(publish.message.payload))
 
     def let_go(self, pressure: Pressure) -> list[Held]:
         """What was held, which goes where it belongs."""
         held = self.held
         self.held = []
-        self.octets = 0
         for each in held:
             each.exchange.pending -= len(each.queues)
             pressure.left(len(each.message.payload))

@@ -74,11 +74,7 @@ class Transit:
     def passes_on(self, entry: Entry, reason: Reason) -> bool:
         """Whether released and modified end the copy: its publisher takes them as they are."""
         ticket = entry.ticket
-        return (
-            reason == Reason.NONE
-            and ticket is not None
-            and (entry.message.flags & OUTCOMES != 0 or ticket.work is not None)
-        )
+        return reason == Reason.NONE and ticket is not None and entry.message.flags & OUTCOMES != 0
 
     def reject(self, delivery: Delivery, queue: Queue, entry: Entry, outcome: Outcome) -> None:
         """The upstream does not want a copy, which has been sent."""

@@ -1,9 +1,9 @@
 """The control link to an upstream's transaction coordinator, and the transactions on it (part 4).
 
-One link for all sessions' commits, attached when the first wants it. A transaction is declared,
-work is put into it by others (`posting` of what a relay sends, `retiring` of what came), and it
-is discharged. A link that is gone has taken its transactions along: they are rolled back, but for
-those that were being committed, of which nobody knows.
+One link for all sessions, attached when the first has work for a transaction. A transaction is
+declared, work is put into it by others (`posting` of what a relay sends, `retiring` of what came),
+and it is discharged. A link that is gone has taken its transactions along: they are rolled back,
+but for those that were being committed, of which nobody knows.
 """
 
 from __future__ import annotations
@@ -44,15 +44,17 @@ class Branch:
     """One transaction: implements `bridge.remote.Branch`, `Sleeper`.
 
     Attributes:
+        upstream: where.
         work: whose; `None` once it has been told of the end.
         id: given by the coordinator; `NO_ID` before that.
         fails: how it is discharged; `None`: not yet.
     """
 
-    __slots__ = ("_coordinator", "fails", "id", "work")
+    __slots__ = ("_coordinator", "fails", "id", "upstream", "work")
 
     def __init__(self, coordinator: Coordinator, work: Work) -> None:
         self._coordinator = coordinator
+        self.upstream = coordinator.upstream
         self.work: Work | None = work
         self.id = NO_ID
         self.fails: bool | None = None
@@ -65,6 +67,11 @@ class Branch:
     def retire(self, source: Publisher, token: int) -> bool:
         """As `remote.Branch`."""
         return isinstance(source, Receiver) and source.retire(token, self.id)
+
+    def give_up(self) -> None:
+        """As `remote.Branch`."""
+        self.work = None
+        self._coordinator.withdraw(self)
 
     def discharge(self, *, fail: bool) -> None:
         """As `remote.Branch`."""
@@ -93,11 +100,13 @@ class Coordinator:
         self._asked: dict[bytes, Branch] = {}  # by tag: said, and not answered
         self._begun: dict[Branch, None] = {}
 
-    def begin(self, work: Work) -> None:
+    def begin(self, work: Work) -> Branch:
         """As `Remote.begin_transaction`."""
         if self._slot is None:
             self._slot = self.upstream.add(self, alone=True, stays=True)
-        self.send(Branch(self, work))
+        branch = Branch(self, work)
+        self.send(branch)
+        return branch
 
     # What branches ask.
 
@@ -108,6 +117,12 @@ class Coordinator:
         upstream.wake(branch, upstream.bridge.now_ms + upstream.settings.attach_timeout_ms)
         self._say()
         upstream.touch()
+
+    def withdraw(self, branch: Branch) -> None:
+        """Do not declare it, if that is not on its way; else it is rolled back when it is."""
+        if branch in self._queue:
+            self._queue.remove(branch)
+            self.upstream.unwake(branch)
 
     def on_late(self, branch: Branch) -> None:
         """It has waited too long."""
@@ -195,7 +210,7 @@ class Coordinator:
             self.send(branch)  # Nobody waits for it any more: it is rolled back.
             return
         self._begun[branch] = None
-        work.on_begun(branch)
+        work.on_begun()
 
     def _on_discharged(self, branch: Branch, error: Error | None) -> None:
         self._begun.pop(branch, None)

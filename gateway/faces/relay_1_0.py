@@ -19,6 +19,7 @@ from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import UNLIMITED, Subscription
 from gateway.bridge.tickets import Ticket
 from gateway.faces import losses
+from gateway.faces.coordinator_1_0 import Branch
 from gateway.faces.detours_1_0 import is_elsewhere
 from gateway.faces.reply_nodes_1_0 import ReplyNodes
 from gateway.faces.sender_1_0 import Sender
@@ -52,6 +53,7 @@ LOST: Final = Outcome(
     condition=Condition.INTERNAL_ERROR,
     description="the upstream was lost",
 )
+MOVED: Final = Refusal(Condition.INTERNAL_ERROR, "the queue has moved to another upstream")
 
 
 @final
@@ -194,6 +196,9 @@ class Relay:
                 message, translated.priority, delivery.delivery_count, context.now_ms
             )
             head = front + head
+        ticket = self.transacted(delivery)
+        if ticket is not None and not self._knows(ticket):
+            return self._refuse(MOVED)
         limit = sender.size_max()
         size = len(head) + len(translated.body)
         if limit and size > limit:
@@ -382,6 +387,11 @@ class Relay:
         entry = self._queue.places.get(delivery.position)
         ticket = None if entry is None else entry.ticket
         return None if ticket is None or ticket.work is None else ticket
+
+    def _knows(self, ticket: Ticket) -> bool:
+        """Whether the transaction of a copy is one at this upstream: the queue may have moved."""
+        branch = ticket.branch
+        return not isinstance(branch, Branch) or branch.upstream is self.upstream
 
     def _state_of(self, delivery: Delivery) -> TransactionalState | None:
         ticket = self.transacted(delivery)

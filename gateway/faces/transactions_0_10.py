@@ -65,7 +65,7 @@ class Transactions:
 
     def open_work(self) -> bool:
         """Whether publishes wait for the client's commit."""
-        return self.current is not None and len(self.current.held) > 0
+        return self.current is not None and self.current.octets > 0
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A commit that had to be waited for has ended; the token is its command id."""

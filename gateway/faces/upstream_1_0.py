@@ -19,7 +19,7 @@ from gateway.bridge.feed import Feed
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.inlet import Inlet
 from gateway.bridge.queues import Queue
-from gateway.bridge.remote import LookUpWaiter, Source, Target, Work
+from gateway.bridge.remote import Branch, LookUpWaiter, Source, Target, Work
 from gateway.faces.cbs_1_0 import Cbs
 from gateway.faces.client_1_0 import UpstreamConnection
 from gateway.faces.coordinator_1_0 import Coordinator
@@ -142,9 +142,9 @@ class Upstream:
         """As the profile says."""
         return self.profile.transactions
 
-    def begin_transaction(self, work: Work) -> None:
+    def begin_transaction(self, work: Work) -> Branch:
         """Declare one at the coordinator."""
-        self._coordinator.begin(work)
+        return self._coordinator.begin(work)
 
     def serve(self, queue: Queue) -> None:
         """Send what is in `queue` to its node."""

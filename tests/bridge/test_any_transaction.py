@@ -9,13 +9,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 from support.bridge_world import Consumer, World
-from support.remotes import FakeRules
+from support.remotes import FakeBranch, FakeRules
 
 from gateway.audit.schema import Kind
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.bridge.limits import BridgeLimits
-from gateway.bridge.remote import Work
-from gateway.bridge.seams import Publisher, PublishStatus
+from gateway.bridge.seams import PublishStatus
 from gateway.bridge.subscription import UNLIMITED, Subscription
 from gateway.bridge.transaction import Transaction
 from gateway.message import (
@@ -33,24 +32,6 @@ from gateway.message import (
 LOST = Refusal(Condition.INTERNAL_ERROR, "lost")
 KEYS = st.sampled_from(["durable", "small", "far", "further", "spool", "all", "none"])
 PICK = st.integers(0, 100)
-
-
-class Branch:
-    """A transaction at the upstream, which keeps what it is told to."""
-
-    def __init__(self, work: Work, keeps: bool) -> None:
-        self.work = work
-        self.keeps = keeps
-        self.fails: bool | None = None
-        self.over = False
-        self.txn_id = b"t"
-
-    def retire(self, source: Publisher, token: int) -> bool:
-        return self.keeps
-
-    def discharge(self, *, fail: bool) -> None:
-        assert self.fails is None
-        self.fails = fail
 
 
 class Commits:
@@ -80,7 +61,9 @@ class Script(RuleBasedStateMachine):
         self.open: list[tuple[Transaction, list[Delivery]]] = []
         self.commits = Commits()
         self.pending: set[int] = set()
-        self.branches: list[Branch] = []
+        self.branches: list[FakeBranch] = []
+        self.publishers = Commits()
+        self.waiting: set[int] = set()  # messages whose publishers wait
         self.consumers: list[Consumer] = []
         self.taken: set[int] = set()  # by identity: to be accepted in a transaction
         self.published: dict[int, set[int]] = {}  # messages by transaction
@@ -97,10 +80,13 @@ class Script(RuleBasedStateMachine):
             b"x", exchange=exchange, key=key, durable=durable, ttl_ms=ttl_ms
         )
         transaction = self.open[pick % len(self.open)][0] if self.open else None
-        answer = self.world.host.publish(message, None, 0, transaction=transaction)
+        publisher = None if transaction is None else self.publishers
+        answer = self.world.host.publish(message, publisher, message.id, transaction=transaction)
         if transaction is not None:
-            assert answer.status != PublishStatus.PENDING
-            if answer.status == PublishStatus.DONE:
+            assert (answer.status == PublishStatus.PENDING) <= (transaction.remote is not None)
+            if answer.status == PublishStatus.PENDING:
+                self.waiting.add(message.id)
+            if answer.status in (PublishStatus.DONE, PublishStatus.PENDING):
                 self.published.setdefault(transaction.number, set()).add(message.id)
 
     @rule(queue=st.sampled_from(["durable", "small", "far", "spool"]))
@@ -171,15 +157,17 @@ class Script(RuleBasedStateMachine):
 
     @rule(keeps=st.integers(0, 4).map(lambda number: number < 4), there=st.booleans())
     def upstream_begins(self, keeps: bool, there: bool) -> None:
-        if not self.remote.works:
+        if not self.remote.branches:
             return
-        work = self.remote.works.pop(0)
+        branch = self.remote.branches.pop(0)
+        if branch.given_up:
+            return
+        branch.keeps = keeps
         if there:
-            branch = Branch(work, keeps)
             self.branches.append(branch)
-            work.on_begun(branch)
+            branch.work.on_begun()
         else:
-            work.on_lost(LOST)
+            branch.work.on_lost(LOST)
 
     @rule(outcome=st.sampled_from([ACCEPTED, ACCEPTED, ACCEPTED, REJECTED, MODIFIED_FAILED]))
     def upstream_decides(self, outcome: Outcome) -> None:
@@ -194,15 +182,14 @@ class Script(RuleBasedStateMachine):
 
     @rule(what=st.sampled_from(["done", "done", "done", "refused", "lost"]), pick=PICK)
     def upstream_ends(self, what: str, pick: int) -> None:
-        branches = [each for each in self.branches if not each.over]
-        if not branches:
+        if not self.branches:
             return
-        branch = branches[pick % len(branches)]
+        branch = self.branches[pick % len(self.branches)]
         if what == "lost":
-            branch.over = True
+            self.branches.remove(branch)
             branch.work.on_lost(LOST)
-        elif branch.fails is not None:
-            branch.over = True
+        elif branch.discharged:
+            self.branches.remove(branch)
             branch.work.on_discharged(None if what == "done" else LOST)
 
     @rule(queue=st.sampled_from(["small", "far"]), seldom=st.integers(0, 9))
@@ -227,6 +214,7 @@ class Script(RuleBasedStateMachine):
             self.world.crash()
             self.open.clear()
             self.pending.clear()
+            self.waiting.clear()
             self.branches.clear()
             self.consumers.clear()
             self.taken.clear()
@@ -237,14 +225,13 @@ class Script(RuleBasedStateMachine):
         """Whoever has begun something ends it; then all of it is in the books."""
         while self.open:
             self.roll_back(0)
-        while self.remote.works:
+        while self.remote.branches:
             self.upstream_begins(True, True)
         for _ in range(3):
             self.world.turn()
             self.upstream_decides(ACCEPTED)
         for branch in self.branches:
-            if not branch.over:
-                branch.work.on_lost(LOST)
+            branch.work.on_lost(LOST)
         for _ in range(3):
             self.world.turn()
             for consumer in self.consumers:
@@ -253,7 +240,8 @@ class Script(RuleBasedStateMachine):
                         self.world.host.settle(delivery, ACCEPTED)
             self.upstream_decides(ACCEPTED)
         self.world.turn()
-        assert self.pending == set(self.commits.told) & self.pending
+        assert self.pending <= set(self.commits.told)
+        assert self.waiting <= set(self.publishers.told)
         self.world.check()
         self._check_wholeness()
 
@@ -268,7 +256,13 @@ class Script(RuleBasedStateMachine):
             for record in self.world.blocks.raw()
             if record["kind"] == Kind.TRANSACTION
         }
+        settled: dict[int, set[int]] = {}
+        for record in self.world.blocks.raw():
+            if record["kind"] == Kind.SETTLED and record["transaction"]:
+                settled.setdefault(int(record["transaction"]), set()).add(int(record["outcome"]))
         for number, outcome in outcomes.items():
+            how = AuditOutcome.ACCEPTED if outcome == AuditOutcome.COMMITTED else outcome
+            assert settled.get(number, set()) <= {how, AuditOutcome.MODIFIED}
             entered = ended.get((int(Kind.ENTERED), number), set())
             dropped = ended.get((int(Kind.ROLLED_BACK), number), set())
             if outcome == AuditOutcome.COMMITTED:

@@ -19,7 +19,7 @@ TXN = b"t1"
 
 
 class Publisher:
-    """Whoever commits."""
+    """Whoever commits, or publishes."""
 
     def __init__(self) -> None:
         self.heard = []
@@ -35,7 +35,8 @@ class At(UpstreamWorld):
         super().__init__(profile=Profile(transactions=True, resume=resume), **more)
         self.place("r", "s")
         self.world.queue("q")
-        self.publisher = Publisher()
+        self.publisher = Publisher()  # of commits
+        self.sender = Publisher()  # of messages
 
     def begin(self, *deliveries) -> Transaction:
         """A transaction that is to accept `deliveries`."""
@@ -44,17 +45,35 @@ class At(UpstreamWorld):
             assert self.host.enlist(transaction, list(deliveries)) is None
         return transaction
 
-    def put(self, transaction, *bodies, key="r"):
+    def put(self, transaction, *bodies, key="r", status=PublishStatus.PENDING):
         for body in bodies:
             message = self.world.message(body, key=key)
-            answer = self.host.publish(message, None, 0, transaction=transaction)
-            assert answer.status == PublishStatus.DONE, answer.refusal
+            answer = self.host.publish(message, self.sender, 1, transaction=transaction)
+            assert answer.status == status, answer.refusal
         self.step()
 
+    def opened(self, *bodies) -> Transaction:
+        """A transaction that has begun with these messages."""
+        transaction = self.begin()
+        self.put(transaction, *bodies)
+        self.declare()
+        return transaction
+
     def commit(self, transaction, *deliveries):
-        status = self.host.commit(transaction, list(deliveries), self.publisher, 7).status
+        answer = self.host.commit(transaction, list(deliveries), self.publisher, 7)
         self.step()
-        return status
+        return answer.status
+
+    def why_not(self, transaction) -> Condition:
+        """Why the commit is refused."""
+        answer = self.host.commit(transaction, [], self.publisher, 7)
+        self.step()
+        assert answer.status == PublishStatus.REFUSED
+        return answer.refusal.condition
+
+    def roll_back(self, transaction):
+        self.host.rollback(transaction)
+        self.step()
 
     def commit_of(self, *bodies):
         """Commit a transaction with these messages."""
@@ -123,14 +142,18 @@ def done(condition=Condition.NONE):
 
 @rule("1.0", "4.2", "declare-is-not-settled")
 @rule("1.0", "4.4.1", "posting-carries-the-state")
-def test_what_is_published_goes_out_in_a_transaction_when_it_is_committed():
+def test_what_is_published_goes_out_as_it_comes_and_counts_when_it_is_committed():
     at = connected()
     transaction = at.begin()
-    at.put(transaction, b"1", b"2")
-    assert at.broker.received() == []
-    assert at.commit(transaction) == PublishStatus.PENDING
+    at.step()
+    assert at.broker.links(COORDINATOR, sends=False) == []
+    at.put(transaction, b"1")
     at.declare()
-    at.presume(Accepted(), Accepted())
+    at.presume(Accepted())
+    assert at.sender.heard == [(1, OutcomeKind.ACCEPTED, Condition.NONE)]
+    at.put(transaction, b"2")
+    at.presume(Accepted())
+    assert at.commit(transaction) == PublishStatus.PENDING
     assert at.publisher.heard == []
     at.discharge()
     assert at.publisher.heard == done()
@@ -139,14 +162,89 @@ def test_what_is_published_goes_out_in_a_transaction_when_it_is_committed():
     at.check()
 
 
-def test_a_rollback_asks_nothing_of_the_upstream():
+def test_nobody_waits_for_a_transaction_of_others_to_begin():
+    at = connected()
+    transaction = at.begin()
+    at.put(transaction, b"in it")
+    [declare] = at.asked()
+    at.publish(b"beside", key="r", publisher=at.sender)
+    [beside] = at.broker.received()
+    assert beside.state is None
+    at.broker.settle(beside)
+    at.broker.settle(declare, Declared(txn_id=TXN))
+    at.step()
+    at.presume(Accepted())
+    at.commit(transaction)
+    at.discharge()
+    assert at.publisher.heard == done()
+    at.check()
+
+
+def test_what_is_presumed_leaves_nothing_but_its_place():
+    at = connected()
+    transaction = at.opened(bytes(1000), bytes(1000))
+    at.presume(Accepted(), Accepted())
+    assert (at.host.queue("r").octets, at.host.queue("r").depth) == (0, 2)
+    at.bridge.checkpoint(at.now_ms)
+    at.commit(transaction)
+    at.discharge()
+    at.check()
+
+
+@pytest.mark.parametrize("presumed", [False, True])
+def test_a_rollback_is_a_failed_discharge(presumed):
+    at = connected()
+    transaction = at.opened(b"1")
+    if presumed:
+        at.presume(Accepted())
+    at.roll_back(transaction)
+    if not presumed:
+        at.presume(Accepted())
+    at.discharge(fail=True)
+    assert at.ended() == [ROLLED_BACK]
+    assert at.host.queue("r").depth == 0
+    assert at.bridge.idle()
+    at.check()
+
+
+def test_a_rollback_before_the_declare_is_sent_asks_nothing_of_the_upstream():
+    at = At()
+    transaction = at.begin()
+    at.put(transaction, b"1")
+    at.roll_back(transaction)
+    assert at.ended() == [ROLLED_BACK]
+    at.connect()
+    assert at.asked() == []
+    at.pass_time(60_000)
+    at.check()
+
+
+def test_a_rollback_while_it_is_declared_is_one_there_when_it_is():
     at = connected()
     transaction = at.begin()
     at.put(transaction, b"1")
-    at.host.rollback(transaction)
+    at.roll_back(transaction)
+    at.declare()
+    at.discharge(fail=True)
+    assert at.broker.received() == []
+    at.check()
+
+
+def test_the_next_transaction_begins_behind_the_last_one():
+    at = connected()
+    first = at.opened(b"1")
+    at.presume(Accepted())
+    at.roll_back(first)
+    second = at.begin()
+    at.put(second, b"2")
+    discharge, declare = at.asked()
+    at.broker.settle(discharge)
+    at.broker.settle(declare, Declared(txn_id=TXN))
     at.step()
-    assert at.broker.links(COORDINATOR, sends=False) == []
-    assert at.ended() == [ROLLED_BACK]
+    at.presume(Accepted())
+    at.commit(second)
+    at.discharge()
+    assert at.ended() == [ROLLED_BACK, COMMITTED]
     at.check()
 
 
@@ -157,6 +255,7 @@ def test_one_that_is_not_accepted_rolls_all_back():
     at.presume(Accepted(), Rejected(error=Error(condition="amqp:not-allowed")))
     at.discharge(fail=True)
     assert at.publisher.heard == done(Condition.NOT_ALLOWED)
+    assert at.sender.heard == [(1, OutcomeKind.ACCEPTED, Condition.NONE)] * 2
     assert at.ended() == [ROLLED_BACK]
     assert at.host.queue("r").depth == 0
     assert at.host.queue("gateway.rejected") is None
@@ -179,12 +278,28 @@ def test_what_was_not_sent_when_one_fails_is_not_sent_any_more():
     at.check()
 
 
-def test_a_discharge_that_is_refused_is_a_failed_commit():
+def test_what_failed_before_the_commit_is_given_up_at_once():
+    at = connected()
+    transaction = at.opened(b"1")
+    at.presume(_spec.Released())
+    at.discharge(fail=True)
+    at.put(transaction, b"2")
+    assert at.broker.received() == []
+    assert at.ended() == [ROLLED_BACK]
+    assert at.why_not(transaction) == Condition.PRECONDITION_FAILED
+    at.check()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["amqp:transaction:rollback", "amqp:transaction:timeout", "amqp:transaction:unknown-id"],
+)
+def test_a_discharge_that_is_refused_is_a_failed_commit(condition):
     at = connected()
     at.commit_of(b"1")
     at.declare()
     at.presume(Accepted())
-    at.discharge(state=Rejected(error=Error(condition="amqp:transaction:rollback")))
+    at.discharge(state=Rejected(error=Error(condition=condition)))
     assert at.publisher.heard == done(Condition.INTERNAL_ERROR)
     assert at.ended() == [ROLLED_BACK]
     at.check()
@@ -253,6 +368,59 @@ def test_a_delivery_that_the_upstream_took_back_fails_the_commit():
 
 
 @pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("presumed", [False, True])
+def test_what_is_published_around_a_loss_is_rolled_back_as_one(resume, presumed):
+    at = At(resume=resume)
+    at.connect()
+    transaction = at.opened(b"1", b"2")
+    if presumed:
+        at.presume(Accepted(), Accepted())
+    at.lose()
+    assert [kind for _, kind, _ in at.sender.heard] == [OutcomeKind.ACCEPTED] * 2
+    assert at.ended() == [ROLLED_BACK]
+    at.connect()
+    at.put(transaction, b"3")
+    assert (at.broker.received(), at.asked()) == ([], [])
+    assert len(at.sender.heard) == 3
+    assert at.why_not(transaction) == Condition.INTERNAL_ERROR
+    at.commit_of(b"4")
+    at.declare()
+    at.presume(Accepted())
+    at.discharge()
+    assert at.ended() == [ROLLED_BACK, COMMITTED]
+    assert at.host.queue("r").depth == 0
+    at.check()
+
+
+def test_a_transaction_that_the_upstream_gave_up_while_it_idled_is_rolled_back():
+    at = connected()
+    transaction = at.opened(b"1")
+    at.presume(Accepted())
+    at.broker.link(COORDINATOR, sends=False).send_detach(
+        error=Error(condition="amqp:transaction:timeout"), closed=True
+    )
+    at.step()
+    assert at.host.queue("r").depth == 0
+    assert at.why_not(transaction) == Condition.INTERNAL_ERROR
+    at.check()
+
+
+def test_a_queue_that_moves_takes_no_transaction_along():
+    at = connected(credit=1)
+    transaction = at.opened(b"1", b"2")
+    at.presume(Accepted())
+    queue = at.host.queue("r")
+    waiting = queue.places.get(queue.next_position - 1)
+    waiting.ticket.branch.upstream = At().upstream
+    for address in ("r", COORDINATOR):
+        at.broker.link(address, sends=False).send_flow(credit=10)
+    at.step()
+    at.discharge(fail=True)
+    assert at.why_not(transaction) == Condition.INTERNAL_ERROR
+    at.check()
+
+
+@pytest.mark.parametrize("resume", [False, True])
 def test_an_upstream_that_is_lost_before_the_discharge_has_rolled_back(resume):
     at = At(resume=resume)
     at.connect()
@@ -274,6 +442,9 @@ def test_an_upstream_that_is_lost_during_the_discharge_leaves_doubt():
     at.lose()
     assert at.publisher.heard == done(Condition.INTERNAL_ERROR)
     assert at.ended() == [IN_DOUBT]
+    raw = at.world.blocks.raw()
+    settled = [each["outcome"] for each in raw if each["kind"] == Kind.SETTLED]
+    assert settled == [IN_DOUBT]
     assert at.bridge.idle()
     at.check()
 
@@ -339,8 +510,9 @@ def test_an_upstream_without_a_coordinator_fails_the_commit():
         broker.refusals[COORDINATOR] = Error(condition="amqp:not-implemented")
 
     at = connected(prepare=prepare)
-    at.commit_of(b"1")
-    assert at.publisher.heard == done(Condition.NOT_IMPLEMENTED)
+    transaction = at.begin()
+    at.put(transaction, b"1")
+    assert at.why_not(transaction) == Condition.NOT_IMPLEMENTED
     assert at.ended() == [ROLLED_BACK]
     at.check()
 
@@ -357,7 +529,8 @@ def test_a_declare_that_is_refused_fails_the_commit():
 def test_a_transaction_has_one_resource(first, second):
     at = connected()
     transaction = at.begin()
-    at.put(transaction, b"1", key=first)
+    status = PublishStatus.PENDING if first == "r" else PublishStatus.DONE
+    at.put(transaction, b"1", key=first, status=status)
     message = at.world.message(b"2", key=second)
     answer = at.host.publish(message, None, 0, transaction=transaction)
     assert answer.refusal.condition == Condition.NOT_IMPLEMENTED
@@ -394,8 +567,8 @@ def test_a_spooled_queue_is_here():
     at = At()
     at.place("spooled", spool=True)
     transaction = at.begin()
-    at.put(transaction, b"1", key="spooled")
-    at.put(transaction, b"2", key="q")
+    at.put(transaction, b"1", key="spooled", status=PublishStatus.DONE)
+    at.put(transaction, b"2", key="q", status=PublishStatus.DONE)
     assert at.commit(transaction) == PublishStatus.IN_TURN
     assert at.ended() == [COMMITTED]
 

@@ -8,7 +8,7 @@ from gateway.bridge.feed import Feed
 from gateway.bridge.inlet import Inlet
 from gateway.bridge.queues import Queue
 from gateway.bridge.remote import LookUpWaiter, OnRejected, Placement, Work
-from gateway.bridge.seams import DeliverStatus
+from gateway.bridge.seams import DeliverStatus, Publisher
 from gateway.bridge.subscription import UNLIMITED, Subscription
 from gateway.message import MODIFIED_FAILED, Condition, Delivery, Outcome, Refusal
 from gateway.wire.tagged import Tagged
@@ -79,6 +79,30 @@ class FakeRelay:
         return taken
 
 
+class FakeBranch:
+    """A transaction that was asked for; whoever plays the upstream calls its `work`."""
+
+    txn_id = b"t"
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.keeps = True  # the deliveries that are retired in it
+        self.retired: list[int] = []
+        self.discharged: list[bool] = []
+        self.given_up = False
+
+    def retire(self, source: Publisher, token: int) -> bool:
+        self.retired.append(token)
+        return self.keeps
+
+    def give_up(self) -> None:
+        self.given_up = True
+
+    def discharge(self, *, fail: bool) -> None:
+        assert not self.discharged
+        self.discharged.append(fail)
+
+
 class FakeRemote:
     """A `Remote`: relays by queue name, inlets and feeds with their sources, in order."""
 
@@ -98,7 +122,7 @@ class FakeRemote:
         self.stops_relays = False
         self.asked: list[tuple[str, str]] = []
         self.transactional = True
-        self.works: list[Work] = []
+        self.branches: list[FakeBranch] = []
         self.answer: Refusal | None = None
         self.unfed: Refusal | None = None
         self.looks_up = True
@@ -109,8 +133,10 @@ class FakeRemote:
     def name(self) -> str:
         return self.given_name
 
-    def begin_transaction(self, work: Work) -> None:
-        self.works.append(work)
+    def begin_transaction(self, work: Work) -> FakeBranch:
+        branch = FakeBranch(work)
+        self.branches.append(branch)
+        return branch
 
     def serve(self, queue: Queue) -> None:
         assert self.bridge is not None
