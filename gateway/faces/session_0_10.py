@@ -260,15 +260,19 @@ class ServerSession:
         """Outside of the bridge: end what has failed, carry out what need not wait any more."""
         self.transfers.end_failed()
         parking = self.parking
+        carried_out = False
         for _ in range(COMMANDS_PER_TURN):
             answered = parking.take_answered()
             if answered is not None:
+                carried_out = True
                 self._conclude(answered)
             event = parking.next(slow=self.transfers.slow())
             if event is None:
                 break
+            carried_out = True
             self._execute(event)
-        else:
+        if carried_out:
+            # The turn's end has been: what was done here, and what is left, is of the next one.
             self.face.touch()
         if len(parking) == 0:
             self.transfers.resume_producer()

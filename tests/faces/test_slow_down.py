@@ -105,6 +105,18 @@ def test_accepts_on_the_same_session_go_on_and_free_the_queue() -> None:
     assert not client.face.doubt.high
 
 
+def test_what_was_parked_is_carried_out_and_brought_to_the_end_of_another_turn() -> None:
+    gateway = pressed()
+    client = publisher(gateway, flow=False)
+    publishes(client, 7)
+    consumes(gateway, 5)
+    gateway.world.turn()
+    gateway.touched.clear()
+    client.face.data_to_send()
+    assert gateway.world.depth() == 2
+    assert gateway.touched == [client.face]
+
+
 def test_other_sessions_of_the_connection_that_hold_nothing_go_on() -> None:
     gateway = pressed()
     client = publisher(gateway, flow=True)

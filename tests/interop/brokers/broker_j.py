@@ -4,7 +4,7 @@ import json
 import re
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from interop import installed
 from interop.brokers.broker import Broker, free_ports, java
@@ -24,6 +24,7 @@ class BrokerJ(Broker):
 
     peer = "broker-j"
     product = "qpid"
+    host_attributes: ClassVar[dict[str, object]] = {}  # more of its virtual host
     _ready = re.compile("BRK-1004")
 
     def __init__(self, work: Path) -> None:
@@ -87,6 +88,7 @@ class BrokerJ(Broker):
             "attributes": {},
         }
         host = {"type": "ProvidedStore", "nodeAutoCreationPolicies": [automatic]}
+        host |= self.host_attributes
         guest = {"name": self.username, "password": self.password, "type": "managed"}
         asked = f"https://127.0.0.1:{self._identity_port}"
         tokens = {

@@ -105,6 +105,27 @@ def test_a_commit_to_a_queue_that_is_full_before_its_end_is_kept_whole_or_not_at
     assert behind.comes_to(kept, queue)
 
 
+def test_what_is_published_around_a_broker_s_death_is_rolled_back_as_one(
+    behind: Behind, session: Talk
+) -> None:
+    queue = behind.queue()
+    session.puts(queue, b"before")
+    before = ended(behind, "rolled_back")
+    behind.broker.kill()
+    session.puts(queue, b"meanwhile")
+    behind.broker.start()
+    session.puts(queue, b"after")
+    with pytest.raises(RefusedError) as refused:
+        session.does(spec.TxCommit())
+    assert refused.value.code == spec.ErrorCode.INTERNAL_ERROR
+    assert ended(behind, "rolled_back") == before + 1
+    again = behind.talk()
+    again.does(spec.TxSelect())
+    again.puts(queue, b"whole")
+    again.does(spec.TxCommit())
+    assert behind.comes_to(1, queue)
+
+
 def test_a_broker_that_dies_rolls_the_transaction_back(behind: Behind, session: Talk) -> None:
     queue = behind.queue()
     behind.talk().puts(queue, b"a")
