@@ -41,7 +41,9 @@ Remote nodes (bridge)
     exchange or for addresses; behind one, "NAME from UPSTREAM" for all subscriptions together, so
     that message, node *and* position tell copies apart. `sent` and `settled` are of the relay's
     link or of the client's; an outcome that is not known is `requeued(UPSTREAM_LOST)`, and the copy
-    is sent again (REDELIVERED when it counts as failed).
+    is sent again (REDELIVERED when it counts as failed). A copy that was sent in a transaction
+    there is settled when that has ended, REMOVED, with its number: ACCEPTED, ROLLED_BACK or
+    IN_DOUBT; one that was not sent is `returned(ROLLBACK)`, or `rolled_back` before it entered.
     A copy goes back to where it came from, its upstream or its publisher, by
     `settled(RELEASED | MODIFIED)` with REMOVED or, when no outlet had it, by `returned`. When a
     link from an upstream is lost, what waits is `returned(UPSTREAM_LOST)`; what a client has ends

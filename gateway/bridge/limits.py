@@ -24,7 +24,7 @@ class BridgeLimits:
         name_max: octets of an exchange's or queue's name.
         key_max: octets of a binding key.
         route_cache_max: routing keys of a topic exchange whose queues are remembered.
-        transaction_octets_max: of the messages that one transaction holds.
+        transaction_octets_max: of what one transaction holds (`Transaction.octets`).
         turn_deliveries: copies sent or expired in one turn, all queues together.
         remote_prefetch: messages that one link from an upstream may bring ahead of what they are
             wanted for: the credit of a client without limit, and of a binding to a remote exchange.

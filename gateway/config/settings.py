@@ -155,7 +155,7 @@ class QueueSettings(Section):
     """Routing keys of a topic exchange whose queues are remembered."""
     transaction_size: Annotated[int, *size("64KiB", "2GiB")] = 64 * 1024 * 1024
     """Octets of the messages that one transaction of a client holds until its commit; 256 more
-    are counted for each message."""
+    are counted for each message, and only these of those that go to an upstream."""
     turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Messages sent in one turn of the event loop before it reads again."""
 

@@ -47,7 +47,10 @@ if TYPE_CHECKING:
 
 REBUILD_SLACK: Final = 64
 NOTHING: Final = Refusal(Condition.NONE, "")
-ELSEWHERE: Final = "the link is redirected to a container that has no part in the transaction"
+ELSEWHERE: Final = Refusal(
+    Condition.NOT_IMPLEMENTED,
+    "the link is redirected to a container that has no part in the transaction",
+)
 LOST: Final = Outcome(
     OutcomeKind.REJECTED,
     condition=Condition.INTERNAL_ERROR,
@@ -176,9 +179,10 @@ class Relay:
             return self._block()
         if self._suspicion.one_by_one and self.unsettled():
             return self._block()
-        state = self._state_of(delivery)
-        if state is not None and is_elsewhere(sender.slot, upstream):
-            return self._refuse(Refusal(Condition.NOT_IMPLEMENTED, ELSEWHERE))
+        ticket = self.transacted(delivery)
+        outside = None if ticket is None else self._outside(ticket, sender)
+        if outside is not None:
+            return self._refuse(outside)
         context = self._context
         context.now_ms = upstream.bridge.now_ms
         translated = to_1_0(message, context, delivery.annotations)
@@ -196,9 +200,6 @@ class Relay:
                 message, translated.priority, delivery.delivery_count, context.now_ms
             )
             head = front + head
-        ticket = self.transacted(delivery)
-        if ticket is not None and not self._knows(ticket):
-            return self._refuse(MOVED)
         limit = sender.size_max()
         size = len(head) + len(translated.body)
         if limit and size > limit:
@@ -206,7 +207,7 @@ class Relay:
             return self._refuse(Refusal(Condition.MESSAGE_SIZE_EXCEEDED, text))
         delivery.body_digest = body_digest_1_0(translated.body, 0, translated.body_end)
         delivery.body_changed = translated.body_changed
-        sender.send(delivery, head, translated.body, state)
+        sender.send(delivery, head, translated.body, _state_of(ticket))
         self._sent += 1
         sender.used = self._sent
         upstream.counts.sent += 1
@@ -388,15 +389,12 @@ class Relay:
         ticket = None if entry is None else entry.ticket
         return None if ticket is None or ticket.work is None else ticket
 
-    def _knows(self, ticket: Ticket) -> bool:
-        """Whether the transaction of a copy is one at this upstream: the queue may have moved."""
+    def _outside(self, ticket: Ticket, sender: Sender) -> Refusal | None:
+        """Why what is sent here would be no part of the transaction that a copy is in."""
         branch = ticket.branch
-        return not isinstance(branch, Branch) or branch.upstream is self.upstream
-
-    def _state_of(self, delivery: Delivery) -> TransactionalState | None:
-        ticket = self.transacted(delivery)
-        branch = None if ticket is None else ticket.branch
-        return None if branch is None else posting(branch.txn_id)
+        if isinstance(branch, Branch) and branch.upstream is not self.upstream:
+            return MOVED
+        return ELSEWHERE if is_elsewhere(sender.slot, self.upstream) else None
 
     def _presume(self, delivery: Delivery, outcome: Outcome) -> bool:
         """In a transaction an outcome is presumed, or failure: its end says what it is."""
@@ -498,3 +496,9 @@ class Relay:
         self._senders = {}
         self._replies.drop()
         self.upstream.on_relay_over(self._queue)
+
+
+def _state_of(ticket: Ticket | None) -> TransactionalState | None:
+    """What makes a transfer part of a transaction (4.4.1)."""
+    branch = None if ticket is None else ticket.branch
+    return None if branch is None else posting(branch.txn_id)

@@ -104,7 +104,8 @@ def test_settlements_take_a_copy_out_only_for_good(frames):
 
 
 def test_what_went_back_to_its_upstream_or_publisher_is_returned(frames):
-    for outcome in (Outcome.RELEASED, Outcome.MODIFIED, Outcome.SETTLED_TOO_LATE):
+    transacted = (Outcome.ROLLED_BACK, Outcome.IN_DOUBT)
+    for outcome in (Outcome.RELEASED, Outcome.MODIFIED, Outcome.SETTLED_TOO_LATE, *transacted):
         went = totals(frames, QUEUE, ENTERED, SENT, ACCEPTED | {"outcome": outcome})
         assert (went["returned"], went.get("accepted", 0), went.get("depth", 0)) == (1, 0, 0)
 
@@ -114,6 +115,12 @@ def test_browsing_does_not_touch_the_queue_but_counts_at_the_outlet(frames):
     assert totals(frames, QUEUE, *lines)["depth"] == 1
     outlet = totals(frames, OUTLET, *lines)
     assert (outlet["sent"], outlet["accepted"]) == (1, 1)
+
+
+def test_an_outlet_has_back_what_a_transaction_gave_up(frames):
+    for outcome in (Outcome.ROLLED_BACK, Outcome.IN_DOUBT):
+        outlet = totals(frames, OUTLET, SENT, ACCEPTED | {"outcome": outcome})
+        assert (outlet["released"], outlet.get("unsettled", 0)) == (1, 0)
 
 
 def test_an_outlet_owes_what_it_was_sent(frames):

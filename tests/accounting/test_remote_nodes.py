@@ -7,7 +7,15 @@ from gateway.accounting.reconcile import reconcile
 from gateway.accounting.report import html_page
 from gateway.audit.schema import Reason
 from gateway.audit.segment import SegmentWriter
-from gateway.message import ACCEPTED, MODIFIED_FAILED, REJECTED, RELEASED, Flag
+from gateway.message import (
+    ACCEPTED,
+    MODIFIED_FAILED,
+    REJECTED,
+    RELEASED,
+    Condition,
+    Flag,
+    Refusal,
+)
 
 
 class Run:
@@ -63,6 +71,28 @@ class Run:
         self.remote.feeds[0][0].receive(self.world.message(b"fed", durable=True), 9)
         self.world.turn()
 
+    def transact(self):
+        """Copies of transactions there: committed, rolled back, in doubt."""
+        host = self.world.host
+        for token, accepted, ends in ((20, True, True), (21, False, True), (22, True, False)):
+            transaction = host.begin(1)
+            message = self.world.message(b"%d" % token, key="far")
+            host.publish(message, self.producer, token, transaction=transaction)
+            branch = self.remote.branches[-1]
+            branch.work.on_begun()
+            self.world.turn()
+            [delivery] = self.remote.relays["far"].take()
+            branch.work.on_presumed(delivery, ACCEPTED)
+            if accepted:
+                host.commit(transaction, [], self.producer, token + 10)
+            else:
+                host.rollback(transaction)
+            if ends:
+                branch.work.on_discharged(None)
+            else:
+                branch.work.on_lost(Refusal(Condition.INTERNAL_ERROR, "gone"))
+            self.world.turn()
+
     def in_doubt(self):
         self.publish(7)
         self.world.send(b"transient", key="q")
@@ -85,11 +115,12 @@ def test_what_goes_by_an_upstream_is_accounted_for(spark, tmp_path):
     run = Run()
     run.out()
     run.back()
+    run.transact()
     run.in_doubt()
     result = reconcile(spark, run.log(tmp_path / "log"), tmp_path / "out")
     assert result.classes == {}, result.breaks
     sums = result.sums["queues"]
-    assert (sums["returned"], sums["dead_lettered"], sums["in_doubt"]) == (4, 1, 1)
+    assert (sums["returned"], sums["dead_lettered"], sums["in_doubt"]) == (6, 1, 1)
     assert (sums["gone_with_process"], sums["depth"]) == (1, 2)
     nodes = {row["node"] for row in result.queues}
     assert {"far", "far from broker", "q", "gateway.rejected"} <= nodes
