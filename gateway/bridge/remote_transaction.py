@@ -10,12 +10,9 @@
     OVER        it has ended there, or was lost
 
 Whoever fills it need not know that it has failed or was lost: what is published from then on
-falls with it, and the commit says so. So nothing is ever half there.
-
-A copy that was sent stays unsettled here until the end, since only that says what became of it,
-but without its octets once its outcome is presumed. One that was not sent ends with the
-transaction. Where the upstream is lost while a discharge is under way, nobody knows: in doubt, and
-said so.
+falls with it, and the commit says so. So nothing is ever half there. What becomes of its copies is
+in `transacted_copies`. Where the upstream is lost while a discharge is under way, nobody knows: in
+doubt, and said so.
 """
 
 from __future__ import annotations
@@ -26,15 +23,12 @@ from typing import Final, final
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.audit.schema import Reason
 from gateway.bridge.copies import Copies
-from gateway.bridge.places import AVAILABLE
 from gateway.bridge.publishing import Publishing
-from gateway.bridge.queues import Queue
 from gateway.bridge.remote import Branch, Remote
 from gateway.bridge.seams import PENDING, Published, Publisher, PublishStatus
 from gateway.bridge.settlement import Settlement
-from gateway.bridge.tickets import Ticket
-from gateway.bridge.transaction import Held, Transaction, drop, refuse_deleted, remote_of
-from gateway.bridge.transit import TOLD
+from gateway.bridge.transacted_copies import TransactedCopies
+from gateway.bridge.transaction import Transaction
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,
@@ -89,31 +83,6 @@ MOVED: Final = Refusal(
     Condition.INTERNAL_ERROR, "a queue has moved elsewhere: the transaction is rolled back"
 )
 
-# Of a copy whose transaction came to nothing before its outcome was there.
-FALLEN: Final = Outcome(
-    OutcomeKind.REJECTED,
-    condition=Condition.INTERNAL_ERROR,
-    description="the transaction is rolled back",
-)
-
-
-@final
-class Posted:
-    """A copy without an outcome.
-
-    Attributes:
-        ticket: of its publish; `None`: nobody waits.
-        told: its publisher hears of outcomes by themselves, and not only from the commit.
-    """
-
-    __slots__ = ("position", "queue", "ticket", "told")
-
-    def __init__(self, queue: Queue, position: int, ticket: Ticket | None, told: bool) -> None:
-        self.queue = queue
-        self.position = position
-        self.ticket = ticket
-        self.told = told
-
 
 @final
 class RemoteTransaction:
@@ -125,15 +94,12 @@ class RemoteTransaction:
         "_counted",
         "_deliveries",
         "_machine",
-        "_number",
-        "_presumed",
+        "_parts",
         "_problem",
         "_publisher",
-        "_publishing",
         "_settlement",
         "_token",
         "_transaction",
-        "_waiting",
     )
 
     def __init__(
@@ -145,14 +111,13 @@ class RemoteTransaction:
         copies: Copies,
     ) -> None:
         self._transaction = transaction
-        self._publishing = publishing
         self._settlement = settlement
         self._copies = copies
+        self._parts = TransactedCopies(
+            transaction, publishing=publishing, settlement=settlement, copies=copies
+        )
         self._machine = Machine(TRANSITIONS, State.DECLARING)
         self._branch: Branch | None = None
-        self._number = 0  # of the last copy
-        self._waiting: dict[int, Posted] = {}  # by number of the copy
-        self._presumed: list[Delivery] = []
         self._problem: Refusal | None = None
         self._counted = False  # among what waits for upstreams
         # The commit that was asked for.
@@ -169,9 +134,9 @@ class RemoteTransaction:
     def on_held(self) -> None:
         """Something was published in it: sent, or held until it can be, or it falls."""
         if self._machine.state == State.OPEN:
-            self._post_all()
+            self._post()
         elif self._machine.state != State.DECLARING:
-            self._drop_held()
+            self._parts.drop_held()
 
     def commit(self, deliveries: list[Delivery], publisher: Publisher, token: int) -> Published:
         """As `VirtualHost.commit`; `publisher` is told of the end."""
@@ -189,12 +154,12 @@ class RemoteTransaction:
     def roll_back(self) -> None:
         """As `VirtualHost.rollback`: what the upstream has of it, it gives up."""
         branch = self._branch
-        if self._machine.state == State.DECLARING and branch is not None:
-            branch.give_up()
-            self._end(AuditOutcome.ROLLED_BACK, None)
-        else:
+        if self._machine.state == State.OPEN:
             self._fail(None)
             self._advance()
+        elif self._machine.state == State.DECLARING and branch is not None:
+            branch.give_up()
+            self._end(AuditOutcome.ROLLED_BACK, None)
 
     # As a `Work`.
 
@@ -202,38 +167,23 @@ class RemoteTransaction:
         """The copies are sent now."""
         if not self._machine.receive(Input.BEGUN):
             return
-        if self._has_moved():
+        if self._parts.have_moved():
             self._fail(MOVED)
             self._advance()
             return
-        self._post_all()
+        self._post()
         if self._publisher is not None:
             self._close()
 
     def on_presumed(self, delivery: Delivery, outcome: Outcome) -> None:
         """A copy is there, or not taken; when all is over already, it just ends."""
-        queue = self._settlement.queue_of(delivery)
-        entry = queue.places.get(delivery.position)
-        if entry is None or entry.ticket is None:
-            return
-        posted = self._waiting.pop(entry.ticket.token, None)
-        entry.ticket = None
-        if posted is None:
-            ledger = self._copies.ledger
-            ledger.transaction = self._transaction.number
-            self._settlement.conclude(delivery, AuditOutcome.ROLLED_BACK)
-            ledger.transaction = 0
-            return
-        self._copies.hollow(queue, entry)
-        delivery.message = entry.message
-        self._presumed.append(delivery)
-        self._count(posted, outcome)
+        if self._parts.presume(delivery, outcome):
+            self._count(outcome)
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """As a `Publisher`: a copy ended without being sent."""
-        posted = self._waiting.pop(token, None)
-        if posted is not None:
-            self._count(posted, outcome)
+        if self._parts.on_unsent(token, outcome):
+            self._count(outcome)
 
     def on_discharged(self, refusal: Refusal | None) -> None:
         """The upstream has ended the transaction."""
@@ -251,76 +201,17 @@ class RemoteTransaction:
             self._problem or refusal,
         )
 
-    # Copies.
+    # From state to state.
 
-    def _has_moved(self) -> bool:
-        """Whether a queue lives somewhere else than when it was published to."""
-        remote = self._transaction.remote
-        for each in self._transaction.held:
-            for queue in each.queues:
-                if not queue.deleted and remote_of(queue) is not remote:
-                    return True
-        return False
+    def _post(self) -> None:
+        if self._branch is not None:
+            self._parts.post(self, self, self._branch)
 
-    def _post_all(self) -> None:
-        copies = self._copies
-        copies.ledger.transaction = self._transaction.number
-        for each in self._transaction.let_go(copies.pressure):
-            self._post(each)
-        copies.ledger.transaction = 0
-
-    def _post(self, each: Held) -> None:
-        queues = refuse_deleted(each, self._copies.ledger)
-        if each.ticket is not None:
-            for _ in range(len(each.queues) - len(queues)):
-                self._copies.tickets.end(each.ticket, ACCEPTED)
-        told = each.message.flags & TOLD != 0
-        for queue in queues:
-            self._number += 1
-            ticket = Ticket(self, self._number, 1)
-            ticket.work = self
-            ticket.branch = self._branch
-            self._publishing.put(queue, each.message, each.exchange, ticket, rerouted=each.rerouted)
-            self._waiting[self._number] = Posted(queue, queue.next_position - 1, each.ticket, told)
-
-    def _count(self, posted: Posted, outcome: Outcome) -> None:
-        """A copy has its outcome: whoever published it need not wait any longer."""
-        self._tell(posted, outcome)
+    def _count(self, outcome: Outcome) -> None:
+        """A copy has its outcome."""
         if outcome.kind != OutcomeKind.ACCEPTED:
             self._fail(_failure(outcome))
         self._advance()
-
-    def _tell(self, posted: Posted, outcome: Outcome) -> None:
-        if posted.ticket is not None:
-            self._copies.tickets.end(posted.ticket, outcome if posted.told else ACCEPTED)
-
-    def _drop_held(self) -> None:
-        """What is held is not sent any more."""
-        copies = self._copies
-        held = self._transaction.let_go(copies.pressure)
-        drop(held, self._transaction.number, copies.ledger)
-        for each in held:
-            if each.ticket is not None:
-                told = each.message.flags & TOLD != 0
-                for _ in each.queues:
-                    copies.tickets.end(each.ticket, FALLEN if told else ACCEPTED)
-
-    def _withdraw(self) -> None:
-        """Copies that were not sent end here."""
-        copies = self._copies
-        self._drop_held()
-        for number, posted in list(self._waiting.items()):
-            queue = posted.queue
-            entry = queue.places.get(posted.position)
-            if entry is None or entry.holder != AVAILABLE:
-                continue
-            del self._waiting[number]
-            entry.ticket = None
-            copies.ledger.returned(queue, entry, Reason.ROLLBACK)
-            copies.leave(queue, entry)
-            self._tell(posted, FALLEN)
-
-    # From state to state.
 
     def _close(self) -> None:
         self._machine.send(Input.COMMIT)
@@ -330,11 +221,11 @@ class RemoteTransaction:
         if self._machine.receive(Input.FAILED):
             self._problem = refusal
             self._count_in()
-            self._withdraw()
+            self._parts.withdraw()
 
     def _advance(self) -> None:
         branch = self._branch
-        if self._waiting or branch is None:
+        if branch is None or self._parts.waiting:
             return
         if self._machine.state == State.CLOSING:
             if self._retire(branch):
@@ -367,29 +258,18 @@ class RemoteTransaction:
         ledger = self._copies.ledger
         transaction = self._transaction
         ledger.transaction = transaction.number
-        self._withdraw()
-        for posted in self._waiting.values():
-            self._tell(posted, FALLEN)
-        self._waiting.clear()
-        self._conclude(how)
+        self._parts.conclude(how)
+        for delivery in reversed(self._deliveries):
+            if how == AuditOutcome.COMMITTED:
+                self._settlement.settle(delivery, ACCEPTED, Reason.NONE)
+            else:
+                self._settlement.settle(delivery, MODIFIED_FAILED, Reason.ROLLBACK)
         ledger.transaction = 0
         ledger.transaction_ended(transaction.number, transaction.connection, how)
         if self._counted:
             self._copies.tickets.open -= 1
         if self._publisher is not None:
             self._answer(self._publisher, refusal)
-
-    def _conclude(self, how: AuditOutcome) -> None:
-        """What was sent, and what was to be accepted, has its outcome for good."""
-        settlement = self._settlement
-        for delivery in self._presumed:
-            settlement.conclude(delivery, how)
-        self._presumed.clear()
-        for delivery in reversed(self._deliveries):
-            if how == AuditOutcome.COMMITTED:
-                settlement.settle(delivery, ACCEPTED, Reason.NONE)
-            else:
-                settlement.settle(delivery, MODIFIED_FAILED, Reason.ROLLBACK)
 
     def _answer(self, publisher: Publisher, refusal: Refusal | None) -> None:
         outcome = ACCEPTED

@@ -11,7 +11,7 @@ from gateway.audit.schema import Kind
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.remote import Placement
-from gateway.message import ACCEPTED, Condition, Outcome, OutcomeKind, Refusal
+from gateway.message import ACCEPTED, REJECTED, Condition, Outcome, OutcomeKind, Refusal
 
 COMMITTED = int(AuditOutcome.COMMITTED)
 ROLLED_BACK = int(AuditOutcome.ROLLED_BACK)
@@ -488,6 +488,21 @@ def test_a_rollback_is_done_at_once_and_the_next_transaction_begins() -> None:
     second.work.on_discharged(None)
     gateway.world.turn()
     assert ended(gateway) == [(ROLLED_BACK, 1), (ROLLED_BACK, 2)]
+    check(gateway)
+
+
+def test_what_is_being_rolled_back_already_is_discharged_once() -> None:
+    gateway, remote, client = away()
+    client.publishes(b"1", key="r")
+    assert client.hears() == []
+    branch = begun(remote)
+    presumes(gateway, remote, branch, REJECTED)
+    assert branch.discharged == [True]
+    assert client.does(spec.TxRollback()) == ["completed 1-2"]
+    assert branch.discharged == [True]
+    branch.work.on_discharged(None)
+    gateway.world.turn()
+    assert ended(gateway) == [(ROLLED_BACK, 1)]
     check(gateway)
 
 
