@@ -119,9 +119,8 @@ class Broker:
             event.link.send_detach(closed=event.detach.closed is True)
         elif isinstance(event, events.EndReceived):
             event.session.send_end()
-        elif isinstance(event, events.CloseReceived):
-            if self.closes:
-                self.connection.send_close()
+        elif isinstance(event, events.CloseReceived) and self.closes:
+            self.connection.send_close()
         self.events.append(event)
 
     def _on_attach(self, event):
