@@ -37,21 +37,20 @@ class Counts:
     """What the bridge counts, since start.
 
     Attributes:
-        received, received_octets: messages published to the bridge, whatever became of them.
-        entered, entered_octets: copies that came into a queue; `entered_durable` of them stored.
-        unroutable: copies that no queue took; `unroutable_immediate` for want of a ready consumer.
+        received: messages published to the bridge, whatever became of them.
+        entered: copies that came into a queue; `entered_durable` of them stored.
+        unroutable: copies that no queue took.
         rerouted: messages that went on to an alternate exchange.
-        refused: publishes refused; `refused_full` of them because of a limit.
-        sent, sent_octets: deliveries that an outlet took; `sent_settled`, `sent_copies` of them.
+        refused: publishes refused.
+        sent: deliveries that an outlet took; `sent_settled` of them settled as they were sent.
         blocked, undeliverable: deliveries that an outlet did not take, for now or at all.
         accepted, rejected, released, modified: outcomes that subscribers gave.
         requeued: deliveries that the gateway took back.
         settled_too_late: settlements of what had ended before.
-        settled_of_deleted: settlements of copies whose queue was gone.
         unacquirable: browsed deliveries from an upstream that somebody wanted to acquire.
         expired, dead_lettered, purged, returned, moved: copies that left their queue that way.
         dropped: rejected copies with nowhere to go.
-        recovered, recovered_redelivered: copies that the store brought back; maybe seen before.
+        recovered: copies that the store brought back.
         orphaned: recovered copies without a queue, dropped.
         pending: publishes held back because too much was held.
         committed, rolled_back, in_doubt: transactions, by how they ended.
@@ -66,7 +65,6 @@ class Counts:
         "dropped",
         "entered",
         "entered_durable",
-        "entered_octets",
         "expired",
         "in_doubt",
         "modified",
@@ -75,11 +73,8 @@ class Counts:
         "pending",
         "purged",
         "received",
-        "received_octets",
         "recovered",
-        "recovered_redelivered",
         "refused",
-        "refused_full",
         "rejected",
         "released",
         "requeued",
@@ -88,32 +83,22 @@ class Counts:
         "rolled_back",
         "rolled_back_copies",
         "sent",
-        "sent_copies",
-        "sent_octets",
         "sent_settled",
-        "settled_of_deleted",
         "settled_too_late",
         "unacquirable",
         "undeliverable",
         "unroutable",
-        "unroutable_immediate",
     )
 
     def __init__(self) -> None:
         self.received = 0
-        self.received_octets = 0
         self.entered = 0
-        self.entered_octets = 0
         self.entered_durable = 0
         self.unroutable = 0
-        self.unroutable_immediate = 0
         self.rerouted = 0
         self.refused = 0
-        self.refused_full = 0
         self.sent = 0
-        self.sent_octets = 0
         self.sent_settled = 0
-        self.sent_copies = 0
         self.blocked = 0
         self.undeliverable = 0
         self.accepted = 0
@@ -122,7 +107,6 @@ class Counts:
         self.modified = 0
         self.requeued = 0
         self.settled_too_late = 0
-        self.settled_of_deleted = 0
         self.expired = 0
         self.dead_lettered = 0
         self.purged = 0
@@ -131,7 +115,6 @@ class Counts:
         self.dropped = 0
         self.unacquirable = 0
         self.recovered = 0
-        self.recovered_redelivered = 0
         self.orphaned = 0
         self.pending = 0
         self.committed = 0
@@ -160,7 +143,6 @@ class Ledger:
     def received(self, message: Message, exchange: Exchange, copies: int, link: int) -> None:
         """A message was routed to `copies` queues; none counts as one copy."""
         self.counts.received += 1
-        self.counts.received_octets += len(message.payload)
         copies = copies or 1
         exchange.routed += copies
         self.audit.received(
@@ -190,15 +172,11 @@ class Ledger:
         """No queue took it, or none was ready."""
         if reason != Reason.ALTERNATE_EXCHANGE:
             self.counts.unroutable += 1
-        if reason == Reason.IMMEDIATE:
-            self.counts.unroutable_immediate += 1
         self.audit.unroutable(self.now_ms, message.id, exchange=exchange.node, reason=reason)
 
     def refused(self, message: Message, exchange: Exchange, reason: Reason, node: int) -> None:
         """A copy was not let in, by the queue `node` or altogether."""
         self.counts.refused += 1
-        if reason == Reason.QUEUE_FULL:
-            self.counts.refused_full += 1
         self.audit.refused(
             self.now_ms, message.id, exchange=exchange.node, reason=reason, node=node
         )
@@ -227,7 +205,6 @@ class Ledger:
         flags = REROUTED if rerouted else 0
         counts = self.counts
         counts.entered += 1
-        counts.entered_octets += size
         if entry.durable:
             counts.entered_durable += 1
             flags |= DURABLE
@@ -253,10 +230,8 @@ class Ledger:
         size = len(message.payload)
         counts = self.counts
         counts.sent += 1
-        counts.sent_octets += size
         flags = REDELIVERED if entry.delivery_count > 0 else 0
         if not acquired:
-            counts.sent_copies += 1
             flags |= COPY
         if settled:
             counts.sent_settled += 1

@@ -184,7 +184,6 @@ class Recovery:
         count = stored.delivery_count
         if not clean and queue.marked:
             count += 1
-            ledger.counts.recovered_redelivered += 1
         entry = Entry(stored.position, message, count, True)
         entry.annotations = stored.annotations
         self._copies.recover(queue, entry)

@@ -51,8 +51,6 @@ class Settlement:
         delivery.settled = True
         subscription = self._dispatcher.links[delivery.subscription]
         queue = subscription.queue
-        if queue.deleted and not queue.inbound:
-            ledger.counts.settled_of_deleted += 1
         acquired = delivery.acquired or queue.inbound
         entry = queue.places.get(delivery.position) if acquired else None
         in_time = True

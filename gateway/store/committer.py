@@ -236,7 +236,6 @@ class Committer:
                 continue
             parts.append(living_part(number, writes, self._occupancy))
             octets += len(parts[-1])
-        self._counts.octets_rewritten += octets
         return parts
 
     def _tidy(self, *, idle: bool) -> None:
@@ -260,7 +259,6 @@ class Committer:
         except StoreError as error:
             self._report(error)
         self._counts.rows = len(self._occupancy.rows)
-        self._counts.row_octets = self._occupancy.octets + self._occupancy.dead_octets
 
     def _sync_segments(self) -> None:
         """No row so far is needed for its audit blocks any more, nor a loose block for the next."""

@@ -114,10 +114,9 @@ class StoreCounts:
         turns, octets_done: of these, what was reported as committed.
         commits: transactions of durable turns.
         octets: octets that these wrote to the log.
-        octets_rewritten: of these, long-lived entries written again to free the rows they were in.
         commit_us: microseconds spent in commits.
         failures: attempts to write that the disk refused.
-        rows, row_octets: in the log now.
+        rows: in the log now.
         rows_damaged: found unreadable at open.
     """
 
@@ -127,9 +126,7 @@ class StoreCounts:
         "failures",
         "octets",
         "octets_done",
-        "octets_rewritten",
         "octets_submitted",
-        "row_octets",
         "rows",
         "rows_damaged",
         "turns",
@@ -143,11 +140,9 @@ class StoreCounts:
         self.octets_done = 0
         self.commits = 0
         self.octets = 0
-        self.octets_rewritten = 0
         self.commit_us = 0
         self.failures = 0
         self.rows = 0
-        self.row_octets = 0
         self.rows_damaged = 0
 
     @property

@@ -52,7 +52,7 @@ def test_a_full_dead_letter_queue_refuses_and_that_is_in_the_ledger() -> None:
     for delivery in consumer.deliveries:
         world.host.settle(delivery, REJECTED)
     assert (world.depth("q"), world.depth("dead")) == (0, 1)
-    assert world.bridge.counts.refused_full == 1
+    assert world.bridge.counts.refused == 1
     world.check()
 
 
