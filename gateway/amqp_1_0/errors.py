@@ -102,11 +102,6 @@ class SaslRefusedError(SaslError):
         super().__init__(f"the server refused {whom}, {name}" + (f": {problem}" if problem else ""))
         self.code = code
 
-    @property
-    def temporary(self) -> bool:
-        """The credentials were not at fault, as far as we were told: trying again makes sense."""
-        return self.code == _spec.SASL_SYS or self.code == _spec.SASL_SYS_TEMP
-
 
 class ServerProofError(SaslError):
     """Client: the server says that all is well, but did not prove that it is who it should be."""

@@ -16,7 +16,6 @@ AMQP_FRAME: Final = 0
 SASL_FRAME: Final = 1
 
 PROTOCOL_AMQP: Final = b"AMQP\x00\x01\x00\x00"
-PROTOCOL_TLS: Final = b"AMQP\x02\x01\x00\x00"
 PROTOCOL_SASL: Final = b"AMQP\x03\x01\x00\x00"
 
 

@@ -87,10 +87,6 @@ class SegmentWriter:
                     self._append_turn(blocks[start:at], last)
                 start = at
 
-    def append_missing(self, blocks: bytes) -> None:
-        """Write those of these blocks that come after the last that the segments hold."""
-        self.append(blocks)
-
     def sync(self) -> None:
         """Everything appended is on disk when this returns; `OSError` if it is not."""
         if self._file >= 0:

@@ -106,7 +106,6 @@ class Line:
         "_draining",
         "_host",
         "_lookers",
-        "_more",
         "_takers",
         "queue",
         "scheduled",
@@ -124,7 +123,6 @@ class Line:
         self._draining: dict[int, Subscription] = {}
         self._choosers = 0  # consumers with a filter
         self._choosy = queue.choosy
-        self._more = False
 
     def join(self, subscription: Subscription) -> None:
         """A new subscription, still without credit."""

@@ -99,11 +99,11 @@ class Rules:
 
     def exact_queues(self, host: str) -> list[str]:
         """The queues that live at an upstream by a rule for just that name."""
-        return self._exact("queue", host)
-
-    def exact_exchanges(self, host: str) -> list[str]:
-        """The exchanges that live at an upstream by a rule for just that name."""
-        return self._exact("exchange", host)
+        return [
+            rule.pattern
+            for rule in self.rules
+            if "*" not in rule.pattern and self.queue(host, rule.pattern) is rule
+        ]
 
     def queue_address(self, host: str, queue: str) -> str | None:
         """The address that its rule gives a queue; `None`: the profile's."""
@@ -148,14 +148,6 @@ class Rules:
             self._remembered.clear()
         self._remembered[asked] = found
         return found
-
-    def _exact(self, kind: str, host: str) -> list[str]:
-        look = self.queue if kind == "queue" else self.exchange
-        return [
-            rule.pattern
-            for rule in self.rules
-            if "*" not in rule.pattern and look(host, rule.pattern) is rule
-        ]
 
 
 def rule_of(number: int, node: NodeSection, profile: Profile | None) -> NodeRule:

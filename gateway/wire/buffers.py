@@ -1,9 +1,9 @@
 """The only two places that touch octets: a bounds-checked `Reader` and an appending `Writer`.
 
-Both are big-endian, as AMQP 0-10 and AMQP 1.0 are; `Writer` also has the little-endian forms of the
-audit format. A `Reader` never reads past its `end`, which may lie before the end of the buffer: a
-struct, a list or a frame is decoded by a reader that ends where it ends. Every short read raises
-`DecodeError`, and so do the protocol packages' own checks; nothing here returns partial values.
+Both are big-endian, as AMQP 0-10 and AMQP 1.0 are. A `Reader` never reads past its `end`, which may
+lie before the end of the buffer: a struct, a list or a frame is decoded by a reader that ends where
+it ends. Every short read raises `DecodeError`, and so do the protocol packages' own checks; nothing
+here returns partial values.
 """
 
 from __future__ import annotations
@@ -20,11 +20,8 @@ from librt.strings import (
     write_f32_be,
     write_f64_be,
     write_i16_be,
-    write_i16_le,
     write_i32_be,
-    write_i32_le,
     write_i64_be,
-    write_i64_le,
 )
 from mypy_extensions import i64 as size_t
 from mypy_extensions import u8 as octet_t
@@ -202,20 +199,6 @@ class Writer:
     def raw(self, octets: bytes) -> None:
         """Octets as they are."""
         self.out.write(octets)
-
-    def u16_le(self, value: int) -> None:
-        """Unsigned 16-bit, little-endian."""
-        write_i16_le(self.out, value - 65536 if value > 32767 else value)
-
-    def u32_le(self, value: int) -> None:
-        """Unsigned 32-bit, little-endian."""
-        write_i32_le(self.out, value - 4294967296 if value > 2147483647 else value)
-
-    def u64_le(self, value: int) -> None:
-        """Unsigned 64-bit, little-endian."""
-        write_i64_le(
-            self.out, value - 18446744073709551616 if value > 9223372036854775807 else value
-        )
 
     def patch_u8(self, at: size_t, value: octet_t) -> None:
         """Overwrite one octet at `at`."""

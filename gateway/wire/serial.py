@@ -24,11 +24,6 @@ def distance(start: int, end: int) -> int:
     return gap - 4294967296 if gap >= HALF else gap
 
 
-def less(first: int, second: int) -> bool:
-    """Whether `first` comes before `second`."""
-    return distance(first, second) > 0
-
-
 @final
 class RangeSet:
     """A set of serial numbers, kept as ascending disjoint ranges ``(first, last)``, both inclusive.

@@ -60,7 +60,7 @@ def test_a_log_that_is_written_again_in_full_stays_as_it_is(tmp_path: Path):
     for _ in range(2):
         for block in turns:
             writer.append(block)
-        writer.append_missing(b"".join(turns))
+        writer.append(b"".join(turns))
     writer.close()
     assert sequences(tmp_path) == list(range(1, 8))
     assert verify(tmp_path) == []
@@ -79,7 +79,7 @@ def test_after_a_crash_anywhere_the_missing_blocks_make_the_same_log(cut: int, o
         last = segment_paths(broken)[-1]
         os.truncate(last, cut % (last.stat().st_size + 1))
         reopened = SegmentWriter(broken)
-        reopened.append_missing(b"".join(turns))
+        reopened.append(b"".join(turns))
         reopened.close()
         assert sequences(broken) == sequences(whole)
         assert verify(broken) == []

@@ -75,7 +75,6 @@ def test_nodes_that_are_named_one_by_one_are_listed_where_their_rule_decides() -
     )
     assert made.exact_queues("first") == ["a"]
     assert made.exact_queues("second") == ["a", "b"]
-    assert made.exact_exchanges("first") == ["x"]
 
 
 def test_a_rule_may_give_addresses_of_its_own() -> None:
