@@ -310,7 +310,7 @@ class Message:
 
 
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
 @dataclass(init=False, slots=True)
 class Delivery:
     """One copy of a message on its way to one subscriber.

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
+from mypy_extensions import mypyc_attr
+
 from gateway.amqp_0_10.decoding import read_array, read_map
 from gateway.amqp_0_10.encoding import write_array, write_map
 from gateway.amqp_0_10.primitives import (
@@ -108,6 +110,7 @@ class CommandFragment:
         return CommandFragment(command_id=command_id, byte_ranges=byte_ranges)
 
 
+@mypyc_attr(free_list_len=1)
 @final
 @dataclass(init=False, slots=True)
 class DeliveryProperties(Struct):
@@ -390,6 +393,7 @@ class ReplyTo:
         return ReplyTo.decode_fields(sub)
 
 
+@mypyc_attr(free_list_len=1)
 @final
 @dataclass(init=False, slots=True)
 class MessageProperties(Struct):

@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Union, final
 
+from mypy_extensions import mypyc_attr
+
 from gateway.amqp_1_0 import fields, types
 from gateway.amqp_1_0.fields import Fields
 from gateway.errors import DecodeError
@@ -2244,6 +2246,7 @@ class SaslOutcome:
         fields.finish_list(writer, start, count)
 
 
+@mypyc_attr(free_list_len=1)
 @final
 @dataclass(init=False, slots=True)
 class Header:
@@ -2338,6 +2341,7 @@ class Header:
         fields.finish_list(writer, start, count)
 
 
+@mypyc_attr(free_list_len=1)
 @final
 @dataclass(init=False, slots=True)
 class Properties:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from mypy_extensions import mypyc_attr
+
 from gateway.amqp_1_0 import _spec, frames, types
 from gateway.amqp_1_0._spec import DeliveryState, TransactionalState, Transfer
 from gateway.amqp_1_0.errors import FrameSizeTooSmallError
@@ -24,6 +26,7 @@ octets, or 5 + 4 + 1 in a continuation: 64 at most."""
 
 
 @final
+@mypyc_attr(free_list_len=1)
 class Outgoing:
     """One delivery of ours, from `Link.send_delivery` until it is settled.
 

@@ -24,7 +24,7 @@ Annotations = types.Map
 
 
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
 @dataclass(init=False, slots=True)
 class Sections:
     """Where the sections of one message lie; `ABSENT` for one that is not there.

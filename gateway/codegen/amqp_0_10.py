@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from gateway.codegen import amqp_0_10_tables as tables
-from gateway.codegen.emit import NOTICE, class_name, constant_name, field_name, formatted
+from gateway.codegen.emit import (
+    NOTICE,
+    REUSED,
+    class_name,
+    constant_name,
+    field_name,
+    formatted,
+)
 
 PACKAGE: Final = "amqp_0_10"
 
@@ -52,12 +59,17 @@ TEXT_ARRAYS: Final = {"str16-array", "connection.amqp-host-array"}
 STRUCT_NAMES: Final = {struct.name for struct in tables.STRUCTS}
 DOMAIN_TYPES: Final = {domain.name: domain.type for domain in tables.DOMAINS}
 
+# Structs that each message makes and drops again: the memory of one is kept for the next.
+SHORT_LIVED: Final = {"DeliveryProperties", "MessageProperties"}
+
 IMPORTS: Final = """
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
+
+from mypy_extensions import mypyc_attr
 
 from gateway.amqp_0_10.decoding import (
     read_array, read_map, read_str16_array, read_struct32
@@ -188,6 +200,8 @@ def empty_decoder(name: str) -> list[str]:
 def class_lines(name: str, base: str, doc: str, code: int) -> list[str]:
     """The head of a generated class."""
     lines = ["@final", "@dataclass(init=False, slots=True)", f"class {name}{base}:"]
+    if name in SHORT_LIVED:
+        lines.insert(0, REUSED)
     lines += [f'    """{doc}"""', ""]
     return [*lines, f"    CODE: ClassVar[int] = 0x{code:04x}"] if code else lines
 

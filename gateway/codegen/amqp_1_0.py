@@ -18,6 +18,10 @@ from gateway.codegen.amqp_1_0_tables import (
     Composite,
     Field,
 )
+from gateway.codegen.emit import REUSED
+
+# Composites that each message makes and drops again: the memory of one is kept for the next.
+SHORT_LIVED: Final = {"header", "properties"}
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final, Union, final
+
+from mypy_extensions import mypyc_attr
 
 from gateway.amqp_1_0 import fields, types
 from gateway.amqp_1_0.fields import Fields
@@ -288,6 +294,8 @@ def _encode(composite: Composite) -> list[str]:
 
 def _class(composite: Composite) -> list[str]:
     lines = ["@final", "@dataclass(init=False, slots=True)", f"class {pascal(composite.name)}:"]
+    if composite.name in SHORT_LIVED:
+        lines.insert(0, REUSED)
     lines += [*_docstring(composite), ""]
     lines += [f"    {snake(f.name)}: {_annotation(f)}" for f in composite.fields]
     if composite.fields:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, cast, final
 
+from mypy_extensions import mypyc_attr
+
 from gateway.amqp_0_10._spec_structs import MessageProperties
 from gateway.amqp_0_10.encoding import write_list, write_map
 from gateway.amqp_0_10.types import FieldTable
@@ -22,6 +24,7 @@ STR8_MAX: Final = 255
 
 
 @final
+@mypyc_attr(free_list_len=1)
 class Body010:
     """A body made for 0-10.
 

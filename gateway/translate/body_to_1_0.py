@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import cast, final
 
+from mypy_extensions import mypyc_attr
+
 from gateway.amqp_0_10._spec_structs import MessageProperties
 from gateway.amqp_1_0 import sections, types
 from gateway.amqp_1_0._spec import AMQP_SEQUENCE, AMQP_VALUE, DATA, Properties
@@ -18,6 +20,7 @@ from gateway.wire.tagged import Tagged
 
 
 @final
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Body10:
     """A body made for 1.0.
 

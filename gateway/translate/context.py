@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, final
 
+from mypy_extensions import mypyc_attr
+
 from gateway.message import Loss, Refusal
 from gateway.translate.replies import ReplyTable
 from gateway.translate.rows import NUMBER_MAX
@@ -129,6 +131,7 @@ class Context:
 
 
 @final
+@mypyc_attr(free_list_len=1)
 @dataclass(init=False, slots=True)
 class Translated10:
     """A message ready for 1.0, whatever it came by, but for its header section.
@@ -171,6 +174,7 @@ class Translated10:
 
 
 @final
+@mypyc_attr(free_list_len=1)
 @dataclass(init=False, slots=True)
 class Translated010:
     """A message ready for 0-10, whatever it came by.

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import mypyc_attr
+
 from gateway.errors import DecodeError
 from gateway.message import Loss, Message
 from gateway.translate.context import Context
@@ -21,6 +23,7 @@ STR16_MAX: Final = 65_535
 
 
 @final
+@mypyc_attr(free_list_len=1)
 class Crossing:
     """What the translation of one message shares."""
 

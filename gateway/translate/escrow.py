@@ -13,6 +13,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Final, final
 
+from mypy_extensions import mypyc_attr
 from xxhash import xxh3_64_intdigest
 
 from gateway.amqp_1_0 import types
@@ -53,6 +54,7 @@ def digest_value(value: Tagged | None) -> int:
 
 
 @final
+@mypyc_attr(free_list_len=1)
 class Deposit:
     """The escrow of a message that is being translated."""
 

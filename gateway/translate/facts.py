@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import mypyc_attr
+
 from gateway.amqp_0_10._spec_structs import DeliveryProperties
 from gateway.amqp_1_0 import sections
 from gateway.amqp_1_0._spec import DATA, SYMBOLS, Header, Properties
@@ -29,6 +31,7 @@ UINT64_MAX: Final = (1 << 64) - 1
 
 
 @final
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Arrival:
     """The facts of one message, of either encoding.
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import mypyc_attr
+
 from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
 from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
@@ -28,6 +30,7 @@ APPLICATION_HEADERS: Final = 0x0001
 
 
 @final
+@mypyc_attr(free_list_len=1)
 class HeaderSegment:
     """The structs of one header segment.
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final, cast, final
 
+from mypy_extensions import mypyc_attr
+
 from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_0_10.decoding import read_value
 from gateway.amqp_0_10.encoding import write_value
@@ -136,6 +138,7 @@ def row_1_0(code: int) -> int:
 
 
 @final
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Conversion:
     """One value's way across.
 

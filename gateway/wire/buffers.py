@@ -24,12 +24,14 @@ from librt.strings import (
     write_i64_be,
 )
 from mypy_extensions import i64 as size_t
+from mypy_extensions import mypyc_attr
 from mypy_extensions import u8 as octet_t
 
 from gateway.errors import DecodeError
 
 
 @final
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Reader:
     """Reads fixed-width values, octets and text from `buf[pos:end]`, moving `pos`."""
 
@@ -139,6 +141,7 @@ class Reader:
 
 
 @final
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Writer:
     """Appends fixed-width values, octets and text; `patch_*` fills in a size that was left open.
 
