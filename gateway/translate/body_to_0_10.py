@@ -193,6 +193,8 @@ def _restore_content(
     x: Crossing, properties: Properties, made: Body010, value: Tagged | None, mp: MessageProperties
 ) -> None:
     """Restore what a 0-10 publisher said of this body, where the 1.0 body is still the one made."""
+    if not x.brought():
+        return
     seen = digest_text(f"{properties.content_type}|{made.shape}")
     row = content.ROW_CONTENT_TYPE
     entry = x.take_typed("mp.content-type", seen, row, types.STRING)
@@ -245,13 +247,14 @@ def _keep_recipe(
     back: Tagged | None,
     content_type: str | None,
 ) -> None:
-    visible = content.digest_content(content_type, made.octets)
     if made.opaque:
         x.lose(content.ROW_OPAQUE)
+        visible = content.digest_content(content_type, made.octets)
         x.keep_quietly("body", visible, Tagged(types.LIST, made.recipe), content.ROW_OPAQUE)
         return
     row = content.row_of(made.shape)
     if not made.exact:
+        visible = content.digest_content(content_type, made.octets)
         octets = Tagged(types.BINARY, x.message.payload[found.body_at : found.body_end])
         x.keep("body", visible, Tagged(types.LIST, [_symbol("octets"), octets]), row)
         made.recipe = [_symbol("octets")]
@@ -260,6 +263,7 @@ def _keep_recipe(
     if back_shape == made.shape and (made.shape >> 8 != DATA or found.body_count == 1):
         made.recipe = []
     else:
+        visible = content.digest_content(content_type, made.octets)
         x.keep("body", visible, Tagged(types.LIST, made.recipe), row)
 
 
@@ -277,10 +281,11 @@ def _keep_jms_type(
         expected = content.jms_type_of(None, content_type)
     else:
         expected = content.NO_JMS_TYPE
-    visible = content.digest_content(content_type, made.octets)
     row = content.ROW_JMS_MSG_TYPE
     if original is None:
         if expected != content.NO_JMS_TYPE:
+            visible = content.digest_content(content_type, made.octets)
             x.keep_quietly("jms-msg-type", visible, None, row)
     elif original.code != types.BYTE or original.value != expected:
+        visible = content.digest_content(content_type, made.octets)
         x.keep("jms-msg-type", visible, original, row)

@@ -12,7 +12,7 @@ from gateway.amqp_1_0._spec import AMQP_SEQUENCE, AMQP_VALUE, DATA, Properties
 from gateway.errors import DecodeError
 from gateway.translate import content
 from gateway.translate.crossing import ESCROW_STALE, Crossing
-from gateway.translate.escrow import digest_text, digest_value
+from gateway.translate.escrow import NOTHING, digest_text, digest_value
 from gateway.translate.names import JMS_MSG_TYPE, JMS_NULL
 from gateway.translate.values import Conversion
 from gateway.wire.buffers import Writer
@@ -50,7 +50,7 @@ def prepare(
     made = _restored(x, mp.content_type, octets)
     if made is None:
         made = _plain(x, mp, headers, octets)
-    visible = content.digest_content(mp.content_type, octets)
+    visible = content.digest_content(mp.content_type, octets) if x.brought() else NOTHING
     entry = x.take("jms-msg-type", visible, content.ROW_JMS_MSG_TYPE)
     if entry is not None:
         if entry.present:
@@ -92,12 +92,12 @@ def content_properties(
     if made.shape >> 8 == DATA:
         content_type, encoding = content.content_to_1_0(mp.content_type, mp.content_encoding)
     row = content.ROW_CONTENT_TYPE
-    visible = digest_text(mp.content_type)
+    visible = x.seen_text(mp.content_type)
     kept_type = x.take_typed("properties.content-type", visible, row, types.SYMBOL)
     if kept_type is not None:
         content_type = cast(str, kept_type.value.value) if kept_type.present else None
     row = content.ROW_CONTENT_ENCODING
-    visible = digest_text(mp.content_encoding)
+    visible = x.seen_text(mp.content_encoding)
     kept_encoding = x.take_typed("properties.content-encoding", visible, row, types.SYMBOL)
     if kept_encoding is not None:
         encoding = cast(str, kept_encoding.value.value) if kept_encoding.present else None

@@ -13,7 +13,17 @@ from mypy_extensions import mypyc_attr
 from gateway.errors import DecodeError
 from gateway.message import Loss, Message
 from gateway.translate.context import Context
-from gateway.translate.escrow import Deposit, Entry, Withdrawal, open_escrow
+from gateway.translate.escrow import (
+    NOTHING,
+    Deposit,
+    Entry,
+    Withdrawal,
+    digest_number,
+    digest_octets,
+    digest_text,
+    digest_value,
+    open_escrow,
+)
 from gateway.translate.rows import BY_NUMBER, number
 from gateway.wire.tagged import Tagged
 
@@ -46,6 +56,32 @@ class Crossing:
                 self.lose(ESCROW_MALFORMED)
         else:
             self.lose(ESCROW_MALFORMED)
+
+    # Digests of visible values for `take`: not computed where there is nothing to take.
+
+    def brought(self) -> bool:
+        """Whether the message brought an escrow of which something is left."""
+        return len(self.withdrawal.entries) > 0
+
+    def seen_text(self, text: str | None) -> int:
+        """The digest of a visible text."""
+        return digest_text(text) if self.withdrawal.entries else NOTHING
+
+    def seen_octets(self, octets: bytes | None) -> int:
+        """The digest of visible octets."""
+        return digest_octets(octets) if self.withdrawal.entries else NOTHING
+
+    def seen_number(self, number: int | None) -> int:
+        """The digest of a visible number."""
+        return digest_number(number) if self.withdrawal.entries else NOTHING
+
+    def seen_value(self, value: Tagged | None) -> int:
+        """The digest of a visible 1.0 value."""
+        return digest_value(value) if self.withdrawal.entries else NOTHING
+
+    def seen_node(self, exchange: str, key: str) -> int:
+        """The digest of a visible pair of exchange and routing key."""
+        return digest_text(f"{exchange}\0{key}") if self.withdrawal.entries else NOTHING
 
     def take(self, path: str, visible: int, row: int) -> Entry | None:
         """The original of a field, if it is in escrow and the visible value still stands."""

@@ -69,7 +69,7 @@ def _priority(x: Crossing, dp: DeliveryProperties) -> None:
     priority = x.message.priority
     if priority == NO_PRIORITY:
         return
-    entry = x.take_typed("dp.priority", digest_number(priority), names.ROW_PRIORITY, new.UBYTE)
+    entry = x.take_typed("dp.priority", x.seen_number(priority), names.ROW_PRIORITY, new.UBYTE)
     if entry is not None and entry.present:
         dp.priority = cast(int, entry.value.value)
     elif priority <= PRIORITY_MAX:
@@ -87,7 +87,7 @@ def _times(x: Crossing, properties: Properties, dp: DeliveryProperties) -> None:
     if dp.timestamp is None and x.context.timestamp:
         dp.timestamp = from_ms(x.message.arrived_ms, x.context.java)
     expiry = properties.absolute_expiry_time
-    marker = x.take("dp.ttl", digest_number(expiry), names.ROW_TTL)
+    marker = x.take("dp.ttl", x.seen_number(expiry), names.ROW_TTL)
     if marker is None or expiry is None:
         dp.expiration = _time(
             x, expiry, "dp.expiration", "properties.absolute-expiry-time", names.ROW_EXPIRY
@@ -97,14 +97,14 @@ def _times(x: Crossing, properties: Properties, dp: DeliveryProperties) -> None:
     left = max(x.message.expires_ms - x.context.now_ms, 1)
     original = marker.value.value
     dp.ttl = with_excess(left, original) if isinstance(original, int) else left
-    own = x.take_typed("dp.expiration", digest_number(expiry), names.ROW_EXPIRY, new.LONG)
+    own = x.take_typed("dp.expiration", x.seen_number(expiry), names.ROW_EXPIRY, new.LONG)
     if own is not None and own.present:
         datetime = cast(int, own.value.value)
         dp.expiration = to_ms(datetime) if x.context.java else datetime
 
 
 def _time(x: Crossing, timestamp_ms: int | None, path: str, path_1_0: str, row: int) -> int | None:
-    entry = x.take_typed(path, digest_number(timestamp_ms), row, new.LONG)
+    entry = x.take_typed(path, x.seen_number(timestamp_ms), row, new.LONG)
     if timestamp_ms is None or (entry is not None and not entry.present):
         return None
     datetime = from_ms(timestamp_ms, x.context.java)
@@ -182,7 +182,7 @@ def _subject(x: Crossing, properties: Properties, table: FieldTable, fields: Fie
 
 def _subject_header(x: Crossing, subject: str, table: FieldTable, fields: Fields) -> str | None:
     """Make the headers that a subject becomes; the text of qpid.subject."""
-    visible = digest_text(subject)
+    visible = x.seen_text(subject)
     source = x.take("subject-from", visible, names.ROW_SUBJECT)
     if source is not None:
         if source.value.value == names.JMS_TYPE and names.JMS_TYPE not in fields:

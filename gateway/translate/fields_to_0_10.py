@@ -21,7 +21,6 @@ from gateway.translate.escrow import (
     digest_number,
     digest_octets,
     digest_text,
-    digest_value,
 )
 from gateway.translate.headers import restore_header
 from gateway.translate.reply_to import reply_to_0_10
@@ -70,7 +69,7 @@ def _correlation_id(x: Crossing, properties: Properties, mp: MessageProperties) 
     path = "properties.correlation-id"
     row = names.ROW_CORRELATION_ID
     octets = ids.octets_of(original)
-    entry = x.take_typed("mp.correlation-id", digest_value(original), row, new.BINARY)
+    entry = x.take_typed("mp.correlation-id", x.seen_value(original), row, new.BINARY)
     if entry is not None and entry.present:
         octets = cast(bytes, entry.value.value)
     if len(octets) > STR16_MAX:
@@ -103,7 +102,7 @@ def _app_id(x: Crossing, mp: MessageProperties, table: FieldTable, fields: Field
     own = fields.get(name)
     if own is None or (own.code != new.STRING and own.code != new.BINARY):
         return
-    visible = digest_value(own)
+    visible = x.seen_value(own)
     octets = ids.octets_of(own)
     entry = x.take("mp.app-id", visible, names.ROW_APP_ID)
     if len(octets) > STR16_MAX or (entry is not None and not entry.present):

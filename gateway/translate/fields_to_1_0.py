@@ -19,7 +19,6 @@ from gateway.translate.crossing import Crossing
 from gateway.translate.escrow import (
     NOTHING,
     digest_number,
-    digest_octets,
     digest_text,
     digest_value,
 )
@@ -62,7 +61,7 @@ def properties_to_1_0(
 
 
 def _message_id(x: Crossing, mp: MessageProperties, properties: Properties) -> None:
-    visible = digest_octets(mp.message_id)
+    visible = x.seen_octets(mp.message_id)
     entry = x.take("properties.message-id", visible, names.ROW_MESSAGE_ID)
     if entry is not None and (entry.value.code in ids.ID_CODES or not entry.present):
         properties.message_id = entry.value if entry.present else None
@@ -72,7 +71,7 @@ def _message_id(x: Crossing, mp: MessageProperties, properties: Properties) -> N
 
 def _correlation_id(x: Crossing, mp: MessageProperties, properties: Properties) -> None:
     octets = mp.correlation_id
-    visible = digest_octets(octets)
+    visible = x.seen_octets(octets)
     entry = x.take("properties.correlation-id", visible, names.ROW_CORRELATION_ID)
     if entry is not None and (entry.value.code in ids.ID_CODES or not entry.present):
         properties.correlation_id = entry.value if entry.present else None
@@ -125,7 +124,7 @@ def _times(x: Crossing, dp: DeliveryProperties, properties: Properties) -> None:
 
 
 def _time(x: Crossing, datetime: int | None, path: str, path_1_0: str, row: int) -> int | None:
-    entry = x.take_typed(path_1_0, digest_number(datetime), row, new.TIMESTAMP)
+    entry = x.take_typed(path_1_0, x.seen_number(datetime), row, new.TIMESTAMP)
     if entry is not None:
         return cast(int, entry.value.value) if entry.present else None
     if datetime is None:
@@ -140,8 +139,8 @@ def _destination(x: Crossing, properties: Properties, headers: Headers, out: Hea
     message = x.message
     exchange = message.exchange
     key = message.routing_key
-    visible = digest_text(f"{exchange}\0{key}")
-    whole = x.take_typed("routing-key", digest_text(key), names.ROW_ROUTING_KEY, new.STRING)
+    visible = x.seen_node(exchange, key)
+    whole = x.take_typed("routing-key", x.seen_text(key), names.ROW_ROUTING_KEY, new.STRING)
     if whole is not None and whole.present:
         key = cast(str, whole.value.value)
     entry = x.take_typed("properties.to", visible, names.ROW_TO, new.STRING)
@@ -158,7 +157,7 @@ def _subject(
     explicit_text = names.text_0_10(headers.get(names.SUBJECT))
     jms_type = headers.get(names.JMS_TYPE)
     source, subject = names.derive_subject(exchange, key, explicit_text, names.text_0_10(jms_type))
-    entry = x.take_typed("properties.subject", digest_text(subject), names.ROW_SUBJECT, new.STRING)
+    entry = x.take_typed("properties.subject", x.seen_text(subject), names.ROW_SUBJECT, new.STRING)
     if entry is not None:
         properties.subject = cast(str, entry.value.value) if entry.present else None
     else:
@@ -166,7 +165,7 @@ def _subject(
         if subject is not None:
             _note_source(x, source, subject, headers)
     if explicit_text is not None:
-        _give_back(x, names.SUBJECT, digest_text(explicit_text), headers, out)
+        _give_back(x, names.SUBJECT, x.seen_text(explicit_text), headers, out)
         if entry is None:
             headers.pop(names.SUBJECT, None)
 
@@ -202,7 +201,7 @@ def _app_id(x: Crossing, mp: MessageProperties, headers: Headers, out: Headers) 
     app_id = mp.app_id
     if app_id is None:
         return
-    entry = x.take(f"app.{name}", digest_octets(app_id), names.ROW_APP_ID)
+    entry = x.take(f"app.{name}", x.seen_octets(app_id), names.ROW_APP_ID)
     if entry is not None and entry.present:
         out[name] = entry.value
     else:
@@ -298,7 +297,7 @@ def priority_to_1_0(x: Crossing) -> int:
     priority = x.message.priority
     if priority == NO_PRIORITY:
         return NO_PRIORITY
-    entry = x.take_typed("header.priority", digest_number(priority), names.ROW_PRIORITY, new.UBYTE)
+    entry = x.take_typed("header.priority", x.seen_number(priority), names.ROW_PRIORITY, new.UBYTE)
     if entry is not None and entry.present:
         return cast(int, entry.value.value)
     if priority > PRIORITY_MAX_0_10:

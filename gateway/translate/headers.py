@@ -46,10 +46,7 @@ def to_1_0(x: Crossing, headers: dict[str, Tagged], out: dict[str, Tagged]) -> N
     """Add `headers` to the application properties `out`."""
     conversion = Conversion()
     for name, value in headers.items():
-        entry = x.take(PREFIX + name, _digest(x, PREFIX + name, value), row_0_10(value.code))
-        if entry is not None:
-            if entry.present:
-                out[name] = entry.value
+        if x.brought() and _restored(x, name, value, out):
             continue
         if value.code in COMPOUNDS:
             x.keep(PREFIX + name, NOTHING, encode_0_10(value), row_0_10(value.code))
@@ -61,8 +58,16 @@ def to_1_0(x: Crossing, headers: dict[str, Tagged], out: dict[str, Tagged]) -> N
             keep_header(x, name, digest_value(visible), value)
 
 
-def _digest(x: Crossing, path: str, value: Tagged) -> int:
-    return digest_0_10(value) if path in x.withdrawal.entries else NOTHING
+def _restored(x: Crossing, name: str, value: Tagged, out: dict[str, Tagged]) -> bool:
+    """Restore the application property that became the header `name`, if it is in escrow."""
+    path = PREFIX + name
+    visible = digest_0_10(value) if path in x.withdrawal.entries else NOTHING
+    entry = x.take(path, visible, row_0_10(value.code))
+    if entry is None:
+        return False
+    if entry.present:
+        out[name] = entry.value
+    return True
 
 
 def keep_header(x: Crossing, name: str, visible: int, original: Tagged) -> bool:
@@ -112,10 +117,9 @@ def to_0_10(x: Crossing, properties: dict[str, Tagged], out: FieldTable) -> None
     """Add `properties` to the application headers `out`."""
     conversion = Conversion(x.context.java)
     for name, value in properties.items():
-        row = row_1_0(value.code)
         path = PREFIX + name
         if path in x.withdrawal.entries:
-            entry = x.take(path, digest_value(value), row)
+            entry = x.take(path, digest_value(value), row_1_0(value.code))
             if entry is not None:
                 if entry.present:
                     restore_header(x, name, entry.value, out)
@@ -124,11 +128,11 @@ def to_0_10(x: Crossing, properties: dict[str, Tagged], out: FieldTable) -> None
         conversion.possible = value.code < types.LIST and value.code != types.DESCRIBED
         visible = conversion.to_0_10(value) if conversion.possible else value
         if not conversion.possible:
-            x.keep(path, NOTHING, value, row)
+            x.keep(path, NOTHING, value, row_1_0(value.code))
             continue
         out.append((name, visible))
         if not conversion.exact:
-            x.keep(path, digest_0_10(visible), value, row)
+            x.keep(path, digest_0_10(visible), value, row_1_0(value.code))
 
 
 def restore_header(x: Crossing, name: str, kept: Tagged, out: FieldTable) -> bool:

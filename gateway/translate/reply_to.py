@@ -39,7 +39,7 @@ def reply_to_1_0(x: Crossing, mp: MessageProperties, properties: Properties) -> 
         return
     exchange = reply_to.exchange or ""
     key = reply_to.routing_key or ""
-    visible = digest_text(f"{exchange}\0{key}")
+    visible = x.seen_node(exchange, key)
     entry = x.take_typed("properties.reply-to", visible, names.ROW_REPLY_TO, new.STRING)
     if entry is not None and entry.present:
         properties.reply_to = cast(str, entry.value.value)
@@ -92,7 +92,7 @@ def _text_or_null(text: str | None) -> Tagged:
 def reply_to_0_10(x: Crossing, properties: Properties, mp: MessageProperties) -> None:
     """The pair of the address in `properties`."""
     address = properties.reply_to
-    entry = x.take_typed("mp.reply-to", digest_text(address), names.ROW_REPLY_TO, new.LIST)
+    entry = x.take_typed("mp.reply-to", x.seen_text(address), names.ROW_REPLY_TO, new.LIST)
     if entry is not None and entry.present:
         parts = cast("list[Tagged]", entry.value.value)
         elsewhere = len(parts) == 3 and parts[2].value != x.context.gateway
