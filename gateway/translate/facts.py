@@ -12,7 +12,7 @@ from typing import Final, final
 
 from mypy_extensions import mypyc_attr
 
-from gateway.amqp_0_10._spec_structs import DeliveryProperties
+from gateway.amqp_0_10.primitives import get_str8, get_str16
 from gateway.amqp_1_0 import sections
 from gateway.amqp_1_0._spec import DATA, SYMBOLS, Header, Properties
 from gateway.amqp_1_0.encoding import to_bytes
@@ -91,23 +91,39 @@ def arrival_0_10(payload: bytes, body_at: int) -> Arrival:
 
 
 def _read_delivery(arrival: Arrival, struct: Reader) -> None:
-    dp = DeliveryProperties.decode_fields(struct)
-    arrival.durable = dp.delivery_mode == PERSISTENT
-    if dp.priority is not None:
-        arrival.priority = dp.priority
-    if dp.ttl is not None and dp.ttl > 0:
-        arrival.ttl_ms = min(dp.ttl, TTL_MS_MAX)
+    packed = struct.u16()
+    if packed & segment.NO_DELIVERY_FLAGS:
+        raise DecodeError(f"unknown packing flags 0x{packed:04x}")
     flags = 0
-    if dp.redelivered:
+    if packed & segment.REDELIVERED:
         flags |= Flag.REDELIVERED
         arrival.delivery_count = 1
-    if dp.discard_unroutable:
+    if packed & segment.DISCARD_UNROUTABLE:
         flags |= Flag.DISCARD_UNROUTABLE
-    if dp.immediate:
+    if packed & segment.IMMEDIATE:
         flags |= Flag.IMMEDIATE
     arrival.flags = flags
-    if dp.routing_key is not None:
-        arrival.routing_key = dp.routing_key
+    if packed & segment.PRIORITY:
+        arrival.priority = struct.u8()
+    arrival.durable = packed & segment.DELIVERY_MODE != 0 and struct.u8() == PERSISTENT
+    if packed & segment.TTL:
+        ttl_ms = struct.u64()
+        if ttl_ms > 0:
+            arrival.ttl_ms = min(ttl_ms, TTL_MS_MAX)
+    if packed & segment.TIMESTAMP:
+        struct.skip(8)
+    if packed & segment.EXPIRATION:
+        struct.skip(8)
+    if packed & segment.EXCHANGE:
+        get_str8(struct)
+    if packed & segment.ROUTING_KEY:
+        arrival.routing_key = get_str8(struct)
+    if packed & segment.RESUME_ID:
+        get_str16(struct)
+    if packed & segment.RESUME_TTL:
+        struct.skip(8)
+    if struct.remaining():
+        raise DecodeError("delivery-properties do not end where they should")
 
 
 def with_excess(left_ms: int, ttl_ms: int) -> int:

@@ -17,6 +17,21 @@ from gateway.wire.buffers import Reader, Writer
 DELIVERY_PROPERTIES: Final = 0x0401
 MESSAGE_PROPERTIES: Final = 0x0403
 
+# Packing flags of delivery-properties.
+DISCARD_UNROUTABLE: Final = 0x0100
+IMMEDIATE: Final = 0x0200
+REDELIVERED: Final = 0x0400
+PRIORITY: Final = 0x0800
+DELIVERY_MODE: Final = 0x1000
+TTL: Final = 0x2000
+TIMESTAMP: Final = 0x4000
+EXPIRATION: Final = 0x8000
+EXCHANGE: Final = 0x0001
+ROUTING_KEY: Final = 0x0002
+RESUME_ID: Final = 0x0004
+RESUME_TTL: Final = 0x0008
+NO_DELIVERY_FLAGS: Final = 0x00F0
+
 # Packing flags of message-properties.
 CONTENT_LENGTH: Final = 0x0100
 MESSAGE_ID: Final = 0x0200
@@ -42,45 +57,55 @@ class HeaderSegment:
 
     __slots__ = ("delivery", "malformed", "others", "properties")
 
-    def __init__(self) -> None:
-        self.delivery = DeliveryProperties()
-        self.properties = MessageProperties()
-        self.others: bytes = b""
+    def __init__(
+        self,
+        delivery: DeliveryProperties | None = None,
+        properties: MessageProperties | None = None,
+        others: bytes = b"",
+    ) -> None:
+        self.delivery = DeliveryProperties() if delivery is None else delivery
+        self.properties = MessageProperties() if properties is None else properties
+        self.others = others
         self.malformed: bool = False
 
 
 def open_header(payload: bytes, end: int, depth: int) -> HeaderSegment:
     """The header segment in the first `end` octets; `DecodeError` if its structs do not decode."""
-    header = HeaderSegment()
+    delivery: DeliveryProperties | None = None
+    properties: MessageProperties | None = None
+    others = b""
+    malformed = False
     reader = Reader(payload, 0, end)
     while reader.remaining():
         at: int = reader.pos
         struct = reader.sub(reader.u32())
         code = struct.u16()
         if code == DELIVERY_PROPERTIES:
-            header.delivery = DeliveryProperties.decode_fields(struct, depth)
+            delivery = DeliveryProperties.decode_fields(struct, depth)
         elif code == MESSAGE_PROPERTIES:
-            _open_properties(header, payload, struct, depth)
+            start: int = struct.pos
+            try:
+                properties = MessageProperties.decode_fields(struct, depth)
+            except DecodeError:
+                properties = _without_headers(Reader(payload, start, struct.end), depth)
+                malformed = True
         else:
-            header.others += payload[at : reader.pos]
+            others += payload[at : reader.pos]
+    header = HeaderSegment(delivery, properties, others)
+    header.malformed = malformed
     return header
 
 
-def _open_properties(header: HeaderSegment, payload: bytes, struct: Reader, depth: int) -> None:
+def _without_headers(struct: Reader, depth: int) -> MessageProperties:
+    """Message-properties of which the headers do not decode; `DecodeError` if it is not they."""
     start: int = struct.pos
-    end: int = struct.end
-    try:
-        header.properties = MessageProperties.decode_fields(struct, depth)
-    except DecodeError:
-        skipping = Reader(payload, start, end)
-        flags = skip_to_headers(skipping)
-        if not flags & APPLICATION_HEADERS:
-            raise
-        without = Writer()
-        without.u16(flags & ~APPLICATION_HEADERS)
-        without.raw(payload[start + 2 : skipping.pos])
-        header.properties = MessageProperties.decode_fields(Reader(without.getvalue()), depth)
-        header.malformed = True
+    flags = skip_to_headers(struct)
+    if not flags & APPLICATION_HEADERS:
+        raise DecodeError("message-properties do not decode")
+    without = Writer()
+    without.u16(flags & ~APPLICATION_HEADERS)
+    without.raw(struct.buf[start + 2 : struct.pos])
+    return MessageProperties.decode_fields(Reader(without.getvalue()), depth)
 
 
 def skip_to_headers(struct: Reader) -> int:
