@@ -217,9 +217,6 @@ class Open:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x10)
         if self.properties is not None:
             count = 10
         elif self.desired_capabilities is not None:
@@ -240,10 +237,8 @@ class Open:
             count = 2
         else:
             count = 1
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x10\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_string(writer, self.container_id)
         if count > 1:
             if self.hostname is None:
@@ -355,9 +350,6 @@ class Begin:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x11)
         if self.properties is not None:
             count = 8
         elif self.desired_capabilities is not None:
@@ -368,10 +360,8 @@ class Begin:
             count = 5
         else:
             count = 4
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x11\xc0\x00\x00")
+        start = int(writer.size()) - 3
         if count > 0:
             if self.remote_channel is None:
                 writer.u8(0x40)
@@ -489,9 +479,6 @@ class Attach:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x12)
         if self.properties is not None:
             count = 14
         elif self.desired_capabilities is not None:
@@ -516,10 +503,8 @@ class Attach:
             count = 4
         else:
             count = 3
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x12\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_string(writer, self.name)
         fields.write_uint(writer, self.handle)
         fields.write_boolean(writer, self.role)
@@ -655,9 +640,6 @@ class Flow:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x13)
         if self.properties is not None:
             count = 11
         elif self.echo is not None:
@@ -674,10 +656,8 @@ class Flow:
             count = 5
         else:
             count = 4
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x13\xc0\x00\x00")
+        start = int(writer.size()) - 3
         if count > 0:
             if self.next_incoming_id is None:
                 writer.u8(0x40)
@@ -799,9 +779,6 @@ class Transfer:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x14)
         if self.batchable is not None:
             count = 11
         elif self.aborted is not None:
@@ -824,10 +801,8 @@ class Transfer:
             count = 2
         else:
             count = 1
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x14\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_uint(writer, self.handle)
         if count > 1:
             if self.delivery_id is None:
@@ -934,9 +909,6 @@ class Disposition:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x15)
         if self.batchable is not None:
             count = 6
         elif self.state is not None:
@@ -947,10 +919,8 @@ class Disposition:
             count = 3
         else:
             count = 2
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x15\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_boolean(writer, self.role)
         fields.write_uint(writer, self.first)
         if count > 2:
@@ -1014,19 +984,14 @@ class Detach:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x16)
         if self.error is not None:
             count = 3
         elif self.closed is not None:
             count = 2
         else:
             count = 1
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x16\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_uint(writer, self.handle)
         if count > 1:
             if self.closed is None:
@@ -1066,20 +1031,15 @@ class End:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x17)
         if self.error is not None:
             count = 1
         else:
             count = 0
         if count == 0:
-            writer.u8(0x45)
+            writer.raw(b"\x00\x53\x17\x45")
             return
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x17\xc0\x00\x00")
+        start = int(writer.size()) - 3
         if count > 0:
             if self.error is None:
                 writer.u8(0x40)
@@ -1113,20 +1073,15 @@ class Close:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x18)
         if self.error is not None:
             count = 1
         else:
             count = 0
         if count == 0:
-            writer.u8(0x45)
+            writer.raw(b"\x00\x53\x18\x45")
             return
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x18\xc0\x00\x00")
+        start = int(writer.size()) - 3
         if count > 0:
             if self.error is None:
                 writer.u8(0x40)
@@ -1170,19 +1125,14 @@ class Error:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x1D)
         if self.info is not None:
             count = 3
         elif self.description is not None:
             count = 2
         else:
             count = 1
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x1d\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_symbol(writer, self.condition)
         if count > 1:
             if self.description is None:
@@ -1230,14 +1180,9 @@ class Received:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x23)
         count = 2
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x23\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_uint(writer, self.section_number)
         fields.write_ulong(writer, self.section_offset)
         fields.finish_list(writer, start, count)
@@ -1261,10 +1206,7 @@ class Accepted:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x24)
-        writer.u8(0x45)
+        writer.raw(b"\x00\x53\x24\x45")
 
 
 @final
@@ -1292,20 +1234,15 @@ class Rejected:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x25)
         if self.error is not None:
             count = 1
         else:
             count = 0
         if count == 0:
-            writer.u8(0x45)
+            writer.raw(b"\x00\x53\x25\x45")
             return
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x25\xc0\x00\x00")
+        start = int(writer.size()) - 3
         if count > 0:
             if self.error is None:
                 writer.u8(0x40)
@@ -1332,10 +1269,7 @@ class Released:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x26)
-        writer.u8(0x45)
+        writer.raw(b"\x00\x53\x26\x45")
 
 
 @final
@@ -1371,9 +1305,6 @@ class Modified:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x27)
         if self.message_annotations is not None:
             count = 3
         elif self.undeliverable_here is not None:
@@ -1383,12 +1314,10 @@ class Modified:
         else:
             count = 0
         if count == 0:
-            writer.u8(0x45)
+            writer.raw(b"\x00\x53\x27\x45")
             return
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x27\xc0\x00\x00")
+        start = int(writer.size()) - 3
         if count > 0:
             if self.delivery_failed is None:
                 writer.u8(0x40)
@@ -1475,9 +1404,6 @@ class Source:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x28)
         if self.capabilities is not None:
             count = 11
         elif self.outcomes is not None:
@@ -1503,12 +1429,10 @@ class Source:
         else:
             count = 0
         if count == 0:
-            writer.u8(0x45)
+            writer.raw(b"\x00\x53\x28\x45")
             return
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x28\xc0\x00\x00")
+        start = int(writer.size()) - 3
         if count > 0:
             if self.address is None:
                 writer.u8(0x40)
@@ -1619,9 +1543,6 @@ class Target:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x29)
         if self.capabilities is not None:
             count = 7
         elif self.dynamic_node_properties is not None:
@@ -1639,12 +1560,10 @@ class Target:
         else:
             count = 0
         if count == 0:
-            writer.u8(0x45)
+            writer.raw(b"\x00\x53\x29\x45")
             return
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x29\xc0\x00\x00")
+        start = int(writer.size()) - 3
         if count > 0:
             if self.address is None:
                 writer.u8(0x40)
@@ -1701,10 +1620,7 @@ class DeleteOnClose:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x2B)
-        writer.u8(0x45)
+        writer.raw(b"\x00\x53\x2b\x45")
 
 
 @final
@@ -1725,10 +1641,7 @@ class DeleteOnNoLinks:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x2C)
-        writer.u8(0x45)
+        writer.raw(b"\x00\x53\x2c\x45")
 
 
 @final
@@ -1749,10 +1662,7 @@ class DeleteOnNoMessages:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x2D)
-        writer.u8(0x45)
+        writer.raw(b"\x00\x53\x2d\x45")
 
 
 @final
@@ -1773,10 +1683,7 @@ class DeleteOnNoLinksOrMessages:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x2E)
-        writer.u8(0x45)
+        writer.raw(b"\x00\x53\x2e\x45")
 
 
 @final
@@ -1804,20 +1711,15 @@ class Coordinator:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x30)
         if self.capabilities is not None:
             count = 1
         else:
             count = 0
         if count == 0:
-            writer.u8(0x45)
+            writer.raw(b"\x00\x53\x30\x45")
             return
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x30\xc0\x00\x00")
+        start = int(writer.size()) - 3
         if count > 0:
             if self.capabilities is None:
                 writer.u8(0x40)
@@ -1851,20 +1753,15 @@ class Declare:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x31)
         if self.global_id is not None:
             count = 1
         else:
             count = 0
         if count == 0:
-            writer.u8(0x45)
+            writer.raw(b"\x00\x53\x31\x45")
             return
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x31\xc0\x00\x00")
+        start = int(writer.size()) - 3
         if count > 0:
             if self.global_id is None:
                 writer.u8(0x40)
@@ -1904,17 +1801,12 @@ class Discharge:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x32)
         if self.fail is not None:
             count = 2
         else:
             count = 1
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x32\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_binary(writer, self.txn_id)
         if count > 1:
             if self.fail is None:
@@ -1951,14 +1843,9 @@ class Declared:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x33)
         count = 1
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x33\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_binary(writer, self.txn_id)
         fields.finish_list(writer, start, count)
 
@@ -1994,17 +1881,12 @@ class TransactionalState:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x34)
         if self.outcome is not None:
             count = 2
         else:
             count = 1
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x34\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_binary(writer, self.txn_id)
         if count > 1:
             if self.outcome is None:
@@ -2043,14 +1925,9 @@ class SaslMechanisms:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x40)
         count = 1
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x40\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_symbols(writer, self.sasl_server_mechanisms)
         fields.finish_list(writer, start, count)
 
@@ -2090,19 +1967,14 @@ class SaslInit:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x41)
         if self.hostname is not None:
             count = 3
         elif self.initial_response is not None:
             count = 2
         else:
             count = 1
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x41\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_symbol(writer, self.mechanism)
         if count > 1:
             if self.initial_response is None:
@@ -2144,14 +2016,9 @@ class SaslChallenge:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x42)
         count = 1
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x42\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_binary(writer, self.challenge)
         fields.finish_list(writer, start, count)
 
@@ -2183,14 +2050,9 @@ class SaslResponse:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x43)
         count = 1
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x43\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_binary(writer, self.response)
         fields.finish_list(writer, start, count)
 
@@ -2226,17 +2088,12 @@ class SaslOutcome:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x44)
         if self.additional_data is not None:
             count = 2
         else:
             count = 1
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x44\xc0\x00\x00")
+        start = int(writer.size()) - 3
         fields.write_ubyte(writer, self.code)
         if count > 1:
             if self.additional_data is None:
@@ -2291,9 +2148,6 @@ class Header:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x70)
         if self.delivery_count is not None:
             count = 5
         elif self.first_acquirer is not None:
@@ -2307,12 +2161,10 @@ class Header:
         else:
             count = 0
         if count == 0:
-            writer.u8(0x45)
+            writer.raw(b"\x00\x53\x70\x45")
             return
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x70\xc0\x00\x00")
+        start = int(writer.size()) - 3
         if count > 0:
             if self.durable is None:
                 writer.u8(0x40)
@@ -2415,9 +2267,6 @@ class Properties:
 
     def encode(self, writer: Writer) -> None:
         """Write the described list."""
-        writer.u8(0x00)
-        writer.u8(0x53)
-        writer.u8(0x73)
         if self.reply_to_group_id is not None:
             count = 13
         elif self.group_sequence is not None:
@@ -2447,12 +2296,10 @@ class Properties:
         else:
             count = 0
         if count == 0:
-            writer.u8(0x45)
+            writer.raw(b"\x00\x53\x73\x45")
             return
-        start = writer.size()
-        writer.u8(0xC0)
-        writer.u8(0)
-        writer.u8(0)
+        writer.raw(b"\x00\x53\x73\xc0\x00\x00")
+        start = int(writer.size()) - 3
         if count > 0:
             if self.message_id is None:
                 writer.u8(0x40)

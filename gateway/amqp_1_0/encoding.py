@@ -162,32 +162,50 @@ def symbol_octets(value: str) -> bytes:
         raise LocalProtocolError(f"{value!r} is no symbol") from error
 
 
-def _content(code: int, value: object) -> tuple[bytes, int]:
-    body = Writer()
+def _encode_content(writer: Writer, code: int, value: object) -> int:
+    """Write the elements of a list or map; how many they are."""
     if code == LIST:
         items = cast(list[Tagged], value)
         for item in items:
-            encode(body, item)
-        return body.getvalue(), len(items)
+            encode(writer, item)
+        return len(items)
     pairs = cast(Map, value)
     for key, item in pairs:
-        encode(body, key)
-        encode(body, item)
-    return body.getvalue(), 2 * len(pairs)
+        encode(writer, key)
+        encode(writer, item)
+    return 2 * len(pairs)
 
 
 def _encode_compound(writer: Writer, code: int, value: object) -> None:
-    octets, count = _content(code, value)
+    start = begin_compound(writer, code)
+    count = _encode_content(writer, code, value)
     if count == 0 and code == LIST:
+        writer.truncate(start)
         writer.u8(0x45)
-    elif len(octets) < 255:
-        writer.u8(code - 0x10)
-        writer.u8(len(octets) + 1)
-        writer.u8(count)
-        writer.raw(octets)
     else:
-        writer.u8(code)
-        _encode_wide(writer, octets, count)
+        finish_compound(writer, code, start, count)
+
+
+def begin_compound(writer: Writer, code: int) -> int:
+    """Begin a list or map, as if it were short; where, for `finish_compound`."""
+    start = int(writer.size())
+    writer.u8(code - 0x10)
+    writer.u8(0)
+    writer.u8(0)
+    return start
+
+
+def finish_compound(writer: Writer, code: int, start: int, count: int) -> None:
+    """Fill in size and count of the list or map begun at `start`; a long one is moved, once."""
+    size = int(writer.size()) - start - 2
+    if size <= 255:
+        writer.patch_u8(start + 1, size)
+        writer.patch_u8(start + 2, count)
+        return
+    content = writer.getvalue()[start + 3 :]
+    writer.truncate(start)
+    writer.u8(code)
+    _encode_wide(writer, content, count)
 
 
 def encode_map(writer: Writer, pairs: Map) -> None:
@@ -228,8 +246,9 @@ def _encode_elements(writer: Writer, code: int, items: list[object]) -> None:
     writer.u8(code)
     for item in items:
         if code in (LIST, MAP):
-            octets, count = _content(code, item)
-            _encode_wide(writer, octets, count)
+            content = Writer()
+            count = _encode_content(content, code, item)
+            _encode_wide(writer, content.getvalue(), count)
         elif code == ARRAY:
             _encode_inner_array(writer, cast(Array, item))
         elif code != NULL:

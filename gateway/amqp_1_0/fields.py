@@ -355,18 +355,5 @@ def write_fields(writer: Writer, value: Fields) -> None:
 
 
 def finish_list(writer: Writer, start: int, count: int) -> None:
-    """Fill in size and count of the list whose one-octet header (3 octets) is at `start`.
-
-    Lists are written as if they were short; one that proves long is moved once.
-    """
-    size = int(writer.size()) - start - 2
-    if size <= 255:
-        writer.patch_u8(start + 1, size)
-        writer.patch_u8(start + 2, count)
-        return
-    content = writer.getvalue()[start + 3 :]
-    writer.truncate(start)
-    writer.u8(types.LIST)
-    writer.u32(len(content) + 4)
-    writer.u32(count)
-    writer.raw(content)
+    """Fill in size and count of the list whose one-octet header (3 octets) is at `start`."""
+    types.finish_compound(writer, types.LIST, start, count)

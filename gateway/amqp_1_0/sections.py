@@ -206,8 +206,7 @@ def body_values(payload: bytes, found: Sections, depth: int = types.DEPTH_MAX) -
 
 
 def _write_descriptor(writer: Writer, code: int) -> None:
-    writer.u8(0x00)
-    writer.u8(0x53)
+    writer.raw(b"\x00\x53")
     writer.u8(code)
 
 
@@ -219,8 +218,21 @@ def write_map(writer: Writer, code: int, pairs: types.Map) -> None:
 
 def write_application_properties(writer: Writer, values: dict[str, Tagged]) -> None:
     """The application-properties section."""
-    pairs: types.Map = [(Tagged(types.STRING, name), value) for name, value in values.items()]
-    write_map(writer, _spec.APPLICATION_PROPERTIES, pairs)
+    odd: types.Map = []
+    write_properties(writer, values, odd)
+
+
+def write_properties(writer: Writer, values: dict[str, Tagged], odd: types.Map) -> None:
+    """The application-properties section of properties, and of those with keys that are no text."""
+    _write_descriptor(writer, _spec.APPLICATION_PROPERTIES)
+    start = types.begin_compound(writer, types.MAP)
+    for name, value in values.items():
+        types.encode_string(writer, name)
+        types.encode(writer, value)
+    for key, value in odd:
+        types.encode(writer, key)
+        types.encode(writer, value)
+    types.finish_compound(writer, types.MAP, start, 2 * (len(values) + len(odd)))
 
 
 def write_data(writer: Writer, octets: bytes) -> None:

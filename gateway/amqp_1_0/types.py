@@ -68,6 +68,7 @@ from gateway.amqp_1_0.decoding import (
     skip,
 )
 from gateway.amqp_1_0.encoding import (
+    begin_compound,
     encode,
     encode_array,
     encode_binary,
@@ -75,6 +76,7 @@ from gateway.amqp_1_0.encoding import (
     encode_map,
     encode_string,
     encode_symbol,
+    finish_compound,
     symbol_octets,
     to_bytes,
 )
@@ -116,6 +118,7 @@ __all__ = [
     "Described",
     "Map",
     "ascii_text",
+    "begin_compound",
     "decode",
     "decode_map",
     "decode_untyped",
@@ -127,6 +130,7 @@ __all__ = [
     "encode_string",
     "encode_symbol",
     "enter",
+    "finish_compound",
     "from_bytes",
     "leave",
     "skip",

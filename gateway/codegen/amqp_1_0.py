@@ -272,20 +272,17 @@ def _encode(composite: Composite) -> list[str]:
     lines = [
         "    def encode(self, writer: Writer) -> None:",
         '        """Write the described list."""',
-        "        writer.u8(0x00)",
-        "        writer.u8(0x53)",
-        f"        writer.u8(0x{composite.code:02X})",
     ]
+    descriptor = f"\\x00\\x53\\x{composite.code:02x}"
+    empty = f'writer.raw(b"{descriptor}\\x45")'
     if not composite.fields:
-        return [*lines, "        writer.u8(0x45)", ""]
+        return [*lines, f"        {empty}", ""]
     lines += _count(composite)
     if not any(field.mandatory for field in composite.fields):
-        lines += ["        if count == 0:", "            writer.u8(0x45)", "            return"]
+        lines += ["        if count == 0:", f"            {empty}", "            return"]
     lines += [
-        "        start = writer.size()",
-        "        writer.u8(0xC0)",
-        "        writer.u8(0)",
-        "        writer.u8(0)",
+        f'        writer.raw(b"{descriptor}\\xc0\\x00\\x00")',
+        "        start = int(writer.size()) - 3",
     ]
     for index in range(len(composite.fields)):
         lines += _write_field(composite, index)

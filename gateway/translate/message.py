@@ -11,7 +11,7 @@ from typing import Final, cast
 from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.types import FieldTable
 from gateway.amqp_1_0 import fields, sections, types
-from gateway.amqp_1_0._spec import APPLICATION_PROPERTIES, FOOTER, MESSAGE_ANNOTATIONS, Properties
+from gateway.amqp_1_0._spec import FOOTER, MESSAGE_ANNOTATIONS, Properties
 from gateway.errors import DecodeError
 from gateway.message import Condition, Encoding, Loss, Message, Refusal
 from gateway.translate import body_to_0_10, body_to_1_0, headers, hop_0_10, hop_1_0, merged_0_10
@@ -109,7 +109,8 @@ def _head(
         for key, value in _annotations_kept(x, entry):
             if key.value not in annotations and key.value != ANNOTATION:
                 pairs.append((key, value))
-    pairs.extend([(Tagged(types.SYMBOL, name), value) for name, value in annotations.items()])
+    for name, value in annotations.items():
+        pairs.append((Tagged(types.SYMBOL, name), value))
     if merged:
         pairs = [pair for pair in hop_1_0.merge(pairs, merged) if pair[0].value != ANNOTATION]
     escrow = x.finish()
@@ -120,8 +121,7 @@ def _head(
         sections.write_map(writer, MESSAGE_ANNOTATIONS, pairs)
     properties.encode(writer)
     if out or odd:
-        named: types.Map = [(Tagged(types.STRING, name), value) for name, value in out.items()]
-        sections.write_map(writer, APPLICATION_PROPERTIES, named + odd)
+        sections.write_properties(writer, out, odd)
     return writer.getvalue()
 
 
