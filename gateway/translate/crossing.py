@@ -15,9 +15,9 @@ from gateway.message import Loss, Message
 from gateway.translate.context import Context
 from gateway.translate.escrow import (
     NOTHING,
+    NOTHING_BROUGHT,
     Deposit,
     Entry,
-    Withdrawal,
     digest_number,
     digest_octets,
     digest_text,
@@ -45,7 +45,7 @@ class Crossing:
         self.losses: list[Loss] = []
         self.text_max = min(context.escrow_max, STR16_MAX)
         self.deposit = Deposit(self.text_max if context.escrow else 0)
-        self.withdrawal = Withdrawal()
+        self.withdrawal = NOTHING_BROUGHT
 
     def open(self, value: object) -> None:
         """Take what stood under the escrow's name as this message's escrow, if it is one."""

@@ -10,7 +10,8 @@ limits.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
+from binascii import b2a_base64
 from typing import Final, final
 
 from mypy_extensions import mypyc_attr
@@ -26,6 +27,7 @@ ANNOTATION: Final = "x-opt-amqp-0-10"
 HEADER: Final = "x-amqp-1.0"
 NOTHING: Final = -1
 """The digest of a visible value that is absent."""
+_URLSAFE: Final = bytes.maketrans(b"+/", b"-_")
 
 
 def digest(octets: bytes) -> int:
@@ -63,20 +65,25 @@ class Deposit:
     def __init__(self, text_max: int) -> None:
         # Three octets make four characters; the digit and the map's own header go off first.
         self._octets_max = (text_max - 1) * 3 // 4 - 9
-        self._writer = Writer()
+        self._writer: Writer | None = None  # made for the first value: most messages have none
         self._count = 0
 
     def keep(self, path: str, visible: int, original: Tagged | None) -> bool:
         """Put one value in; `False` if there is no room. `None`: the field was absent."""
         writer = self._writer
+        if writer is None:
+            writer = Writer()
+            self._writer = writer
         before = writer.size()
         types.encode_string(writer, path)
-        fields: list[Tagged] = [
-            Tagged(types.NULL, None) if visible == NOTHING else Tagged(types.ULONG, visible)
-        ]
+        start = types.begin_compound(writer, types.LIST)
+        if visible == NOTHING:
+            writer.u8(types.NULL)
+        else:
+            types.encode_integer(writer, types.ULONG, visible)
         if original is not None:
-            fields.append(original)
-        types.encode(writer, Tagged(types.LIST, fields))
+            types.encode(writer, original)
+        types.finish_compound(writer, types.LIST, start, 1 if original is None else 2)
         if writer.size() > self._octets_max:
             writer.truncate(before)
             return False
@@ -85,15 +92,17 @@ class Deposit:
 
     def text(self) -> str | None:
         """The string; `None` if nothing was put in."""
-        if self._count == 0:
+        writer = self._writer
+        if writer is None or self._count == 0:
             return None
         whole = Writer()
-        content = self._writer.getvalue()
+        content = writer.getvalue()
         whole.u8(types.MAP)
         whole.u32(len(content) + 4)
         whole.u32(2 * self._count)
         whole.raw(content)
-        return FORMAT + urlsafe_b64encode(whole.getvalue()).rstrip(b"=").decode("ascii")
+        text = b2a_base64(whole.getvalue(), newline=False).translate(_URLSAFE)
+        return FORMAT + text.rstrip(b"=").decode("ascii")
 
 
 @final
@@ -130,6 +139,10 @@ class Withdrawal:
             self.stale += 1
             return None
         return entry
+
+
+NOTHING_BROUGHT: Final = Withdrawal()
+"""Of all messages that brought no escrow: nothing is ever taken out of it."""
 
 
 def open_escrow(text: str, text_max: int, depth: int) -> Withdrawal:

@@ -272,7 +272,12 @@ def body_digest_1_0(payload: bytes, body_at: int, body_end: int) -> int:
 
     So it is that of the 0-10 body which data sections become, and the other way round.
     """
-    if body_end - body_at > 4 and payload[body_at : body_at + 3] == b"\x00\x53\x75":
+    if (
+        body_end - body_at > 4
+        and payload[body_at] == 0x00
+        and payload[body_at + 1] == 0x53
+        and payload[body_at + 2] == DATA
+    ):
         constructor = payload[body_at + 3]
         if constructor == 0xA0 and body_end == body_at + 5 + payload[body_at + 4]:
             return digest(payload[body_at + 5 : body_end])

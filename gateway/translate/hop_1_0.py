@@ -23,6 +23,9 @@ HEADER_DELIVERY_COUNT: Final = number("header.delivery-count")
 DELIVERY_ANNOTATIONS: Final = number("annotations.delivery")
 TTL_MAX: Final = 0xFFFFFFFF
 
+# The header sections of first deliveries without ttl, by priority, a ubyte or none, and durability.
+_FIRST: Final[dict[int, bytes]] = {}
+
 
 def expired(message: Message, now_ms: int) -> bool:
     """Whether the message's time is over: it is not sent, by either protocol."""
@@ -38,11 +41,22 @@ def ttl_left(message: Message, now_ms: int) -> int | None:
 
 def header(message: Message, priority: int, delivery_count: int, now_ms: int) -> bytes:
     """The header section of one delivery; nothing where all of it is default."""
+    left = ttl_left(message, now_ms)
+    if left is not None or delivery_count > 0:
+        return _header(message.durable, priority, delivery_count, left)
+    key = priority * 2 + 1 if message.durable else priority * 2
+    first = _FIRST.get(key)
+    if first is None:
+        first = _header(message.durable, priority, 0, None)
+        _FIRST[key] = first
+    return first
+
+
+def _header(durable: bool, priority: int, delivery_count: int, left: int | None) -> bytes:
     made = Header()
-    made.durable = message.durable  # also when it is not: some containers take absent to mean true
+    made.durable = durable  # also when it is not: some containers take absent to mean true
     if priority != NO_PRIORITY:
         made.priority = priority
-    left = ttl_left(message, now_ms)
     if left is not None and left <= TTL_MAX:
         made.ttl = left
     if delivery_count == 0:
