@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gateway.amqp_0_10._spec_commands import COMMANDS, CONTENT_COMMANDS
+from gateway.amqp_0_10._spec_commands import COMMANDS, CONTENT_COMMANDS, MessageTransfer
 from gateway.amqp_0_10.errors import (
     CommandInvalidError,
     FramingError,
@@ -31,6 +31,7 @@ from gateway.wire.buffers import Reader
 from gateway.wire.limits import Limits
 
 IDLE: Final = 0
+TRANSFER: Final = 0x0401  # of nearly all commands; for either role
 
 
 @final
@@ -129,6 +130,9 @@ class Assembler:
         self.code = 0
         try:
             self.code, self.sync = read_command_head(reader)
+            if self.code == TRANSFER:
+                self.command = MessageTransfer.decode(reader, self._limits.depth_max)
+                return
             decode = COMMANDS.get(self.code)
             if decode is None:
                 raise CommandInvalidError(f"no command has code 0x{self.code:04x}")
@@ -139,7 +143,7 @@ class Assembler:
             raise CommandInvalidError(str(error)) from error
 
     def _content(self, kind: int, octets: bytes) -> None:
-        if self.code not in CONTENT_COMMANDS:
+        if self.code != TRANSFER and self.code not in CONTENT_COMMANDS:
             raise CommandInvalidError(f"command 0x{self.code:04x} has no content")
         if kind == HEADER:
             self.payload = octets

@@ -257,5 +257,5 @@ def read_command_head(reader: Reader) -> tuple[int, bool]:
     size = reader.u8()
     if size > reader.remaining():
         raise DecodeError("a session header larger than its segment")
-    header = reader.take(size)
-    return code, bool(size and header[0] & 1)
+    at = reader.need(size)
+    return code, size > 0 and reader.buf[at] & 1 != 0

@@ -49,6 +49,9 @@ def insert(ranges: Ranges, first: int, last: int) -> Ranges:
     if not ranges or distance(ranges[-1][1], first) > 1:
         ranges.append((first, last))
         return [(first, last)]
+    if distance(ranges[-1][1], first) == 1:
+        ranges[-1] = (ranges[-1][0], last)
+        return [(first, last)]
     at = place(ranges, add(first, -1))
     stop = at
     while stop < len(ranges) and distance(ranges[stop][0], last) >= -1:
