@@ -86,6 +86,7 @@ class Server010:
         self._sessions: dict[int, ServerSession] = {}
         self._crossings = Crossings(bridge, settings)
         self._write_blocked = False
+        self._touched = False  # since `data_to_send`
         self._draining = False
         self._opened = False
         self._gone = False
@@ -121,6 +122,7 @@ class Server010:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
+        self._touched = False
         for session in list(self._sessions.values()):
             session.carry_on()
         for session in self._sessions.values():
@@ -166,7 +168,9 @@ class Server010:
 
     def touch(self) -> None:
         """There is something to send."""
-        self.turns.touch(self)
+        if not self._touched:
+            self._touched = True
+            self.turns.touch(self)
 
     def has_room(self) -> bool:
         """Whether deliveries may be sent now."""

@@ -88,6 +88,7 @@ class Server10:
         self._sessions: list[ServerSession10] = []
         self._crossings = Crossings(bridge, settings)
         self._write_blocked = False
+        self._touched = False  # since `data_to_send`
         self._opened = False
         self._gone = False
 
@@ -122,6 +123,7 @@ class Server10:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
+        self._touched = False
         return self.connection.data_to_send()
 
     def next_deadline(self) -> int | None:
@@ -164,7 +166,9 @@ class Server10:
 
     def touch(self) -> None:
         """There is something to send, or may be."""
-        self.turns.touch(self)
+        if not self._touched:
+            self._touched = True
+            self.turns.touch(self)
 
     def has_room(self) -> bool:
         """Whether deliveries may be sent now."""
