@@ -46,6 +46,11 @@ from gateway.errors import LocalProtocolError
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
 
+# States that every frame asks about: as plain numbers they compare at no cost.
+_HEADER_SENT: Final = int(ConnectionState.HEADER_SENT)
+_OPEN: Final = int(ConnectionState.OPEN)
+_CLOSED: Final = int(ConnectionState.CLOSED)
+
 CLOSE_TIMEOUT_MS: Final = 2_000
 REPLY_TEXT_MAX: Final = 255
 
@@ -118,12 +123,12 @@ class Connection:
     @property
     def closed(self) -> bool:
         """The transport can be closed when what `data_to_send` gives has been written."""
-        return self._machine.state == ConnectionState.CLOSED
+        return self._machine.state == _CLOSED
 
     @property
     def open(self) -> bool:
         """Negotiated, and not closing."""
-        return self._machine.state == ConnectionState.OPEN
+        return self._machine.state == _OPEN
 
     # The driver.
 
@@ -137,7 +142,7 @@ class Connection:
             return events
         self._heartbeat.received(now_ms)
         try:
-            if self._machine.state <= ConnectionState.HEADER_SENT:
+            if self._machine.state <= _HEADER_SENT:
                 data = self._receive_header(data, events)
             self._parser.feed(data)
             while not self._receive_frames(events, now_ms):
@@ -308,14 +313,14 @@ class Connection:
         parser = self._parser
         machine = self._machine
         try:
-            while machine.state != ConnectionState.CLOSED:
+            while machine.state != _CLOSED:
                 if not parser.next(self.tuning.max_frame_size):
                     break
                 if parser.type == CONTROL:
                     self._receive_control_frame(parser, events)
-                elif machine.state == ConnectionState.OPEN:
+                elif machine.state == _OPEN:
                     self._receive_command_frame(parser, events)
-                elif machine.state < ConnectionState.OPEN:
+                elif machine.state < _OPEN:
                     raise FramingError("a command before the connection is open")
         except CloseError as error:
             if machine.state < ConnectionState.CLOSE_SENT:
@@ -345,9 +350,9 @@ class Connection:
             return
         if control.CODE >> 8 == 1:
             self._receive_connection_control(control, events)
-        elif self._machine.state == ConnectionState.OPEN:
+        elif self._machine.state == _OPEN:
             self._receive_session_control(parser.channel, control, events)
-        elif self._machine.state < ConnectionState.OPEN:
+        elif self._machine.state < _OPEN:
             raise FramingError("a session control before the connection is open")
 
     def _receive_session_control(self, channel: int, control: Control, events: list[Event]) -> None:

@@ -45,6 +45,11 @@ from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
 from gateway.wire.serial import RangeSet
 
+# States that every frame, sent or received, asks about: as plain numbers they compare at no cost.
+_ATTACH_RECEIVED: Final = int(SessionState.ATTACH_RECEIVED)
+_ATTACHED: Final = int(SessionState.ATTACHED)
+_ENDED: Final = int(SessionState.ENDED)
+
 # After so many commands of ours the peer is asked which it has completed.
 FLUSH_EVERY: Final = 4_096
 DESCRIPTION_MAX: Final = 1_000
@@ -99,13 +104,13 @@ class Session:
     @property
     def detached(self) -> bool:
         """The channel is free again."""
-        return self._machine.state == SessionState.ENDED
+        return self._machine.state == _ENDED
 
     # What a face calls.
 
     def accept(self) -> None:
         """Answer `AttachReceived`: attached."""
-        if self._machine.state != SessionState.ATTACH_RECEIVED:
+        if self._machine.state != _ATTACH_RECEIVED:
             return  # it was detached in the same octets
         self._machine.send(SessionInput.SEND_ATTACHED)
         self._send(spec.SessionAttached(name=self.name))
@@ -116,7 +121,7 @@ class Session:
 
     def refuse(self, code: int) -> None:
         """Answer `AttachReceived`: detached, with a detach code."""
-        if self._machine.state != SessionState.ATTACH_RECEIVED:
+        if self._machine.state != _ATTACH_RECEIVED:
             return
         self._told_ended = True
         self._end(code)
@@ -147,7 +152,7 @@ class Session:
         body: bytes = b"",
     ) -> int:
         """Send a command; its id. With content, `header` is given, `b""` being an empty one."""
-        if self._machine.state != SessionState.ATTACHED:
+        if self._machine.state != _ATTACHED:
             raise LocalProtocolError("a command on a session that is not attached")
         command_id = self._outgoing.advance()
         self._frames.command(self.channel, command, sync, header, body)
@@ -209,9 +214,9 @@ class Session:
             field_index=field_index,
             description=str(error)[:DESCRIPTION_MAX],
         )
-        if self._machine.state == SessionState.ATTACH_RECEIVED:
+        if self._machine.state == _ATTACH_RECEIVED:
             self._exception = exception
-        elif self._machine.state == SessionState.ATTACHED:
+        elif self._machine.state == _ATTACHED:
             self._send_exception(exception)
 
     # What the connection calls.
@@ -255,14 +260,14 @@ class Session:
     def flush(self) -> None:
         """The turn ends: write the answers that it has gathered."""
         self._incoming.fresh = 0
-        if self._machine.state == SessionState.ATTACHED:
+        if self._machine.state == _ATTACHED:
             self._write_answers()
 
     # The rest.
 
     def _listens(self) -> bool:
         state = self._machine.state
-        attached = state == SessionState.ATTACHED or state == SessionState.ATTACH_RECEIVED
+        attached = state in (_ATTACHED, _ATTACH_RECEIVED)
         return attached and not self._told_ended
 
     def _send(self, control: Control) -> None:
@@ -347,7 +352,7 @@ class Session:
             self._send(spec.SessionDetached(name=attach.name, code=busy))
         elif not self._machine.receive(SessionInput.RECV_ATTACH):
             raise FramingError("session.attach crosses our own")
-        elif self._machine.state == SessionState.ATTACHED:
+        elif self._machine.state == _ATTACHED:
             self._machine.send(SessionInput.SEND_ATTACHED)
             self._send(spec.SessionAttached(name=self.name))
 

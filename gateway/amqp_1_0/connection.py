@@ -52,6 +52,12 @@ from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
 from gateway.wire.sasl import ClientMechanism
 
+# States that every frame asks about: as plain numbers they compare at no cost.
+_OPENED: Final = int(ConnectionState.OPENED)
+_CLOSE_RCVD: Final = int(ConnectionState.CLOSE_RCVD)
+_CLOSE_SENT: Final = int(ConnectionState.CLOSE_SENT)
+_DISCARDING: Final = int(ConnectionState.DISCARDING)
+_END: Final = int(ConnectionState.END)
 _OPEN_OUT: Final = (
     ConnectionState.OPEN_SENT,
     ConnectionState.OPEN_PIPE,
@@ -127,13 +133,13 @@ class Connection:
     @property
     def closed(self) -> bool:
         """Nothing more is read or written, once `data_to_send` is empty."""
-        return self.machine.state == ConnectionState.END
+        return self.machine.state == _END
 
     @property
     def can_send(self) -> bool:
         """Our open has been sent and our close has not."""
         state = self.machine.state
-        return state == ConnectionState.OPENED or state in _OPEN_OUT
+        return state == _OPENED or state in _OPEN_OUT
 
     @property
     def sasl_hostname(self) -> str | None:
@@ -158,7 +164,7 @@ class Connection:
         What the client sent in the meantime is read by the next `receive_data`, which may be empty.
         """
         layers = self._layers
-        if layers.phase != Phase.VERDICT or self.closed:
+        if layers.phase is not Phase.VERDICT or self.closed:
             return
         layers.resolve(granted)
         if layers.denied:
@@ -252,12 +258,12 @@ class Connection:
         """Read what is whole; how many octets the next piece needs (1: any number)."""
         layers = self._layers
         size = len(octets)
-        while layers.phase != Phase.VERDICT and not self.closed:
+        while layers.phase is not Phase.VERDICT and not self.closed:
             pos = self._pos
             if size - pos < frames.HEADER_SIZE:
                 return frames.HEADER_SIZE
             phase = layers.phase
-            if phase != Phase.FRAMES and phase != Phase.SASL:
+            if phase is not Phase.FRAMES and phase is not Phase.SASL:
                 self._pos = pos + frames.HEADER_SIZE
                 self._receive_header(octets[pos : self._pos])
                 continue
@@ -276,7 +282,7 @@ class Connection:
         events = self._take_owed()
         if self.closed:
             return events
-        told = self.machine.state == ConnectionState.DISCARDING
+        told = self.machine.state == _DISCARDING
         self.machine.receive(ConnectionInput.LOST)
         self.channels.lose()
         return events if told else [ConnectionLost()]
@@ -321,13 +327,13 @@ class Connection:
     # Frames.
 
     def _frame_limit(self) -> int:
-        if self._layers.phase == Phase.SASL:
+        if self._layers.phase is Phase.SASL:
             return _spec.MIN_MAX_FRAME_SIZE
         return max(self.limits.max_frame_size, _spec.MIN_MAX_FRAME_SIZE)
 
     def _receive_header(self, header: bytes) -> None:
         self._layers.receive_header(header)
-        if self._layers.phase == Phase.FRAMES:
+        if self._layers.phase is Phase.FRAMES:
             self.machine.receive(ConnectionInput.RECV_HEADER)
             if self.server:
                 self.machine.send(ConnectionInput.SEND_HEADER)
@@ -342,7 +348,7 @@ class Connection:
             self._write_open()
 
     def _receive_frame(self, reader: Reader, events: list[Event]) -> None:
-        if self._layers.phase == Phase.SASL:
+        if self._layers.phase is Phase.SASL:
             frames.enter_frame(reader, frames.SASL_FRAME)
             self._receive_sasl(reader, events)
             return
@@ -355,9 +361,9 @@ class Connection:
         if code < _spec.OPEN or code > _spec.CLOSE:
             raise FrameDecodeError("a frame body that is no performative")
         state = self.machine.state
-        if state == ConnectionState.CLOSE_RCVD and not self.strict:
+        if state == _CLOSE_RCVD and not self.strict:
             return  # rhea sends a detach behind its close
-        if state == ConnectionState.DISCARDING:
+        if state == _DISCARDING:
             if code == _spec.CLOSE:
                 self.machine.receive(ConnectionInput.RECV_CLOSE)
             return
@@ -365,13 +371,13 @@ class Connection:
             self._receive_open(Open.decode(reader), channel, events)
         elif code == _spec.CLOSE:
             self._receive_close(Close.decode(reader), events)
-        elif self.open is None or state in _NOTHING_IN:
+        elif self.open is None or (state != _OPENED and state in _NOTHING_IN):
             raise ConnectionStateError("a frame before open or after close")
         elif code == _spec.BEGIN:
             self.channels.receive_begin(Begin.decode(reader), channel, events)
         else:
             self.channels.receive_frame(code, channel, reader, events)
-        if code != _spec.TRANSFER and reader.remaining() and state != ConnectionState.CLOSE_SENT:
+        if code != _spec.TRANSFER and reader.remaining() and state != _CLOSE_SENT:
             raise FrameDecodeError("octets behind a performative")
 
     def _receive_open(self, performative: Open, channel: int, events: list[Event]) -> None:
@@ -392,7 +398,7 @@ class Connection:
 
     def _note_opened(self) -> None:
         performative = self.open
-        if self.machine.state == ConnectionState.OPENED and performative is not None:
+        if self.machine.state == _OPENED and performative is not None:
             self._timers.opened(performative.idle_time_out or 0)
 
     def _receive_close(self, close: Close, events: list[Event]) -> None:
@@ -423,7 +429,7 @@ class Connection:
     def _fail(self, error: ConnectionScopeError, events: list[Event]) -> None:
         """Say what went wrong, as far as the handshake allows, and stop."""
         state = self.machine.state
-        if state == ConnectionState.DISCARDING:
+        if state == _DISCARDING:
             self.machine.receive(ConnectionInput.LOST)
             return
         if state in (ConnectionState.HDR_EXCH, ConnectionState.OPEN_RCVD):
@@ -435,7 +441,7 @@ class Connection:
             )
             self._timers.closing(self._now_ms)
         self.machine.receive(ConnectionInput.FAIL)
-        if self.machine.state != ConnectionState.DISCARDING:
+        if self.machine.state != _DISCARDING:
             self.machine.receive(ConnectionInput.LOST)
         self.channels.lose()
         events.append(Violation(error))

@@ -42,6 +42,8 @@ from gateway.wire.machine import Machine
 if TYPE_CHECKING:
     from gateway.amqp_1_0.session import Session
 
+_ATTACHED: Final = int(LinkState.ATTACHED)  # a plain number: it compares at no cost
+
 NO_HANDLE: Final = -1
 UNFINISHED_MESSAGES: Final = 2  # of the largest size, in all links of a connection together
 
@@ -99,7 +101,7 @@ class Link:
     @property
     def attached(self) -> bool:
         """Both halves are attached, and no error is about to detach them."""
-        return self.machine.state == LinkState.ATTACHED and not self.dead
+        return self.machine.state == _ATTACHED and not self.dead
 
     @property
     def detached(self) -> bool:

@@ -111,7 +111,7 @@ class Session:
     def can_send(self) -> bool:
         """Our half has begun and not ended."""
         state = self.machine.state
-        begun = state == SessionState.MAPPED or state in _BEGUN
+        begun = state == _MAPPED or state in _BEGUN
         return begun and self.connection.can_send
 
     @property
@@ -523,6 +523,7 @@ class Session:
         self.write(flow)
 
 
+_MAPPED: Final = int(SessionState.MAPPED)
 _BEGUN: Final = (SessionState.BEGIN_SENT, SessionState.END_RCVD)
 _DROPPING: Final = (
     SessionState.END_SENT,

@@ -388,20 +388,20 @@ class Line:
         delivery.settled = settled
         delivery.annotations = entry.annotations
         status = subscription.outlet.deliver(delivery)
-        if status == DeliverStatus.BLOCKED:
+        if status is DeliverStatus.BLOCKED:
             subscription.blocked = True
             copies.ledger.counts.blocked += 1
             return False
         dispatcher.budget -= 1
         self._pass(subscription, entry)
-        if status == DeliverStatus.UNDELIVERABLE:
+        if status is DeliverStatus.UNDELIVERABLE:
             copies.ledger.counts.undeliverable += 1
             if queue.inbound:
                 self._host.on_unsendable(queue, entry, None)
             elif acquire:
                 self.exclude(entry, subscription.number)
             return True
-        if status == DeliverStatus.REFUSED:
+        if status is DeliverStatus.REFUSED:
             copies.ledger.counts.undeliverable += 1
             self._host.on_unsendable(queue, entry, subscription.outlet.refusal())
             return True

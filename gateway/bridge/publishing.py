@@ -6,7 +6,7 @@ moved to an alternate exchange later has been accepted already, so there each qu
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.copies import Copies
@@ -27,6 +27,8 @@ from gateway.bridge.tickets import Ticket
 from gateway.bridge.topology import Topology
 from gateway.bridge.transaction import Held, Transaction
 from gateway.message import Condition, Flag, Message, Refusal
+
+IMMEDIATE: Final = int(Flag.IMMEDIATE)
 
 
 @final
@@ -61,7 +63,7 @@ class Publishing:
         queues = self._route(exchange, message)
         if not queues:
             return self._unrouted(message, exchange, publisher, token, link, transaction)
-        if message.flags & Flag.IMMEDIATE:
+        if message.flags & IMMEDIATE:
             queues = self._ready(queues, message)
             if not queues:
                 self._copies.ledger.received(message, exchange, 1, link)

@@ -178,10 +178,10 @@ class Producer10:
         token = self._token(event)
         published = self.session.host.publish(message, self, token, self.number)
         status = published.status
-        if status == PublishStatus.IN_TURN:
+        if status is PublishStatus.IN_TURN:
             if not event.settled:
                 self._accept_when_safe(event.delivery_id)
-        elif status == PublishStatus.PENDING:
+        elif status is PublishStatus.PENDING:
             self._hold(token, 1, len(message.payload))
         else:
             refusal = self._refusal_of(published, message)
@@ -193,9 +193,9 @@ class Producer10:
 
     def _refusal_of(self, published: Published, message: Message) -> Refusal | None:
         """Why a publish has come to nothing; `None` if it has not."""
-        if published.status == PublishStatus.REFUSED:
+        if published.status is PublishStatus.REFUSED:
             return published.refusal or Refusal(Condition.INTERNAL_ERROR, "")
-        if published.status == PublishStatus.UNROUTABLE:
+        if published.status is PublishStatus.UNROUTABLE:
             if message.exchange == qmf.QMF_DIRECT and self._asked_for_management(message):
                 return None
             if self.lenient:

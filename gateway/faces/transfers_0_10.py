@@ -29,6 +29,7 @@ from gateway.wire.serial import RangeSet
 if TYPE_CHECKING:
     from gateway.faces.session_0_10 import ServerSession
 
+EXPLICIT: Final = int(spec.AcceptMode.EXPLICIT)
 RANGES_PER_COMMAND: Final = 1_000
 SESSION_FLOW: Final = ""  # the destination that stands for what the client publishes
 # The Java client adds it to a signed counter, which a stop has set to zero.
@@ -85,7 +86,7 @@ class Transfers:
             refusal = Refusal(Condition.UNAUTHORIZED_ACCESS, "user-id is not the connection's user")
             session.end_with(refusal, command_id=command_id, code=transfer.CODE)
             return
-        explicit = transfer.accept_mode == spec.AcceptMode.EXPLICIT
+        explicit = transfer.accept_mode == EXPLICIT
         if explicit:
             self._explicit.add(command_id)
             if not arrival.flags & Flag.DISCARD_UNROUTABLE:
@@ -104,14 +105,14 @@ class Transfers:
             transaction=session.transactions.current,
         )
         status = published.status
-        if status == PublishStatus.DONE:
+        if status is PublishStatus.DONE:
             self.accept(command_id, command_id)
             session.session.complete(command_id, command_id)
-        elif status == PublishStatus.IN_TURN:
+        elif status is PublishStatus.IN_TURN:
             session.complete_when_safe(command_id)
-        elif status == PublishStatus.PENDING:
+        elif status is PublishStatus.PENDING:
             self._hold(command_id, len(event.payload))
-        elif status == PublishStatus.UNROUTABLE:
+        elif status is PublishStatus.UNROUTABLE:
             discard = bool(arrival.flags & Flag.DISCARD_UNROUTABLE)
             if transfer.destination in EXCHANGES:
                 discard |= self._asked_for_management(event, transfer.destination or "")

@@ -23,6 +23,8 @@ from gateway.message import NEVER, NO_PRIORITY, NO_TTL, Encoding, Flag, Message,
 from gateway.translate import segment
 from gateway.wire.buffers import Reader
 
+AMQP_0_10: Final = int(Encoding.AMQP_0_10)
+AMQP_1_0: Final = int(Encoding.AMQP_1_0)
 PERSISTENT: Final = 2
 # Of a longer ttl so much is counted down here: with it, times still fit 64 bits with a sign. What
 # it has more (`with_excess`) is the receiver's to count.
@@ -212,7 +214,7 @@ def message_from_0_10(
     """
     return Message(
         id,
-        int(Encoding.AMQP_0_10),
+        AMQP_0_10,
         payload,
         body_at,
         0,
@@ -247,7 +249,7 @@ def message_from_1_0(
     """The message of a delivery to the node `exchange`, `routing_key` (the face resolved them)."""
     return Message(
         id,
-        int(Encoding.AMQP_1_0),
+        AMQP_1_0,
         payload,
         arrival.body_at,
         message_format,

@@ -13,12 +13,13 @@ from gateway.amqp_0_10.types import FieldTable
 from gateway.amqp_1_0 import fields, sections, types
 from gateway.amqp_1_0._spec import FOOTER, MESSAGE_ANNOTATIONS, Properties
 from gateway.errors import DecodeError
-from gateway.message import Condition, Encoding, Loss, Message, Refusal
+from gateway.message import Condition, Loss, Message, Refusal
 from gateway.translate import body_to_0_10, body_to_1_0, headers, hop_0_10, hop_1_0, merged_0_10
 from gateway.translate.context import Context, Translated010, Translated10
 from gateway.translate.crossing import ESCROW_MALFORMED, Crossing
 from gateway.translate.delivery_to_0_10 import delivery_to_0_10, other_structs
 from gateway.translate.escrow import ANNOTATION, HEADER, NOTHING, Entry
+from gateway.translate.facts import AMQP_0_10, AMQP_1_0
 from gateway.translate.fields_to_0_10 import properties_to_0_10
 from gateway.translate.fields_to_1_0 import note_app_id, priority_to_1_0, properties_to_1_0
 from gateway.translate.rows import BY_NUMBER, number
@@ -36,7 +37,7 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
 
     `merged` (an encoded map) are message-annotations that an earlier receiver added.
     """
-    if message.encoding == Encoding.AMQP_1_0:
+    if message.encoding == AMQP_1_0:
         made = hop_1_0.onward(message, merged)
         if merged and message.message_format != 0:
             x = Crossing(message, context)
@@ -132,7 +133,7 @@ def to_0_10(
 
     `merged` is as in `to_1_0`; it goes into escrow like all annotations.
     """
-    if message.encoding == Encoding.AMQP_0_10:
+    if message.encoding == AMQP_0_10:
         if merged:
             return merged_0_10.onward(message, context, delivery_count, merged)
         return hop_0_10.onward(message, context, delivery_count)
