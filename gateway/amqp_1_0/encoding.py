@@ -53,10 +53,13 @@ def encode(writer: Writer, tagged: Tagged) -> None:
         writer.u8(NULL)
     elif code == BOOLEAN:
         writer.u8(0x41 if value else 0x42)
-    elif code in RANGES:
-        encode_integer(writer, code, cast(int, value))
     elif code == BINARY:
         encode_binary(writer, cast(bytes, value))
+    elif code == UUID:
+        writer.u8(UUID)
+        _encode_octets(writer, UUID, cast(bytes, value))
+    elif code in RANGES:
+        encode_integer(writer, code, cast(int, value))
     elif code == DESCRIBED:
         described = cast(Described, value)
         writer.u8(DESCRIBED)
@@ -73,7 +76,7 @@ def encode(writer: Writer, tagged: Tagged) -> None:
         raise LocalProtocolError(f"no type has the code 0x{code:02x}")
 
 
-_PLAIN: Final = frozenset((FLOAT, DOUBLE, DECIMAL32, DECIMAL64, DECIMAL128, CHAR, UUID))
+_PLAIN: Final = frozenset((FLOAT, DOUBLE, DECIMAL32, DECIMAL64, DECIMAL128, CHAR))
 
 
 def encode_integer(writer: Writer, code: int, value: int) -> None:
@@ -107,10 +110,13 @@ def _encode_untyped(writer: Writer, code: int, value: object) -> None:
     elif code == CHAR:
         writer.u32(ord(cast(str, value)))
     else:
-        octets = cast(bytes, value)
-        if len(octets) != WIDTHS[code]:
-            raise LocalProtocolError(f"{len(octets)} octets for type 0x{code:02x}")
-        writer.raw(octets)
+        _encode_octets(writer, code, cast(bytes, value))
+
+
+def _encode_octets(writer: Writer, code: int, octets: bytes) -> None:
+    if len(octets) != WIDTHS[code]:
+        raise LocalProtocolError(f"{len(octets)} octets for type 0x{code:02x}")
+    writer.raw(octets)
 
 
 def _encode_fixed_integer(writer: Writer, code: int, value: int) -> None:

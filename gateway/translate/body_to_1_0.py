@@ -43,10 +43,13 @@ class Body10:
 
 
 def prepare(
-    x: Crossing, mp: MessageProperties, headers: dict[str, Tagged], annotations: dict[str, Tagged]
+    x: Crossing,
+    mp: MessageProperties,
+    octets: bytes,
+    headers: dict[str, Tagged],
+    annotations: dict[str, Tagged],
 ) -> Body10:
-    """The body, and the annotation that JMS wants beside some."""
-    octets = x.message.body()
+    """The body that `octets` become, and the annotation that JMS wants beside some."""
     made = _restored(x, mp.content_type, octets)
     if made is None:
         made = _plain(x, mp, headers, octets)
@@ -84,7 +87,7 @@ def _plain(x: Crossing, mp: MessageProperties, headers: dict[str, Tagged], octet
 
 
 def content_properties(
-    x: Crossing, mp: MessageProperties, made: Body10, properties: Properties
+    x: Crossing, mp: MessageProperties, octets: bytes, made: Body10, properties: Properties
 ) -> None:
     """Set content-type and content-encoding, which stand beside data sections only (3.2.4)."""
     content_type: str | None = None
@@ -105,7 +108,7 @@ def content_properties(
     properties.content_encoding = encoding
     if made.restored:
         return
-    back = content.content_to_0_10(made.shape, content_type, encoding, x.message.body(), False)
+    back = content.content_to_0_10(made.shape, content_type, encoding, octets, False)
     if kept_type is None and back[0] != mp.content_type:
         seen = digest_text(f"{content_type}|{made.shape}")
         _keep_text(x, "mp.content-type", seen, mp.content_type, content.ROW_CONTENT_TYPE)

@@ -57,9 +57,10 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
         x.open(table.pop(HEADER).value)
     out: dict[str, Tagged] = {}
     annotations: dict[str, Tagged] = {}
-    body = body_to_1_0.prepare(x, segment.properties, table, annotations)
+    octets = message.body()
+    body = body_to_1_0.prepare(x, segment.properties, octets, table, annotations)
     properties = properties_to_1_0(x, segment, table, out, annotations)
-    body_to_1_0.content_properties(x, segment.properties, body, properties)
+    body_to_1_0.content_properties(x, segment.properties, octets, body, properties)
     priority = priority_to_1_0(x)
     headers.to_1_0(x, table, out)
     note_app_id(x, segment.properties, out)
