@@ -132,13 +132,20 @@ class Incoming:
 
     def complete(self, first: int, last: int) -> None:
         """Commands have been executed."""
-        for low, high in self._progress.complete(first, last):
-            self._tell(low, high)
+        if self._progress.complete_next(first, last):
+            self._tell(first, last)
+        else:
+            for low, high in self._progress.complete(first, last):
+                self._tell(low, high)
         if self._syncs:
             self._complete_syncs()
 
     def _tell(self, first: int, last: int) -> None:
-        insert(self._unknown, first, last)
+        unknown = self._unknown
+        if unknown and distance(unknown[-1][1], first) == 1:
+            unknown[-1] = (unknown[-1][0], last)
+        else:
+            insert(unknown, first, last)
         self._told += distance(first, last) + 1
         self.due = True
 

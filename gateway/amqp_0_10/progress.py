@@ -49,9 +49,6 @@ def insert(ranges: Ranges, first: int, last: int) -> Ranges:
     if not ranges or distance(ranges[-1][1], first) > 1:
         ranges.append((first, last))
         return [(first, last)]
-    if distance(ranges[-1][1], first) == 1:
-        ranges[-1] = (ranges[-1][0], last)
-        return [(first, last)]
     at = place(ranges, add(first, -1))
     stop = at
     while stop < len(ranges) and distance(ranges[stop][0], last) >= -1:
@@ -99,6 +96,15 @@ class Progress:
             return True
         at = place(self.ahead, command_id)
         return at < len(self.ahead) and distance(self.ahead[at][0], command_id) >= 0
+
+    def complete_next(self, first: int, last: int) -> bool:
+        """Complete a range, if it is the one after all that are completed; whether it was."""
+        if first != self.low or self.ahead:
+            return False
+        if distance(first, last) < 0 or distance(last, self.next) <= 0:
+            return False
+        self.low = (last + 1) & MASK
+        return True
 
     def complete(self, first: int, last: int) -> Ranges:
         """Complete a range; those of it that were not yet, and exist, as ranges."""

@@ -281,7 +281,8 @@ class Line:
                 takers.popleft()
                 subscription.active = False
                 continue
-            takers.rotate(-1)
+            if len(takers) > 1:
+                takers.rotate(-1)
             if subscription.allowance.covers(size) and self._send(subscription, entry):
                 return True
         return False
