@@ -273,7 +273,10 @@ class Session:
     @property
     def dropping(self) -> bool:
         """What comes is not looked at: we have ended, or are about to."""
-        return self.failure is not None or self.machine.state in _DROPPING
+        if self.failure is not None:
+            return True
+        state = self.machine.state
+        return state != _MAPPED and state in _DROPPING
 
     def receive_begin(self, begin: Begin) -> None:
         """The peer's half has begun."""

@@ -55,6 +55,9 @@ class RangeSet:
     def add_range(self, first: int, last: int) -> None:
         """Add all from `first` to `last`; they must be in order (the caller checked the peer's)."""
         ranges = self.ranges
+        if ranges and distance(ranges[-1][1], first) == 1:
+            ranges[-1] = (ranges[-1][0], last)
+            return
         at = len(ranges)
         while at > 0 and distance(ranges[at - 1][0], first) < 0:
             at -= 1
