@@ -77,6 +77,8 @@ def keep_header(x: Crossing, name: str, visible: int, original: Tagged) -> bool:
 
 def restore_to_1_0(x: Crossing, out: dict[str, Tagged], odd: types.Map) -> None:
     """Add the application properties of which nothing was visible in 0-10."""
+    if not x.brought():
+        return
     names = [name for name in x.withdrawal.entries if name.startswith(PREFIX)]
     for path in names:
         name = path[len(PREFIX) :]
@@ -149,6 +151,8 @@ def restore_header(x: Crossing, name: str, kept: Tagged, out: FieldTable) -> boo
 
 def restore_to_0_10(x: Crossing, out: FieldTable) -> None:
     """Add the headers of which nothing was visible in 1.0."""
+    if not x.brought():
+        return
     present = {name for name, _ in out}
     names = [path for path in x.withdrawal.entries if path.startswith(PREFIX)]
     for path in names:
