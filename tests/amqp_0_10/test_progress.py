@@ -33,6 +33,25 @@ def test_each_command_is_completed_once_whatever_the_order(start: int, ranges: l
         assert progress.low == add(start, gap)
 
 
+@given(starts, spans)
+def test_what_completes_in_sequence_completes_the_same_as_any_range(
+    start: int, ranges: list
+) -> None:
+    straight, any_range = Progress(start), Progress(start)
+    for _ in range(30):
+        straight.advance()
+        any_range.advance()
+    for at, length in ranges:
+        first, last = add(start, at), add(start, at + length)
+        wanted = any_range.complete(first, last)
+        if straight.complete_next(first, last):
+            assert wanted == [(first, last)]
+        else:
+            assert straight.complete(first, last) == wanted
+        assert straight.low == any_range.low
+        assert straight.ahead == any_range.ahead
+
+
 @given(starts, spans, spans)
 def test_subtract_is_set_difference(start: int, first: list, second: list) -> None:
     def ranges(spans: list) -> tuple[list[tuple[int, int]], set[int]]:

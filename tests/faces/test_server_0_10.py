@@ -271,3 +271,16 @@ def drive_header(key: str) -> bytes:
 def test_nothing_unexpected_is_heard() -> None:
     heard = Client(Gateway()).open()
     assert not any(isinstance(one, Violation) for one in heard)
+
+
+def test_a_face_is_touched_once_until_its_octets_are_taken() -> None:
+    gateway = Gateway()
+    face = gateway.session().face
+    face.data_to_send()
+    gateway.touched.clear()
+    face.touch()
+    face.touch()
+    assert gateway.touched == [face]
+    face.data_to_send()
+    face.touch()
+    assert gateway.touched == [face, face]

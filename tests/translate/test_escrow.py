@@ -237,3 +237,12 @@ def test_the_exact_reply_to_comes_back_where_the_node_is_unknown() -> None:
     note = [(sym("x-opt-amqp-0-10"), Tagged(*annotation(kept, "x-opt-amqp-0-10")))]
     back = Seen(new_message(to="q", annotations=note, reply_to="far/"))
     assert back.mp.reply_to == ReplyTo(exchange="far", routing_key=None)
+
+
+def test_many_short_escrows_each_have_the_string_of_their_own() -> None:
+    for number in [*range(600), *range(600)]:
+        deposit = Deposit(1000)
+        assert deposit.keep(f"path {number}", NOTHING, None)
+        text = deposit.text()
+        assert text is not None
+        assert list(open_escrow(text, 1000, 8).entries) == [f"path {number}"]

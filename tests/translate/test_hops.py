@@ -65,6 +65,16 @@ def test_the_first_acquirer_is_the_one_without_failed_deliveries_before() -> Non
     )
 
 
+def test_first_deliveries_of_like_messages_have_the_same_header_section() -> None:
+    for priority in (0, 4, 255, 4):
+        for durable in (False, True, False):
+            header = Header(durable=durable, priority=priority)
+            message = arrived_1_0(payload_1_0(header, body=data(b"x")))
+            octets = hop_1_0.header(message, message.priority, 0, NOW_MS)
+            found = sections.header(octets, sections.scan(octets))
+            assert found == Header(durable=durable, priority=priority, first_acquirer=True)
+
+
 def test_annotations_of_a_modified_outcome_are_merged() -> None:
     own = [(sym("a"), s("1")), (sym("b"), s("2"))]
     message = new_message(annotations=own)
