@@ -197,19 +197,25 @@ class DispositionReceived:
 
 @final
 class SenderDispositionReceived:
-    """The sender spoke of deliveries that we received; when `settled` they have been forgotten."""
+    """The sender spoke of deliveries that we received; when `settled` they have been forgotten.
 
-    __slots__ = ("delivery_ids", "session", "settled", "state")
+    Attributes:
+        links: by which each of them came.
+    """
+
+    __slots__ = ("delivery_ids", "links", "session", "settled", "state")
 
     def __init__(
         self,
         session: Session,
         delivery_ids: list[int],
+        links: list[Link],
         settled: bool,
         state: DeliveryState | None,
     ) -> None:
         self.session = session
         self.delivery_ids = delivery_ids
+        self.links = links
         self.settled = settled
         self.state = state
 

@@ -424,11 +424,13 @@ class Session:
                 events.append(DispositionReceived(self, deliveries, settled, disposition.state))
             return
         numbers = received_in(self.unsettled_in, first, count)
+        links = [self.unsettled_in[number] for number in numbers]
         if settled:
             for number in numbers:
                 del self.unsettled_in[number]
         if numbers:
-            events.append(SenderDispositionReceived(self, numbers, settled, disposition.state))
+            state = disposition.state
+            events.append(SenderDispositionReceived(self, numbers, links, settled, state))
 
     def fail(self, error: SessionScopeError) -> None:
         """End for an error of the peer's; as soon as we have begun, if we have not yet."""

@@ -199,6 +199,27 @@ class Inlet:
         copies.pass_on(self.queue, message, self._exchange, ticket)
         self._line.on_entered()
 
+    def settled_there(self, tokens: set[int], *, taken_back: bool) -> None:
+        """The upstream has settled before the client: what is not with it again is ours.
+
+        It will hear nothing of these; what the client has of them, it will settle too late.
+        """
+        copies = self._dispatcher.copies
+        entry = self.queue.places.next_at(0)
+        while entry is not None:
+            position = entry.position
+            ticket = entry.ticket
+            if ticket is not None and not ticket.ours and ticket.token in tokens:
+                if not taken_back:
+                    ticket.ours = True
+                    ticket.late = entry.holder != AVAILABLE
+                else:
+                    entry.ticket = None
+                    if entry.holder == AVAILABLE:
+                        copies.ledger.returned(self.queue, entry, Reason.UPSTREAM_LOST)
+                        copies.leave(self.queue, entry, RELEASED)
+            entry = self.queue.places.next_at(position + 1)
+
     def on_drained(self) -> None:
         """The upstream has nothing more: when what came is sent, the drain is done."""
         if self.draining:

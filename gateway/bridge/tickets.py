@@ -35,6 +35,7 @@ class Ticket:
         counted: among those that a stop waits for.
         outcome: the best so far.
         ours: the upstream that sent the message has forgotten it.
+        late: it did so when a client had it: what that says of it is too late.
         work: the transaction at an upstream, which has begun, that its copies are sent in.
         branch: that transaction there.
     """
@@ -42,6 +43,7 @@ class Ticket:
     __slots__ = (
         "branch",
         "counted",
+        "late",
         "left",
         "ours",
         "outcome",
@@ -60,6 +62,7 @@ class Ticket:
         self.stays = False
         self.counted = False
         self.ours = False
+        self.late = False
         self.outcome: Outcome | None = None
         self.work: Work | None = None
         self.branch: Branch | None = None

@@ -56,7 +56,7 @@ class Transit:
         ledger = self._copies.ledger
         delivery.acquired = True  # As far as our ledger goes, also for a browser.
         ticket = entry.ticket
-        told = ticket is not None
+        told = ticket is not None and not ticket.late
         if ticket is not None and ticket.ours and outcome.kind != OutcomeKind.ACCEPTED:
             ledger.settled(delivery, queue.node, outcome.kind, False, reason)
             if outcome.kind == OutcomeKind.REJECTED:

@@ -26,6 +26,7 @@ from gateway.amqp_1_0.events import (
     FlowReceived,
     LinkViolation,
     OpenReceived,
+    SenderDispositionReceived,
     SessionViolation,
     Violation,
     WindowOpened,
@@ -223,6 +224,9 @@ class UpstreamConnection:
             slot = slot_of(event.link)
             if slot is not None:
                 slot.user.on_room()
+        elif isinstance(event, SenderDispositionReceived):
+            if event.settled:
+                self._tell_settled(event)
         elif isinstance(event, WindowOpened):
             use = event.session.context
             if isinstance(use, SessionUse):
@@ -242,6 +246,15 @@ class UpstreamConnection:
             links.on_ended(event.session, None, event.error)
         else:
             self._take_connection(event)
+
+    def _tell_settled(self, event: SenderDispositionReceived) -> None:
+        """The peer has settled what it sent to us, before we did."""
+        for link in dict.fromkeys(event.links):
+            slot = slot_of(link)
+            if slot is not None:
+                named = zip(event.delivery_ids, event.links, strict=True)
+                mine = {number for number, owner in named if owner is link}
+                self.upstream.on_settled(slot.user, mine, event.state)
 
     def _on_attach(self, event: AttachReceived) -> None:
         link = event.link

@@ -266,6 +266,11 @@ class Feeder:
             return None
         return parts.get("key")
 
+    def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
+        """The peer has settled what is in the queue, or about to be; it comes again at worst."""
+        self._intake.forget(delivery_ids)
+        self._finish()
+
     def on_disposition(
         self, delivery: Outgoing, state: DeliveryState | None, settled: bool
     ) -> None:

@@ -64,6 +64,7 @@ class Intake:
         # heard of, so that it cannot have missed more settlements than about so many.
         self._settled: deque[int] = deque(maxlen=2 * upstream.settings.limits.link_credit)
         self._again: set[int] = set()  # tokens of what is known to have been here before
+        self._retired: set[int] = set()  # tokens of what is accepted in a transaction
         self._tokens = 0
         self._suspect = 0
         self._ends = 0
@@ -165,6 +166,7 @@ class Intake:
     def settle(self, link: Link | None, token: int, outcome: Outcome) -> None:
         """Tell the peer how a delivery ended, if it was of the link that there is now."""
         found = self._unsettled.pop(token, None)
+        self._retired.discard(token)
         if found is None or link is None:
             return
         self.upstream.counts.settled_received[outcome.kind] += 1
@@ -182,9 +184,28 @@ class Intake:
         if found is None or link is None:
             return False
         if not self.copy:
+            self._retired.add(token)
             link.session.settle_incoming(found[0], retiring(txn_id, Accepted()), settled=False)
             self.upstream.touch()
         return True
+
+    def forget(self, delivery_ids: set[int]) -> set[int]:
+        """The peer has settled these before us; the tokens of those that were ours to settle.
+
+        It may send them again. What is accepted in a transaction ends with that.
+        """
+        forgotten = {
+            token: digest
+            for token, (number, digest) in self._unsettled.items()
+            if number in delivery_ids and token not in self._retired
+        }
+        for token, digest in forgotten.items():
+            del self._unsettled[token]
+            self._again.discard(token)
+            if not self.copy:
+                self.upstream.seen_before.add(digest)
+        self.upstream.counts.unsettled_lost += len(forgotten)
+        return set(forgotten)
 
     def lose(self, error: Error | None) -> None:
         """The link is gone, and every delivery with it; `error` is what the peer said."""
@@ -202,6 +223,7 @@ class Intake:
                 seen_before.add(digest)
         self._settled.clear()
         self._again.clear()
+        self._retired.clear()
         self._unsettled.clear()
 
     def _state_of(self, outcome: Outcome) -> DeliveryState:

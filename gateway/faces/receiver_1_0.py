@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from gateway.amqp_1_0 import _spec
-from gateway.amqp_1_0._spec import DeliveryState, Error
+from gateway.amqp_1_0._spec import DeliveryState, Error, Modified, Rejected, Released
 from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
@@ -36,6 +36,7 @@ LEAVE_MS: Final = 500
 LEAVE_SETTLED_MS: Final = 5_000  # what comes after a detach would be lost
 SETTLED_CREDIT_MAX: Final = 50
 DRAIN_MS: Final = 200  # how long we wait for what there is where drain is not answered
+TAKEN_BACK: Final = (Released, Modified, Rejected)  # the outcomes that leave it with the peer
 # What ends a subscription that has been in force; all else is tried again.
 FINAL: Final = (
     Condition.NOT_FOUND,
@@ -260,6 +261,19 @@ class Receiver:
         if taken is not None:
             self.inlet.receive(taken.message, taken.token, settled=event.settled)
         self.on_credit()
+
+    def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
+        """The peer has settled deliveries that the client has not.
+
+        As if they had come settled (2.6.12), unless it says that they are with it again.
+        """
+        tokens = self._intake.forget(delivery_ids)
+        if self.inlet.acquire:
+            self.inlet.settled_there(tokens, taken_back=isinstance(state, TAKEN_BACK))
+        if self._left:
+            self._finish()
+        else:
+            self.on_credit()
 
     def on_disposition(
         self, delivery: Outgoing, state: DeliveryState | None, settled: bool

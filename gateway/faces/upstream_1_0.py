@@ -12,7 +12,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING, final
 
-from gateway.amqp_1_0._spec import Error
+from gateway.amqp_1_0._spec import DeliveryState, Error
 from gateway.amqp_1_0.redirects import Redirect
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.feed import Feed
@@ -455,6 +455,13 @@ class Upstream:
         if self.on_change is not None:
             self.on_change()
         self.solved = ""
+
+    def on_settled(
+        self, user: UpstreamLink, delivery_ids: set[int], state: DeliveryState | None
+    ) -> None:
+        """It has settled deliveries to `user` before us; what it answered is of no concern."""
+        if isinstance(user, (Receiver, Feeder)):
+            user.on_settled(delivery_ids, state)
 
     def on_redirect(self, redirect: Redirect | None) -> None:
         """The peer has closed the connection and sends us elsewhere."""

@@ -255,6 +255,17 @@ class Script(RuleBasedStateMachine):
             self.peer.abort(links[pick % len(links)])
             self.w.step()
 
+    @precondition(lambda self: self.peer)
+    @rule(pick=PICK, state=st.sampled_from([_spec.Released(), _spec.Modified()]))
+    def take_back(self, pick, state):
+        """A delivery that nobody has settled is settled by the container."""
+        if self.peer and self.peer.out and not self.w.held:
+            self.w.step()
+            out = list(self.peer.out)
+            if out:
+                self.peer.take_back(out[pick % len(out)], state)
+                self.w.step()
+
     @precondition(lambda self: self.peer and self.peer.came)
     @rule(pick=PICK, verdict=st.sampled_from(STATES))
     def decide(self, pick, verdict):

@@ -817,3 +817,80 @@ def test_what_was_here_before_is_marked_until_it_has_ended():
     broker.deliver("q", message(b"one"))
     w.step()
     assert consumer.take()[0].delivery_count == 1
+
+
+@pytest.mark.parametrize(
+    "state", [_spec.Released(), _spec.Modified(delivery_failed=True), _spec.Rejected()]
+)
+def test_what_the_upstream_takes_back_by_itself_is_settled_too_late(state):
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe(credit=1)
+    delivery = broker.deliver("q", message(b"one"))
+    w.step()
+    delivery.link.session.settle_outgoing(delivery, state)
+    w.step()
+    assert not w.host.settle(consumer.take()[0], ACCEPTED)
+    subscription.add(1)
+    w.step()
+    assert broker.states() == []
+    assert w.bridge.counts.settled_too_late == 1
+    broker.deliver("q", message(b"one"))
+    w.step()
+    assert consumer.take()[0].delivery_count == 1  # it may have been here before
+    w.check()
+
+
+def test_what_the_upstream_takes_back_is_not_sent_to_the_client_any_more():
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe(credit=2)
+    consumer.answers.append(DeliverStatus.BLOCKED)
+    delivery = broker.deliver("q", message(b"one"))
+    w.step()
+    delivery.link.session.settle_outgoing(delivery, _spec.Released())
+    w.step()
+    subscription.resume()
+    w.step()
+    assert bodies(consumer) == []
+    assert subscription.queue.depth == 0
+    w.check()
+
+
+@pytest.mark.parametrize("state", [None, _spec.Accepted()])
+def test_what_the_upstream_forgets_with_the_client_is_ours_and_told_to_be_late(state):
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe(credit=2)
+    first = broker.deliver("q", message(b"one"))
+    second = broker.deliver("q", message(b"two"))
+    w.step()
+    for delivery in (first, second):
+        delivery.link.session.settle_outgoing(delivery, state)
+    w.step()
+    one, two = consumer.take()
+    assert not w.host.settle(one, ACCEPTED)
+    assert w.bridge.counts.settled_too_late == 1
+    assert w.host.settle(two, RELEASED)
+    w.step()
+    assert [body_of(event.payload) for event in broker.received()] == [b"two"]
+    assert broker.states() == []
+    w.check()
+
+
+def test_what_the_upstream_forgets_before_the_client_has_it_is_as_if_it_had_come_settled():
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe(credit=2)
+    consumer.answers.append(DeliverStatus.BLOCKED)
+    delivery = broker.deliver("q", message(b"one"))
+    w.step()
+    delivery.link.session.settle_outgoing(delivery, None)
+    w.step()
+    w.lose()
+    subscription.resume()
+    w.step()
+    assert bodies(consumer) == [b"one"]
+    assert w.host.settle(consumer.take()[0], ACCEPTED)
+    assert w.bridge.counts.settled_too_late == 0
+    w.check()

@@ -165,6 +165,11 @@ class Peer(Broker):
         self.container.sent.setdefault(link.name, []).append(body)
         return True
 
+    def take_back(self, delivery, state):
+        """Settle before the gateway has: it is with the node again."""
+        self._back(self.out.pop(delivery), [delivery.context])
+        delivery.link.session.settle_outgoing(delivery, state)
+
     def answer_drains(self):
         """Whoever wants to have what there is has had it."""
         for link in self.ours(sends=True):
