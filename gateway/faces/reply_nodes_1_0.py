@@ -116,7 +116,9 @@ class ReplyNode:
         "_name",
         "_nodes",
         "_number",
+        "_pending",
         "_safe_with",
+        "_token",
         "_upstream",
         "address",
         "exchange",
@@ -140,6 +142,9 @@ class ReplyNode:
         self._number = upstream.bridge.next_link_number()
         self._link: Link | None = None
         self._safe_with: list[tuple[int, int]] = []  # (turn, delivery-id)
+        self._token = 0
+        # Token -> delivery-id, which means something on this connection only.
+        self._pending: dict[int, int] = {}
 
     def close(self) -> None:
         """No more replies by this node."""
@@ -194,6 +199,7 @@ class ReplyNode:
         self._link = None
         self.address = NO_ADDRESS
         self._safe_with = []
+        self._pending = {}
 
     def _gone(self) -> None:
         had_address = self.address != NO_ADDRESS
@@ -215,12 +221,15 @@ class ReplyNode:
             upstream.counts.undecodable += 1
             self._tell(event.delivery_id, rejected(Refusal(Condition.DECODE_ERROR, str(error))))
             return
-        published = self._host.publish(message, self, event.delivery_id, self._number)
+        self._token += 1
+        published = self._host.publish(message, self, self._token, self._number)
         if published.status == PublishStatus.DONE:
             self._tell(event.delivery_id, to_state(ACCEPTED))
         elif published.status == PublishStatus.IN_TURN:
             self._safe_with.append((upstream.bridge.wait(self), event.delivery_id))
-        elif published.status != PublishStatus.PENDING:
+        elif published.status == PublishStatus.PENDING:
+            self._pending[self._token] = event.delivery_id
+        else:
             refusal = published.refusal or Refusal(Condition.NOT_FOUND, "nobody waits for a reply")
             self._tell(event.delivery_id, rejected(refusal))
             self.close()
@@ -252,7 +261,9 @@ class ReplyNode:
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """As a `Publisher`."""
-        self._tell(token, to_state(outcome))
+        delivery_id = self._pending.pop(token, None)
+        if delivery_id is not None:
+            self._tell(delivery_id, to_state(outcome))
 
     def _tell(self, delivery_id: int, state: DeliveryState) -> None:
         link = self._link
