@@ -240,7 +240,7 @@ class Transfers:
                 self._send(spec.MessageAccept(transfers=ranges[at : at + RANGES_PER_COMMAND]))
 
     def _reject(self, command_id: int, outcome: Outcome) -> None:
-        code, text = reject_of(outcome)
+        code, text = reject_of(outcome, self.session.face.settings.translated)
         transfers = [(command_id, command_id)]
         self._send(spec.MessageReject(transfers=transfers, code=code, text=text or None))
 

@@ -49,26 +49,15 @@ def of_reject(code: int, text: str) -> Outcome:
     return Outcome(OutcomeKind.REJECTED, condition=condition, description=text)
 
 
-def reject_of(outcome: Outcome) -> tuple[int, str]:
-    """Code and text of the message.reject that tells of a rejected outcome."""
-    return to_reject_code(outcome.condition), cut(outcome.description)
+def reject_of(outcome: Outcome, counts: Counts) -> tuple[int, str]:
+    """Code and text of the message.reject that tells of a rejected outcome.
 
-
-def releases_redelivered(outcome: Outcome) -> bool:
-    """set-redelivered of the message.release that tells of a released or modified outcome."""
-    return outcome.kind == OutcomeKind.MODIFIED and outcome.delivery_failed
-
-
-def losses_to_0_10(outcome: Outcome) -> list[Loss]:
-    """What of an outcome a 0-10 publisher is not told."""
-    if outcome.kind == OutcomeKind.REJECTED:
-        told = from_reject_code(to_reject_code(outcome.condition), outcome.description)
-        narrowed = told != outcome.condition or cut(outcome.description) != outcome.description
-        row = ROW_REJECTED
-    else:
-        narrowed = outcome.undeliverable_here or bool(outcome.annotations)
-        row = ROW_MODIFIED
-    return [Loss(BY_NUMBER[row].id, BY_NUMBER[row].policy)] if narrowed else []
+    A reason or a text that it cannot tell in full is a counted loss.
+    """
+    code, text = to_reject_code(outcome.condition), cut(outcome.description)
+    if text != outcome.description or from_reject_code(code, text) != outcome.condition:
+        counts.lost[ROW_REJECTED] += 1
+    return code, text
 
 
 def of_state(state: State) -> Outcome | None:

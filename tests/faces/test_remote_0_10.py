@@ -18,6 +18,7 @@ from gateway.message import (
     OutcomeKind,
     Refusal,
 )
+from gateway.translate.outcomes import ROW_REJECTED
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
 
@@ -373,6 +374,17 @@ def test_a_rejected_transfer_is_told_by_reject_to_who_asked() -> None:
     at.ends(rejected(Condition.NOT_FOUND, "nobody there"))
     reject = spec.MessageReject(transfers=[(0, 0)], code=1, text="nobody there")
     assert at.client.hears() == [reject, completed((0, 0))]
+
+
+def test_a_reason_that_a_reject_cannot_tell_is_a_counted_loss() -> None:
+    at = Remote()
+    lost = at.client.face.settings.translated.lost
+    for condition in (Condition.UNROUTABLE, Condition.RESOURCE_LIMIT_EXCEEDED):
+        at.publishes(explicit=True)
+        at.client.hears()
+        at.ends(rejected(condition, "why"))
+        at.client.hears()
+    assert lost[ROW_REJECTED] == 1
 
 
 @pytest.mark.parametrize(

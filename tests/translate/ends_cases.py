@@ -13,8 +13,9 @@ from translate.messages import (
 )
 
 from gateway.amqp_1_0._spec import Accepted, Error, Modified, Rejected, Released
-from gateway.message import ACCEPTED, MODIFIED_FAILED, RELEASED, Condition, OutcomeKind
+from gateway.message import ACCEPTED, RELEASED, Condition, OutcomeKind
 from gateway.translate import addresses, conditions, outcomes, rows
+from gateway.translate.context import Counts
 
 # Outcomes, addresses, errors.
 
@@ -32,17 +33,20 @@ def rejected() -> None:
     assert outcomes.to_state(outcomes.of_reject(0, "")) == Rejected()
     outcome = outcomes.of_state(state)
     assert outcome is not None
-    assert outcomes.reject_of(outcome) == (1, "no route")
+    counts = Counts()
+    assert outcomes.reject_of(outcome, counts) == (1, "no route")
     long = outcomes.of_reject(0, "\u00e9" * 200)
-    assert outcomes.reject_of(long) == (0, "\u00e9" * 127)
-    assert [loss.row for loss in outcomes.losses_to_0_10(long)] == ["outcomes.rejected"]
+    assert outcomes.reject_of(long, counts) == (0, "\u00e9" * 127)
+    assert counts.lost[outcomes.ROW_REJECTED] == 2  # a text, and another word for the reason
+    told = outcomes.of_reject(1, "no route")
+    assert outcomes.reject_of(told, counts) == (1, "no route")
+    assert counts.lost[outcomes.ROW_REJECTED] == 2
 
 
 @row("outcomes.released", TO_1_0, TO_0_10)
 def released() -> None:
     assert isinstance(outcomes.to_state(outcomes.of_release(False)), Released)
     assert outcomes.of_state(Released()) is RELEASED
-    assert not outcomes.releases_redelivered(RELEASED)
 
 
 @row("outcomes.modified", TO_1_0, TO_0_10)
@@ -54,9 +58,6 @@ def modified() -> None:
     outcome = outcomes.of_state(state)
     assert outcome is not None and outcome.kind == OutcomeKind.MODIFIED
     assert outcomes.to_state(outcome) == state
-    assert outcomes.releases_redelivered(outcome)
-    assert [loss.row for loss in outcomes.losses_to_0_10(outcome)] == ["outcomes.modified"]
-    assert outcomes.losses_to_0_10(MODIFIED_FAILED) == []
 
 
 def _addresses(row_id: str, address: str, capability: addresses.Capability) -> None:
