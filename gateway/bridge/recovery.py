@@ -35,13 +35,14 @@ class Recovery:
     """Rebuilds one bridge; used once.
 
     Attributes:
-        problems: one line for each row that could not be used.
+        problems: one line for each row that could not be used, and for each host that is missing.
     """
 
     __slots__ = (
         "_copies",
         "_host_of",
         "_hosts",
+        "_missing",
         "_numbers",
         "_queues",
         "_readers",
@@ -61,6 +62,7 @@ class Recovery:
         self._readers = readers
         self._queues: dict[int, Queue] = {}
         self._host_of: dict[int, VirtualHost] = {}
+        self._missing: set[str] = set()
         self.problems: list[str] = []
 
     def run(self, recovered: Recovered) -> None:
@@ -94,7 +96,8 @@ class Recovery:
 
     def _host(self, name: str) -> VirtualHost | None:
         host = self._hosts.get(name)
-        if host is None:
+        if host is None and name not in self._missing:
+            self._missing.add(name)
             self.problems.append(f"virtual host {name!r} is not configured; what it holds is kept")
         return host
 

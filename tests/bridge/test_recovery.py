@@ -8,6 +8,7 @@ from support.rules import rule
 from gateway.audit.records import digest
 from gateway.audit.schema import Kind as AuditKind
 from gateway.bridge.rows import BindingRow, RowKind, binding_row
+from gateway.bridge.seams import QueueSettings
 from gateway.message import ACCEPTED, MODIFIED_FAILED, Kind, Refusal
 from gateway.store.interface import Recovered, TopologyRow
 from gateway.wire.tagged import Tagged
@@ -248,3 +249,25 @@ def test_a_binding_row_decodes_to_what_was_encoded(arguments: dict[str, Tagged],
 def test_values_of_no_neutral_kind_are_kept_as_such() -> None:
     row = BindingRow("/", "x", "q", "k", {"a": Tagged(Kind.OTHER, [1])}, b"")
     assert binding_row(row.encoded()).arguments == {"a": Tagged(Kind.OTHER, None)}
+
+
+def test_what_a_host_holds_that_is_not_configured_is_kept_until_it_is() -> None:
+    world = World(hosts=["/", "other"])
+    other = world.bridge.hosts["other"]
+    answer = other.declare_queue("q", QueueSettings(durable=True), world.owner())
+    assert not isinstance(answer, Refusal)
+    other.declare_exchange("x", "fanout", durable=True)
+    other.bind("q", "x", "", {}, b"")
+    other.publish(world.message(exchange="x", durable=True), None, 0)
+    world.turn()
+    world.host_names = ["/"]
+    world.restart()
+    [problem] = world.bridge.problems
+    assert "'other' is not configured" in problem
+    assert world.bridge.counts.orphaned == 1
+    world.queue("q", durable=True)  # a namesake elsewhere, with a number of its own
+    world.host_names = ["/", "other"]
+    world.restart()
+    assert world.bridge.problems == []
+    queue = world.bridge.hosts["other"].queue("q")
+    assert queue is not None and (queue.depth, world.depth()) == (1, 0)
