@@ -20,7 +20,8 @@ class BridgeLimits:
         octets_max: above it a publish is refused: the last defence against who does not wait.
         messages_high, messages_low, messages_max: the same by number of copies.
         queue_size_default: `max_size` of a queue that names none; 0 is none.
-        queues_max, exchanges_max, bindings_max, subscriptions_max: of one virtual host.
+        queues_max, exchanges_max, bindings_max: of one virtual host.
+        subscriptions_max: of one queue.
         name_max: octets of an exchange's or queue's name.
         key_max: octets of a binding key.
         route_cache_max: routing keys of a topic exchange whose queues are remembered.

@@ -146,7 +146,7 @@ class QueueSettings(Section):
     bindings: Count = 1_000_000
     """Bindings of one virtual host."""
     subscriptions: Count = 100_000
-    """Subscriptions of one virtual host."""
+    """Subscriptions of one queue."""
     name_length: Annotated[int, Field(ge=16, le=255)] = 255
     """Octets of a queue's or exchange's name."""
     key_length: Annotated[int, Field(ge=16, le=65535)] = 4096
