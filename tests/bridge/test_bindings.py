@@ -44,6 +44,9 @@ def test_bound_tests_each_part_that_is_given() -> None:
     assert host.bound("amq.topic") == Bound(queue_not_matched=True)
     assert host.bound("", "q", "q") == Bound()
     assert host.bound("", "q", "p") == Bound(key_not_matched=True)
+    assert host.bound("", None, "q") == Bound()
+    assert host.bound("", None, "x") == Bound(key_not_matched=True)
+    assert host.bound("") == Bound()
 
 
 def selecting(text: str) -> dict[str, Tagged]:

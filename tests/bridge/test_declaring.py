@@ -49,3 +49,10 @@ def test_delete_if_unused_and_if_empty_are_respected() -> None:
     assert condition(host.delete_queue("q")) == Condition.NOT_FOUND
     assert condition(host.delete_queue("")) == Condition.INVALID_ARGUMENT
     world.check()
+
+
+def test_a_queues_name_has_a_longest_length_in_octets() -> None:
+    world = World()
+    answer = world.host.declare_queue("\u00e9" * 128, QueueSettings(), world.owner())
+    assert condition(answer) == Condition.INVALID_ARGUMENT
+    world.queue("\u00e9" * 127)

@@ -271,3 +271,71 @@ def test_a_spool_goes_on_at_the_new_upstream() -> None:
     change.world.turn()
     assert len(change.new.relays["far"].take()) == 1
     change.world.check()
+
+
+def test_an_exchange_with_messages_on_their_way_does_not_move_here() -> None:
+    change = Change()
+    change.publish(exchange="x", key="k")
+    del change.after.exchange_rules["x"]
+    problems = dict(change.plan().problems())
+    assert "1 messages on their way" in problems["exchange 'x' of virtual host '/'"]
+    [delivery] = change.old.relays["x"].take()
+    change.world.host.settle(delivery, ACCEPTED)
+    assert change.plan().problems() == []
+
+
+def test_a_queue_with_subscriptions_does_not_move_here_nor_from_here() -> None:
+    change = Change()
+    _consumer, subscription, _inlet, _source = change.subscribe()
+    change.world.queue("near")
+    change.world.subscribe("near")
+    del change.after.queue_rules["far"]
+    change.after.queue_rules["near"] = Placement(change.new)
+    problems = dict(change.plan().problems())
+    assert "has 1 subscriptions" in problems["queue 'far' of virtual host '/'"]
+    assert "has 1 subscriptions" in problems["queue 'near' of virtual host '/'"]
+    subscription.cancel()
+    assert list(dict(change.plan().problems())) == ["queue 'near' of virtual host '/'"]
+
+
+def test_a_queue_with_messages_is_not_kept_otherwise() -> None:
+    change = Change()
+    change.publish()
+    change.after.queue_rules["far"] = Placement(change.old, spool=True)
+    [(_, problem)] = change.plan().problems()
+    assert "be kept otherwise (spool)" in problem
+
+
+def test_an_exchange_that_stays_keeps_its_links_and_obeys_its_new_rule() -> None:
+    change = Change()
+    change.world.queue("here")
+    change.world.host.bind("here", "x", "k", {}, b"")
+    ((feed, source),) = change.old.feeds
+    change.after.queue_rules["far"] = Placement(change.old)
+    change.after.exchange_rules["x"] = Placement(change.old, paused=True)
+    change.plan().carry_out()
+    change.publish(exchange="x", key="k")
+    assert (change.old.relays["x"].take(), feed.wanted()) == ([], 0)
+    change.after.exchange_rules["x"] = Placement(change.old)
+    change.plan().carry_out()
+    change.world.turn()
+    assert len(change.old.relays["x"].take()) == 1
+    assert feed.wanted() > 0
+    assert (source.left, source.moved, len(change.old.feeds)) == (0, 0, 1)
+    change.world.check()
+
+
+def test_what_a_feed_has_not_confirmed_is_in_flight_until_it_has() -> None:
+    change = Change()
+    change.world.queue("here", durable=True)
+    change.world.host.bind("here", "x", "k", {}, b"")
+    ((feed, _source),) = change.old.feeds
+    change.world.auto_commit = False
+    feed.receive(change.world.message(b"a", key="k", durable=True), 1)
+    change.moving.hold()
+    change.world.turn()
+    assert change.moving.unsettled() == 1
+    change.world.commit()
+    assert change.moving.unsettled() == 0
+    change.world.auto_commit = True
+    change.world.check()

@@ -65,3 +65,27 @@ def test_a_delayed_auto_delete_waits_and_is_called_off_by_a_new_subscription() -
     assert world.host.queue("q") is not None
     world.pass_time(200)
     assert world.host.queue("q") is None
+
+
+def test_a_delayed_auto_delete_counts_from_the_last_use() -> None:
+    world = World()
+    world.queue("q", auto_delete=True, auto_delete_timeout_ms=1000)
+    for _ in range(2):
+        _, subscription = world.subscribe()
+        subscription.cancel()
+        world.pass_time(900)
+    assert world.host.queue("q") is not None
+    world.pass_time(200)
+    assert world.host.queue("q") is None
+
+
+def test_a_queue_that_was_deleted_before_its_time_is_not_deleted_again() -> None:
+    world = World()
+    world.queue("q", auto_delete=True, auto_delete_timeout_ms=1000)
+    _, subscription = world.subscribe()
+    subscription.cancel()
+    world.host.delete_queue("q")
+    world.queue("q")
+    world.pass_time(5000)
+    assert world.host.queue("q") is not None
+    world.check()

@@ -116,3 +116,18 @@ def test_an_exclusive_queue_may_keep_out_what_its_owner_publishes() -> None:
     assert world.host.topology.no_local == 1
     world.host.delete_queue("q")
     assert world.host.topology.no_local == 0
+
+
+def test_a_full_queue_behind_the_alternate_exchange_refuses_too() -> None:
+    world = World()
+    world.host.declare_exchange("x", "direct", alternate_exchange="amq.fanout")
+    world.queue("q", max_count=1)
+    bind(world, "q", "amq.fanout", "")
+    answers = [
+        world.host.publish(world.message(exchange="x", key="nobody"), None, 0) for _ in range(2)
+    ]
+    assert answers[0].status == PublishStatus.DONE
+    refusal = answers[1].refusal
+    assert refusal is not None and refusal.condition == Condition.RESOURCE_LIMIT_EXCEEDED
+    assert (world.depth(), world.bridge.counts.refused) == (1, 1)
+    world.check()
