@@ -122,6 +122,7 @@ class Feeder:
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A message is safe in the queue, or could not be kept."""
         self._intake.settle(self._link, token, outcome)
+        self.upstream.freed(self._slot)
         self._finish()
 
     def on_credit(self) -> None:
@@ -269,6 +270,7 @@ class Feeder:
     def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
         """The peer has settled what is in the queue, or about to be; it comes again at worst."""
         self._intake.forget(delivery_ids)
+        self.upstream.freed(self._slot)
         self._finish()
 
     def on_disposition(
@@ -326,7 +328,7 @@ class Feeder:
         slot = self._slot
         if link is None or slot is None or self._left:
             return
-        wanted = min(self.feed.wanted(), self.upstream.room(slot))
+        wanted = min(self.feed.wanted(), self.upstream.room(slot, self._intake.outstanding))
         if self._intake.is_due(link, wanted):
             link.send_flow(credit=wanted)
 

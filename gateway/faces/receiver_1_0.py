@@ -110,6 +110,7 @@ class Receiver:
     def on_published(self, token: int, outcome: Outcome) -> None:
         """The client has settled a delivery, or it has ended otherwise."""
         self._intake.settle(self._link, token, outcome)
+        self.upstream.freed(self._slot)
         if self._left:
             self._finish()
         else:
@@ -270,6 +271,7 @@ class Receiver:
         tokens = self._intake.forget(delivery_ids)
         if self.inlet.acquire:
             self.inlet.settled_there(tokens, taken_back=isinstance(state, TAKEN_BACK))
+        self.upstream.freed(self._slot)
         if self._left:
             self._finish()
         else:
@@ -358,7 +360,8 @@ class Receiver:
             self._drain_sent = False
             if self._drain_left:
                 self._drained()
-        wanted = min(self.inlet.wanted(), upstream.room(slot), upstream.settings.limits.link_credit)
+        room = upstream.room(slot, self._intake.outstanding)
+        wanted = min(self.inlet.wanted(), room, upstream.settings.limits.link_credit)
         if self._settled:
             wanted = min(wanted, SETTLED_CREDIT_MAX)
         if self.inlet.draining:

@@ -264,9 +264,14 @@ class Upstream:
         """The link does its work: its next back-off is the shortest again."""
         slot.failures = 0
 
-    def room(self, slot: LinkSlot) -> int:
+    def room(self, slot: LinkSlot, holding: int) -> int:
         """How much credit a receiver may give so that its session can hold what comes."""
-        return slot.links.room(slot)
+        return slot.links.room(slot, holding)
+
+    def freed(self, slot: LinkSlot | None) -> None:
+        """A receiver has settled something."""
+        if slot is not None:
+            slot.links.freed(slot)
 
     @property
     def resumes(self) -> bool:

@@ -179,10 +179,11 @@ class SessionUse:
         waiting: links to be attached when the session has begun, or when `asking` is answered.
         asking: where only one attach may be unanswered, the link that waits for it.
         begun: the peer has answered our begin.
+        short: a receiver in it could have used more room than was left.
         suspect: only for links over which a session has ended.
     """
 
-    __slots__ = ("asking", "begun", "session", "shared", "slots", "suspect", "waiting")
+    __slots__ = ("asking", "begun", "session", "shared", "short", "slots", "suspect", "waiting")
 
     def __init__(self, session: Session, *, shared: bool, suspect: bool) -> None:
         self.session = session
@@ -192,3 +193,4 @@ class SessionUse:
         self.waiting: list[LinkSlot] = []
         self.asking: LinkSlot | None = None
         self.begun = False
+        self.short = False

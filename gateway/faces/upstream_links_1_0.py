@@ -141,18 +141,39 @@ class Links:
             self._leave(slot)
             slot.user.on_failed(RemoteProtocolError("no answer to our attach"))
 
-    def room(self, slot: LinkSlot) -> int:
-        """How many deliveries the receiver's session may still hold beside what was granted."""
-        held = slot.held
-        if held is None:
+    def room(self, slot: LinkSlot, holding: int) -> int:
+        """How much credit a receiver that holds so many deliveries may give.
+
+        Those that share a session have equal parts of half of what it may hold, so that none can
+        starve another; the other half is for what is under way when parts become smaller.
+        """
+        use = slot.held
+        if use is None:
             return 0
-        room = self.settings.limits.unsettled_max - len(held.session.unsettled_in)
-        if len(held.slots) > 1:
-            for other in held.slots:
-                link = other.link
-                if other is not slot and link is not None and link.role:
-                    room -= link.credit
-        return max(0, room)
+        limit = self.settings.limits.unsettled_max
+        free = limit - len(use.session.unsettled_in)
+        others = [other for other in _receivers(use) if other is not slot]
+        if not others:
+            return max(0, free)
+        for other in others:
+            if other.link is not None:
+                free -= other.link.credit
+        part = max(1, limit // 2 // (len(others) + 1)) - holding
+        if free < part:
+            use.short = True
+        return max(0, min(part, free))
+
+    def freed(self, slot: LinkSlot) -> None:
+        """A receiver holds less: there may be room for those that share its session."""
+        use = slot.held
+        if use is not None and use.short:
+            self._tell_room(use, slot)
+
+    def _tell_room(self, use: SessionUse, slot: LinkSlot | None) -> None:
+        use.short = False
+        for other in _receivers(use):
+            if other is not slot:
+                other.user.on_room()
 
     # The connection's life.
 
@@ -314,6 +335,9 @@ class Links:
         self.sleepers.unwake(slot)
         self.counts.links_attached += 1
         self._answered(slot)
+        use = slot.held
+        if use is not None and event.link.role:
+            self._tell_room(use, slot)  # their parts are smaller now
         slot.user.on_attach(event)
 
     def on_detached(self, slot: LinkSlot, error: Error | None, closed: bool) -> None:
@@ -342,6 +366,7 @@ class Links:
         if use is None:
             return
         if use.slots or use.shared:
+            self._tell_room(use, None)
             self._advance(use)
         elif use in self._uses:
             self._uses.remove(use)
@@ -381,6 +406,13 @@ def slot_of(link: Link) -> LinkSlot | None:
     """The slot of a link that is still used; `None`: nobody is to hear of it."""
     slot = link.context
     return slot if isinstance(slot, LinkSlot) and slot.link is link else None
+
+
+def _receivers(use: SessionUse) -> list[LinkSlot]:
+    """The attached links of a session by which the peer sends."""
+    return [
+        slot for slot in use.slots if slot.attached and slot.link is not None and slot.link.role
+    ]
 
 
 def _has_room(use: SessionUse) -> bool:

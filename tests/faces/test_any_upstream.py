@@ -98,7 +98,7 @@ class Script(RuleBasedStateMachine):
     )
     def begin(self, profile, channel_max, window, unsettled, readers):
         if channel_max < 1023:
-            unsettled = 10_000  # links that share a session share what it may hold
+            unsettled *= 10  # links that share a session share what it may hold
         self.unsettled_max = unsettled
         self.their_limits = Limits(channel_max=channel_max, session_window=window)
         self.w = World(
@@ -401,7 +401,7 @@ class Script(RuleBasedStateMachine):
             self.peer
             and not self.w.held
             and not self.resting
-            and self.unsettled_max > 4
+            and self.unsettled_max > 40
             and self.w.upstream.connected
         )
 

@@ -1,7 +1,8 @@
+from support.face_1_0 import message
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec
-from gateway.message import Condition
+from gateway.message import ACCEPTED, Condition
 from gateway.translate.profile import Profile
 from gateway.wire.limits import Limits
 
@@ -197,3 +198,62 @@ def test_an_attach_that_the_peers_frames_are_too_small_for_fails_alone():
     w.step()
     assert len(w.face.connection.sessions()) == 2  # of senders, and of r
     assert len(broker.links("r", sends=True)) == 1
+
+
+def sharing(unsettled, *names):
+    """Subscriptions that all share one session of the upstream's."""
+    limits = Limits(unsettled_max=unsettled, link_credit=100)
+    w = UpstreamWorld(limits=limits).place(*names)
+    broker = w.connect(limits=Limits(channel_max=0))
+    consumers = [w.subscribe(name, credit=100)[0] for name in names]
+    return w, broker, consumers
+
+
+def test_receivers_that_share_a_session_share_what_it_may_hold():
+    w, broker, _ = sharing(40, "a", "b", "c", "d")
+    assert [broker.link(name).credit for name in "abcd"] == [5, 5, 5, 5]
+
+
+def test_what_a_client_does_not_settle_takes_no_room_from_others():
+    w, broker, consumers = sharing(40, "a", "b")
+    for _ in range(10):
+        broker.deliver("a", message())
+        w.step()
+    assert broker.link("a").credit == 0
+    for _ in range(30):
+        broker.deliver("b", message())
+        w.step()
+        w.settle(consumers[1].take()[0], ACCEPTED)
+    assert broker.link("b").credit > 0
+    w.settle(consumers[0].take()[0], ACCEPTED)
+    assert broker.link("a").credit == 1
+
+
+def test_a_receiver_that_joins_a_full_session_gets_its_part_when_there_is_room():
+    w, broker, consumers = sharing(10, "a")
+    for _ in range(10):
+        broker.deliver("a", message())
+    w.step()
+    w.placements.queues_placed["b"] = w.placements.queues_placed["a"]
+    w.subscribe("b", credit=100)
+    assert broker.link("b").credit == 0
+    for delivery in consumers[0].take():
+        w.settle(delivery, ACCEPTED)
+    assert broker.link("b").credit == 2
+    assert broker.link("a").credit == 2
+
+
+def test_the_part_of_a_link_that_goes_is_shared_out():
+    w, broker, _ = sharing(40, "a")
+    w.placements.queues_placed["b"] = w.placements.queues_placed["a"]
+    _, second = w.subscribe("b", credit=100)
+    assert broker.link("a").credit == 10
+    second.cancel()
+    w.step()
+    w.pass_time(1_000)
+    assert broker.link("a").credit == 40
+
+
+def test_with_more_receivers_than_a_session_may_hold_each_still_gets_one():
+    w, broker, _ = sharing(10, *"abcdefgh")
+    assert [broker.link(name).credit for name in "abcdefgh"] == [1] * 8
