@@ -255,6 +255,8 @@ class Receiver:
             return
         if self._drain_left:
             self._drain_left -= 1
+            if self.upstream.profile.drain:
+                self._watch_drain()
         arrival = intake.read(event)
         if arrival is None:
             return
@@ -343,8 +345,19 @@ class Receiver:
         elif not self.in_force:
             self._refuse(lasting(self.upstream.name, self._problem))
         elif self._drain_sent and self._link is not None:
-            self._link.send_flow(credit=0)
-            self._drained()
+            if self.upstream.profile.drain:
+                self._give_up()
+            else:
+                self._link.send_flow(credit=0)
+                self._drained()
+
+    def _give_up(self) -> None:
+        """A drain is not answered: with the link it ends, and nothing can come of it any more."""
+        problem = f"no answer to a drain of {self.address!r}"
+        self.upstream.note_problem(problem)
+        if self._slot is not None:
+            self._slot.links.give_up(self._slot, RemoteProtocolError(problem))
+        self.upstream.touch()
 
     # Credit, at the end of a turn.
 
@@ -367,7 +380,9 @@ class Receiver:
         if self.inlet.draining:
             self._drain(link, wanted)
         elif self._drain_sent or self._intake.is_due(link, wanted):
-            self._drain_sent = False
+            if self._drain_sent:
+                self._drain_sent = False
+                upstream.unwake(self)
             if wanted != link.credit or link.drain:
                 link.send_flow(credit=wanted)
 
@@ -386,8 +401,16 @@ class Receiver:
         upstream = self.upstream
         if upstream.profile.drain or self._intake.is_due(link, wanted):
             link.send_flow(credit=wanted, drain=upstream.profile.drain)
-        if not upstream.profile.drain:
-            upstream.wake(self, upstream.bridge.now_ms + DRAIN_MS)
+        self._watch_drain()
+
+    def _watch_drain(self) -> None:
+        """How long we wait for the answer, or for the next delivery."""
+        upstream = self.upstream
+        wait_ms = upstream.settings.attach_timeout_ms if upstream.profile.drain else DRAIN_MS
+        if self._drain_left:
+            upstream.wake(self, upstream.bridge.now_ms + wait_ms)
+        else:
+            upstream.unwake(self)
 
     def _is_handing_over(self) -> bool:
         """Whether nothing is wanted only because what came has not been sent to the client."""

@@ -22,7 +22,7 @@ from gateway.errors import RemoteProtocolError
 from gateway.faces.credit_watch import CreditWatch
 from gateway.faces.outcomes_1_0 import OUTCOMES, outcome_of
 from gateway.faces.reaching_1_0 import Reaching
-from gateway.faces.upstream_errors_1_0 import accuses, is_busy, refusal_of
+from gateway.faces.upstream_errors_1_0 import TooSmallError, accuses, is_busy, refusal_of
 from gateway.faces.upstream_link import LinkSlot
 from gateway.faces.upstream_links_1_0 import Links
 from gateway.message import MODIFIED_FAILED, Condition, Delivery, Refusal
@@ -261,8 +261,12 @@ class Sender:
         self._ended(refusal_of(error))
 
     def on_failed(self, error: RemoteProtocolError) -> None:
-        """The peer broke the link's rules, or did not answer."""
-        self._ended(None)
+        """The peer broke the link's rules, or did not answer, or cannot even be asked."""
+        if isinstance(error, TooSmallError):
+            self._refusals = REFUSALS_MAX
+            self._ended(Refusal(Condition.NOT_IMPLEMENTED, str(error)))
+        else:
+            self._ended(None)
 
     def on_lost(self) -> None:
         """Gone with its session or connection; it will be attached again."""

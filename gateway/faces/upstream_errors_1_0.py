@@ -10,6 +10,7 @@ from typing import Final
 
 from gateway.amqp_1_0 import _spec_conditions as conditions
 from gateway.amqp_1_0._spec import DeliveryState, Error, Rejected
+from gateway.errors import RemoteProtocolError
 from gateway.message import Condition, Refusal
 from gateway.translate.conditions import FROM_SYMBOLS
 
@@ -42,6 +43,10 @@ INNOCENT: Final = (
 TEXT_MAX: Final = 500
 # Azure's own words for "not now", with which it ends links and rejects deliveries.
 BUSY: Final = ("com.microsoft:server-busy", "com.microsoft:timeout")
+
+
+class TooSmallError(RemoteProtocolError):
+    """The peer's frames are too small for what a link has to say."""
 
 
 def accuses(error: Error | None) -> bool:

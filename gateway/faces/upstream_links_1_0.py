@@ -21,6 +21,7 @@ from gateway.amqp_1_0.session import Session
 from gateway.bridge.bridge import Bridge
 from gateway.errors import RemoteProtocolError
 from gateway.faces.sleepers import Sleepers
+from gateway.faces.upstream_errors_1_0 import TooSmallError
 from gateway.faces.upstream_link import Gate, LinkSlot, SessionUse, SlotState, UpstreamLink
 from gateway.faces.upstream_settings import UpstreamCounts, UpstreamSettings
 
@@ -293,7 +294,7 @@ class Links:
             link.context = slot
             slot.link = link
             if link.dead:
-                self.on_failed(slot, RemoteProtocolError("its frames are too small for our attach"))
+                self.on_failed(slot, TooSmallError("its frames are too small for our attach"))
 
     def on_begun(self, session: Session) -> None:
         """The peer has answered our begin."""
@@ -352,6 +353,13 @@ class Links:
         else:
             self.counts.links_refused += 1
         self._leave(slot)
+
+    def give_up(self, slot: LinkSlot, error: RemoteProtocolError) -> None:
+        """The peer does not answer on an attached link: it ends."""
+        link = slot.link
+        if link is not None:
+            link.send_detach(closed=True)
+        self.on_failed(slot, error)
 
     def on_failed(self, slot: LinkSlot, error: RemoteProtocolError) -> None:
         """The peer broke the link's rules."""

@@ -1,8 +1,9 @@
+from support.bridge_world import Producer
 from support.face_1_0 import message
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec
-from gateway.message import ACCEPTED, Condition
+from gateway.message import ACCEPTED, Condition, Flag, OutcomeKind
 from gateway.translate.profile import Profile
 from gateway.wire.limits import Limits
 
@@ -210,7 +211,7 @@ def sharing(unsettled, *names):
 
 
 def test_receivers_that_share_a_session_share_what_it_may_hold():
-    w, broker, _ = sharing(40, "a", "b", "c", "d")
+    _, broker, _ = sharing(40, "a", "b", "c", "d")
     assert [broker.link(name).credit for name in "abcd"] == [5, 5, 5, 5]
 
 
@@ -255,5 +256,24 @@ def test_the_part_of_a_link_that_goes_is_shared_out():
 
 
 def test_with_more_receivers_than_a_session_may_hold_each_still_gets_one():
-    w, broker, _ = sharing(10, *"abcdefgh")
+    _, broker, _ = sharing(10, *"abcdefgh")
     assert [broker.link(name).credit for name in "abcdefgh"] == [1] * 8
+
+
+def test_messages_for_an_address_that_the_peers_frames_are_too_small_for_are_refused():
+    long = "q" * 250
+    w = UpstreamWorld().place(long, "r")
+    w.connect(limits=Limits(max_frame_size=512))
+    producer = Producer()
+    w.publish(b"x", key=long, publisher=producer, flags=Flag.OUTCOMES)
+    w.publish(b"y", key="r", publisher=producer, flags=Flag.OUTCOMES)
+    w.step()
+    ((_, outcome),) = producer.published
+    assert outcome.kind == OutcomeKind.REJECTED
+    assert "frames are too small" in outcome.description
+    w.lose()
+    broker = w.connect()
+    w.pass_time(60_000)
+    w.publish(b"x", key=long, publisher=producer, flags=Flag.OUTCOMES)
+    came = [event.link.attach.target.address for event in broker.received()]
+    assert came == ["r", long]

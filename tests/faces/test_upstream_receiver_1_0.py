@@ -230,6 +230,31 @@ def test_a_drain_is_the_upstreams_to_answer():
     assert link.credit == 3
 
 
+def test_a_drain_that_is_never_answered_ends_with_its_link():
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe()
+    broker.deliver("q", message(b"one"))
+    subscription.drain()
+    w.step()
+    link = broker.link("q")
+    w.pass_time(29_000)
+    broker.deliver("q", message(b"two"))
+    w.step()
+    w.pass_time(29_000)
+    assert consumer.drained == 0
+    w.pass_time(1_000)
+    assert consumer.drained == 1
+    assert not link.attached
+    assert w.upstream.last_error == "no answer to a drain of 'q'"
+    assert consumer.cancelled == []
+    subscription.grant(5)
+    w.pass_time(2_000)
+    assert broker.link("q").credit == 5
+    assert [w.host.settle(delivery, ACCEPTED) for delivery in consumer.take()] == [False, False]
+    w.check()
+
+
 def test_a_drain_is_over_when_the_credit_was_used_up():
     w = world()
     broker = w.connect()
