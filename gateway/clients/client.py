@@ -97,6 +97,9 @@ class Client(Protocol):
     def receive(self, subscription: Subscription, take: Take) -> Deferred[None]:
         """Have `take` called with what arrives; fires when the peer has agreed."""
 
+    def lost(self) -> Deferred[None]:
+        """Never fires; fails with the reason when the connection is over."""
+
     def close(self, now_ms: int) -> Deferred[None]:
         """End in good order; fires when the connection is over."""
 

@@ -212,6 +212,10 @@ class Client010:
             spec.ExchangeBind(queue=queue, exchange=exchange, binding_key=key, arguments=arguments)
         )
 
+    def lost(self) -> Deferred[None]:
+        """Never fires; fails with the reason when the connection is over."""
+        return self._waiting.make()
+
     def close(self, now_ms: int) -> Deferred[None]:
         """Detach, close, and fire when the server has agreed."""
         if not self._connection.closed:

@@ -227,6 +227,10 @@ class Client10:
         self.flush()
         return attached
 
+    def lost(self) -> Deferred[None]:
+        """Never fires; fails with the reason when the connection is over."""
+        return self._waiting.make()
+
     def close(self, now_ms: int) -> Deferred[None]:
         """Close, and fire when the server has closed, too."""
         self._connection.send_close()

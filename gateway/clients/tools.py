@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from twisted.internet.defer import Deferred, TimeoutError
+from twisted.python.failure import Failure
 
 from gateway.clients.client import Client, ClientError, Delivered, Login, Subscription
 from gateway.clients.conversation import Connector, Where
@@ -110,12 +111,16 @@ class Incoming:
 
 
 async def receive(connector: Connector, what: Incoming, show: Callable[[Letter], None]) -> int:
-    """Receive `count` letters (0: all) until none comes for `timeout_s`; how many came."""
+    """Receive `count` letters (0: all) until none comes for `timeout_s`; how many came.
+
+    Raises ClientError: also when the connection ends before.
+    """
     client = await connect(connector, what.protocol, what.where, what.login)
     if what.create:
         await create(client, what.subscription.address)
     arrived = Arrivals(what, show, connector)
     await client.receive(what.subscription, arrived.take)
+    client.lost().addErrback(arrived.fail)
     await arrived.done
     return arrived.count
 
@@ -144,6 +149,12 @@ class Arrivals:
         if self.count == self._what.count:
             self._timer.cancel()
             self._finish()
+
+    def fail(self, failure: Failure) -> None:
+        """The connection is over."""
+        if not self.done.called:
+            self._timer.cancel()
+            self.done.errback(failure)
 
     def _finish(self) -> None:
         if not self.done.called:

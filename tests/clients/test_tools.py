@@ -91,3 +91,10 @@ def test_a_queue_can_be_made_for_receiving(connector: Any) -> None:
     assert connector.play(tools.receive(connector, what, lambda _: None)) == 0
     assert connector.house.service.bridge.default_host.queue("q") is not None
     connector.house.stop()
+
+
+def test_receiving_ends_with_the_reason_when_the_connection_does(connector: Any) -> None:
+    receiving = tools.receive(connector, incoming("0-10", create=True, timeout_s=60.0), print)
+    connector.reactor.callLater(1, connector.house.service.stop)
+    with pytest.raises(ClientError):
+        connector.play(receiving)
