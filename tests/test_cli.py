@@ -186,6 +186,27 @@ def test_ctl_says_why_it_was_refused(
     assert amqp_gateway("ctl", "--token-file", str(tmp_path / "none"), "status").exit_code == 2
 
 
+def test_ctl_takes_the_admin_port_without_a_scheme(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    def answer(request: Any, timeout: float) -> Any:
+        assert request.full_url == "http://10.0.0.5:9672/ctl/status"
+        return io.BytesIO(json.dumps(STATUS).encode())
+
+    monkeypatch.setattr(ctl.urllib.request, "urlopen", answer)
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    told = amqp_gateway("ctl", "--admin", "10.0.0.5:9672", "--token-file", str(token), "status")
+    assert told.exit_code == 0, told.output
+
+
+def test_ctl_wants_its_token_for_a_verb_and_not_for_its_help() -> None:
+    helped = amqp_gateway("ctl", "status", "--help")
+    assert (helped.exit_code, "HELD:" in helped.output) == (0, True)
+    refused = amqp_gateway("ctl", "status")
+    assert (refused.exit_code, "--token-file" in refused.stderr) == (2, True)
+
+
 def test_users_are_added_changed_listed_and_removed(tmp_path: pathlib.Path) -> None:
     file = ["--file", str(tmp_path / "users.yaml")]
     added = amqp_gateway("user", "add", *file, "--password-stdin", "alice", given="secret\n")

@@ -6,6 +6,7 @@ import json
 import pathlib
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from typing import Any, Final
 
 import click
@@ -16,6 +17,7 @@ from gateway.errors import ConfigurationError, GatewayError
 
 WAIT_S: Final = 3700  # a switch may take switch_timeout, which is an hour at most
 Told = dict[str, Any]  # Any: what JSON holds
+Asked = Callable[[], "Admin"]  # made by the verb
 
 EPILOG = """
 \b
@@ -42,8 +44,10 @@ Changes made here hold until the next reload or restart: the configuration is th
 class Admin:
     """The admin port of one gateway."""
 
-    def __init__(self, url: str, token_file: pathlib.Path) -> None:
-        self._url = url.rstrip("/")
+    def __init__(self, url: str, token_file: pathlib.Path | None) -> None:
+        self._url = (url if "://" in url else f"http://{url}").rstrip("/")
+        if token_file is None:  # not before: the help of a verb needs none
+            raise click.UsageError("it needs --token-file, before the verb")
         try:
             self._token = token_file.read_text(encoding="ascii").strip()
         except (OSError, ValueError) as error:
@@ -81,24 +85,27 @@ class Admin:
 
 @click.group(epilog=EPILOG)
 @click.option(
-    "--admin", "url", default="http://127.0.0.1:9672", show_default=True, help="The admin port."
+    "--admin",
+    "url",
+    default="http://127.0.0.1:9672",
+    show_default=True,
+    help="The admin port, as URL or HOST:PORT.",
 )
 @click.option(
     "--token-file",
     type=FILE,
-    required=True,
-    help="File with the token, as the gateway's admin_token_file.",
+    help="File with the token, as the gateway's admin_token_file. Every verb needs it.",
 )
 @click.pass_context
-def ctl(context: click.Context, url: str, token_file: pathlib.Path) -> None:
+def ctl(context: click.Context, url: str, token_file: pathlib.Path | None) -> None:
     """Look at a running gateway; pause, resume and switch its remote nodes."""
-    context.obj = Admin(url, token_file)
+    context.obj = lambda: Admin(url, token_file)
 
 
 @ctl.command()
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 @click.pass_obj
-def status(admin: Admin, as_json: bool) -> None:
+def status(admin: Asked, as_json: bool) -> None:
     """Upstreams and node rules, how they are, and what waits.
 
     Of an upstream: whether it is connected, since when, to which host; how many of its links are
@@ -106,7 +113,7 @@ def status(admin: Admin, as_json: bool) -> None:
     confirmed. FETCHED: from it, and not settled by a client. PAUSED, MOVING: rules. Of one that is
     away: how many tries have failed, when the next is, and why the last one did.
     """
-    told = admin.ask("status")
+    told = admin().ask("status")
     if as_json:
         click.echo(json.dumps(told, ensure_ascii=False))
         return
@@ -117,34 +124,34 @@ def status(admin: Admin, as_json: bool) -> None:
 @ctl.command()
 @click.argument("node")
 @click.pass_obj
-def pause(admin: Admin, node: str) -> None:
+def pause(admin: Asked, node: str) -> None:
     """Send nothing to NODE's upstream and want nothing from it; publishers wait."""
-    click.echo(admin.ask("pause", {"node": node})["done"])
+    click.echo(admin().ask("pause", {"node": node})["done"])
 
 
 @ctl.command()
 @click.argument("node")
 @click.pass_obj
-def resume(admin: Admin, node: str) -> None:
+def resume(admin: Asked, node: str) -> None:
     """Go on with NODE after a pause."""
-    click.echo(admin.ask("resume", {"node": node})["done"])
+    click.echo(admin().ask("resume", {"node": node})["done"])
 
 
 @ctl.command()
 @click.argument("node")
 @click.argument("upstream")
 @click.pass_obj
-def switch(admin: Admin, node: str, upstream: str) -> None:
+def switch(admin: Asked, node: str, upstream: str) -> None:
     """Have NODE live at UPSTREAM; clients stay connected.
 
     What is in flight settles first, for switch_timeout at most. Messages that the old upstream
     holds stay there.
     """
-    click.echo(admin.ask("switch", {"node": node, "upstream": upstream})["done"])
+    click.echo(admin().ask("switch", {"node": node, "upstream": upstream})["done"])
 
 
 @ctl.command()
 @click.pass_obj
-def reload(admin: Admin) -> None:
+def reload(admin: Asked) -> None:
     """Read the configuration again, as SIGHUP does."""
-    click.echo(admin.ask("reload", {})["done"])
+    click.echo(admin().ask("reload", {})["done"])

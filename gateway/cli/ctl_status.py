@@ -25,7 +25,7 @@ def lines(told: Told) -> Iterator[str]:
             yield f"  {each['name']}: {fact}"
     yield ""
     yield from _table(RULE, [_rule(each) for each in told["rules"]])
-    if told["changed_by_ctl"]:
+    if any(each["changed_by_ctl"] for each in told["rules"]):
         yield "* changed by ctl, until the next reload or restart"
     if told["under_way"]:
         yield f"{told['under_way']} is under way"

@@ -43,10 +43,29 @@ DOWN = UP | {
 }
 
 
-def shown(*upstreams: dict[str, Any], under_way: str = "", changed: bool = False) -> list[str]:
+RULE = {
+    "key": "nodes.0",
+    "kind": "queue",
+    "pattern": "orders",
+    "spool": False,
+    "upstream": "main",
+    "state": "active",
+    "changed_by_ctl": True,
+    "nodes": 1,
+    "waiting": 0,
+    "unsettled": 0,
+}
+
+
+def shown(
+    *upstreams: dict[str, Any],
+    under_way: str = "",
+    changed: bool = False,
+    rules: tuple[dict[str, Any], ...] = (),
+) -> list[str]:
     told = {
         "upstreams": list(upstreams),
-        "rules": [],
+        "rules": list(rules),
         "changed_by_ctl": changed,
         "under_way": under_way,
     }
@@ -78,10 +97,17 @@ def test_of_one_that_is_away_it_is_said_why_and_when_it_is_tried_again() -> None
 
 
 def test_what_ctl_has_changed_and_what_it_is_doing_is_said_last() -> None:
-    assert shown(UP, under_way="a switch of nodes.0", changed=True)[-2:] == [
+    told = shown(UP, under_way="a switch of nodes.0", changed=True, rules=(RULE,))
+    assert "active*" in told[-3]
+    assert told[-2:] == [
         "* changed by ctl, until the next reload or restart",
         "a switch of nodes.0 is under way",
     ]
+
+
+def test_a_rule_that_ctl_has_changed_back_has_no_footnote() -> None:
+    back = RULE | {"changed_by_ctl": False}
+    assert not any("*" in line for line in shown(UP, changed=True, rules=(back,)))
 
 
 @pytest.mark.parametrize(
