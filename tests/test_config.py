@@ -188,6 +188,14 @@ def test_a_file_that_is_no_configuration_is_one_problem(tmp_path: pathlib.Path) 
     assert problems(path=file) == {"links": "stands twice (line 2)"}
 
 
+def test_what_is_no_yaml_is_told_with_its_place_alone(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text("listen:\n\tamqp: x\n")
+    [said] = problems(path=file).values()
+    assert "line 2, column 1" in said
+    assert "<" not in said and "^" not in said
+
+
 def test_paths_in_a_file_are_relative_to_the_file(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "gateway.yaml"
     (tmp_path / "users.yaml").write_text("")

@@ -6,7 +6,7 @@ import json
 import pathlib
 import sys
 import textwrap
-from typing import cast
+from typing import Final, cast
 
 import click
 import yaml
@@ -21,6 +21,13 @@ from gateway.net.logs import begin_logging
 from gateway.service import check as check_files
 from gateway.service import run
 from gateway.translate.profiles import attributes, load_profile, names
+
+TEMPLATES: Final = (
+    "A template is an address with parts in braces, which must be readable from the address again:"
+    " {queue} may have any characters, so that no other part may follow it;"
+    ' {queue|percent} is percent-encoded but for letters, digits and "-._~"; {queue|word} is so'
+    ' with "." as well; {queue|plain} is as it is, and a name with a "/" has no address.'
+)
 
 
 @click.command(
@@ -130,6 +137,7 @@ def _print_profiles() -> None:
     for name in names():
         _print_helped(name, "", load_profile(name).about)
     click.echo("\nA file of your own, whose path is then the `profile`, says what differs:\n")
+    click.echo(textwrap.fill(TEMPLATES, 100) + "\n")
     for key, kind, default, text in attributes():
         given = f", default {default}" if default else ""
         _print_helped(key, f" ({kind}{given})", text)

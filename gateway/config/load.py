@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pathlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -58,7 +59,7 @@ def read(path: pathlib.Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigurationError([(str(path), error.strerror or str(error))]) from None
     except yaml.YAMLError as error:
-        raise ConfigurationError([(str(path), " ".join(str(error).split()))]) from None
+        raise ConfigurationError([(str(path), _said(error))]) from None
     if not octets.strip():
         raise ConfigurationError([(str(path), "is empty: for the defaults, write so in a comment")])
     if raw is None:
@@ -82,7 +83,13 @@ def apply(raw: dict[str, Any], change: str) -> None:
     try:
         place[keys[-1]] = yaml.load(value, Loader)
     except yaml.YAMLError as error:
-        raise ConfigurationError([(path, " ".join(str(error).split()))]) from None
+        raise ConfigurationError([(path, _said(error))]) from None
+
+
+def _said(error: yaml.YAMLError) -> str:
+    """In one line, without the parser's names for what it reads and its mark under the place."""
+    text = re.sub(r' in "<(byte|unicode) string>",', " at", str(error))
+    return " ".join(re.sub(r"\^\s*$", "", text, flags=re.MULTILINE).split())
 
 
 def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:

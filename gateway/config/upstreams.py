@@ -176,7 +176,8 @@ class NodeSection(Section):
     upstream: str | None
     """The upstream where it lives; null: here."""
     address: str | None = None
-    """A template for its address there. Unset: the profile's."""
+    """A template for its address there, such as `old.{queue}` or `{exchange|word}.{key|percent}`
+    (`check --profiles` tells more). Unset: the profile's."""
     subscription: str | None = None
     """Of an exchange: a template for the source of its bindings. Unset: `address`, or the
     profile's."""

@@ -23,6 +23,8 @@ PERCENT: Final = "percent"
 WORD: Final = "word"
 PLAIN: Final = "plain"
 FORMS: Final = (BARE, PERCENT, WORD, PLAIN)
+PARTS_SAID: Final = "parts are {queue} or {exchange}, {key}, {name}"
+FORMS_SAID: Final = "|percent, |word or |plain, or without"
 # What a form never makes stands outside of these, and "%".
 UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 NOTHING: Final = ("", "")
@@ -78,8 +80,12 @@ class Template:
                 break
             inside, closing, rest = rest.partition("}")
             part, _, form = inside.partition("|")
-            if not closing or part not in PARTS or form not in FORMS or part in self.parts:
-                raise ConfigurationError([("", f"has no part {{{inside}}}, or has it twice")])
+            if not closing or part not in PARTS or form not in FORMS:
+                raise ConfigurationError(
+                    [("", f"has no part {{{inside}}}: {PARTS_SAID}; with {FORMS_SAID}")]
+                )
+            if part in self.parts:
+                raise ConfigurationError([("", f"has {{{part}}} twice")])
             self.parts.append(part)
             self._forms.append(form)
 
