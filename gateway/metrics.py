@@ -104,7 +104,10 @@ METRICS: Final = (
     ),
     _gauge("gateway_upstream_up", "1 while the upstream is connected and open.", "upstream"),
     _gauge(
-        "gateway_upstream_state_seconds", "Since when it is so, or is not.", "upstream", "state"
+        "gateway_upstream_state_seconds",
+        "How long the upstream has been as `state` says.",
+        "upstream",
+        "state",
     ),
     _gauge(
         "gateway_upstream_down_seconds",

@@ -99,7 +99,9 @@ class SaslRefusedError(SaslError):
     def __init__(self, code: int, problem: str) -> None:
         name = _SASL_CODES.get(code, "unknown")
         whom = "our credentials" if code == 1 else "us"
-        super().__init__(f"the server refused {whom}, {name}" + (f": {problem}" if problem else ""))
+        super().__init__(
+            f"the server refused {whom} ({name})" + (f": {problem}" if problem else "")
+        )
         self.code = code
 
 

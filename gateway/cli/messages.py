@@ -84,7 +84,7 @@ Examples:
 @connection
 @click.option("-t", "--to", required=True, help="A queue, or EXCHANGE/KEY.")
 @click.option("-n", "--count", type=click.IntRange(1), default=1, show_default=True)
-@click.option("-b", "--body", help="Text; {n} is the letter's number.")
+@click.option("-b", "--body", help="Text; {n} is the message's number.")
 @click.option(
     "--body-file", type=click.File("rb"), help="A file (- for standard input), as binary."
 )

@@ -224,4 +224,4 @@ def test_a_refused_1_0_login_is_told_as_one() -> None:
     client.receive_data(b"AMQP\x03\x01\x00\x00", 0)
     for body in (mechanisms, outcome):
         client.receive_data((len(body) + 8).to_bytes(4, "big") + b"\x02\x01\x00\x00" + body, 0)
-    assert str(failures[0].value) == "the server refused our credentials, auth"
+    assert str(failures[0].value) == "the server refused our credentials (auth)"
