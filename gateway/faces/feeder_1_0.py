@@ -221,6 +221,7 @@ class Feeder:
         key = self._taken_key(event)
         arrival = intake.read(event)
         if arrival is None:
+            self.on_credit()
             return
         exchange = self.feed.exchange
         if self.managed is not None:  # another binding of the queue may have brought it

@@ -259,6 +259,7 @@ class Receiver:
                 self._watch_drain()
         arrival = intake.read(event)
         if arrival is None:
+            self.on_credit()
             return
         taken = intake.take(event, arrival, exchange="", routing_key=self.inlet.queue_name)
         if taken is not None:

@@ -327,3 +327,16 @@ def test_a_lasting_refusal_is_counted_and_said():
     assert "key 'a.#' for queue 'here': amqp:unauthorized-access: not you" in told[-1]
     w.pass_time(1_000)
     assert w.counts.feeds_refused == 2
+
+
+def test_octets_that_are_no_message_do_not_use_up_the_credit():
+    w = world()
+    broker = w.connect()
+    credit = broker.link("x/a.#").credit
+    for _ in range(credit):
+        broker.deliver("x/a.#", b"\x00\x53\x75\xa0")
+    w.step()
+    assert {state.error.condition for state in broker.states()} == {"amqp:decode-error"}
+    broker.deliver("x/a.#", message(b"one"))
+    w.step()
+    assert (w.world.depth("here"), w.counts.undecodable) == (1, credit)

@@ -945,3 +945,17 @@ def test_what_the_upstream_forgets_before_the_client_has_it_is_as_if_it_had_come
     assert w.host.settle(consumer.take()[0], ACCEPTED)
     assert w.bridge.counts.settled_too_late == 0
     w.check()
+
+
+def test_octets_that_are_no_message_do_not_use_up_the_credit():
+    w = UpstreamWorld().place("q")
+    broker = w.connect()
+    consumer, _ = w.subscribe(credit=2)
+    for _ in range(2):
+        broker.deliver("q", b"\x00\x53\x75\xa0")
+    w.step()
+    assert [state.error.condition for state in broker.states()] == ["amqp:decode-error"] * 2
+    broker.deliver("q", message(b"one"))
+    broker.deliver("q", message(b"two"))
+    w.step()
+    assert len(consumer.deliveries) == 2
