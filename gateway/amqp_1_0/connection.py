@@ -15,6 +15,7 @@ from gateway.amqp_1_0 import _spec, fields, frames, states
 from gateway.amqp_1_0._spec import (
     Begin,
     Close,
+    Disposition,
     Error,
     Open,
     Performative,
@@ -81,6 +82,7 @@ class Connection:
         sasl_hostname: server: the hostname of the client's sasl-init.
         open: the peer's open, once it has come.
         peer_max_frame_size: the largest frame that the peer takes.
+        shortened: outcomes that were told in short since the driver took them from here.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class Connection:
         self.peer_max_frame_size = _spec.MIN_MAX_FRAME_SIZE
         self.link_count = 0
         self.partial_octets = 0
+        self.shortened: list[Disposition] = []
         self._owed: list[Event] = []
         self._now_ms = now_ms
         self._pos = 0

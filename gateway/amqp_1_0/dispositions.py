@@ -69,8 +69,8 @@ class Dispositions:
         return entries
 
 
-def fit(disposition: Disposition, maximum: int) -> None:
-    """Shorten what an outcome says until a frame of `maximum` octets takes it.
+def fit(disposition: Disposition, maximum: int) -> bool:
+    """Shorten what an outcome says until a frame of `maximum` octets takes it; whether it was.
 
     A word that is too long is no reason to end the connection, and everything on it.
     """
@@ -79,6 +79,8 @@ def fit(disposition: Disposition, maximum: int) -> None:
         disposition, maximum
     ):
         disposition.state = _in_short(state)
+        return True
+    return False
 
 
 def _in_short(state: Rejected | Modified | TransactionalState) -> DeliveryState:

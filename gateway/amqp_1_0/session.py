@@ -480,7 +480,8 @@ class Session:
     def write_dispositions(self) -> None:
         """Write the dispositions that wait."""
         for disposition in self._dispositions.take():
-            fit(disposition, self.connection.peer_max_frame_size)
+            if fit(disposition, self.connection.peer_max_frame_size):
+                self.connection.shortened.append(disposition)
             self.write(disposition)
 
     def flush(self) -> None:

@@ -39,6 +39,7 @@ from gateway.faces.location import Location
 from gateway.faces.upstream_errors_1_0 import accuses, is_idle_detach, text_of
 from gateway.faces.upstream_link import SessionUse
 from gateway.faces.upstream_links_1_0 import Links, slot_of
+from gateway.translate.outcomes import lose_words
 from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
@@ -139,7 +140,11 @@ class UpstreamConnection:
         """Octets for the upstream; links that are due are attached, credit is granted."""
         if self._opened and not self._gone:
             self.home.flush()
-        return self.connection.data_to_send()
+        octets = self.connection.data_to_send()
+        if self.connection.shortened:
+            lose_words(self.connection.shortened, self.upstream.faces.translated)
+            self.connection.shortened = []
+        return octets
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called."""

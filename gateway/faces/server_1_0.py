@@ -42,6 +42,7 @@ from gateway.faces.feature_uses import FeatureUses, client_text
 from gateway.faces.session_1_0 import ServerSession10
 from gateway.message import Encoding
 from gateway.translate.context import Context
+from gateway.translate.outcomes import lose_words
 from gateway.wire.tagged import Tagged
 
 PROTOCOL: Final = int(Encoding.AMQP_1_0)
@@ -124,7 +125,11 @@ class Server10:
     def data_to_send(self) -> bytes:
         """Octets for the client."""
         self._touched = False
-        return self.connection.data_to_send()
+        octets = self.connection.data_to_send()
+        if self.connection.shortened:
+            lose_words(self.connection.shortened, self.settings.translated)
+            self.connection.shortened = []
+        return octets
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called."""

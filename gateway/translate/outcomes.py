@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.amqp_1_0 import types
-from gateway.amqp_1_0._spec import Accepted, Error, Modified, Rejected, Released
+from gateway.amqp_1_0._spec import (
+    Accepted,
+    Disposition,
+    Error,
+    Modified,
+    Rejected,
+    Released,
+    TransactionalState,
+)
 from gateway.amqp_1_0._spec import Outcome as State
 from gateway.amqp_1_0.fields import Fields
+from gateway.amqp_1_0.unsettled import range_of
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,
@@ -117,6 +126,16 @@ def lose_annotations(counts: Counts) -> list[Loss]:
     """Count that a subscriber's annotations were not merged."""
     counts.lost[ROW_MODIFIED] += 1
     return [Loss(BY_NUMBER[ROW_MODIFIED].id, "drop")]
+
+
+def lose_words(dispositions: list[Disposition], counts: Counts) -> None:
+    """Count outcomes of which the peer was not told all that they say."""
+    for told in dispositions:
+        state = told.state
+        if isinstance(state, TransactionalState):
+            state = state.outcome
+        row = ROW_MODIFIED if isinstance(state, Modified) else ROW_REJECTED
+        counts.lost[row] += range_of(told)
 
 
 def to_state(outcome: Outcome) -> State:

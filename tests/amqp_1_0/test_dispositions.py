@@ -94,5 +94,5 @@ def rejected(text):
 def test_an_outcome_that_no_frame_holds_is_told_in_short(state, shorter):
     for maximum, told in ((512, shorter), (4096, state)):
         disposition = _spec.Disposition(role=True, first=0, settled=True, state=state)
-        fit(disposition, maximum)
+        assert fit(disposition, maximum) == (maximum == 512)
         assert disposition.state == told

@@ -17,6 +17,7 @@ from gateway.message import (
     Outcome,
     OutcomeKind,
 )
+from gateway.translate.outcomes import ROW_REJECTED
 from gateway.translate.profile import Profile
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
@@ -959,3 +960,18 @@ def test_octets_that_are_no_message_do_not_use_up_the_credit():
     broker.deliver("q", message(b"two"))
     w.step()
     assert len(consumer.deliveries) == 2
+
+
+def test_what_is_told_in_short_where_frames_are_small_is_a_counted_loss():
+    w = world()
+    broker = w.connect(limits=Limits(max_frame_size=512))
+    consumer, _ = w.subscribe()
+    for body in (b"one", b"two"):
+        broker.deliver("q", message(body))
+    w.step()
+    why = Outcome(OutcomeKind.REJECTED, condition=Condition.NOT_ALLOWED, description="x" * 600)
+    for delivery in consumer.take():
+        w.host.settle(delivery, why)
+    w.step()
+    assert [len(state.error.description) for state in broker.states()] == [200, 200]
+    assert w.faces.translated.lost[ROW_REJECTED] == 2
