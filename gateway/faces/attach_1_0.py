@@ -284,19 +284,20 @@ def _rebind(
 ) -> None:
     """A durable subscription that comes back for something else than before lets go the old.
 
-    With another selector it is another subscription (JMS 2.0, 8.3.3): what waits, that one may
-    exclude.
+    With another topic or selector it is another subscription (JMS 2.0, 8.3.3): what waits was for
+    the one before.
     """
-    for bound_exchange, bound_key in list(queue.bindings):
-        same = (bound_exchange, bound_key) == (exchange.name, key)
-        if not same:
-            session.host.unbind(queue.name, bound_exchange, bound_key, session)
-            continue
-        before = exchange.bindings[(queue.name, key)].arguments
-        if before != arguments:
-            session.host.unbind(queue.name, bound_exchange, bound_key, session)
-            if selector_of(before) != selector_of(arguments):
-                session.host.purge_queue(queue.name, session)
+    bound = list(queue.bindings)
+    goes_on = False
+    for bound_exchange, bound_key in bound:
+        if (bound_exchange, bound_key) == (exchange.name, key):
+            before = exchange.bindings[(queue.name, key)].arguments
+            goes_on = selector_of(before) == selector_of(arguments)
+            if before == arguments:
+                continue
+        session.host.unbind(queue.name, bound_exchange, bound_key, session)
+    if bound and not goes_on:
+        session.host.purge_queue(queue.name, session)
 
 
 def _recover(session: ServerSession10, link: Link, attach: Attach) -> Refusal | None:

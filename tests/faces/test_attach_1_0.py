@@ -196,6 +196,34 @@ def test_a_durable_subscription_with_another_selector_begins_anew(house):
         client.send(client.sender("amq.fanout"), numbered(1), tag=b"%d" % len(expected))
 
 
+def test_a_durable_subscription_to_another_topic_begins_anew(house):
+    client = house.client()
+    durable = {"durable": _spec.DURABLE_UNSETTLED_STATE}
+    link = client.receiver("amq.topic/a", name="sub", **durable)
+    link.send_detach(closed=False)
+    client.step()
+    topics = client.sender("amq.topic")
+    client.send(topics, subject("a", b"before"), tag=b"1")
+    link = client.receiver("amq.topic/b", name="sub", **durable)
+    client.send(topics, subject("a", b"elsewhere"), tag=b"2")
+    client.send(topics, subject("b", b"here"), tag=b"3")
+    assert bodies(client) == [b"here"]
+
+
+def test_what_else_was_bound_to_a_durable_subscription_takes_nothing_along(house):
+    client = house.client(name="app")
+    durable = {"durable": _spec.DURABLE_UNSETTLED_STATE}
+    link = client.receiver("amq.topic/a", name="sub", **durable)
+    link.send_detach(closed=False)
+    client.step()
+    house.host.bind("app.sub", "amq.fanout", "", {}, b"")
+    topics = client.sender("amq.topic")
+    client.send(topics, subject("a", b"waits"))
+    client.receiver("amq.topic/a", name="sub", **durable)
+    assert bodies(client) == [b"waits"]
+    assert house.host.bound("amq.fanout", "app.sub").queue_not_matched
+
+
 @pytest.mark.parametrize(
     ("address", "kind", "value", "condition"),
     [
