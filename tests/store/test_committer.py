@@ -181,3 +181,56 @@ def test_an_idle_store_gives_back_what_it_does_not_need(
     assert deleted.wait(30)
     assert running.segments.synced == 2
     running.close()
+
+
+def test_a_disk_that_refuses_to_delete_is_told_of_and_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "IDLE_S", 0.001)
+    running = Running(tmp_path)
+    delete = running.store._database.delete
+    asked: list[list[int]] = []
+    deleted = threading.Event()
+
+    def refusing_once(numbers: list[int]) -> None:
+        asked.append(list(numbers))
+        if len(asked) == 1:
+            raise StoreError("cannot write to the store: disk I/O error")
+        delete(numbers)
+        deleted.set()
+
+    running.store._database.delete = refusing_once  # type: ignore[method-assign]  # a bad disk
+    running.commit(one_message(1), b"a;")
+    gone = TurnWriter()
+    gone.dequeue(1, 1)
+    running.commit(gone, b"b;")
+    assert deleted.wait(30)
+    assert asked[0] == asked[1]
+    running.reactor.run_until(lambda: bool(running.reactor.failures))
+    assert running.reactor.failures == ["cannot write to the store: disk I/O error"]
+    running.close()
+    assert reopened(tmp_path).entries == []
+
+
+def test_a_row_that_can_no_longer_be_read_is_left_alone_and_told_of(tmp_path: Path) -> None:
+    running = Running(tmp_path, slack_octets=1)
+    read = running.store._database.row
+
+    def refusing(number: int) -> bytes:
+        raise StoreError("database disk image is malformed")
+
+    running.store._database.row = refusing  # type: ignore[method-assign]  # a bad disk
+    two = TurnWriter()
+    for position in (1, 2):
+        two.message(message(position, b"x" * 1000))
+        two.enqueue(1, position, position)
+    running.commit(two)
+    gone = TurnWriter()
+    gone.dequeue(1, 1)
+    running.commit(gone)
+    running.reactor.run_until(lambda: bool(running.reactor.failures))
+    assert "row 1: database disk image is malformed" in running.reactor.failures[0]
+    running.store._database.row = read  # type: ignore[method-assign]  # for what follows
+    running.commit(one_message(3))
+    running.close()
+    assert [entry.position for entry in reopened(tmp_path).entries] == [2, 3]
