@@ -3,6 +3,7 @@
 from support.bridge_world import Consumer, World
 from support.rules import rule
 
+from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import UNLIMITED
 from gateway.message import ACCEPTED, RELEASED, Condition, Message, Outcome, OutcomeKind, Refusal
@@ -256,4 +257,44 @@ def test_a_message_that_expires_while_it_is_held_goes_when_it_comes_back() -> No
     world.host.settle(consumer.deliveries[0], RELEASED)
     world.pass_time(1)
     assert world.depth() == 0
+    world.check()
+
+
+def test_expired_messages_that_a_turn_finds_cost_its_budget() -> None:
+    world = World(limits=BridgeLimits(turn_deliveries=10))
+    world.queue()
+    for _ in range(25):
+        world.send(b"old", ttl_ms=1)
+    world.send(b"new")
+    world.turn()
+    consumer, _ = world.subscribe()
+    world.now_ms += 100
+    depths = []
+    while world.bridge.end_turn(world.now_ms):
+        depths.append(world.depth())
+    assert depths == [16, 6]
+    assert consumer.bodies() == [b"new"]
+    world.check()
+
+
+def test_a_copy_that_comes_back_over_and_over_is_remembered_once() -> None:
+    world = World()
+    world.queue()
+    world.send(b"1", ttl_ms=1_000_000)
+    browser, looking = world.subscribe(acquire=False)
+    world.turn()
+    looking.grant(0, 0)
+    consumer, _ = world.subscribe()
+    for _ in range(500):
+        world.turn()
+        [delivery] = consumer.take()
+        world.host.settle(delivery, RELEASED)
+    queue = world.host.queue("q")
+    assert queue is not None
+    assert len(looking.revisit) < 100
+    assert len(queue.expiring) < 100
+    world.turn()
+    assert len(browser.deliveries) == 1
+    [delivery] = consumer.take()
+    world.host.settle(delivery, ACCEPTED)
     world.check()
