@@ -187,7 +187,7 @@ def lacks(rules: list[NodeRule], profile: Profile) -> list[tuple[str, list[str]]
     exchanges = [rule for rule in rules if rule.kind == "exchange"]
     unaddressed = [each for each in exchanges if each.address is None]
     told: list[tuple[bool, str, list[NodeRule]]] = [
-        (profile.transactions, "0-10 tx and 1.0 transactions: 540", [*direct, *exchanges]),
+        (profile.transactions, "0-10 transactions (tx): 540", [*direct, *exchanges]),
         (profile.browse == "copy", "browsing (acquire-mode not-acquired): 540", direct),
         (profile.selector, "a subscription with a selector: 540", direct),
         (

@@ -73,7 +73,7 @@ def test_what_a_profile_lacks_is_said_of_the_rules_that_it_concerns() -> None:
         rule(2, "exchange", "x"),
     ]
     told = dict(lacks(rules, Profile(modified=False, browse="none")))
-    assert told["0-10 tx and 1.0 transactions: 540"] == ["nodes.0", "nodes.2"]
+    assert told["0-10 transactions (tx): 540"] == ["nodes.0", "nodes.2"]
     assert told["browsing (acquire-mode not-acquired): 540"] == ["nodes.0"]
     assert told["publishing: there is no address for it"] == ["nodes.2"]
     assert any(text.startswith("modified") for text in told)
