@@ -51,6 +51,23 @@ def test_a_durable_transfer_is_completed_when_it_is_on_disk() -> None:
     assert client.hears() == ["completed 0-0"]
 
 
+def test_transfers_are_completed_with_the_commit_of_their_own_turn() -> None:
+    gateway = gateway_with_queue(durable=True)
+    gateway.world.commit()
+    gateway.world.auto_commit = False
+    client = gateway.session()
+    for body in (b"first", b"second"):
+        client.publishes(body, delivery=durable())
+        assert client.hears() == []
+    heard: list[object] = []
+    while not heard:
+        gateway.world.calls.pop(0)()
+        heard = client.hears()
+    assert heard == ["completed 0-0"]
+    gateway.world.commit()
+    assert client.hears() == ["completed 1-1"]
+
+
 def test_execution_sync_completes_behind_all_before_it() -> None:
     gateway = gateway_with_queue(durable=True)
     gateway.world.commit()
