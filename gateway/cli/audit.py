@@ -65,8 +65,8 @@ def trace(message_id: str, log: pathlib.Path | None) -> None:
 
     A message that an upstream's broker took and gave back is two messages here, with two numbers.
     "settled ... by ADDRESS at UPSTREAM, accepted": the broker has it. One that ends with "entered"
-    waits here, or did when the log ends; with "sent", nobody has answered yet. Exit code 1: there
-    is none.
+    waits here, or did when the log ends; with "sent", nobody has answered yet; with "gone", the
+    gateway was ended while it had it in memory alone. Exit code 1: there is no such message.
     """
     paths = _segments(log or default_log())
     steps = Trace(message_id).lines(each for path in paths for each in records(_read(path)))

@@ -52,16 +52,38 @@ class Trace:
         self._messages: set[int] = set()
         self._connections: dict[int, str] = {}
         self._links: dict[int, str] = {}
+        self._unstored: dict[tuple[int, str], str] = {}  # copies in memory alone: their last step
 
     def lines(self, records: Iterable[Record]) -> Iterator[str]:
         """One line for each step."""
         for record in records:
+            if record["kind"] == "incarnation-started":
+                yield from self._gone(record)
             self._note(record)
             message = record.get("message")
             if record.get("id_digest") in self._wanted and message is not None:
                 self._messages.add(message)
             if message in self._messages:
+                self._follow(record)
                 yield self._line(record)
+
+    def _follow(self, record: Record) -> None:
+        copy = (record["message"], record.get("node", ""))
+        kind = record["kind"]
+        entered = kind == "entered" and "durable" not in record.get("flags", [])
+        if entered or (kind == "sent" and copy in self._unstored):
+            self._unstored[copy] = kind
+        elif kind != "received":
+            self._unstored.pop(copy, None)
+
+    def _gone(self, started: Record) -> Iterator[str]:
+        """What the run before had not stored, and of which it did not say how it ended."""
+        for (message, node), last in self._unstored.items():
+            reason = "not stored here when the gateway ended"
+            if last == "sent":
+                reason += ", the peer may have it"
+            yield self._line(started | {"kind": "gone", "message": message, "node": node}, reason)
+        self._unstored.clear()
 
     def _note(self, record: Record) -> None:
         """Numbers of links and connections begin anew in each run of the gateway."""
@@ -77,7 +99,7 @@ class Trace:
             where = record.get("peer", "").partition(": ")[2]
             self._links[record.get("link", 0)] = where or peer
 
-    def _line(self, record: Record) -> str:
+    def _line(self, record: Record, comment: str = "") -> str:
         at = datetime.fromtimestamp(record["time_ms"] / 1000, UTC)
         time = at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03}Z"
         about = [record["node"]] if "node" in record else []
@@ -91,6 +113,8 @@ class Trace:
             if value:
                 told = ", ".join(value) if isinstance(value, list) else str(value)
                 about.append(told if name != "delivery_count" else f"failed {told} times")
+        if comment:
+            about.append(comment)
         return f"{time}  {record['message']}  {record['kind']:<13} {', '.join(about)}"
 
     def _whose(self, record: Record) -> str:

@@ -74,3 +74,26 @@ def test_its_steps_are_told_with_the_names_of_both_sides() -> None:
         " durable",
         "7  sent          orders, to link 5",
     ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "steps", "told"),
+    [
+        (["transit"], [], "not stored here when the gateway ended"),
+        (["transit"], ["sent"], "not stored here when the gateway ended, the peer may have it"),
+        (["transit"], ["sent", "settled"], ""),
+        (["durable"], [], ""),
+    ],
+)
+def test_what_a_killed_gateway_had_in_memory_alone_is_gone(
+    flags: list[str], steps: list[str], told: str
+) -> None:
+    ours = {"message": 7, "node": "orders"}
+    records = [
+        record("received", message=7, exchange="", id_digest=spelled(OCTETS)),
+        record("entered", flags=flags, **ours),
+        *(record(step, **ours) for step in steps),
+        record("incarnation-started", incarnation=2),
+    ]
+    last = list(Trace(ID).lines(records))[-1]
+    assert last.endswith(f"7  gone          orders, {told}") if told else "gone" not in last
