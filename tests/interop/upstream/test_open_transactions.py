@@ -14,9 +14,9 @@ from interop.upstream.talk import RefusedError, Talk
 
 from gateway.amqp_0_10 import _spec as spec
 
-SIZE = 4096
-LARGE = 20_000
-BATCH = 200
+SIZE = 16 * 1024
+LARGE = 5_000
+BATCH = 50
 PATIENCE_S = 30.0
 # What all queues of the gateway may hold is a twentieth of what the transaction has.
 QUEUES = {"size_high": "1MiB", "size_low": "512KiB", "size_max": "4MiB"}
@@ -112,7 +112,7 @@ def test_a_large_transaction_goes_through_a_small_gateway(behind: Behind) -> Non
 def test_a_large_transaction_is_rolled_back(behind: Behind) -> None:
     queue = behind.queue()
     talk = selected(behind)
-    fills(behind, talk, queue, 2_000)
+    fills(behind, talk, queue, 500)
     talk.does(spec.TxRollback())
     talk.puts(queue, b"the next one")
     talk.does(spec.TxCommit())

@@ -16,7 +16,7 @@ from interop.upstream.redirector import PREFIX, Redirector
 from support.certificates import Authority
 from support.fault_proxy import FaultProxy
 
-MESSAGES = 1000
+MESSAGES = 600
 DETOURS = 'gateway_upstream_detour_connections{upstream="main"}'
 REDIRECTS = 'gateway_upstream_redirects_total{upstream="main"}'
 
