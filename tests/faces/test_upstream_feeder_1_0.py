@@ -77,6 +77,26 @@ def test_it_is_accepted_only_when_it_is_safe():
     assert broker.states() == [_spec.Accepted()]
 
 
+def test_what_the_upstream_settles_before_it_is_safe_stays_and_is_marked_if_it_comes_again():
+    w = world(durable=True)
+    broker = w.connect()
+    w.world.auto_commit = False
+    text = message(b"one", header=_spec.Header(durable=True))
+    delivery = broker.deliver("x/a.#", text)
+    w.step()
+    delivery.link.session.settle_outgoing(delivery, _spec.Released())
+    w.step()
+    w.world.auto_commit = True
+    w.world.commit()
+    broker.deliver("x/a.#", text)
+    w.step()
+    assert broker.states() == [_spec.Accepted()]
+    consumer, _ = w.world.subscribe("here")
+    w.step()
+    assert [delivery.delivery_count for delivery in consumer.take()] == [0, 1]
+    w.check()
+
+
 def test_a_durable_queue_has_a_durable_subscription_of_a_name_that_stays():
     w = world(durable=True, durable_subscriptions=True)
     first = source_of(w.connect())[0]
