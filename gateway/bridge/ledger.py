@@ -30,6 +30,12 @@ OUTCOMES: Final = {
     OutcomeKind.RELEASED: int(Outcome.RELEASED),
     OutcomeKind.MODIFIED: int(Outcome.MODIFIED),
 }
+# How copies that were sent in a transaction ended, where that is not for released.
+AS_COUNTED: Final = {
+    Outcome.COMMITTED: OutcomeKind.ACCEPTED,
+    Outcome.REJECTED: OutcomeKind.REJECTED,
+    Outcome.MODIFIED: OutcomeKind.MODIFIED,
+}
 
 
 @final
@@ -287,7 +293,7 @@ class Ledger:
         Committed is accepted; the audit names the other ends, the counts take them for released.
         """
         committed = how == Outcome.COMMITTED
-        self._count(OutcomeKind.ACCEPTED if committed else OutcomeKind.RELEASED)
+        self._count(AS_COUNTED.get(how, OutcomeKind.RELEASED))
         self.audit.settled(
             self.now_ms,
             delivery.message.id,

@@ -75,10 +75,10 @@ class Branch(Protocol):
     def give_up(self) -> None:
         """Nobody wants it any more, and it has not begun: nothing more is told of it."""
 
-    def retire(self, source: Publisher, token: int) -> bool:
-        """Accept in it what a `Source` received with `token`; `False`: its link has gone.
+    def retire(self, source: Publisher, token: int, outcome: Outcome) -> bool:
+        """End in it what a `Source` received with `token`; `False`: its link has gone.
 
-        Once it is committed the copy ends as accepted, and the source is told, as always.
+        Once it is committed the copy ends so, and the source is told, as always.
         """
 
     def discharge(self, *, fail: bool) -> None:

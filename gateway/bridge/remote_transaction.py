@@ -31,7 +31,6 @@ from gateway.bridge.transacted_copies import TransactedCopies
 from gateway.bridge.transaction import Transaction
 from gateway.message import (
     ACCEPTED,
-    MODIFIED_FAILED,
     Condition,
     Delivery,
     Outcome,
@@ -92,7 +91,6 @@ class RemoteTransaction:
         "_branch",
         "_copies",
         "_counted",
-        "_deliveries",
         "_machine",
         "_parts",
         "_problem",
@@ -121,7 +119,6 @@ class RemoteTransaction:
         self._problem: Refusal | None = None
         self._counted = False  # among what waits for upstreams
         # The commit that was asked for.
-        self._deliveries: list[Delivery] = []
         self._publisher: Publisher | None = None
         self._token = 0
 
@@ -138,12 +135,11 @@ class RemoteTransaction:
         elif self._machine.state != State.DECLARING:
             self._parts.drop_held()
 
-    def commit(self, deliveries: list[Delivery], publisher: Publisher, token: int) -> Published:
+    def commit(self, publisher: Publisher, token: int) -> Published:
         """As `VirtualHost.commit`; `publisher` is told of the end."""
         problem = self._problem
         if problem is not None:
             return Published(PublishStatus.REFUSED, problem)
-        self._deliveries = deliveries
         self._publisher = publisher
         self._token = token
         self._count_in()
@@ -177,13 +173,15 @@ class RemoteTransaction:
 
     def on_presumed(self, delivery: Delivery, outcome: Outcome) -> None:
         """A copy is there, or not taken; when all is over already, it just ends."""
-        if self._parts.presume(delivery, outcome):
-            self._count(outcome)
+        counted = self._parts.presume(delivery, outcome)
+        if counted is not None:
+            self._count(counted)
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """As a `Publisher`: a copy ended without being sent."""
-        if self._parts.on_unsent(token, outcome):
-            self._count(outcome)
+        counted = self._parts.on_unsent(token, outcome)
+        if counted is not None:
+            self._count(counted)
 
     def on_discharged(self, refusal: Refusal | None) -> None:
         """The upstream has ended the transaction."""
@@ -208,7 +206,7 @@ class RemoteTransaction:
             self._parts.post(self, self, self._branch)
 
     def _count(self, outcome: Outcome) -> None:
-        """A copy has its outcome."""
+        """A copy has its outcome, as far as the transaction goes."""
         if outcome.kind != OutcomeKind.ACCEPTED:
             self._fail(_failure(outcome))
         self._advance()
@@ -238,11 +236,14 @@ class RemoteTransaction:
 
     def _retire(self, branch: Branch) -> bool:
         """Accept the deliveries in the transaction; whether the upstream still waits for it."""
-        for delivery in self._deliveries:
+        for retirement in self._transaction.retirements:
+            delivery = retirement.delivery
             queue = self._settlement.queue_of(delivery)
             entry = queue.places.get(delivery.position)
             ticket = None if entry is None else entry.ticket
-            if ticket is None or not branch.retire(ticket.publisher, ticket.token):
+            if ticket is None or not branch.retire(
+                ticket.publisher, ticket.token, retirement.outcome
+            ):
                 return False
         return True
 
@@ -259,17 +260,23 @@ class RemoteTransaction:
         transaction = self._transaction
         ledger.transaction = transaction.number
         self._parts.conclude(how)
-        for delivery in reversed(self._deliveries):
-            if how == AuditOutcome.COMMITTED:
-                self._settlement.settle(delivery, ACCEPTED, Reason.NONE)
-            else:
-                self._settlement.settle(delivery, MODIFIED_FAILED, Reason.ROLLBACK)
+        self._settle(how == AuditOutcome.COMMITTED)
         ledger.transaction = 0
         ledger.transaction_ended(transaction.number, transaction.connection, how)
         if self._counted:
             self._copies.tickets.open -= 1
         if self._publisher is not None:
             self._answer(self._publisher, refusal)
+
+    def _settle(self, committed: bool) -> None:
+        """If it was to be committed: its deliveries get what they are to get."""
+        if self._publisher is None:
+            return
+        for retirement in reversed(list(self._transaction.retirements)):
+            if committed:
+                self._settlement.settle(retirement.delivery, retirement.outcome, Reason.NONE)
+            elif retirement.otherwise is not None:
+                self._settlement.settle(retirement.delivery, retirement.otherwise, Reason.ROLLBACK)
 
     def _answer(self, publisher: Publisher, refusal: Refusal | None) -> None:
         outcome = ACCEPTED

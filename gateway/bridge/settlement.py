@@ -95,7 +95,10 @@ class Settlement:
         return True
 
     def conclude(self, delivery: Delivery, how: AuditOutcome) -> None:
-        """A copy that was sent in a transaction ends as that has: COMMITTED or otherwise."""
+        """A copy that was sent in a transaction ends as that has: COMMITTED or otherwise.
+
+        Or on its own, with an outcome that is the publisher's affair.
+        """
         delivery.settled = True
         subscription = self._dispatcher.links[delivery.subscription]
         queue = subscription.queue

@@ -21,7 +21,7 @@ from gateway.bridge.seams import Publisher
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.tickets import Ticket
 from gateway.bridge.transaction import Held, Transaction, drop, refuse_deleted, remote_of
-from gateway.bridge.transit import TOLD
+from gateway.bridge.transit import OUTCOMES, TOLD
 from gateway.message import ACCEPTED, Condition, Delivery, Outcome, OutcomeKind
 
 # Of a copy whose transaction came to nothing before its outcome was there.
@@ -31,6 +31,12 @@ FALLEN: Final = Outcome(
     description="the transaction is rolled back",
 )
 
+AS_AUDITED: Final = {
+    OutcomeKind.REJECTED: AuditOutcome.REJECTED,
+    OutcomeKind.RELEASED: AuditOutcome.RELEASED,
+    OutcomeKind.MODIFIED: AuditOutcome.MODIFIED,
+}
+
 
 @final
 class Posted:
@@ -39,15 +45,19 @@ class Posted:
     Attributes:
         ticket: of its publish; `None`: nobody waits.
         told: its publisher hears of outcomes by themselves, and not only from the commit.
+        passed: that outcome is the publisher's affair: the transaction goes on without the copy.
     """
 
-    __slots__ = ("position", "queue", "ticket", "told")
+    __slots__ = ("passed", "position", "queue", "ticket", "told")
 
-    def __init__(self, queue: Queue, position: int, ticket: Ticket | None, told: bool) -> None:
+    def __init__(
+        self, queue: Queue, position: int, ticket: Ticket | None, *, told: bool, passed: bool
+    ) -> None:
         self.queue = queue
         self.position = position
         self.ticket = ticket
         self.told = told
+        self.passed = passed
 
 
 @final
@@ -117,16 +127,25 @@ class TransactedCopies:
     def _put(self, queue: Queue, each: Held, ticket: Ticket) -> None:
         message = each.message
         self._publishing.put(queue, message, each.exchange, ticket, rerouted=each.rerouted)
-        told = message.flags & TOLD != 0
-        position = queue.next_position - 1
-        self._waiting[ticket.token] = Posted(queue, position, each.ticket, told)
+        # Of several copies one outcome is told, which need not be the worst.
+        alone = each.ticket is not None and len(each.queues) == 1
+        self._waiting[ticket.token] = Posted(
+            queue,
+            queue.next_position - 1,
+            each.ticket,
+            told=message.flags & TOLD != 0,
+            passed=alone and message.flags & OUTCOMES != 0,
+        )
 
-    def presume(self, delivery: Delivery, outcome: Outcome) -> bool:
-        """A copy that was sent has its outcome; `False`: too late, and it has just ended."""
+    def presume(self, delivery: Delivery, outcome: Outcome) -> Outcome | None:
+        """A copy that was sent has its outcome: what that is to the transaction.
+
+        `None`: too late, and it has just ended.
+        """
         queue = self._settlement.queue_of(delivery)
         entry = queue.places.get(delivery.position)
         if entry is None or entry.ticket is None:
-            return False
+            return None
         posted = self._waiting.pop(entry.ticket.token, None)
         entry.ticket = None
         if posted is None:
@@ -134,20 +153,26 @@ class TransactedCopies:
             ledger.transaction = self._transaction.number
             self._settlement.conclude(delivery, AuditOutcome.ROLLED_BACK)
             ledger.transaction = 0
-            return False
+            return None
+        self._tell(posted, outcome)
+        if posted.passed and outcome.kind != OutcomeKind.ACCEPTED:
+            self._settlement.conclude(delivery, AS_AUDITED[outcome.kind])
+            return ACCEPTED
         self._copies.hollow(queue, entry)
         delivery.message = entry.message
         self._presumed.append(delivery)
-        self._tell(posted, outcome)
-        return True
+        return outcome
 
-    def on_unsent(self, number: int, outcome: Outcome) -> bool:
-        """A copy has ended without being sent; `False`: nobody has waited for it any more."""
+    def on_unsent(self, number: int, outcome: Outcome) -> Outcome | None:
+        """A copy has ended without being sent: what that is to the transaction.
+
+        `None`: nobody has waited for it any more.
+        """
         posted = self._waiting.pop(number, None)
         if posted is None:
-            return False
+            return None
         self._tell(posted, outcome)
-        return True
+        return ACCEPTED if posted.passed else outcome
 
     def _tell(self, posted: Posted, outcome: Outcome) -> None:
         if posted.ticket is not None:

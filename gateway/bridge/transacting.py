@@ -15,7 +15,7 @@ from gateway.bridge.remote_transaction import RemoteTransaction
 from gateway.bridge.seams import IN_TURN, PENDING, Published, Publisher, PublishStatus
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.transaction import Transaction, drop, refuse_deleted
-from gateway.message import ACCEPTED, Condition, Delivery, Flag, Message, Refusal
+from gateway.message import Condition, Delivery, Flag, Message, Refusal
 
 
 @final
@@ -89,16 +89,17 @@ class Transacting:
         """As `VirtualHost.commit`."""
         if not transaction.enlisted:
             return IN_TURN
+        transaction.accept(deliveries)
         if transaction.remote is not None:
             work = self._work(transaction, transaction.remote)
-            return work.commit(deliveries, publisher, token)
+            return work.commit(publisher, token)
         full = transaction.full()
         if full is not None:
             self.rollback(transaction)
             text = f"queue {full.name!r} is full: the transaction is rolled back"
             refusal = Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
             return Published(PublishStatus.REFUSED, refusal)
-        self._do(transaction, deliveries)
+        self._do(transaction)
         copies = self._copies
         if copies.pressure.high:
             copies.ledger.counts.pending += 1
@@ -106,13 +107,13 @@ class Transacting:
             return PENDING
         return IN_TURN
 
-    def _do(self, transaction: Transaction, deliveries: list[Delivery]) -> None:
+    def _do(self, transaction: Transaction) -> None:
         """All of it, in this turn."""
         copies = self._copies
         ledger = copies.ledger
         ledger.transaction = transaction.number
-        for delivery in deliveries:
-            self._settlement.settle(delivery, ACCEPTED, Reason.NONE)
+        for retirement in transaction.retirements:
+            self._settlement.settle(retirement.delivery, retirement.outcome, Reason.NONE)
         for each in transaction.let_go(copies.pressure):
             message = each.message
             queues = refuse_deleted(each, ledger)

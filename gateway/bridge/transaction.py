@@ -17,7 +17,15 @@ from gateway.bridge.queues import Queue
 from gateway.bridge.remote import Remote
 from gateway.bridge.routing import Exchange
 from gateway.bridge.tickets import Ticket
-from gateway.message import Condition, Message, Refusal
+from gateway.message import (
+    ACCEPTED,
+    MODIFIED_FAILED,
+    Condition,
+    Delivery,
+    Message,
+    Outcome,
+    Refusal,
+)
 
 if TYPE_CHECKING:
     from gateway.bridge.ledger import Ledger
@@ -54,6 +62,23 @@ class Held:
 
 
 @final
+class Retirement:
+    """An unsettled delivery that gets its outcome when its transaction is committed.
+
+    Attributes:
+        otherwise: what it gets when the commit was asked for and comes to nothing; `None`: it
+            stays with whoever has it.
+    """
+
+    __slots__ = ("delivery", "otherwise", "outcome")
+
+    def __init__(self, delivery: Delivery, outcome: Outcome, otherwise: Outcome | None) -> None:
+        self.delivery = delivery
+        self.outcome = outcome
+        self.otherwise = otherwise
+
+
+@final
 class Transaction:
     """One transaction of one session; over after `VirtualHost.commit` or `rollback`.
 
@@ -66,6 +91,7 @@ class Transaction:
         held: its publishes, in order, that are in no queue yet.
         octets: what it holds until its end: `OVERHEAD` for each publish and, of publishes to the
             queues here, their own.
+        retirements: the outcomes that the commit is to apply, in order; a set.
     """
 
     __slots__ = (
@@ -76,6 +102,7 @@ class Transaction:
         "number",
         "octets",
         "remote",
+        "retirements",
         "work",
     )
 
@@ -87,6 +114,7 @@ class Transaction:
         self.work: RemoteTransaction | None = None
         self.held: list[Held] = []
         self.octets = 0
+        self.retirements: dict[Retirement, None] = {}
         self._octets_max = octets_max
 
     def enlist(self, queues: list[Queue]) -> Refusal | None:
@@ -103,6 +131,11 @@ class Transaction:
                 text = f"a transaction is for {_name(self.remote)} or {_name(remote)}, not for both"
                 return Refusal(Condition.NOT_IMPLEMENTED, text)
         return None
+
+    def accept(self, deliveries: list[Delivery]) -> None:
+        """The commit is to accept these; whose commit fails, goes back as failed."""
+        for delivery in deliveries:
+            self.retirements[Retirement(delivery, ACCEPTED, MODIFIED_FAILED)] = None
 
     def room_for(self, message: Message) -> Refusal | None:
         """Whether one more message may be part of it, which is enlisted where that goes."""

@@ -31,7 +31,7 @@ from gateway.errors import RemoteProtocolError
 from gateway.faces.receiver_1_0 import Receiver
 from gateway.faces.upstream_errors_1_0 import lasting, refusal_of, text_of
 from gateway.faces.upstream_link import LinkSlot
-from gateway.message import Refusal
+from gateway.message import Outcome, Refusal
 
 if TYPE_CHECKING:
     from gateway.faces.upstream_1_0 import Upstream
@@ -64,9 +64,9 @@ class Branch:
         """As `remote.Branch`."""
         return self.id
 
-    def retire(self, source: Publisher, token: int) -> bool:
+    def retire(self, source: Publisher, token: int, outcome: Outcome) -> bool:
         """As `remote.Branch`."""
-        return isinstance(source, Receiver) and source.retire(token, self.id)
+        return isinstance(source, Receiver) and source.retire(token, self.id, outcome)
 
     def give_up(self) -> None:
         """As `remote.Branch`."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final, final
 
-from gateway.amqp_1_0._spec import Accepted, DeliveryState, Error, Modified, Rejected, Released
+from gateway.amqp_1_0._spec import DeliveryState, Error, Modified, Rejected, Released
+from gateway.amqp_1_0._spec import Outcome as State
 from gateway.amqp_1_0._spec_conditions import DECODE_ERROR, INTERNAL_ERROR
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
@@ -178,14 +179,15 @@ class Intake:
         link.session.settle_incoming(found[0], self._state_of(outcome))
         self.upstream.touch()
 
-    def retire(self, link: Link | None, token: int, txn_id: bytes) -> bool:
-        """Accept a delivery in a transaction: its outcome follows; `False`: it was lost."""
+    def retire(self, link: Link | None, token: int, txn_id: bytes, outcome: Outcome) -> bool:
+        """End a delivery in a transaction: its outcome follows; `False`: it was lost."""
         found = self._unsettled.get(token)
         if found is None or link is None:
             return False
         if not self.copy:
             self._retired.add(token)
-            link.session.settle_incoming(found[0], retiring(txn_id, Accepted()), settled=False)
+            state = retiring(txn_id, self._state_of(outcome))
+            link.session.settle_incoming(found[0], state, settled=False)
             self.upstream.touch()
         return True
 
@@ -226,7 +228,7 @@ class Intake:
         self._retired.clear()
         self._unsettled.clear()
 
-    def _state_of(self, outcome: Outcome) -> DeliveryState:
+    def _state_of(self, outcome: Outcome) -> State:
         """An outcome as the upstream takes it."""
         profile = self.upstream.profile
         if self.copy and outcome.kind != OutcomeKind.ACCEPTED:

@@ -116,14 +116,14 @@ class Receiver:
         else:
             self.on_credit()
 
-    def retire(self, token: int, txn_id: bytes) -> bool:
-        """Accept a delivery in a transaction; `False`: the link that brought it has gone.
+    def retire(self, token: int, txn_id: bytes, outcome: Outcome) -> bool:
+        """End a delivery in a transaction; `False`: the link that brought it has gone.
 
         So has one that is redirected to another container.
         """
         if is_elsewhere(self._slot, self.upstream):
             return False
-        return self._intake.retire(self._link, token, txn_id)
+        return self._intake.retire(self._link, token, txn_id, outcome)
 
     def on_credit(self) -> None:
         """Look at what is wanted at the end of the turn."""

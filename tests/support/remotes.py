@@ -91,7 +91,7 @@ class FakeBranch:
         self.discharged: list[bool] = []
         self.given_up = False
 
-    def retire(self, source: Publisher, token: int) -> bool:
+    def retire(self, source: Publisher, token: int, outcome: Outcome) -> bool:
         self.retired.append(token)
         return self.keeps
 
