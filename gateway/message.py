@@ -58,6 +58,7 @@ class Condition(IntEnum):
     UNROUTABLE = 15
     IMMEDIATE = 16
     MESSAGE_SIZE_EXCEEDED = 17
+    IN_DOUBT = 18
 
 
 class OutcomeKind(IntEnum):

@@ -82,6 +82,11 @@ METRICS: Final = (
         "outcome",
     ),
     _counter("gateway_transactions_total", "Transactions, by how they ended.", "outcome"),
+    _gauge("gateway_open_transactions", "Transactions of 1.0 clients, not discharged."),
+    _counter(
+        "gateway_transactions_refused_total",
+        "Declares of 1.0 clients beyond `limits.transactions`.",
+    ),
     _counter(
         "gateway_arguments_ignored_total",
         "Arguments of declare, bind and subscribe that have no effect here.",

@@ -16,6 +16,7 @@ THINGS = (
     "connections",
     "sessions",
     "links",
+    "transactions",
     "queues",
     "subscriptions",
     "publishes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gateway.amqp_1_0._spec import DeliveryState, Transfer
+from gateway.amqp_1_0._spec import DeliveryState, TransactionalState, Transfer
 from gateway.amqp_1_0.errors import LinkFieldError
 
 LOOSE_PARTS: Final = 256
@@ -57,11 +57,20 @@ class Partial:
         if transfer.settled is True:
             self.settled = True
         if transfer.state is not None:
-            self.state = transfer.state
+            self._change(transfer.state)
         if payload:
             self.size += len(payload)
             self.parts.append(payload)
             self._join_small(len(payload))
+
+    def _change(self, state: DeliveryState) -> None:
+        """All transfers of a delivery belong to one transaction, or to none (4.4.1)."""
+        before = self.state
+        if isinstance(before, TransactionalState) and (
+            not isinstance(state, TransactionalState) or state.txn_id != before.txn_id
+        ):
+            raise LinkFieldError("a delivery that changes its transaction")
+        self.state = state
 
     def _join_small(self, octets: int) -> None:
         """Make one part of many: small ones take more memory than their octets."""

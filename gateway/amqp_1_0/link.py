@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _ATTACHED: Final = int(LinkState.ATTACHED)  # a plain number: it compares at no cost
 
 NO_HANDLE: Final = -1
+TXN_ID: Final = "txn-id"
 UNFINISHED_MESSAGES: Final = 2  # of the largest size, in all links of a connection together
 
 
@@ -58,6 +59,7 @@ class Link:
         credit: link-credit: what we may still send, or what the peer may still send.
         drain: the receiver wants the credit used up or given back.
         available: what the sender says it could send.
+        asks_to_acquire: sender: the receiver wants to acquire in a transaction (4.4.3).
         counts_anew: receiver: the sender takes each credit as new, not as counted from the
             delivery-count beside it: what is under way comes on top.
         context: the driver's own.
@@ -86,6 +88,7 @@ class Link:
         self.snd_settle_mode = _spec.SND_MIXED
         self.rcv_settle_mode = _spec.RCV_FIRST
         self.context: object = None
+        self.asks_to_acquire = False
         self.counts_anew = False
         self._allowed = 0  # like `credit`, but what is on its way when we lower it stays allowed
         self._partial: Partial | None = None
@@ -126,6 +129,12 @@ class Link:
     def may_bring(self) -> bool:
         """Receiver: deliveries may be under way, of credit that was given, even if taken back."""
         return self._allowed > 0
+
+    @property
+    def unfinished_state(self) -> DeliveryState | None:
+        """Receiver: the state of the delivery of which not all transfers have come."""
+        partial = self._partial
+        return None if partial is None else partial.state
 
     @property
     def peer_max_message_size(self) -> int:
@@ -308,6 +317,8 @@ class Link:
         """The peer's flow state (2.6.7)."""
         if self.role:
             self._receive_sender_flow(flow)
+        elif flow.properties is not None and TXN_ID in flow.properties:
+            self.asks_to_acquire = True
         elif flow.link_credit is not None:
             count = flow.delivery_count
             if count is None:

@@ -193,11 +193,11 @@ class RemoteTransaction:
 
     def on_lost(self, refusal: Refusal) -> None:
         """The transaction is gone: rolled back, unless it was being committed."""
-        doubtful = self._machine.state == State.COMMITTING
-        self._end(
-            AuditOutcome.IN_DOUBT if doubtful else AuditOutcome.ROLLED_BACK,
-            self._problem or refusal,
-        )
+        if self._machine.state == State.COMMITTING:
+            text = f"whether it is committed is not known: {refusal.description}"
+            self._end(AuditOutcome.IN_DOUBT, Refusal(Condition.IN_DOUBT, text))
+        else:
+            self._end(AuditOutcome.ROLLED_BACK, self._problem or refusal)
 
     # From state to state.
 

@@ -92,6 +92,8 @@ class LimitSettings(Section):
     """1.0 credit granted to a sender."""
     batch: Count = 10_000
     """Messages that one 1.0 delivery of a batch's message-format may hold."""
+    transactions: Count = 100
+    """1.0 transactions of one connection that are not discharged."""
     escrow: Annotated[int, *size(0, "64KiB")] = 16 * 1024
     """Most escrow that one message may carry; above it the mapping row's policy applies."""
 
@@ -115,6 +117,7 @@ class LimitSettings(Section):
             link_credit=self.link_credit,
             batch_max=self.batch,
             escrow_max=self.escrow,
+            transactions_max=self.transactions,
         )
 
 

@@ -42,8 +42,8 @@ def attach_producer(session: ServerSession10, link: Link, attach: Attach) -> Ref
     """A client wants to send: answer its attach, or say why not."""
     target = attach.target
     if isinstance(target, Coordinator):
-        session.face.uses.refuse(Feature.TX)
-        return Refusal(Condition.NOT_IMPLEMENTED, "transactions are not offered here")
+        session.attach_control(link, attach)
+        return None
     if target is None:
         return Refusal(Condition.INVALID_ARGUMENT, "an attach of a sender without a target")
     asked = target.capabilities or []

@@ -20,6 +20,7 @@ from gateway.bridge.subscription import Subscription
 from gateway.faces import losses
 from gateway.faces.filters_1_0 import Wanted
 from gateway.faces.outcomes_1_0 import error_of, outcome_of
+from gateway.faces.transactions_1_0 import Retired
 from gateway.message import Condition, Delivery, Outcome, Refusal
 from gateway.translate import hop_1_0
 from gateway.translate.facts import body_digest_1_0
@@ -52,6 +53,7 @@ class Consumer10:
         subscription: the bridge's side; set right after construction.
         asked: set while an upstream is asked; then the link is not attached yet.
         unsettled: what the client has not settled, by delivery-id.
+        retired: what it has given an outcome in a transaction, and not settled.
         found: it is the source of a link that was there before: a durable subscription.
     """
 
@@ -72,6 +74,7 @@ class Consumer10:
         self.subscription: Subscription | None = None
         self.asked: Asked | None = None
         self.unsettled: dict[int, Delivery] = {}
+        self.retired: dict[int, Retired] = {}
         self.node_name = ""
         self.dynamic = ""
         self.durable_queue = ""
@@ -183,6 +186,8 @@ class Consumer10:
     ) -> bool:
         """The client spoke of one delivery; whether we have to settle it once that is safe."""
         outcome = outcome_of(state)
+        if self.retired and self._is_retired(delivery, settled, outcome):
+            return False
         if outcome is None:
             if not settled:
                 return False
@@ -194,6 +199,24 @@ class Consumer10:
             outcome = self._merged(bridged, outcome)
         self.session.host.settle(bridged, outcome)
         return not settled
+
+    def _is_retired(self, delivery: Outgoing, settled: bool, outcome: Outcome | None) -> bool:
+        """Whether a transaction decides: not when the client gives another outcome meanwhile."""
+        retired = self.retired.get(delivery.delivery_id)
+        if retired is None:
+            return False
+        transactions = self.session.face.transactions
+        if outcome is not None and transactions.withdraw(retired):
+            return False
+        if settled:
+            transactions.keep(retired)
+        return True
+
+    def outcome_for(self, delivery: Delivery, outcome: Outcome | None) -> Outcome | None:
+        """The client's outcome, as the bridge is to know it."""
+        if outcome is None or not outcome.annotations:
+            return outcome
+        return self._merged(delivery, outcome)
 
     def _merged(self, delivery: Delivery, outcome: Outcome) -> Outcome:
         made = merged(delivery.annotations, outcome)
@@ -217,6 +240,8 @@ class Consumer10:
         subscription = self.subscription
         if subscription is not None:
             subscription.cancel()
+        for retired in list(self.retired.values()):
+            self.session.face.transactions.keep(retired)
         host = self.session.host
         for delivery in self.unsettled.values():
             host.settle(delivery, self.default_outcome, reason)

@@ -121,6 +121,9 @@ class FaceCounts:
         "protocol_errors",
         "sessions_closed",
         "sessions_opened",
+        "transactions_declared",
+        "transactions_discharged",
+        "transactions_refused",
         "unsupported",
     )
 
@@ -133,6 +136,9 @@ class FaceCounts:
         self.links_closed = [0, 0]
         self.protocol_errors = [0, 0]
         self.authentication_failures = [0, 0]
+        self.transactions_declared = 0  # by 1.0 clients
+        self.transactions_discharged = 0  # or rolled back with their control links
+        self.transactions_refused = 0  # beyond the limit
         self.arguments_ignored = 0  # of declare, bind and subscribe: kept, but without effect here
         self.unsupported = [0 for _ in Feature]  # uses of what is not offered, by feature
 

@@ -17,7 +17,7 @@ class Feature(IntEnum):
     XML_EXCHANGE = 1
     FEDERATION = 2
     FAILOVER = 3
-    TX = 4  # 1.0: a coordinator
+    TRANSACTIONAL_ACQUISITION = 4  # 1.0: a flow with a txn-id
     DTX = 5
     FILE = 6
     STREAM = 7

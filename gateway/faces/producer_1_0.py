@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from gateway.amqp_1_0._spec import DeliveryState, Error, Rejected, TransactionalState
+from gateway.amqp_1_0._spec import DeliveryState, Error, TransactionalState
 from gateway.amqp_1_0._spec_conditions import UNKNOWN_ID
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
@@ -26,6 +26,7 @@ from gateway.faces.outcomes_1_0 import (
     refusal_of,
     rejected,
 )
+from gateway.faces.transactions_1_0 import Transaction10, presumed
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
 from gateway.translate.addresses import Capability, Node, resolve
 from gateway.translate.batch import BATCH_FORMAT, messages_in
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
 REJECT_UNROUTABLE: Final = "REJECT_UNROUTABLE"
 LENIENT_TYPES: Final = ("topic", "fanout")
+UNTOLD: Final = Refusal(
+    Condition.INTERNAL_ERROR, "a link has gone before outcomes of its deliveries were told"
+)
 
 
 @final
@@ -71,6 +75,7 @@ class Producer10:
         self._held_back = 0
         self._octets: dict[int, int] = {}
         self._batches: dict[int, Batch] = {}
+        self._works: dict[int, Transaction10] = {}  # those without an outcome are part of
         self._settled = 0
         self._leaving = False
         self._closed = True  # as the client detached, while it is leaving
@@ -126,8 +131,24 @@ class Producer10:
         if event.rcv_second and not event.settled:
             self._second.add(event.delivery_id)
         if isinstance(event.state, TransactionalState):
-            self._end(event, Rejected(error=Error(condition=UNKNOWN_ID)))
+            self._on_transactional(event, event.state)
+        else:
+            self._take(event)
+
+    def _on_transactional(self, event: DeliveryReceived, state: TransactionalState) -> None:
+        """Publish in a transaction; without that the link ends."""
+        work = self.session.face.transactions.find(state.txn_id)
+        if work is None:
+            error = Error(condition=UNKNOWN_ID, description="no transaction of that id")
+            self.link.send_detach(error=error)
+            self.session.forget_producer(self)
             return
+        self._works[event.delivery_id] = work
+        self._take(event)
+        if event.settled:
+            del self._works[event.delivery_id]
+
+    def _take(self, event: DeliveryReceived) -> None:
         if event.message_format == BATCH_FORMAT:
             self._on_batch(event)
             return
@@ -176,7 +197,7 @@ class Producer10:
         if self._takes_back and not event.settled:
             message.flags |= Flag.OUTCOMES
         token = self._token(event)
-        published = self.session.host.publish(message, self, token, self.number)
+        published = self._hand_on(event, message, token)
         status = published.status
         if status is PublishStatus.IN_TURN:
             if not event.settled:
@@ -190,6 +211,16 @@ class Producer10:
             else:
                 self._refuse(event, refusal)
         self._give_credit()
+
+    def _hand_on(self, event: DeliveryReceived, message: Message, token: int) -> Published:
+        work = self._works.get(event.delivery_id) if self._works else None
+        return self.session.host.publish(
+            message,
+            self,
+            token,
+            self.number,
+            transaction=None if work is None else work.transaction,
+        )
 
     def _refusal_of(self, published: Published, message: Message) -> Refusal | None:
         """Why a publish has come to nothing; `None` if it has not."""
@@ -232,16 +263,16 @@ class Producer10:
 
     def _publish_batch(self, event: DeliveryReceived, messages: list[Message]) -> None:
         token = self._token(event)
-        host = self.session.host
         told = self.node is not None and self.node.queue and not event.settled
         batch = Batch(len(messages))
         for message in messages:
             if told:
                 # What is taken back is sent again, not the whole batch; what is rejected is told.
                 message.flags |= Flag.TELL_UNROUTABLE
-            published = host.publish(message, self, token, self.number)
+            published = self._hand_on(event, message, token)
             refusal = self._refusal_of(published, message)
             if refusal is not None:
+                self._fail(event, refusal)  # Some messages of the delivery may be in it.
                 batch.stop(refusal)
                 break
             batch.take(published.status, len(message.payload))
@@ -262,7 +293,19 @@ class Producer10:
             outcome = batch.outcome
             self._tell_outcome(delivery_id, ACCEPTED if outcome is None else outcome)
 
+    def _fail(self, event: DeliveryReceived, refusal: Refusal) -> None:
+        """What is refused is part of a transaction: that cannot be committed any more."""
+        work = self._works.get(event.delivery_id)
+        if work is not None:
+            work.fail(refusal)
+            self.session.face.uses.on_refused(refusal)
+
     def _refuse(self, event: DeliveryReceived, refusal: Refusal) -> None:
+        # Who is told in time may commit without it (4.4.4.1), but for what the transaction itself
+        # cannot do.
+        told = not event.settled and self._known.rejected
+        if not told or refusal.condition == Condition.NOT_IMPLEMENTED:
+            self._fail(event, refusal)
         if not event.settled:
             self._reject(event.delivery_id, refusal)
 
@@ -289,6 +332,12 @@ class Producer10:
         second = delivery_id in self._second
         if second:
             self._second.discard(delivery_id)
+        if self._works:
+            work = self._works.pop(delivery_id, None)
+            if work is not None:
+                if second:
+                    work.posted.append((self.link.session, delivery_id, state))
+                state = presumed(work, state)
         self.link.session.settle_incoming(delivery_id, state, settled=not second)
         self.session.face.touch()
 
@@ -393,6 +442,9 @@ class Producer10:
     def end(self) -> None:
         """The link is gone; what was published stays so, but nobody is told."""
         self._leaving = True
+        for work in self._works.values():
+            work.fail(UNTOLD)
+        self._works = {}
         self._safe_with = []
         self._batches = {}
         self._held_back = 0

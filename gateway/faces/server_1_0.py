@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.amqp_1_0 import types
-from gateway.amqp_1_0._spec import Error, Open
+from gateway.amqp_1_0._spec import Error, Open, TransactionalState
 from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED
 from gateway.amqp_1_0.connection import Connection
 from gateway.amqp_1_0.events import (
@@ -40,6 +40,7 @@ from gateway.faces.doubt import Doubt
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
 from gateway.faces.feature_uses import FeatureUses, client_text
 from gateway.faces.session_1_0 import ServerSession10
+from gateway.faces.transactions_1_0 import Transactions10
 from gateway.message import Encoding
 from gateway.translate.context import Context
 from gateway.translate.outcomes import lose_words
@@ -86,6 +87,7 @@ class Server10:
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
         self.doubt = Doubt(settings.limits.octets_in_doubt_max)
+        self.transactions = Transactions10(self)
         self._sessions: list[ServerSession10] = []
         self._crossings = Crossings(bridge, settings)
         self._write_blocked = False
@@ -147,9 +149,7 @@ class Server10:
         """The transport is full, or has room again."""
         self._write_blocked = blocked
         if not blocked:
-            for session in self._sessions:
-                session.resume()
-            self.touch()
+            self.resume()
 
     def drain(self, now_ms: int) -> None:
         """No new sessions, links, deliveries or credit; what is under way goes on."""
@@ -157,6 +157,8 @@ class Server10:
 
     def drained(self) -> bool:
         """Nothing is unsettled, and nothing waits to be confirmed."""
+        if self.transactions.outstanding():
+            return False
         return not any(session.outstanding() for session in self._sessions)
 
     def force_close(self, now_ms: int) -> None:
@@ -178,6 +180,21 @@ class Server10:
     def has_room(self) -> bool:
         """Whether deliveries may be sent now."""
         return not self._write_blocked and not self.draining
+
+    def resume(self) -> None:
+        """There is room again, for whatever was held back for want of it."""
+        for session in self._sessions:
+            session.resume()
+        self.touch()
+
+    def is_posting(self, txn_id: bytes) -> bool:
+        """Whether a delivery in that transaction has come in part."""
+        for session in self._sessions:
+            for link in session.session.links.values():
+                state = link.unfinished_state
+                if isinstance(state, TransactionalState) and state.txn_id == txn_id:
+                    return True
+        return False
 
     def on_doubt(self) -> None:
         """Too much is held back for this client, or so much no more: its credit says so."""

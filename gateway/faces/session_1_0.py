@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from gateway.amqp_1_0 import _spec
-from gateway.amqp_1_0._spec import DeliveryState, Error, TransactionalState
-from gateway.amqp_1_0._spec_conditions import DETACH_FORCED, UNKNOWN_ID
+from gateway.amqp_1_0._spec import Attach, DeliveryState, Error, TransactionalState
+from gateway.amqp_1_0._spec_conditions import DETACH_FORCED, NOT_IMPLEMENTED, UNKNOWN_ID
 from gateway.amqp_1_0.events import (
     AttachReceived,
     DeliveryAborted,
@@ -33,7 +33,9 @@ from gateway.faces.attach_1_0 import (
     refuse,
 )
 from gateway.faces.consumer_1_0 import Consumer10
+from gateway.faces.control_link_1_0 import ControlLink
 from gateway.faces.crossings import HostNodes
+from gateway.faces.features import Feature
 from gateway.faces.producer_1_0 import Producer10
 from gateway.message import Refusal
 
@@ -57,6 +59,7 @@ class ServerSession10:
         self.producers: dict[int, Producer10] = {}  # by the audit number of the link
         self.consumers: dict[int, Consumer10] = {}  # by the client's handle
         self.approaches: dict[Approach10, None] = {}
+        self.controls: dict[int, ControlLink] = {}  # by the audit number of the link
         self._safe_with: list[tuple[int, Outgoing, DeliveryState | None]] = []
 
     def owner_id(self) -> int:
@@ -71,7 +74,8 @@ class ServerSession10:
         """Whether a delivery may be sent on the link now."""
         session = link.session
         limit = self.face.settings.limits.unsettled_max
-        return self.face.has_room() and not session.blocked and len(session.unsettled_out) < limit
+        unsettled = len(session.unsettled_out) + self.face.transactions.kept
+        return self.face.has_room() and not session.blocked and unsettled < limit
 
     # Links.
 
@@ -135,6 +139,20 @@ class ServerSession10:
         self.dynamics.on_attached(consumer.node_name)
         self.face.on_link(opened=True)
 
+    def attach_control(self, link: Link, attach: Attach) -> None:
+        """The client wants to declare transactions."""
+        control = ControlLink(self, link)
+        link.context = control
+        self.controls[control.number] = control
+        self.face.on_link(opened=True)
+        control.attach(attach)
+
+    def forget_control(self, control: ControlLink) -> None:
+        """Its link is gone."""
+        if self.controls.pop(control.number, None) is not None:
+            control.end()
+            self.face.on_link(opened=False)
+
     def forget_producer(self, producer: Producer10) -> None:
         """Its link is gone."""
         if self.producers.pop(producer.number, None) is not None:
@@ -169,6 +187,8 @@ class ServerSession10:
                 _answer_without_source(link)
             if held.durable_queue and closed:
                 self.host.delete_queue(held.durable_queue, self)
+        elif isinstance(held, ControlLink):
+            self.forget_control(held)
         elif isinstance(held, Approach10) and self.forget_approach(held):
             link.send_attach(source=held.attach.source, target=None)
         link.send_detach(closed=closed)
@@ -180,15 +200,20 @@ class ServerSession10:
             self.forget_producer(held)
         elif isinstance(held, Consumer10):
             self.forget_consumer(held, Reason.LINK_DETACHED)
+        elif isinstance(held, ControlLink):
+            self.forget_control(held)
         elif isinstance(held, Approach10):
             self.forget_approach(held)
 
     # Deliveries.
 
     def on_delivery(self, event: DeliveryReceived) -> None:
-        """A client publishes."""
+        """A client publishes, or speaks to the coordinator."""
         held = event.link.context
         if isinstance(held, Producer10):
+            held.on_delivery(event)
+            return
+        if isinstance(held, ControlLink):
             held.on_delivery(event)
 
     def on_aborted(self, event: DeliveryAborted) -> None:
@@ -196,27 +221,33 @@ class ServerSession10:
         held = event.link.context
         if isinstance(held, Producer10):
             held.on_aborted()
+            return
+        if isinstance(held, ControlLink):
+            held.give_credit()
 
     def on_flow(self, event: FlowReceived) -> None:
         """A client gives credit, or tells its own state."""
         held = event.link.context
-        if isinstance(held, Consumer10):
+        if not isinstance(held, Consumer10):
+            return
+        if event.link.asks_to_acquire:
+            self.face.uses.count(Feature.TRANSACTIONAL_ACQUISITION)
+            text = "messages are not acquired in transactions here"
+            self._end_consumer(held, Error(condition=NOT_IMPLEMENTED, description=text))
+        else:
             held.on_flow()
 
     def on_disposition(self, event: DispositionReceived) -> None:
         """A client speaks of what it received."""
         state = event.state
         settled = event.settled
-        transactional = isinstance(state, TransactionalState)
+        if isinstance(state, TransactionalState):
+            self._on_retired(event, state)
+            return
         node = ""
         for delivery in event.deliveries:
             held = delivery.link.context
             if not isinstance(held, Consumer10):
-                continue
-            if transactional:
-                error = Error(condition=UNKNOWN_ID, description="no transaction of that id")
-                delivery.link.send_detach(error=error)
-                self.forget_consumer(held, Reason.LINK_DETACHED)
                 continue
             if held.on_disposition(delivery, settled, state):
                 self._safe_with.append((self.bridge.wait(self), delivery, state))
@@ -225,6 +256,29 @@ class ServerSession10:
                 node = held.node_name
         self.dynamics.on_settled(node)
         self.resume()
+        self.face.touch()
+
+    def _on_retired(self, event: DispositionReceived, state: TransactionalState) -> None:
+        """A client gives outcomes in a transaction."""
+        transactions = self.face.transactions
+        for delivery in event.deliveries:
+            held = delivery.link.context
+            if not isinstance(held, Consumer10):
+                continue
+            work = transactions.find(state.txn_id)
+            if work is None:
+                text = "no transaction of that id"
+                self._end_consumer(held, Error(condition=UNKNOWN_ID, description=text))
+            else:
+                transactions.retire(
+                    work, held, delivery, settled=event.settled, state=state.outcome
+                )
+        self.resume()
+        self.face.touch()
+
+    def _end_consumer(self, consumer: Consumer10, error: Error) -> None:
+        consumer.link.send_detach(error=error)
+        self.forget_consumer(consumer, Reason.LINK_DETACHED)
         self.face.touch()
 
     def on_committed(self, turn: int) -> None:
@@ -260,6 +314,8 @@ class ServerSession10:
 
     def end(self, reason: Reason) -> None:
         """The session is over: give back what it holds, let go what it owns."""
+        for control in list(self.controls.values()):
+            self.forget_control(control)
         for consumer in list(self.consumers.values()):
             self.forget_consumer(consumer, reason)
         for producer in list(self.producers.values()):

@@ -104,6 +104,10 @@ def readers(sources: Sources) -> dict[str, Reader]:
                 "in_doubt": bridge.counts.in_doubt,
             }
         ),
+        "gateway_open_transactions": lambda: _one(
+            faces.transactions_declared - faces.transactions_discharged
+        ),
+        "gateway_transactions_refused_total": lambda: _one(faces.transactions_refused),
         "gateway_arguments_ignored_total": lambda: _one(faces.arguments_ignored),
         "gateway_unsupported_total": lambda: _features(faces.unsupported),
         "gateway_translation_losses_total": lambda: _rows(sources.translated.lost),

@@ -31,6 +31,7 @@ class Limits:
     link_credit: int
     batch_max: int
     escrow_max: int
+    transactions_max: int
 
     def __init__(
         self,
@@ -52,6 +53,7 @@ class Limits:
         link_credit: int = 500,
         batch_max: int = 10_000,
         escrow_max: int = 16 * 1024,
+        transactions_max: int = 100,
     ) -> None:
         self.max_frame_size = max_frame_size
         self.channel_max = channel_max
@@ -70,3 +72,4 @@ class Limits:
         self.link_credit = link_credit
         self.batch_max = batch_max
         self.escrow_max = escrow_max
+        self.transactions_max = transactions_max

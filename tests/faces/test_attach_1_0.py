@@ -360,12 +360,6 @@ def test_a_sender_without_target_is_refused(house):
     assert client.refused() == "amqp:invalid-field"
 
 
-def test_a_coordinator_is_not_offered_yet(house):
-    client = house.client()
-    client.attach(_spec.SENDER, target=_spec.Coordinator())
-    assert client.refused() == "amqp:not-implemented"
-
-
 # Dynamic nodes.
 
 

@@ -75,15 +75,12 @@ def test_a_0_10_client_is_named_with_what_it_has_used_when_it_leaves() -> None:
 def test_a_1_0_client_is_named_by_its_container_and_user() -> None:
     house = House()
     client = house.client("reports", user=("user", "pass"))
-    client.attach(new.SENDER, target=new.Coordinator())
-    client.refused()
     client.receiver("amq.topic", capabilities=["shared"])
     client.refused()
     client.face.receive_eof(house.world.now_ms)
     house.world.turn()
     who = "reports from 127.0.0.1:1"
     assert written(house.world) == [
-        ("user@realm", who, "tx", 1),
         ("user@realm", who, "shared_subscription", 1),
     ]
 

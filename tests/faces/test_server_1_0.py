@@ -464,13 +464,6 @@ def test_a_queue_that_is_deleted_detaches_its_receivers(house):
     assert client.refused() == "amqp:resource-deleted"
 
 
-@rule("1.0", "4.5.4", "unknown-id")
-def test_a_transaction_is_not_known(house):
-    client = house.client()
-    state = client.send(client.sender("q"), message(), state=_spec.TransactionalState(txn_id=b"t"))
-    assert state.error.condition == "amqp:transaction:unknown-id"
-
-
 # Pressure and the stop.
 
 

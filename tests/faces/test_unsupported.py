@@ -225,16 +225,13 @@ def test_filters_that_a_1_0_client_wants_in_vain_are_counted() -> None:
     house.end()
 
 
-def test_coordinators_shared_subscriptions_and_management_over_1_0_are_counted() -> None:
+def test_shared_subscriptions_and_management_over_1_0_are_counted() -> None:
     house = House()
     client = house.client()
-    client.attach(new.SENDER, target=new.Coordinator())
-    assert client.refused() == "amqp:not-implemented"
     client.receiver("amq.topic", capabilities=["shared"])
     assert client.refused() == "amqp:not-implemented"
     client.sender(QMF)
     assert used(house.settings.counts) == {
-        Feature.TX: 1,
         Feature.SHARED_SUBSCRIPTION: 1,
         Feature.QMF: 1,
     }
