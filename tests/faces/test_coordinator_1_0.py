@@ -440,7 +440,7 @@ def test_an_upstream_that_is_lost_during_the_discharge_leaves_doubt():
     at.declare()
     at.presume(Accepted())
     at.lose()
-    assert at.publisher.heard == done(Condition.INTERNAL_ERROR)
+    assert at.publisher.heard == done(Condition.IN_DOUBT)
     assert at.ended() == [IN_DOUBT]
     raw = at.world.blocks.raw()
     settled = [each["outcome"] for each in raw if each["kind"] == Kind.SETTLED]

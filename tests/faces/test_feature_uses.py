@@ -11,7 +11,6 @@ from support.talk_0_10 import Gateway
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.types import FieldTable
-from gateway.amqp_1_0 import _spec as new
 from gateway.audit.schema import Kind
 from gateway.faces.face import FaceCounts
 from gateway.faces.feature_uses import OTHERS, TEXTS_MAX, FeatureUses, UsesBook, client_text

@@ -22,7 +22,7 @@ IN_DOUBT = AuditOutcome.IN_DOUBT
 
 
 class Controller:
-    """A client with a session and a control link; the queues ``q`` (here) and ``r`` (at an upstream)."""
+    """A client with a session and a control link; the queues ``q`` and, at an upstream, ``r``."""
 
     def __init__(self, *, durable=False, outcomes=None, **arguments):
         self.rules = FakeRules()
