@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fuzz.mutation import Pieces
 from support import face_1_0, service_bus, talk_0_10, upstream_world
 from support.bridge_world import Producer, World
+from support.controller_1_0 import Controller
 
 from gateway.amqp_0_10 import _spec as spec_0_10
 from gateway.amqp_0_10 import _spec_constants as types_0_10
@@ -116,6 +117,31 @@ class Listening:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._face, name)
+
+
+def talk_in_transactions() -> Pieces:
+    """Declare, post and retire in several transactions, discharge them in both ways."""
+    house = face_1_0.House()
+    seeded(house.world)
+    client = face_1_0.Client(house, "client", 1)
+    listening = Listening(client.face)
+    client.face = listening  # type: ignore[assignment]  # listens only
+    house.clients.append(client)
+    at = Controller(house=house, client=client.step())
+    sender, receiver = at.sender(QUEUE), at.receiver(QUEUE, credit=3)
+    first, second, third = [at.declares() for _ in range(3)]
+    for txn_id in (first, second, third):
+        at.posts(sender, txn_id)
+    at.posts(sender, first, settled=True)
+    for event, txn_id in zip(at.gets(receiver), (first, second, third), strict=False):
+        at.retires(event, txn_id, settled=txn_id == second)
+    at.commits(first)
+    at.rolls_back(second)
+    at.control.send_detach()
+    at.client.step()
+    at.client.connection.send_close()
+    at.client.step()
+    return listening.pieces
 
 
 def talk_of_1_0() -> Pieces:

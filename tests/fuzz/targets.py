@@ -551,7 +551,11 @@ def _selector(octets: bytes) -> None:
 
 # As many of ours, which come furthest, as of all others.
 _TALKS_0_10 = [*conversations("0-10"), *[recorded.talk_of_0_10()] * 15]
-_TALKS_1_0 = [*conversations("1.0"), *[recorded.talk_of_1_0()] * 7]
+_TALKS_1_0 = [
+    *conversations("1.0"),
+    *[recorded.talk_of_1_0()] * 7,
+    *[recorded.talk_in_transactions()] * 4,
+]
 
 TARGETS = [
     Target("values-1.0", _VALUES_1_0, _joined(_values_1_0)),

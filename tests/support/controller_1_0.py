@@ -24,15 +24,17 @@ IN_DOUBT = AuditOutcome.IN_DOUBT
 class Controller:
     """A client with a session and a control link; the queues ``q`` and, at an upstream, ``r``."""
 
-    def __init__(self, *, durable=False, outcomes=None, **arguments):
-        self.rules = FakeRules()
-        self.remote = self.rules.add("r")
-        self.house = House(rules=self.rules, **arguments)
-        self.house.world.queue("q", durable=durable)
-        self.client = self.house.client()
+    def __init__(self, *, durable=False, outcomes=None, house=None, client=None, **arguments):
+        if house is None:
+            rules = FakeRules()
+            self.remote = rules.add("r")
+            house = House(rules=rules, **arguments)
+            house.world.queue("q", durable=durable)
+        self.house = house
+        self.client = client or house.client()
         self.session = self.client.session()
-        self.control = self.control_link(outcomes=outcomes)
         self.tags = 0
+        self.control = self.control_link(outcomes=outcomes)
 
     def control_link(self, *, session=None, outcomes=None):
         link = self.client.attach(

@@ -35,7 +35,7 @@ def test_what_a_1_0_client_posts_is_there_after_its_commit_alone(
     assert aborted.aborts() == "aborted"
     committed = Controlled(connection)
     committed.presumes(*committed.sends(sender, durable(b"3"), durable(b"4")))
-    outcome = "yes" if committed.commits() == "committed" else "540"
+    outcome = "yes" if committed.commits() == "committed" else "failed"
     receiving = receive_at(behind, queue)
     if outcome == "yes":
         found = receiving.gets(2)
@@ -43,7 +43,7 @@ def test_what_a_1_0_client_posts_is_there_after_its_commit_alone(
         for _, delivery in found:
             receiving.ends(delivery)
     assert receiving.quiet()
-    cell("tx-publish", outcome)
+    cell("1-0 tx publish", outcome)
 
 
 def test_what_a_1_0_client_accepts_is_gone_after_its_commit_alone(
@@ -62,9 +62,9 @@ def test_what_a_1_0_client_accepts_is_gone_after_its_commit_alone(
     found = receiving.gets(2)
     committed = Controlled(connection)
     committed.accepts(*[delivery for _, delivery in found])
-    outcome = "yes" if committed.commits() == "committed" else "540"
+    outcome = "yes" if committed.commits() == "committed" else "failed"
     assert behind.comes_to(0 if outcome == "yes" else 2, queue)
-    cell("tx-accept", outcome)
+    cell("1-0 tx accept", outcome)
 
 
 def test_several_transactions_at_a_time_do_not_mix_at_the_broker(
@@ -81,7 +81,7 @@ def test_several_transactions_at_a_time_do_not_mix_at_the_broker(
         each.commits() if number % 2 else each.aborts() for number, each in enumerate(all_of_them)
     ]
     if "failed" in ends:
-        cell("tx-publish", "540")
+        cell("1-0 tx publish", "failed")
         return
     assert ends == ["aborted", "committed"] * 3
     receiving = receive_at(behind, queue, credit=20)
