@@ -131,6 +131,8 @@ class Session:
         """Begin our half: to open a session, or to answer the peer's begin."""
         if not self.connection.can_send or self.channel_out != NO_CHANNEL:
             return
+        if self.machine.state == SessionState.ENDED:
+            return  # its connection was closed right behind its begin
         channel = self.connection.channels.take(self)
         if channel == NO_CHANNEL:
             return

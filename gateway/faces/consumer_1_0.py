@@ -82,6 +82,7 @@ class Consumer10:
         self.blocked = False
         self._started = False
         self._ended = False
+        self._resume_only = link.resume_only
         attach = link.attach
         limit = None if attach is None else attach.max_message_size
         self._size_max = limit or NO_LIMIT
@@ -105,7 +106,8 @@ class Consumer10:
         """Send one message."""
         session = self.session
         link = self.link
-        if not session.has_room(link) or link.credit <= 0 or not link.attached:
+        blocked = self._resume_only or link.credit <= 0 or not link.attached
+        if blocked or not session.has_room(link):
             self.blocked = True
             return DeliverStatus.BLOCKED
         message = delivery.message

@@ -495,3 +495,11 @@ def test_a_queue_exclusive_to_another_is_locked(house):
     client.receiver("mine")
     assert client.refused() == "amqp:resource-locked"
     assert not isinstance(house.host.queue("mine"), Refusal)
+
+
+def test_a_receiver_whose_unsettled_map_is_incomplete_gets_nothing_new(house):
+    client = house.client()
+    client.send(client.sender("q"), message())
+    receiver = client.receiver("q", unsettled={}, incomplete_unsettled=True)
+    assert client.received() == []
+    assert receiver.attached

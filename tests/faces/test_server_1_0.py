@@ -520,3 +520,12 @@ def test_a_violation_ends_one_connection_and_no_other(house):
     good.step()
     assert house.settings.counts.protocol_errors[1] == 1
     assert good.send(good.sender("q"), message()) == ACCEPTED
+
+
+def test_a_session_whose_connection_is_closed_in_the_same_breath_is_not_begun(house):
+    client = house.client()
+    client.connection.session().send_begin()
+    client.connection.send_close()
+    client.step()
+    assert client.face.closed
+    assert client.take_all(events.BeginReceived) == []
