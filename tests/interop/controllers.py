@@ -41,6 +41,10 @@ class Controlled(TransactionHandler):  # type: ignore[misc]  # proton has no typ
         self._transaction.commit()
         return self._ended()
 
+    def begins_to_commit(self) -> None:
+        """Ask for it, and do not wait for the end."""
+        self._transaction.commit()
+
     def aborts(self) -> str:
         """Roll it back; how it has ended."""
         self._transaction.abort()
