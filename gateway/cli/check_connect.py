@@ -15,8 +15,11 @@ def lines(finding: Finding) -> Iterator[str]:
     if not finding.reached:
         yield f"{BAD} {finding.name}: cannot be reached: {finding.problem}"
     else:
-        what = f"{finding.product} {finding.version}".strip() or "it does not say what it is"
+        what = finding.says or "it does not say what it is"
         yield f"   {finding.name}: {finding.host}: {what} (profile {finding.profile})"
+        if finding.stranger:
+            known = ", ".join(finding.products)
+            yield f"{BAD}   it is not what profile {finding.profile} is for: {known}"
         yield from _facts(finding)
         for ability in finding.abilities:
             yield f"{BAD if ability.bad else '  '}   {ability.name}: {_ability(ability, finding)}"

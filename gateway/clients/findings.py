@@ -95,6 +95,7 @@ class Finding:
 
     name: str
     profile: str = ""
+    products: list[str] = field(default_factory=list)
     reached: bool = False
     host: str = ""
     problem: str = ""
@@ -114,10 +115,22 @@ class Finding:
     lacks: list[tuple[str, list[str]]] = field(default_factory=list)
 
     @property
+    def says(self) -> str:
+        """What it calls itself; "": nothing."""
+        return f"{self.product} {self.version}".strip()
+
+    @property
+    def stranger(self) -> bool:
+        """It says that it is none of the brokers which the profile is of."""
+        known = self.products
+        return bool(self.says and known) and not self.says.startswith(tuple(known))
+
+    @property
     def fine(self) -> bool:
         """It is reached, has answered everything, and lacks nothing that is counted on."""
         return (
             self.reached
+            and not self.stranger
             and not self.problem
             and not any(node.bad for node in self.nodes)
             and not any(ability.bad for ability in self.abilities)
@@ -128,7 +141,7 @@ class Finding:
         names = (
             *("name", "profile", "reached", "host", "problem", "product", "version", "mechanism"),
             *("mechanisms", "tls", "offered", "frame_size", "channels", "idle_timeout_ms"),
-            *("message_size", "other_hosts"),
+            *("message_size", "other_hosts", "stranger"),
         )
         told: dict[str, Any] = {"fine": self.fine}
         told |= {name: getattr(self, name) for name in names}

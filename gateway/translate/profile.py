@@ -42,6 +42,7 @@ class Profile:
         "modified",
         "name",
         "no_local",
+        "products",
         "queue",
         "queue_capabilities",
         "queue_created",
@@ -65,6 +66,7 @@ class Profile:
         name: str = "generic",
         *,
         about: str = "",
+        products: list[str] | None = None,
         queue: Template = QUEUE,
         queue_created: Template | None = None,
         exchange: Template | None = None,
@@ -106,6 +108,7 @@ class Profile:
     ) -> None:
         self.name = name
         self.about = about
+        self.products: list[str] = products or []
         self.queue = queue
         self.queue_created = queue_created
         self.exchange = exchange

@@ -37,6 +37,11 @@ class Attribute(NamedTuple):
 # In a template of an exchange: {exchange}, {key}; of a subscription also {name}.
 ATTRIBUTES: Final[dict[str, Attribute]] = {
     "about": Attribute("text", "Which broker, in which versions, and what it must be set up for."),
+    "products": Attribute(
+        "symbols",
+        "How the broker's open begins that tells its product and version, for `check --connect` to"
+        " find a profile of another broker; none: it may be any.",
+    ),
     "queue": Attribute("template", "The address of a queue, from {queue}."),
     "queue_created": Attribute(
         "template",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gateway.clients.findings import Ability, Finding, Node, There, lacks, nodes_of
 from gateway.clients.probe import Question
 from gateway.config.placement import NodeRule
@@ -78,3 +80,22 @@ def test_what_a_profile_lacks_is_said_of_the_rules_that_it_concerns() -> None:
     assert told["publishing: there is no address for it"] == ["nodes.2"]
     assert any(text.startswith("modified") for text in told)
     assert not lacks([], Profile())
+
+
+@pytest.mark.parametrize(
+    ("products", "product", "version", "fine"),
+    [
+        (["RabbitMQ 4"], "RabbitMQ", "4.0.5", True),
+        (["RabbitMQ 4"], "RabbitMQ", "3.10.8", False),
+        (["RabbitMQ 4"], "apache-activemq-artemis", "2.44.0", False),
+        (["one", "qpid"], "qpid", "", True),
+        (["RabbitMQ 4"], "", "", True),
+        ([], "anything", "1", True),
+    ],
+)
+def test_what_is_of_another_product_is_not_fine_where_the_profile_names_its_own(
+    products, product, version, fine
+):
+    finding = Finding("a", "p", products, reached=True, product=product, version=version)
+    assert finding.fine is fine
+    assert finding.as_json()["stranger"] is not fine

@@ -32,6 +32,11 @@ def connection(upstream_broker: Broker) -> Any:
     made.close()
 
 
+def test_the_broker_calls_itself_what_its_profile_says(connection: Any, profile: Profile) -> None:
+    told = {str(key): value for key, value in connection.conn.remote_properties.items()}
+    assert f"{told['product']} {told['version']}".startswith(tuple(profile.products)), told
+
+
 def receiver(connection: Any, address: str, capabilities: list[str]) -> Any:
     from proton import symbol
     from proton.reactor import ReceiverOption

@@ -181,6 +181,12 @@ def test_check_says_what_is_there_and_what_is_missing(between: Between) -> None:
     assert [answers["old"][each] for each in able] == [True, True, True]
     assert [answers["new"][each] for each in able] == [False, True, False]
     assert all("PLAIN" in upstream["mechanisms"] for upstream in told["upstreams"])
+    assert not any(upstream["stranger"] for upstream in told["upstreams"])
+    config["upstreams"]["old"]["profile"] = "rabbitmq4"
+    file.write_text(yaml.safe_dump(config))
+    done = between.gateway.tool("check", "--config", str(file), "--connect")
+    assert done.returncode == 1
+    assert "!!   it is not what profile rabbitmq4 is for: RabbitMQ 4" in done.stdout
     config["upstreams"]["new"]["password_file"] = str(between.token)
     file.write_text(yaml.safe_dump(config))
     done = between.gateway.tool("check", "--config", str(file), "--connect")
