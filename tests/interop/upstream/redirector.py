@@ -1,8 +1,4 @@
-"""A 1.0 container of Proton's that redirects every link: a program, and who starts and stops it.
-
-`python -P redirector.py PORT TARGET [HOSTNAME]` listens on loopback and sends what attaches to
-TARGET, another port there; the address stays, but for a prefix `moved.` that is left out.
-"""
+"""Starts and stops the container that redirects every link: `peers/redirecting_peer.py`."""
 
 from __future__ import annotations
 
@@ -10,22 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
-from proton import Condition, symbol, ushort
-from proton.handlers import MessagingHandler
-from proton.reactor import Container
-
-LOOPBACK: Final = "127.0.0.1"
+PROGRAM: Final = Path(__file__).parents[1] / "peers" / "redirecting_peer.py"
 READY: Final = "listening"
-PREFIX: Final = "moved."
+PREFIX: Final = "moved."  # of an address: the redirect leaves it out
 
 
 class Redirector:
     """The process, which may come and go; a context manager."""
 
     def __init__(self, port: int, target: int, hostname: str = "") -> None:
-        self._arguments = [str(port), str(target), *([hostname] if hostname else [])]
+        self._arguments = [str(port), str(target), PREFIX, *([hostname] if hostname else [])]
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
@@ -42,7 +34,7 @@ class Redirector:
 
     def start(self) -> None:
         """Return when it listens."""
-        program = [sys.executable, "-P", str(Path(__file__).resolve())]
+        program = [sys.executable, "-P", str(PROGRAM)]
         self._process = subprocess.Popen(
             [*program, *self._arguments], stdout=subprocess.PIPE, text=True
         )
@@ -57,36 +49,3 @@ class Redirector:
             process.wait()
             assert process.stdout is not None
             process.stdout.close()
-
-
-class Redirecting(MessagingHandler):  # type: ignore[misc]  # proton has no type information
-    """Refuses each link with a redirect."""
-
-    def __init__(self, port: str, target: str, hostname: str = "") -> None:
-        super().__init__(prefetch=0, auto_accept=False)
-        self._port = port
-        self._target = int(target)
-        self._hostname = hostname
-
-    def on_start(self, event: Any) -> None:
-        """Called by Proton at first."""
-        event.container.listen(f"{LOOPBACK}:{self._port}")
-        print(READY, flush=True)
-
-    def on_link_local_open(self, event: Any) -> None:
-        """Called by Proton when it has answered an attach: without an address, then detached."""
-        link = event.link
-        terminus = link.remote_source if link.is_sender else link.remote_target
-        info = {
-            symbol("network-host"): LOOPBACK,
-            symbol("port"): ushort(self._target),
-            symbol("address"): (terminus.address or "").removeprefix(PREFIX),
-        }
-        if self._hostname:
-            info[symbol("hostname")] = self._hostname
-        link.condition = Condition("amqp:link:redirect", "the node is elsewhere", info)
-        link.close()
-
-
-if __name__ == "__main__":
-    Container(Redirecting(*sys.argv[1:])).run()

@@ -12,6 +12,7 @@ import pytest
 from faults.upstream_stand import Stand
 from interop.brokers.artemis import Artemis
 from interop.brokers.broker import free_ports
+from interop.needed import needed
 from interop.upstream.redirector import PREFIX, Redirector
 from support.certificates import Authority
 from support.fault_proxy import FaultProxy
@@ -32,6 +33,7 @@ class Redirected(Stand):
     def __init__(
         self, directory: Path, broker: Artemis, name: str, *, host: str = "", **config: object
     ) -> None:
+        needed("proton")
         (port,) = free_ports(1)
         self.front = FaultProxy(port)
         dialled: dict[str, object] = {
