@@ -487,15 +487,22 @@ class Session:
             self.write(disposition)
 
     def flush(self) -> None:
-        """Write what is owed: dispositions, then flow states."""
+        """Write what is owed: dispositions, then flow states.
+
+        Credit is taken back first: what goes back must not come again by it.
+        """
         self._dirty = False
         if not self.can_send:
             return
-        self.write_dispositions()
-        if self._owing:
-            owing = self._owing
+        owing = self._owing
+        if owing:
             self._owing = []
             for link in owing:
+                if _takes_back(link):
+                    self._flush_flow(link)
+        self.write_dispositions()
+        for link in owing:
+            if not _takes_back(link):
                 self._flush_flow(link)
         if self._flow_due:
             self._write_flow(None)
@@ -539,3 +546,8 @@ _DROPPING: Final = (
     SessionState.BOTH_SENT,
     SessionState.ENDED,
 )
+
+
+def _takes_back(link: Link) -> bool:
+    """Whether nothing more is to come on a link."""
+    return link.role and link.credit == 0

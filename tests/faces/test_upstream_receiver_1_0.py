@@ -813,6 +813,22 @@ def test_after_a_client_has_left_a_lost_link_still_takes_back_what_it_holds():
     assert w.bridge.pressure.messages == 0
 
 
+@pytest.mark.parametrize("end", ["stop", "cancel"])
+def test_credit_is_taken_back_before_what_was_fetched_so_that_it_does_not_come_again_by_it(end):
+    w = world()
+    broker = w.connect()
+    consumer, subscription = w.subscribe()
+    consumer.answers.append(DeliverStatus.BLOCKED)
+    broker.deliver("q", message(b"one"))
+    w.step()
+    before = len(broker.events)
+    getattr(subscription, end)()
+    w.step()
+    first, second = broker.events[before : before + 2]
+    assert (type(first), type(second)) == (events.FlowReceived, events.DispositionReceived)
+    assert broker.states() == [_spec.Released()]
+
+
 def test_what_is_under_way_when_a_client_stops_and_then_leaves_is_released():
     w = world()
     broker = w.connect()
