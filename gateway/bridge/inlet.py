@@ -15,7 +15,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.credit import UNLIMITED
 from gateway.bridge.dispatch import Dispatcher, Line
 from gateway.bridge.keeping import Keeping
-from gateway.bridge.places import AVAILABLE
+from gateway.bridge.places import AVAILABLE, Entry
 from gateway.bridge.queues import Queue
 from gateway.bridge.remote import Placement, Source
 from gateway.bridge.routing import Exchange
@@ -309,20 +309,25 @@ class Inlet:
         return not self.subscription.attaching
 
     def give_back(self, outcome: Outcome, reason: Reason, *, ours: bool = True) -> None:
-        """End every copy that waits here, with `outcome` for the upstream, or but for ours."""
+        """End every copy that waits here, with `outcome` for the upstream, or but for ours.
+
+        The last first: some brokers put each in front of the queue.
+        """
         copies = self._dispatcher.copies
         queue = self.queue
+        waiting: list[Entry] = []
         entry = queue.places.next_at(0)
         while entry is not None:
-            position = entry.position
             ticket = entry.ticket
             if entry.holder == AVAILABLE:
                 if ticket is None or not ticket.ours:
-                    copies.ledger.returned(queue, entry, reason)
-                    copies.leave(queue, entry, outcome)
+                    waiting.append(entry)
                 elif ours:
                     self._keeping.put_back(queue, entry, reason)
-            entry = queue.places.next_at(position + 1)
+            entry = queue.places.next_at(entry.position + 1)
+        for entry in reversed(waiting):
+            copies.ledger.returned(queue, entry, reason)
+            copies.leave(queue, entry, outcome)
 
     def _rests(self) -> bool:
         placement = self.queue.placement
