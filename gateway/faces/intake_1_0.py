@@ -172,10 +172,10 @@ class Intake:
             return
         self.upstream.counts.settled_received[outcome.kind] += 1
         self._settled.append(found[1])
-        again = token in self._again
-        self._again.discard(token)
-        if _may_be_known(outcome, again=again) and not self.copy:
-            self.upstream.seen_before.add(found[1])
+        if token in self._again:
+            self._again.discard(token)
+            if outcome.kind in (OutcomeKind.RELEASED, OutcomeKind.MODIFIED):
+                self.upstream.seen_before.add(found[1])
         link.session.settle_incoming(found[0], self._state_of(outcome))
         self.upstream.touch()
 
@@ -245,13 +245,6 @@ class Intake:
                 annotations=outcome.annotations if profile.annotations else b"",
             )
         )
-
-
-def _may_be_known(outcome: Outcome, *, again: bool) -> bool:
-    """Whether a message that goes back may have been seen by a client, when it comes again."""
-    if outcome.kind == OutcomeKind.RELEASED:
-        return again
-    return outcome.kind == OutcomeKind.MODIFIED and (again or outcome.delivery_failed)
 
 
 def _rejected(condition: str, description: str) -> Rejected:

@@ -1,10 +1,9 @@
-"""Messages of an upstream that we had, and that may come again.
+"""Messages of an upstream that we had, and that it may not know to be settled.
 
 When a link is lost, what was unsettled on it comes again, and so does what was settled where the
-upstream did not hear of it: a disposition is not answered. What a client had and gave back comes
-again, too. Some containers do not say of each that it was delivered before. What is known here by
-its digest is marked when it comes again, by whichever link; nothing else tells a client, or the
-audit log, that it may have had the message.
+upstream did not hear of it: a disposition is not answered. Some containers say of neither that it
+was delivered before. What is known here by its digest is marked when it comes again, by whichever
+link; nothing else tells a client, or the audit log, that it may have had the message.
 """
 
 from __future__ import annotations

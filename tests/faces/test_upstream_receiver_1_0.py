@@ -114,32 +114,6 @@ def test_modified_goes_as_released_where_it_is_not_taken(profile, state):
     assert broker.states() == [state]
 
 
-@pytest.mark.parametrize("modified", [True, False])
-def test_what_a_client_had_and_gave_back_is_marked_though_the_upstream_does_not_say_so(modified):
-    w = world(modified=modified)
-    broker = w.connect()
-    consumer, _ = w.subscribe()
-    broker.deliver("q", message(b"one"))
-    w.step()
-    w.settle(consumer.take()[0], MODIFIED_FAILED)
-    broker.deliver("q", message(b"one"))
-    broker.deliver("q", message(b"two"))
-    w.step()
-    assert [each.delivery_count for each in consumer.take()] == [1, 0]
-
-
-def test_what_a_client_gave_back_unseen_is_not_marked():
-    w = world()
-    broker = w.connect()
-    consumer, _ = w.subscribe()
-    broker.deliver("q", message(b"one"))
-    w.step()
-    w.settle(consumer.take()[0], RELEASED)
-    broker.deliver("q", message(b"one"))
-    w.step()
-    assert consumer.take()[0].delivery_count == 0
-
-
 def test_undeliverable_here_is_left_out_where_it_is_not_taken():
     w = world(undeliverable_here=False)
     broker = w.connect()

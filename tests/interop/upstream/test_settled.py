@@ -43,7 +43,7 @@ def test_what_was_not_sent_on_is_at_the_broker_again(behind: Behind, talk: Talk)
     reader.does(spec.MessageCancel(destination="d"))  # with more of them on their way
     got += reader.gets(reader.waiting())
     left = COUNT - len(got)
-    assert behind.comes_to(left, queue)
+    assert behind.comes_to(left, queue), behind.depth(queue)
     reader.subscribes(queue, accept=NONE, credit=COUNT)
     got += reader.gets(left)
     assert {each.body for each in got} == {b"%d" % number for number in range(COUNT)}
