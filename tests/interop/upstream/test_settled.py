@@ -10,13 +10,42 @@ from gateway.amqp_0_10 import _spec as spec
 
 TOLD = 'gateway_upstream_outcomes_total{direction="received",outcome="accepted",upstream="main"}'
 WAITING = 'gateway_upstream_waiting_messages{direction="received",upstream="main"}'
+BACK = (  # as a message, or as a delivery that the broker did not settle
+    'gateway_upstream_outcomes_total{direction="sent",outcome="accepted",upstream="main"}',
+    'gateway_upstream_outcomes_total{direction="received",outcome="released",upstream="main"}',
+)
+CAME = 'gateway_upstream_messages_total{direction="received",upstream="main"}'
 COUNT = 200
+# What a broker has taken out of its queue for a link and not written, goes with the link: at most
+# once. The gateway has no more than this in the air.
+CREDIT = 50
 MANY, LARGE = 40, 300_000
 UNLIMITED = 0xFFFFFFFF
 
 
 def _told(behind: Behind) -> float:
     return behind.gateway.metrics()[TOLD]
+
+
+class Passing:
+    """What comes from the broker, and what it is given, from now on."""
+
+    def __init__(self, behind: Behind) -> None:
+        self._behind = behind
+        self._back, self._came = self._counts()
+
+    def goes_back_but_for(self, kept: int) -> bool:
+        """Whether all that came is soon back at the broker, but for so many messages."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            back, came = self._counts()
+            if back - self._back == came - self._came - kept:
+                return True
+        return False
+
+    def _counts(self) -> tuple[float, float]:
+        found = self._behind.gateway.metrics()
+        return sum(found[each] for each in BACK), found[CAME]
 
 
 def test_the_broker_settles_what_it_sends(behind: Behind, talk: Talk, cell: Cell) -> None:
@@ -37,17 +66,19 @@ def test_the_broker_settles_what_it_sends(behind: Behind, talk: Talk, cell: Cell
 def test_what_was_not_sent_on_is_at_the_broker_again(behind: Behind, talk: Talk) -> None:
     queue = behind.queue("settled")
     talk.puts(queue, *[b"%d" % number for number in range(COUNT)])
+    passing = Passing(behind)
     reader = behind.talk()
     reader.subscribes(queue, accept=NONE, credit=COUNT)
     got = reader.gets(5)
     reader.does(spec.MessageCancel(destination="d"))  # with more of them on their way
     got += reader.gets(reader.waiting())
-    left = COUNT - len(got)
-    assert behind.comes_to(left, queue), behind.depth(queue)
+    assert passing.goes_back_but_for(len(got))
+    left = behind.depth(queue)
     reader.subscribes(queue, accept=NONE, credit=COUNT)
     got += reader.gets(left)
-    assert {each.body for each in got} == {b"%d" % number for number in range(COUNT)}
     assert behind.comes_to(0, queue)
+    bodies = [each.body for each in got]
+    assert len(set(bodies)) == len(bodies) >= COUNT - CREDIT
 
 
 def test_what_waits_for_a_slow_client_goes_back_when_that_leaves(
@@ -55,6 +86,7 @@ def test_what_waits_for_a_slow_client_goes_back_when_that_leaves(
 ) -> None:
     queue = behind.queue("settled")
     talk.puts(queue, *[bytes(LARGE)] * MANY)
+    passing = Passing(behind)
     reader = behind.talk()
     subscribe = spec.MessageSubscribe(
         queue=queue, destination="d", accept_mode=NONE, acquire_mode=ACQUIRED
@@ -68,4 +100,4 @@ def test_what_waits_for_a_slow_client_goes_back_when_that_leaves(
     reader.does(spec.MessageCancel(destination="d"))
     got = reader.gets(reader.waiting())
     assert len(got) < MANY
-    assert behind.comes_to(MANY - len(got), queue)
+    assert passing.goes_back_but_for(len(got))
