@@ -195,8 +195,9 @@ class NodeSection(Section):
     """Make the node there when it is missing, where the profile can."""
     settled: bool = False
     """Of a queue: have the upstream settle what goes to consumers without acceptance (accept-mode
-    none, snd-settle-mode settled) as it sends it. Faster, and what is under way when a connection
-    or the gateway dies is lost."""
+    none, snd-settle-mode settled) as it sends it. Faster, and at most once: what it has handed to
+    a consumer's link, up to 50 messages, it may drop when that link ends, because the consumer
+    leaves or the connection or the gateway does. False: nothing is lost so."""
 
     @property
     def kind(self) -> str:
