@@ -75,7 +75,7 @@ class Feeder:
         self._filter: Fields | None = sources_1_0.filters_of_binding(
             feed.key, self.kind if keyed else "", selector_of(feed.arguments)
         )
-        self._intake = Intake(upstream, copy=False)
+        self._intake = Intake(upstream, copy=False, address=self.address)
         self._link: Link | None = None
         self._slot: LinkSlot | None = None
         self._left = False

@@ -54,10 +54,12 @@ class Intake:
 
     Args:
         copy: the link browses: outcomes have no meaning for the node.
+        address: of the node, for what is remembered of its messages beyond the link.
     """
 
-    def __init__(self, upstream: Upstream, *, copy: bool) -> None:
+    def __init__(self, upstream: Upstream, *, copy: bool, address: str) -> None:
         self.upstream = upstream
+        self._here = hash(address)
         self.copy = copy
         self._used_up_first = upstream.profile.credit == WHEN_USED_UP
         self._unsettled: dict[int, tuple[int, int]] = {}  # by token: delivery-id and digest
@@ -131,11 +133,16 @@ class Intake:
         if self._is_poison(event, digest):
             return None
         token = self._token(event, digest)
-        if self.upstream.seen_before.take(digest):
+        if self._was_here(digest):
             self._again.add(token)
             if message.delivery_count == 0:
                 message.delivery_count = 1
         return Taken(message, token)
+
+    def _was_here(self, digest: int) -> bool:
+        seen_before = self.upstream.seen_before
+        given_back = self.upstream.profile.forgets_failed and seen_before.take(digest ^ self._here)
+        return seen_before.take(digest) or given_back
 
     def _token(self, event: DeliveryReceived, digest: int) -> int:
         if event.settled:
@@ -176,6 +183,8 @@ class Intake:
             self._again.discard(token)
             if outcome.kind in (OutcomeKind.RELEASED, OutcomeKind.MODIFIED):
                 self.upstream.seen_before.add(found[1])
+        elif outcome.delivery_failed and self.upstream.profile.forgets_failed and not self.copy:
+            self.upstream.seen_before.add(found[1] ^ self._here)
         link.session.settle_incoming(found[0], self._state_of(outcome))
         self.upstream.touch()
 

@@ -60,7 +60,7 @@ class Receiver:
         self.in_force = False
         self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
         self.name = upstream.link_name(inlet.queue_name)
-        self._intake = Intake(upstream, copy=not inlet.acquire)
+        self._intake = Intake(upstream, copy=not inlet.acquire, address=self.address)
         self._slot: LinkSlot | None = None
         self._link: Link | None = None
         self._left = False

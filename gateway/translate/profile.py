@@ -36,6 +36,7 @@ class Profile:
         "fanout",
         "fanout_subscription",
         "first_acquirer",
+        "forgets_failed",
         "keys_in",
         "management",
         "missing",
@@ -103,6 +104,7 @@ class Profile:
         missing: str = "fail",
         errors_end_session: bool = False,
         first_acquirer: bool = False,
+        forgets_failed: bool = False,
         management: str = "none",
         detach_lingers: bool = False,
     ) -> None:
@@ -145,6 +147,7 @@ class Profile:
         self.missing = missing
         self.errors_end_session = errors_end_session
         self.first_acquirer = first_acquirer
+        self.forgets_failed = forgets_failed
         self.management = management
         self.detach_lingers = detach_lingers
 

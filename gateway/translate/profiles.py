@@ -153,6 +153,11 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
         "Says by first-acquirer false that it delivered a message before, whatever delivery-count"
         " is: the message is marked as redelivered.",
     ),
+    "forgets_failed": Attribute(
+        "flag",
+        "Forgets with a link which of its deliveries failed: by another link such a message is"
+        " marked as redelivered from what the gateway remembers, as long as that runs.",
+    ),
     "detach_lingers": Attribute(
         "flag", "Answers a closing detach without `closed`: such an answer closes the link, too."
     ),

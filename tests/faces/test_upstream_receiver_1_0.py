@@ -114,6 +114,30 @@ def test_modified_goes_as_released_where_it_is_not_taken(profile, state):
     assert broker.states() == [state]
 
 
+@pytest.mark.parametrize(
+    ("forgets", "node", "outcome", "counts"),
+    [
+        (True, "q", MODIFIED_FAILED, [1, 0]),
+        (True, "q", RELEASED, [0, 0]),
+        (True, "other", MODIFIED_FAILED, [0, 0]),
+        (False, "q", MODIFIED_FAILED, [0, 0]),
+    ],
+)
+def test_what_came_back_as_failed_is_marked_once_at_its_node_where_that_forgets_it(
+    forgets, node, outcome, counts
+):
+    w = UpstreamWorld(profile=Profile(forgets_failed=forgets)).place("q").place("other")
+    broker = w.connect()
+    consumers = {name: w.subscribe(name)[0] for name in ("q", "other")}
+    broker.deliver("q", message(b"one"))
+    w.step()
+    w.settle(consumers["q"].take()[0], outcome)
+    broker.deliver(node, message(b"one"))
+    broker.deliver(node, message(b"one"))
+    w.step()
+    assert [each.delivery_count for each in consumers[node].take()] == counts
+
+
 def test_undeliverable_here_is_left_out_where_it_is_not_taken():
     w = world(undeliverable_here=False)
     broker = w.connect()
