@@ -79,7 +79,12 @@ Restart
     DURABLE that were in a queue when an incarnation ended, in order or not, went with the process:
     accounting derives them, nobody writes records for them. The same holds for deliveries that were
     unsettled and route copies that were pending at that time. A durable copy that is not recovered
-    is LOST. In order: `queue_checkpoint`, `outlet_checkpoint`, `route_checkpoint` of all, then
+    is LOST. Copies that were with subscribers of a deleted queue are recovered under its name, and
+    end as they would have if they had been given back: `purged` or `dead_lettered`, both with
+    QUEUE_DELETED. What a queue holds that cannot be here - its virtual host is not configured, its
+    row in the store cannot be read - is kept there: recovered at each start, with a checkpoint,
+    until it is back. Only where not even the queue's name can be read, nothing is recovered: the
+    log of the gateway says how many copies are kept so, and they are called LOST. In order: `queue_checkpoint`, `outlet_checkpoint`, `route_checkpoint` of all, then
     `incarnation_stopped`, the last record.
 
 Periodically (bridge.checkpoint)

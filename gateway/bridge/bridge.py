@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.audit.records import AuditLog
+from gateway.bridge.absent import AbsentQueue
 from gateway.bridge.copies import Copies
 from gateway.bridge.deadlines import Deadlines
 from gateway.bridge.debts import Debts
@@ -31,6 +32,7 @@ from gateway.message import MessageReader
 from gateway.store.interface import Recovered, Store
 
 EXPIRY_SLICE: Final = 64
+NOTHING: Final = AbsentQueue(0)
 
 
 @final
@@ -56,6 +58,7 @@ class Bridge:
     """
 
     __slots__ = (
+        "_absent",
         "_deadlines",
         "_dispatcher",
         "_limits",
@@ -96,6 +99,7 @@ class Bridge:
         self.debts = Debts(self.turns)
         self.store_error: StoreError | None = None
         self.problems: list[str] = []
+        self._absent: dict[int, AbsentQueue] = {}
         self._limits = limits
         self._readers = readers
         self._numbers = Numbers(audit.incarnation)
@@ -231,6 +235,7 @@ class Bridge:
         recovery = Recovery(self.hosts, self.copies, self._numbers, self._readers)
         recovery.run(recovered)
         self.problems.extend(recovery.problems)
+        self._absent = recovery.absent
         for host in self.hosts.values():
             host.nodes.start()
         self.debts.recover(recovered.topology, self.problems)
@@ -277,20 +282,21 @@ class Bridge:
                     )
 
     def _checkpoint_queues(self) -> None:
-        """One record a name: a deleted queue with unsettled copies may have a namesake."""
-        by_node: dict[int, list[Queue]] = {}
+        """One record a name: a deleted or absent queue with copies may have a namesake."""
+        by_node: dict[int, list[Queue]] = {node: [] for node in self._absent}
         for queue in self.living_queues():
             by_node.setdefault(queue.node, []).append(queue)
         for node, queues in by_node.items():
-            checksum = 0
+            absent = self._absent.get(node, NOTHING)
+            checksum = absent.checksum
             for queue in queues:
                 checksum ^= queue.checksum
             self.audit.queue_checkpoint(
                 self.ledger.now_ms,
                 node,
-                depth=sum([queue.depth for queue in queues]),
+                depth=absent.depth + sum([queue.depth for queue in queues]),
                 unsettled=sum([queue.unsettled for queue in queues]),
-                octets=sum([queue.octets for queue in queues]),
+                octets=absent.octets + sum([queue.octets for queue in queues]),
                 entered=sum([queue.entered for queue in queues]),
                 checksum=checksum,
             )

@@ -425,7 +425,9 @@ class VirtualHost:
 
     def on_recovered(self, queue: Queue) -> None:
         """A queue is back, its owner is not: who was exclusive for its life is deleted."""
-        if queue.settings.exclusive and queue.settings.auto_delete:
+        if queue.deleted:
+            self._settlement.end_deleted(queue)
+        elif queue.settings.exclusive and queue.settings.auto_delete:
             self._owners.delete_unused(queue)
 
     def on_deadline(self, queue: Queue, now_ms: int) -> None:

@@ -57,7 +57,7 @@ class Counts:
         expired, dead_lettered, purged, returned, moved: copies that left their queue that way.
         dropped: rejected copies with nowhere to go.
         recovered: copies that the store brought back.
-        orphaned: recovered copies without a queue, dropped.
+        orphaned: copies that the store has for no queue that is here; it keeps them.
         pending: publishes held back because too much was held.
         committed, rolled_back, in_doubt: transactions, by how they ended.
         rolled_back_copies: what transactions held and did not commit.

@@ -1,14 +1,17 @@
 """From what the store held at start to hosts, exchanges, queues, bindings and messages.
 
 After a stop in order nothing was with a subscriber. After any other, every copy of a queue that had
-been subscribed to may have been seen: its delivery count goes up. Rows that cannot be read and
-copies whose queue is gone are left out, counted and reported.
+been subscribed to may have been seen: its delivery count goes up. Copies of a queue that had been
+deleted while they were with subscribers come back and end, as they would have. What there is no
+place for (`absent`) stays in the store, counted, reported and, as far as its queue has a name,
+recovered in the audit log.
 """
 
 from __future__ import annotations
 
 from typing import Final, final
 
+from gateway.bridge.absent import AbsentQueue
 from gateway.bridge.copies import Copies
 from gateway.bridge.filters import kept_selector
 from gateway.bridge.host import VirtualHost
@@ -17,17 +20,20 @@ from gateway.bridge.places import Entry
 from gateway.bridge.queues import Queue
 from gateway.bridge.routing import Binding
 from gateway.bridge.rows import (
+    QueueRow,
     RowKind,
     binding_row,
     exchange_row,
     queue_row,
+    read_identity,
 )
 from gateway.errors import DecodeError
-from gateway.message import MessageReader
+from gateway.message import Message, MessageReader
 from gateway.store.interface import Entry as StoredEntry
 from gateway.store.interface import Recovered, TopologyRow
 
 BLOCK_OCTETS: Final = 1 << 20
+QUEUE_KINDS: Final = (int(RowKind.QUEUE), int(RowKind.TRANSIT), int(RowKind.DELETED))
 
 
 @final
@@ -35,17 +41,23 @@ class Recovery:
     """Rebuilds one bridge; used once.
 
     Attributes:
-        problems: one line for each row that could not be used, and for each host that is missing.
+        absent: the queues that are not here, by the audit log's number of their name.
+        problems: one line for each row that could not be used, for each host that is missing, and
+            for the copies of each queue that is in no row.
     """
 
     __slots__ = (
+        "_absent",
         "_copies",
+        "_digests",
         "_host_of",
         "_hosts",
         "_missing",
+        "_nameless",
         "_numbers",
         "_queues",
         "_readers",
+        "absent",
         "problems",
     )
 
@@ -63,6 +75,10 @@ class Recovery:
         self._queues: dict[int, Queue] = {}
         self._host_of: dict[int, VirtualHost] = {}
         self._missing: set[str] = set()
+        self._absent: dict[int, AbsentQueue] = {}
+        self._nameless: dict[int, int] = {}
+        self._digests: dict[int, int] = {}
+        self.absent: dict[int, AbsentQueue] = {}
         self.problems: list[str] = []
 
     def run(self, recovered: Recovered) -> None:
@@ -73,12 +89,16 @@ class Recovery:
             try:
                 self._topology_row(row, marked)
             except DecodeError as error:
-                self.problems.append(f"topology row {row.key!r} is unreadable: {error}")
+                self._unreadable(row, error)
         self._count_alternates()
         self._marks(marked, recovered.clean)
-        seen: dict[int, int] = {}
         for entry in recovered.entries:
-            self._entry(entry, recovered.clean, seen)
+            self._entry(entry, recovered.clean)
+        for number, count in self._nameless.items():
+            self.problems.append(
+                f"queue number {number} is in no row that can be read: its {count} messages are "
+                "kept, but the accounting will call them lost"
+            )
         for number, queue in self._queues.items():
             self._host_of[number].on_recovered(queue)
 
@@ -93,6 +113,44 @@ class Recovery:
             marked.append(row.key)
         elif row.kind == RowKind.TRANSIT:
             self._outbound(row)
+        elif row.kind == RowKind.DELETED:
+            self._deleted(row.value)
+        elif row.kind == RowKind.UNREADABLE:
+            self._unreadable_before(row)
+
+    def _unreadable(self, stored: TopologyRow, error: DecodeError) -> None:
+        """A row of another version, or broken; a queue's is noted: it may be declared again."""
+        problem = f"topology row {stored.key!r} is unreadable: {error}"
+        if stored.kind in QUEUE_KINDS:
+            row = read_identity(stored.key, stored.value)
+            if row is not None:
+                self._put_aside(row)
+                self._copies.turns.writes.topology(
+                    RowKind.UNREADABLE, row.numbered_key(), row.encoded()
+                )
+                problem += "; what the queue holds is kept"
+        self.problems.append(problem)
+
+    def _unreadable_before(self, stored: TopologyRow) -> None:
+        row = queue_row(stored.value)
+        if row.number in self._queues:
+            self._copies.turns.writes.topology_removed(RowKind.UNREADABLE, stored.key)
+        elif row.number not in self._absent:
+            self._put_aside(row)
+            self.problems.append(f"queue {row.name!r} has no row; what it held is kept")
+
+    def _put_aside(self, row: QueueRow) -> None:
+        """The queue is not here: its copies stay where they are."""
+        host = self._hosts.get(row.host)
+        if host is None:
+            node = self._copies.ledger.audit.name(f"{row.host}/{row.name}")
+        else:
+            node = host.topology.names.name(row.name)
+        queue = self.absent.get(node)
+        if queue is None:
+            queue = AbsentQueue(node)
+            self.absent[node] = queue
+        self._absent[row.number] = queue
 
     def _host(self, name: str) -> VirtualHost | None:
         host = self._hosts.get(name)
@@ -118,6 +176,7 @@ class Recovery:
         row = queue_row(value)
         host = self._host(row.host)
         if host is None:
+            self._put_aside(row)
             return
         queue = host.topology.add_queue(
             row.number, row.name, row.settings, self._numbers.first_position
@@ -131,10 +190,21 @@ class Recovery:
         row = queue_row(stored.value)
         host = self._host(row.host)
         if host is None:
+            self._put_aside(row)
             return
         queue = host.nodes.recover_outbound(row.name, row.number, row.settings)
         if not queue.transit:
             self._copies.turns.writes.topology_removed(RowKind.TRANSIT, stored.key)
+        self._queues[row.number] = queue
+        self._host_of[row.number] = host
+
+    def _deleted(self, value: bytes) -> None:
+        row = queue_row(value)
+        host = self._host(row.host)
+        if host is None:
+            self._put_aside(row)
+            return
+        queue = host.topology.recover_deleted(row, self._numbers.first_position)
         self._queues[row.number] = queue
         self._host_of[row.number] = host
 
@@ -176,31 +246,46 @@ class Recovery:
                 else:
                     queue.marked = True
 
-    def _entry(self, stored: StoredEntry, clean: bool, seen: dict[int, int]) -> None:
+    def _entry(self, stored: StoredEntry, clean: bool) -> None:
         message = stored.message
-        queue = self._queues.get(stored.queue_id)
+        message.reader = self._readers.get(message.encoding)
         ledger = self._copies.ledger
+        queue = self._queues.get(stored.queue_id)
         if queue is None:
             ledger.counts.orphaned += 1
+            self._keep(stored)
             return
-        message.reader = self._readers.get(message.encoding)
         count = stored.delivery_count
         if not clean and queue.marked:
             count += 1
         entry = Entry(stored.position, message, count, True)
         entry.annotations = stored.annotations
         self._copies.recover(queue, entry)
-        body_digest = seen.get(message.id)
+        ledger.counts.recovered += 1
+        self._say(queue.node, message, stored.position, count)
+
+    def _keep(self, stored: StoredEntry) -> None:
+        """A copy of a queue that is not here."""
+        absent = self._absent.get(stored.queue_id)
+        if absent is None:
+            self._nameless[stored.queue_id] = self._nameless.get(stored.queue_id, 0) + 1
+            return
+        message = stored.message
+        absent.hold(message.id, stored.position, len(message.payload))
+        self._say(absent.node, message, stored.position, stored.delivery_count)
+
+    def _say(self, node: int, message: Message, position: int, count: int) -> None:
+        body_digest = self._digests.get(message.id)
         if body_digest is None:
             reader = message.reader
             body_digest = 0 if reader is None else reader.body_digest(message)
-            seen[message.id] = body_digest
-        ledger.counts.recovered += 1
+            self._digests[message.id] = body_digest
+        ledger = self._copies.ledger
         ledger.audit.recovered(
             ledger.now_ms,
             message.id,
-            stored.position,
-            node=queue.node,
+            position,
+            node=node,
             id_digest=message.id_digest,
             body_digest=body_digest,
             size=len(message.payload),

@@ -31,6 +31,8 @@ class RowKind(IntEnum):
     NOTES = 5
     TRANSIT = 6  # a `QueueRow`: what stands in front of an upstream for an exchange
     DEBT = 7  # a `BindingRow`: see `debts`
+    DELETED = 8  # a `QueueRow`: gone by name, but copies of it are with subscribers
+    UNREADABLE = 9  # a `QueueRow`: what could be read of one, its name and number
 
 
 class Form(IntEnum):
@@ -114,9 +116,9 @@ class QueueRow:
         self.number = number
         self.settings = settings
 
-    def key(self) -> str:
-        """Its row's key."""
-        return row_key(self.host, self.name)
+    def numbered_key(self) -> str:
+        """The key of a row beside its own, or that of a namesake: `DELETED`, `UNREADABLE`."""
+        return row_key(self.host, self.name, str(self.number))
 
     def encoded(self) -> bytes:
         """Its row's value."""
@@ -161,6 +163,24 @@ def queue_row(value: bytes) -> QueueRow:
         no_local=bits & 4 != 0,
     )
     return QueueRow(host, name, number, settings)
+
+
+def read_identity(key: str, value: bytes) -> QueueRow | None:
+    """Host, name and number of a `QueueRow` that cannot be read to its end, or of another version.
+
+    They stand first, and the key says whether they are what they seem.
+    """
+    try:
+        data = Reader(value)
+        data.u8()
+        host = _read_text(data)
+        name = _read_text(data)
+        number = data.i64()
+    except DecodeError:
+        return None
+    if not key.startswith(row_key(host)):
+        return None
+    return QueueRow(host, name, number, QueueSettings(durable=True))
 
 
 @final

@@ -155,16 +155,18 @@ class Settlement:
         return count
 
     def abandon(self, queue: Queue) -> None:
-        """A queue is deleted: its available copies go, the store forgets the acquired ones too."""
+        """A queue is deleted: its available copies go, the acquired ones when they are settled."""
         entry = queue.places.next_at(0)
         while entry is not None:
-            position = entry.position
             if entry.holder == AVAILABLE:
                 self._orphan(queue, entry)
-            elif entry.durable:
-                entry.durable = False
-                self._copies.turns.writes.dequeue(queue.number, position)
-            entry = queue.places.next_at(position + 1)
+            entry = queue.places.next_at(entry.position + 1)
+        self._topology.store_deleted(queue)
+
+    def end_deleted(self, queue: Queue) -> None:
+        """The store brought a deleted queue back: nobody has its copies any more."""
+        self.abandon(queue)
+        self._topology.forget_queue(queue)
 
     def forget_link(self, subscription: Subscription) -> None:
         """Nothing of a cancelled subscription is unsettled any more."""

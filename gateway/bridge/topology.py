@@ -343,10 +343,11 @@ class Topology:
         """Forget a transit queue that stood for no queue, and its rows."""
         del self.lines[queue.number]
         if queue.stored:
-            self._turns.writes.topology_removed(RowKind.TRANSIT, queue.key)
-            self._turns.writes.topology_removed(RowKind.DISPATCHED, queue.key)
+            self._remove_rows(RowKind.TRANSIT, queue)
         if queue.links == 0:
             self.forget_queue(queue)
+        else:
+            self.store_deleted(queue)
 
     def route_here(self, exchange: Exchange) -> None:
         """An exchange that was remote routes to what is bound to it."""
@@ -381,12 +382,41 @@ class Topology:
         self.no_local -= queue.settings.no_local
         self.count_alternate(queue.settings.alternate_exchange, -1)
         if queue.stored:
-            self._turns.writes.topology_removed(RowKind.QUEUE, queue.key)
-            self._turns.writes.topology_removed(RowKind.DISPATCHED, queue.key)
+            self._remove_rows(RowKind.QUEUE, queue)
         self.names.record(Reason.QUEUE_DELETED, queue.node, 0, queue.settings.durable)
 
+    def _remove_rows(self, kind: RowKind, queue: Queue) -> None:
+        self._turns.writes.topology_removed(kind, queue.key)
+        self._turns.writes.topology_removed(RowKind.DISPATCHED, queue.key)
+        queue.stored = False
+
+    def store_deleted(self, queue: Queue) -> None:
+        """What a deleted queue still has is with subscribers: the store keeps its name for that."""
+        entry = queue.places.next_at(0)
+        while entry is not None and not entry.durable:
+            entry = queue.places.next_at(entry.position + 1)
+        if entry is not None:
+            row = self._deleted_row(queue)
+            self._turns.writes.topology(RowKind.DELETED, row.numbered_key(), row.encoded())
+            queue.stored = True
+
+    def _deleted_row(self, queue: Queue) -> QueueRow:
+        return QueueRow(self._host, queue.node_name or queue.name, queue.number, queue.settings)
+
+    def recover_deleted(self, row: QueueRow, first_position: int) -> Queue:
+        """A queue that was deleted while copies of it were with subscribers."""
+        key = row.numbered_key()
+        queue = Queue(row.number, self._host, row.name, key, row.settings, first_position)
+        queue.node = self.names.name(row.name)
+        queue.stored = queue.deleted = queue.marked = True
+        return queue
+
     def forget_queue(self, queue: Queue) -> None:
-        """A deleted queue has nothing outstanding any more: the audit log can forget its name."""
+        """A deleted queue has nothing outstanding any more: store and audit log can forget it."""
+        if queue.stored:
+            key = self._deleted_row(queue).numbered_key()
+            self._turns.writes.topology_removed(RowKind.DELETED, key)
+            queue.stored = False
         self.names.forget(queue.node_name or queue.name, queue.node)
 
     def predeclare(self, name: str, type: str) -> Exchange:

@@ -34,6 +34,7 @@ STAGES: Final = (
     ("queued", "entered", "entered"),
     ("queued", "stored", "entered_durable"),
     ("queued", "recovered", "recovered"),
+    ("queued", "orphaned", "orphaned"),
     ("queued", "held_back", "pending"),
     ("sent", "taken", "sent"),
     ("sent", "settled", "sent_settled"),
@@ -52,7 +53,6 @@ STAGES: Final = (
     ("ended", "returned", "returned"),
     ("ended", "moved", "moved"),
     ("ended", "dropped", "dropped"),
-    ("ended", "orphaned", "orphaned"),
 )
 
 

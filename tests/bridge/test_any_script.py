@@ -448,3 +448,15 @@ class Script(RuleBasedStateMachine):
 
 Script.TestCase.settings = settings(max_examples=250, stateful_step_count=40, deadline=None)
 TestScript = Script.TestCase
+
+
+def test_a_copy_that_a_relay_holds_of_a_deleted_spool_ends_after_a_crash() -> None:
+    script = Script()
+    script.publish(durable=True, exchange="amq.fanout", key="a", flags=0, size=0, ttl_ms=NO_TTL)
+    script.whoever_can_take_a_message_has_none_waiting()
+    script.delete_there("spool", True)
+    script.whoever_can_take_a_message_has_none_waiting()
+    for _ in range(2):
+        script.crash(True)
+        script.whoever_can_take_a_message_has_none_waiting()
+    script.teardown()

@@ -3,13 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from support.bridge_world import World
+from support.remotes import FakeRules
 from support.rules import rule
 
 from gateway.audit.records import digest
 from gateway.audit.schema import Kind as AuditKind
+from gateway.audit.schema import Reason
 from gateway.bridge.rows import BindingRow, RowKind, binding_row
 from gateway.bridge.seams import QueueSettings
-from gateway.message import ACCEPTED, MODIFIED_FAILED, Kind, Refusal
+from gateway.message import ACCEPTED, MODIFIED_FAILED, REJECTED, RELEASED, Kind, Refusal
 from gateway.store.interface import Recovered, TopologyRow
 from gateway.wire.tagged import Tagged
 
@@ -188,6 +190,117 @@ def test_an_exclusive_queue_can_be_claimed_by_anybody_after_a_restart() -> None:
     world.queue("q", durable=True, exclusive=True)
 
 
+def stored_rows(world: World) -> set[int]:
+    return {row.kind for row in world.store.topology()}
+
+
+def test_a_copy_that_was_with_a_subscriber_of_a_deleted_queue_ends_after_a_crash() -> None:
+    world = World()
+    world.queue(durable=True)
+    world.subscribe(credit=1)
+    world.send(b"1", b"2", durable=True)
+    world.turn()
+    assert world.host.delete_queue("q") is None
+    world.turn()
+    assert stored_rows(world) == {RowKind.DELETED}
+    world.crash()
+    assert world.host.queue("q") is None
+    assert stored_rows(world) == set()
+    records = [one for one in world.blocks.records() if one.kind == AuditKind.PURGED]
+    assert [one.reason for one in records] == [Reason.QUEUE_DELETED, Reason.QUEUE_DELETED]
+    assert world.check().kinds[AuditKind.RECOVERED] == 1
+    world.crash()
+    assert world.check().kinds[AuditKind.RECOVERED] == 1
+    assert (world.bridge.counts.recovered, world.bridge.pressure.messages) == (0, 0)
+
+
+def test_a_copy_of_a_deleted_queue_goes_to_the_alternate_exchange_after_a_crash() -> None:
+    world = World()
+    world.host.declare_exchange("dead", "fanout", durable=True)
+    world.queue("letters", durable=True)
+    world.host.bind("letters", "dead", "", {}, b"")
+    world.queue(durable=True, alternate_exchange="dead")
+    world.subscribe()
+    world.send(b"1", durable=True)
+    world.turn()
+    world.host.delete_queue("q")
+    world.turn()
+    assert world.depth("letters") == 0
+    for _ in range(2):
+        world.crash()
+        assert world.depth("letters") == 1
+        world.check()
+    assert RowKind.DELETED not in stored_rows(world)
+
+
+def test_a_deleted_queue_is_forgotten_with_its_last_settlement() -> None:
+    for outcome in (ACCEPTED, RELEASED, MODIFIED_FAILED):
+        world = World()
+        world.queue(durable=True)
+        consumer, _ = world.subscribe()
+        world.send(b"1", b"2", durable=True)
+        world.turn()
+        world.host.delete_queue("q")
+        for delivery in consumer.take():
+            assert stored_rows(world) != set()
+            world.host.settle(delivery, outcome)
+            world.turn()
+        assert stored_rows(world) == set()
+        world.crash()
+        assert world.check().kinds[AuditKind.RECOVERED] == 0
+
+
+def test_deleted_queues_of_one_name_end_apart_from_the_one_that_has_it_now() -> None:
+    world = World()
+    for body in (b"1", b"2", b"3"):
+        world.queue(durable=True)
+        world.subscribe()
+        world.send(body, durable=True)
+        world.turn()
+        if body != b"3":
+            world.host.delete_queue("q")
+    world.check()
+    world.crash()
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert consumer.bodies() == [b"3"]
+    assert world.check().kinds[AuditKind.PURGED] == 2
+
+
+def test_what_a_deleted_queue_holds_in_memory_only_leaves_no_row() -> None:
+    world = World()
+    world.queue(durable=True)
+    world.subscribe()
+    world.send(b"1")
+    world.turn()
+    world.host.delete_queue("q")
+    world.turn()
+    assert stored_rows(world) == set()
+    world.crash()
+    world.check()
+
+
+def test_a_copy_on_its_way_to_an_exchange_that_is_remote_no_more_ends_after_a_crash() -> None:
+    rules = FakeRules()
+    remote = rules.add_exchange("trades")
+    world = World(rules=rules)
+    world.queue("near", durable=True, alternate_exchange="trades")
+    consumer, _ = world.subscribe("near")
+    world.send(b"1", key="near", durable=True)
+    world.turn()
+    world.host.settle(consumer.deliveries[0], REJECTED)
+    world.turn()
+    assert len(remote.relays["trades"].deliveries) == 1
+    exchange = world.host.exchange("trades")
+    assert exchange is not None
+    world.host.nodes.unsend(exchange)
+    world.turn()
+    assert RowKind.DELETED in stored_rows(world)
+    world.crash()
+    assert world.check().kinds[AuditKind.PURGED] == 1
+    assert RowKind.DELETED not in stored_rows(world)
+
+
 def test_expiry_goes_on_after_a_restart() -> None:
     world = World()
     world.queue("q", durable=True)
@@ -265,6 +378,7 @@ def test_what_a_host_holds_that_is_not_configured_is_kept_until_it_is() -> None:
     [problem] = world.bridge.problems
     assert "'other' is not configured" in problem
     assert world.bridge.counts.orphaned == 1
+    world.check()
     world.queue("q", durable=True)  # a namesake elsewhere, with a number of its own
     world.host_names = ["/", "other"]
     world.restart()
