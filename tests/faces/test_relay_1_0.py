@@ -1,19 +1,16 @@
 import pytest
 from support.bridge_world import Producer
-from support.face_1_0 import message as encoded
 from support.rules import rule
+from support.upstream_relays import bodies, publish, world
 from support.upstream_world import UpstreamWorld
 
-from gateway.amqp_1_0 import _spec, sections, types
+from gateway.amqp_1_0 import _spec, types
 from gateway.amqp_1_0._spec import Error, Modified, Received, Rejected, Released
 from gateway.bridge.remote import OnRejected
 from gateway.bridge.seams import PublishStatus
 from gateway.message import Condition, Flag, OutcomeKind
-from gateway.translate import routing_key, rows
-from gateway.translate.facts import arrival_1_0, message_from_1_0
 from gateway.translate.profile import Profile
 from gateway.translate.templates import Template
-from gateway.translate.view import READER_1_0
 from gateway.wire.buffers import Reader
 from gateway.wire.tagged import Tagged
 
@@ -21,46 +18,9 @@ NOT_FOUND = Error(condition="amqp:not-found", description="no such queue")
 UNAUTHORIZED = Error(condition="amqp:unauthorized-access")
 
 
-def publish(w, *bodies, publisher=None, key="q", exchange="", flags=0):
-    """Publish 1.0 messages, as their sender takes outcomes unless `flags` say otherwise."""
-    payloads = [encoded(body) for body in bodies]
-    return publish_encoded(
-        w, *payloads, publisher=publisher, key=key, exchange=exchange, flags=flags
-    )
-
-
-def publish_encoded(w, *payloads, publisher=None, key="q", exchange="", flags=0):
-    """The same of messages as they came."""
-    answers = []
-    for token, payload in enumerate(payloads, 1):
-        made = message_from_1_0(
-            arrival_1_0(payload),
-            payload,
-            0,
-            id=w.bridge.next_message_id(),
-            exchange=exchange,
-            routing_key=key,
-            now_ms=w.now_ms,
-            publisher=1,
-            reader=READER_1_0,
-        )
-        made.flags |= flags
-        answers.append(w.host.publish(made, publisher, token).status)
-    w.step()
-    return answers
-
-
-def bodies(deliveries):
-    return [delivery.payload[-1:] for delivery in deliveries]
-
-
 def section_of(payload):
     """The header section, which comes first."""
     return _spec.Header.decode(Reader(payload, 3))
-
-
-def world(**more):
-    return UpstreamWorld(**more).place("q")
 
 
 def test_a_publisher_is_told_when_the_upstream_has_accepted():
@@ -356,91 +316,6 @@ def test_a_peer_that_resumes_says_what_became_of_what_was_unsettled():
     w.check()
 
 
-def test_messages_to_an_exchange_go_each_to_the_address_of_its_key():
-    w = UpstreamWorld(profile=Profile(exchange=Template("{exchange|word}.{key|percent}")))
-    w.place(exchange="events")
-    w.host.declare_exchange("events", "topic")
-    broker = w.connect()
-    publish(w, b"a", exchange="events", key="x", publisher=Producer())
-    publish(w, b"b", exchange="events", key="y", publisher=Producer())
-    assert {delivery.link.attach.target.address for delivery in broker.received()} == {
-        "events.x",
-        "events.y",
-    }
-
-
-def through_exchange(payload, *, key="a.b", **profile):
-    """What leaves, behind its header section, of a message that was published with a key."""
-    profile = Profile(exchange=Template("{exchange|word}.{key|percent}"), **profile)
-    w = UpstreamWorld(profile=profile).place(exchange="events")
-    w.host.declare_exchange("events", "topic")
-    broker = w.connect()
-    publish_encoded(w, payload, exchange="events", key=key, publisher=Producer())
-    (delivery,) = broker.received()
-    found = sections.scan(delivery.payload)
-    head = encoded(header=_spec.Header.decode(Reader(delivery.payload, found.header)))
-    return w, delivery.payload[len(head) - len(encoded()) :]
-
-
-ABOUT = _spec.Properties(subject="what it is about")
-
-
-@pytest.mark.parametrize("properties", [None, _spec.Properties(), ABOUT])
-def test_a_key_that_the_subject_is_not_goes_as_an_annotation(properties):
-    _, payload = through_exchange(encoded(properties=properties))
-    assert routing_key.take(payload) == ("a.b", encoded(properties=properties))
-
-
-def test_a_key_that_is_the_subject_adds_nothing():
-    payload = encoded(properties=_spec.Properties(subject="a.b"))
-    assert through_exchange(payload)[1] == payload
-
-
-def test_what_was_published_before_does_not_keep_its_old_key():
-    stale = routing_key.annotated(encoded(), "a.c")
-    assert routing_key.take(through_exchange(stale)[1])[0] == "a.b"
-    told = encoded(properties=_spec.Properties(subject="a.b"))
-    assert through_exchange(routing_key.annotated(told, "a.c"))[1] == told
-
-
-def test_a_broker_that_annotates_the_key_itself_is_sent_no_annotation():
-    assert through_exchange(encoded(), keys_in="annotations")[1] == encoded()
-
-
-def test_where_nothing_may_be_added_a_key_that_is_not_told_is_a_counted_loss():
-    w, payload = through_exchange(encoded(), escrow=False)
-    assert payload == encoded()
-    assert w.faces.translated.lost[rows.number("delivery.routing-key")] == 1
-
-
-def test_messages_to_a_queue_say_no_key():
-    w = world()
-    broker = w.connect()
-    publish(w, b"a", publisher=Producer())
-    assert routing_key.take(broker.received()[0].payload)[0] is None
-
-
-def test_an_exchange_that_releases_what_it_has_no_route_for_is_not_asked_again():
-    profile = Profile(exchange=Template("{exchange|word}.{key|percent}"), unroutable="released")
-    w = UpstreamWorld(profile=profile).place(exchange="events")
-    w.host.declare_exchange("events", "topic")
-    broker = w.connect()
-    producer = Producer()
-    publish(w, b"a", exchange="events", key="x", publisher=producer)
-    publish(w, b"b", exchange="events", key="x", publisher=producer, flags=Flag.TELL_UNROUTABLE)
-    for delivery in broker.received():
-        broker.settle(delivery, Released())
-    w.step()
-    assert [outcome.kind for _, outcome in producer.published] == [
-        OutcomeKind.ACCEPTED,
-        OutcomeKind.REJECTED,
-    ]
-    assert producer.published[1][1].condition == Condition.UNROUTABLE
-    assert w.bridge.counts.unroutable == 2
-    assert w.host.queue("gateway.rejected") is None
-    w.check()
-
-
 def test_links_by_address_are_bounded_and_the_idle_one_used_longest_ago_goes():
     w = UpstreamWorld(
         profile=Profile(exchange=Template("{exchange|word}.{key|percent}")), addresses_max=2
@@ -537,78 +412,6 @@ def test_a_link_that_goes_while_its_node_is_looked_for_looks_anew():
     w.lose()
     broker = w.connect()
     assert len(broker.received()) == 1
-
-
-def break_off(w, ms=60_000):
-    """The peer breaks the connection, and is there again after a while; what it gets."""
-    w.lose()
-    broker = w.connect()
-    w.pass_time(ms)
-    return broker
-
-
-def test_when_connections_end_again_and_again_messages_go_later_and_one_by_one():
-    w = world()
-    broker = w.connect()
-    publish(w, b"a", b"b", publisher=Producer())
-    assert bodies(broker.received()) == [b"a", b"b"]
-    broker = break_off(w, 0)
-    assert bodies(broker.received()) == [b"a", b"b"]
-    broker = break_off(w, 999)
-    assert bodies(broker.received()) == []
-    w.pass_time(1)
-    (alone,) = broker.received()
-    assert bodies([alone]) == [b"a"]
-    broker.settle(alone)
-    w.step()
-    assert bodies(broker.received()) == [b"b"]
-    broker = break_off(w, 0)  # one was accepted since: it begins anew
-    assert bodies(broker.received()) == [b"b"]
-
-
-def test_a_message_that_is_alone_at_several_ends_of_the_connection_is_poison():
-    w = world()
-    broker = w.connect()
-    publish(w, b"a", b"b", publisher=Producer())
-    for _ in range(2):
-        broker = break_off(w)
-    for _ in range(3):
-        assert bodies(broker.received()) == [b"a"]
-        assert w.counts.poison == 0
-        broker = break_off(w)
-    assert w.counts.poison == 1
-    assert bodies(broker.received()) == [b"b"]
-    assert w.host.queue("gateway.rejected").depth == 1
-    w.check()
-
-
-def test_while_one_queue_breaks_connections_those_of_others_go_on():
-    w = UpstreamWorld().place("q", "r")
-    broker = w.connect()
-    publish(w, b"a", publisher=Producer())
-    for number in range(3):
-        broker = break_off(w, 0)
-        producer = Producer()
-        publish(w, b"%d" % number, b"+", key="r", publisher=producer)
-        mine = [each for each in broker.received() if each.payload[-1:] != b"a"]
-        assert len(mine) == 2
-        for each in mine:
-            broker.settle(each)
-        w.step()
-        assert len(producer.published) == 2
-
-
-def test_ends_that_say_nothing_of_a_message_leave_it_alone():
-    w = world()
-    w.connect()
-    publish(w, b"a", publisher=Producer())
-    for _ in range(6):
-        w.broker.connection.send_close(error=Error(condition="amqp:connection:forced"))
-        w.step()
-        w.face = None
-        broker = w.connect()
-        assert bodies(broker.received()) == [b"a"]
-    assert w.counts.poison == 0
 
 
 def test_an_address_that_gives_no_credit_for_long_is_told_of_until_it_does():
