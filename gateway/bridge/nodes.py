@@ -17,7 +17,7 @@ from gateway.bridge.inlet import Handover, Inlet
 from gateway.bridge.keeping import Keeping
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
-from gateway.bridge.places import AVAILABLE
+from gateway.bridge.places import AVAILABLE, Entry
 from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues import Queue
 from gateway.bridge.refusals import crowded
@@ -337,15 +337,35 @@ class Nodes:
         return queue
 
     def rename(self, queue: Queue, text: str) -> None:
-        """A transit queue belongs to another upstream; what it still holds keeps the old name."""
+        """A transit queue belongs to another upstream.
+
+        What waits in front of that goes on by the new name, by which a restart will know it; what
+        is behind the old one, or still with it, keeps the old name.
+        """
         if queue.node_name == text:
             return
-        if queue.depth == 0:
-            self._topology.names.forget(queue.node_name, queue.node)
-            queue.node = self._topology.names.name(text)
+        if queue.unsettled == 0 and (queue.depth == 0 or not queue.inbound):
+            before = queue.node
+            after = self._topology.names.name(text)
+            entry = queue.places.next_at(0)
+            while entry is not None:
+                self._move(queue, entry, before, after)
+                entry = queue.places.next_at(entry.position + 1)
+            self._topology.names.forget(queue.node_name, before)
+            queue.node = after
             queue.node_name = text
         if queue.stored:
             self._topology.store_transit_again(queue, text)
+
+    def _move(self, queue: Queue, entry: Entry, before: int, after: int) -> None:
+        """In the books, a copy that stays where it is leaves one queue for another."""
+        ledger = self._dispatcher.copies.ledger
+        exchange = self._topology.exchanges[queue.name]
+        queue.node = before
+        ledger.moved(queue, entry, Reason.OPERATOR)
+        ledger.routed(entry.message, exchange, 1, Reason.OPERATOR)
+        queue.node = after
+        ledger.entered(queue, entry, exchange, True)
 
     def end_feed(self, exchange: Exchange, binding: Binding) -> None:
         """The exchange lives elsewhere from now on; another feed is made there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.bridge_world import Consumer, Producer, World
 from support.remotes import FakeRemote, FakeRules, FakeSource
 
-from gateway.audit.schema import Reason
+from gateway.audit.schema import Kind, Reason
 from gateway.bridge.inlet import Inlet
 from gateway.bridge.moving import Moving
 from gateway.bridge.remote import Placement
@@ -13,6 +13,7 @@ from gateway.bridge.subscription import Subscription
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,
+    REJECTED,
     RELEASED,
     Condition,
     OutcomeKind,
@@ -271,6 +272,26 @@ def test_a_spool_goes_on_at_the_new_upstream() -> None:
     change.world.turn()
     assert len(change.new.relays["far"].take()) == 1
     change.world.check()
+
+
+def test_dead_letters_on_their_way_are_at_the_new_upstream_also_after_a_crash() -> None:
+    change = Change()
+    world = change.world
+    world.queue("near", durable=True, alternate_exchange="x")
+    consumer, _ = world.subscribe("near")
+    world.send(b"1", key="near", durable=True)
+    world.turn()
+    world.host.settle(consumer.deliveries[0], REJECTED)
+    world.turn()
+    change.moving.hold()
+    change.moving.carry_out()
+    assert world.check().kinds[Kind.MOVED] == 1
+    assert len(change.new.relays["x"].deliveries) == 1
+    world.rules = change.after
+    for _ in range(2):
+        world.crash()
+        assert len(change.new.relays["x"].deliveries) == 1
+        world.check()
 
 
 def test_an_exchange_with_messages_on_their_way_does_not_move_here() -> None:
