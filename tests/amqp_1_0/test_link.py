@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.frames_1_0 import octets_of, read_frames, read_payloads
-from support.pair_1_0 import T0, Pair
+from support.pair_1_0 import T0, Pair, sending
 from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events
@@ -10,18 +10,6 @@ from gateway.errors import LocalProtocolError
 from gateway.wire.limits import Limits
 
 ACCEPTED = _spec.Accepted()
-
-
-def sending(**arguments):
-    """A pair whose client sends on a link with credit 10: pair, sender, receiver."""
-    pair = Pair(**arguments).open()
-    session, _ = pair.begin()
-    sender, receiver = pair.attach(session, _spec.SENDER)
-    receiver.send_flow(credit=10)
-    pair.step()
-    pair.take("client", events.FlowReceived)
-    assert sender.credit == 10
-    return pair, sender, receiver
 
 
 @rule("1.0", "2.6.4", "detach-is-answered")
@@ -287,234 +275,9 @@ def test_sending_without_credit_is_our_own_error():
         sender.send_delivery(b"x", b"", b"m", settled=True)
 
 
-# What a broken peer does, at a server of ours.
-
-
-def transfer(payload=b"x", channel=0, **fields):
-    given_fields = {"handle": 0, "delivery_id": 0, "delivery_tag": b"t", **fields}
-    return octets_of(_spec.Transfer(**given_fields), channel=channel, payload=payload)
-
-
-def feed(pair, octets):
-    return pair.server.receive_data(octets, T0)
-
-
-def failed_link(pair, found, condition):
-    assert [type(e).__name__ for e in found] == ["LinkViolation"]
-    assert found[0].error.condition == condition
-    detach = [p for _, p in read_frames(pair.server.data_to_send()) if isinstance(p, _spec.Detach)]
-    assert len(detach) == 1
-    assert detach[0].closed
-    assert detach[0].error.condition == condition
-
-
-def failed_session(pair, found, condition):
-    assert [type(e).__name__ for e in found] == ["SessionViolation"]
-    assert found[0].error.condition == condition
-    end = read_frames(pair.server.data_to_send())[-1][1]
-    assert isinstance(end, _spec.End)
-    assert end.error.condition == condition
-
-
-@rule("1.0", "2.6.5", "error-in-the-detach")
-@rule("1.0", "2.6.5", "input-after-an-error-ends-the-session")
-@rule("1.0", "2.6.7", "excess-transfers")
-def test_a_transfer_without_credit_detaches_the_link():
-    pair = Pair().open()
-    session, _ = pair.begin()
-    pair.attach(session, _spec.SENDER)
-    failed_link(pair, feed(pair, transfer()), "amqp:link:transfer-limit-exceeded")
-    assert feed(pair, transfer()) == []  # in flight: dropped
-    found = feed(pair, octets_of(_spec.Detach(handle=0, closed=True)))
-    assert [type(e).__name__ for e in found] == ["DetachReceived"]
-
-
-@rule("1.0", "2.6.5", "input-after-an-error-ends-the-session")
-def test_strictly_what_comes_for_a_failed_link_ends_the_session():
-    pair = Pair(strict=True).open()
-    session, _ = pair.begin()
-    pair.attach(session, _spec.SENDER)
-    feed(pair, transfer())
-    pair.server.data_to_send()
-    failed_session(pair, feed(pair, transfer()), "amqp:session:errant-link")
-
-
-def test_a_message_larger_than_the_limit_detaches_the_link():
-    pair, _, _ = sending(server_limits=Limits(message_size_max=100))
-    failed_link(pair, feed(pair, transfer(b"x" * 101)), "amqp:link:message-size-exceeded")
-
-
-def test_a_message_that_grows_beyond_the_limit_detaches_the_link():
-    pair, _, _ = sending(server_limits=Limits(message_size_max=100))
-    assert feed(pair, transfer(b"x" * 60, more=True)) == []
-    failed_link(pair, feed(pair, transfer(b"x" * 60)), "amqp:link:message-size-exceeded")
-
-
-@pytest.mark.parametrize(
-    "second",
-    [
-        {"delivery_id": 1},
-        {"delivery_tag": b"u"},
-        {"message_format": 5},
-    ],
-)
-def test_a_continuation_must_not_contradict_the_first_transfer(second):
-    pair, _, _ = sending()
-    assert feed(pair, transfer(more=True)) == []
-    failed_link(pair, feed(pair, transfer(**second)), "amqp:invalid-field")
-
-
-@rule("1.0", "2.7.5", "first-transfer-has-id-tag-and-format")
-@pytest.mark.parametrize("absent", ["delivery_id", "delivery_tag"])
-def test_a_first_transfer_must_name_the_delivery(absent):
-    pair, _, _ = sending()
-    failed_link(pair, feed(pair, transfer(**{absent: None})), "amqp:invalid-field")
-
-
-def test_second_mode_on_a_first_mode_link_is_refused():
-    pair, _, _ = sending()
-    failed_link(pair, feed(pair, transfer(rcv_settle_mode=1)), "amqp:invalid-field")
-
-
-@rule("1.0", "2.6.14", "aborted-is-discarded")
-@rule("1.0", "2.7.5", "aborted-payload-is-ignored")
-def test_an_aborted_delivery_never_was():
-    pair, _, receiver = sending()
-    assert feed(pair, transfer(more=True)) == []
-    for event in feed(pair, transfer(aborted=True) + transfer(delivery_id=1, aborted=True)):
-        assert isinstance(event, events.DeliveryAborted)
-        assert event.link is receiver
-    found = feed(pair, transfer(delivery_id=2, payload=b"y"))
-    assert [e.payload for e in found] == [b"y"]
-    assert receiver.credit == 7
-
-
-@pytest.mark.parametrize(("size", "parts"), [(0, 1), (1, 40), (300, 1025)])
-def test_a_delivery_in_small_parts_takes_little_more_memory_than_its_octets(size, parts):
-    pair, _, receiver = sending()
-    assert feed(pair, transfer(more=True, payload=b"")) == []
-    for _ in range(1024):
-        assert feed(pair, transfer(more=True, payload=b"y" * size)) == []
-    assert len(receiver._partial.parts) <= parts
-    [whole] = feed(pair, transfer(payload=b"z"))
-    assert whole.payload == b"y" * size * 1024 + b"z"
-
-
-@rule("1.0", "2.7.5", "settled-holds-for-the-delivery")
-def test_settled_on_any_transfer_settles_the_delivery():
-    pair, _, receiver = sending()
-    feed(pair, transfer(more=True, settled=True))
-    found = feed(pair, transfer())
-    assert found[0].settled
-    assert receiver.session.unsettled_in == {}
-
-
-@rule("1.0", "2.6.13", "resumed-and-unknown-is-ignored")
-def test_a_resumed_delivery_that_we_do_not_know_is_ignored():
-    pair, _, _ = sending()
-    assert feed(pair, transfer(resume=True)) == []
-
-
-@rule("1.0", "2.5.4", "end-carries-the-error")
-@rule("1.0", "2.5.4", "discarding-until-end")
-@rule("1.0", "2.5.6", "incoming-window-counts-down")
-@rule("1.0", "2.5.6", "transfer-beyond-the-window-is-a-violation")
-@rule("1.0", "2.7.8", "error-tells-the-cause")
-def test_a_transfer_beyond_the_window_ends_the_session():
-    pair, _, _ = sending(server_limits=Limits(session_window=2))
-    feed(pair, transfer(delivery_id=0) + transfer(delivery_id=1))
-    found = feed(pair, transfer(delivery_id=2))
-    failed_session(pair, found, "amqp:session:window-violation")
-    assert feed(pair, transfer(delivery_id=3)) == []
-    found = feed(pair, octets_of(_spec.End()))
-    assert [type(e).__name__ for e in found] == ["EndReceived"]
-
-
-FLOW = {"next_incoming_id": 0, "incoming_window": 9, "next_outgoing_id": 0, "outgoing_window": 9}
-
-
-@rule("1.0", "2.7.4", "unattached-handle")
-@pytest.mark.parametrize(
-    "octets",
-    [
-        transfer(handle=5),
-        octets_of(_spec.Detach(handle=5)),
-        octets_of(_spec.Flow(handle=5, **FLOW)),
-    ],
-    ids=["transfer", "detach", "flow"],
-)
-def test_an_unattached_handle_ends_the_session(octets):
-    pair, _, _ = sending()
-    failed_session(pair, feed(pair, octets), "amqp:session:unattached-handle")
-
-
-@rule("1.0", "2.7.3", "handle-in-use")
-def test_a_handle_in_use_ends_the_session():
-    pair, _, _ = sending()
-    attach = _spec.Attach(name="other", handle=0, role=False, initial_delivery_count=0)
-    failed_session(pair, feed(pair, octets_of(attach)), "amqp:session:handle-in-use")
-
-
-@rule("1.0", "2.7.2", "handle-out-of-range-is-a-framing-error")
-def test_a_handle_beyond_the_limit_closes_the_connection():
-    pair, _, _ = sending(server_limits=Limits(links_max=4))
-    attach = _spec.Attach(name="other", handle=4, role=False, initial_delivery_count=0)
-    found = feed(pair, octets_of(attach))
-    assert found[-1].error.condition == "amqp:connection:framing-error"
-
-
-def test_an_inverted_range_ends_the_session():
-    pair, _, _ = sending()
-    disposition = _spec.Disposition(role=True, first=5, last=4, settled=True)
-    failed_session(pair, feed(pair, octets_of(disposition)), "amqp:invalid-field")
-
-
-def test_a_delivery_id_in_use_ends_the_session():
-    pair, _, _ = sending()
-    feed(pair, transfer())
-    failed_session(pair, feed(pair, transfer(delivery_tag=b"u")), "amqp:invalid-field")
-
-
-def test_too_many_unsettled_deliveries_end_the_session():
-    pair, _, _ = sending(server_limits=Limits(unsettled_max=2))
-    feed(pair, transfer(delivery_id=0) + transfer(delivery_id=1))
-    found = feed(pair, transfer(delivery_id=2))
-    failed_session(pair, found, "amqp:resource-limit-exceeded")
-
-
-def test_a_flow_that_has_seen_the_future_ends_the_session():
-    pair, _, _ = sending()
-    flow = _spec.Flow(**{**FLOW, "next_incoming_id": 7})
-    failed_session(pair, feed(pair, octets_of(flow)), "amqp:invalid-field")
-
-
-@rule("1.0", "2.7.3", "initial-delivery-count-of-senders")
-def test_a_sender_without_initial_delivery_count_is_detached_after_the_attach():
-    pair = Pair().open()
-    _session, _ = pair.begin()
-    found = feed(pair, octets_of(_spec.Attach(name="l", handle=0, role=False)))
-    assert [type(e).__name__ for e in found] == ["AttachReceived", "LinkViolation"]
-    found[0].link.send_attach(source=None, target=_spec.Target(address="a"))
-    sent = [type(p).__name__ for _, p in read_frames(pair.server.data_to_send())]
-    assert sent == ["Attach", "Detach"]
-    found[0].link.send_detach()
-    assert pair.server.data_to_send() == b""
-
-
-@rule("1.0", "2.6.1", "stolen-link-is-detached")
-def test_a_link_that_is_attached_again_is_stolen_from_the_first():
-    pair, _, receiver = sending()
-    attach = _spec.Attach(name="link", handle=1, role=False, initial_delivery_count=0)
-    found = feed(pair, octets_of(attach))
-    assert [type(e).__name__ for e in found] == ["LinkViolation", "AttachReceived"]
-    assert found[0].link is receiver
-    assert found[0].error.condition == "amqp:link:stolen"
-
-
 def test_a_pipelined_detach_and_attach_of_one_name_are_two_links():
     pair, _, receiver = sending()
-    found = feed(
-        pair,
+    found = pair.feed(
         octets_of(
             _spec.Detach(handle=0, closed=True),
             _spec.Attach(name="link", handle=0, role=False, initial_delivery_count=0),
@@ -527,8 +290,7 @@ def test_a_pipelined_detach_and_attach_of_one_name_are_two_links():
 def test_an_attach_detach_pair_that_comes_at_once_is_answered_in_order():
     pair = Pair().open()
     pair.begin()
-    found = feed(
-        pair,
+    found = pair.feed(
         octets_of(_spec.Attach(name="l", handle=0, role=True), _spec.Detach(handle=0, closed=True)),
     )
     link = found[0].link
@@ -536,16 +298,6 @@ def test_an_attach_detach_pair_that_comes_at_once_is_answered_in_order():
     link.send_detach()
     sent = [type(p).__name__ for _, p in read_frames(pair.server.data_to_send())]
     assert sent == ["Attach", "Detach"]
-
-
-def test_a_session_failed_before_our_begin_is_begun_and_ended():
-    pair = Pair().open()
-    begin = _spec.Begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9)
-    found = feed(pair, octets_of(begin, _spec.Detach(handle=3)))
-    assert [type(e).__name__ for e in found] == ["BeginReceived", "SessionViolation"]
-    found[0].session.send_begin()
-    sent = [type(p).__name__ for _, p in read_frames(pair.server.data_to_send())]
-    assert sent == ["Begin", "End"]
 
 
 def test_a_half_sent_delivery_is_aborted_when_its_link_is_detached():
@@ -599,64 +351,3 @@ def test_credit_windows_and_settlement_stay_in_step_whatever_the_order(data):
     assert sender.credit == receiver.credit
     assert sender.delivery_count == receiver.delivery_count
     assert sender.session.unsettled_out == receiver.session.unsettled_in == {}
-
-
-def test_unfinished_deliveries_of_all_links_together_are_bounded():
-    pair = Pair(server_limits=Limits(message_size_max=1000)).open()
-    session, _ = pair.begin()
-    for name in ("a", "b", "c"):
-        _, receiver = pair.attach(session, _spec.SENDER, name=name)
-        receiver.send_flow(credit=5)
-    pair.step()
-    assert feed(pair, transfer(b"x" * 900, more=True)) == []
-    assert feed(pair, transfer(b"x" * 900, handle=1, delivery_id=1, more=True)) == []
-    found = feed(pair, transfer(b"x" * 900, handle=2, delivery_id=2, more=True))
-    failed_link(pair, found, "amqp:resource-limit-exceeded")
-    assert pair.server.partial_octets == 1800
-    assert len(feed(pair, transfer(b"x"))) == 1
-    assert pair.server.partial_octets == 900
-    feed(pair, octets_of(_spec.Detach(handle=1, closed=True)))
-    assert pair.server.partial_octets == 0
-
-
-def small_framed(**open_fields):
-    """A server connection whose client takes frames of 512 octets only, with a session."""
-    from support.frames_1_0 import octets_of
-
-    from gateway.amqp_1_0 import frames
-    from gateway.amqp_1_0.connection import Connection
-
-    server = Connection(server=True, container_id="s", limits=Limits(), now_ms=T0)
-    begin = _spec.Begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9)
-    found = server.receive_data(
-        frames.PROTOCOL_AMQP
-        + octets_of(_spec.Open(container_id="c", max_frame_size=512, **open_fields), begin),
-        T0,
-    )
-    server.send_open()
-    return server, found[1].session
-
-
-def test_an_answer_that_the_peer_cannot_take_closes_the_connection():
-    server, session = small_framed()
-    session.send_begin()
-    attach = _spec.Attach(name="x" * 600, handle=0, role=True, source=_spec.Source(address="a"))
-    found = server.receive_data(octets_of(attach), T0)
-    found[0].link.send_attach(source=_spec.Source(address="a"), target=_spec.Target())
-    found[0].link.send_detach()
-    close = read_frames(server.data_to_send())[-1][1]
-    assert close.error.condition == "amqp:frame-size-too-small"
-    told = server.receive_data(octets_of(_spec.Close()), T0)
-    assert [type(e).__name__ for e in told] == ["Violation"]
-    assert server.closed
-
-
-def test_more_sessions_than_the_peer_itself_allows_close_the_connection():
-    server, session = small_framed(channel_max=0)
-    session.send_begin()
-    begin = _spec.Begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9)
-    found = server.receive_data(octets_of(begin, channel=1), T0)
-    found[0].session.send_begin()
-    close = read_frames(server.data_to_send())[-1][1]
-    assert close.error.condition == "amqp:resource-limit-exceeded"
-    assert [type(e).__name__ for e in server.receive_eof()] == ["Violation"]

@@ -113,6 +113,16 @@ def opened_server(limits: Limits | None = None, tune_ok: bytes = TUNE_OK) -> Con
     return server
 
 
+def told(end: Connection, *octets: bytes) -> list[Event]:
+    """Give an end such octets at once; its events."""
+    return end.receive_data(b"".join(octets), 0)
+
+
+def says(value: Control, channel: int = 1) -> bytes:
+    """A control on the channel of the session."""
+    return control(value, channel)
+
+
 def attached(
     server: Connection, name: bytes = b"s", channel: int = 1, pointed: bool = True
 ) -> Session:

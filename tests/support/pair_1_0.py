@@ -44,6 +44,10 @@ class Pair:
         for piece in pieces:
             into += to.receive_data(piece, self.now)
 
+    def feed(self, octets):
+        """Give the server what no client of ours would send; its events."""
+        return self.server.receive_data(octets, self.now)
+
     def to_server(self):
         octets = self.client.data_to_send()
         self._carry(octets, self.server, self.at_server)
@@ -99,3 +103,15 @@ class Pair:
         self.step()
         self.take("client", events.AttachReceived)
         return link, theirs
+
+
+def sending(**arguments):
+    """A pair whose client sends on a link with credit 10: pair, sender, receiver."""
+    pair = Pair(**arguments).open()
+    session, _ = pair.begin()
+    sender, receiver = pair.attach(session, _spec.SENDER)
+    receiver.send_flow(credit=10)
+    pair.step()
+    pair.take("client", events.FlowReceived)
+    assert sender.credit == 10
+    return pair, sender, receiver
