@@ -11,10 +11,10 @@ TIME_LIMIT_S = 20
 
 
 def connect(broker: "Broker") -> Any:
-    """A connection of the broker's user, Proton's BlockingConnection."""
-    from proton.utils import BlockingConnection  # only when a broker runs: it may be missing
+    """A connection of the broker's user, like Proton's BlockingConnection."""
+    from interop.brokers.blocking import Connection  # only when a broker runs: it may be missing
 
-    return BlockingConnection(
+    return Connection(
         f"127.0.0.1:{broker.port}",
         timeout=TIME_LIMIT_S,
         user=broker.username,
