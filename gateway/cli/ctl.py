@@ -144,6 +144,9 @@ def resume(admin: Asked, node: str) -> None:
 def switch(admin: Asked, node: str, upstream: str) -> None:
     """Have NODE live at UPSTREAM; clients stay connected.
 
+    UPSTREAM is asked first: where it lacks a queue or an exchange that is to live there, nothing
+    changes. Of a pattern that is asked for the names in use. Not where it makes what is missing.
+
     What is in flight settles first, for switch_timeout at most. Messages that the old upstream
     holds stay there.
     """

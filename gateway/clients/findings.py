@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from gateway.clients.probe import Question
-from gateway.config.placement import NodeRule
+from gateway.config.placement import NodeRule, asked_address
 from gateway.translate.profile import Profile
 
 ANY_NAME: Final = "NAME"  # in addresses that are shown
@@ -183,14 +183,13 @@ def nodes_of(rules: list[NodeRule], upstream: str, profile: Profile) -> list[Nod
 def _addresses(rule: NodeRule, name: str, profile: Profile) -> tuple[str, str]:
     """What is shown, and what is asked about."""
     own = rule.address
+    asked = asked_address(rule, name, profile)
     if rule.kind == "queue":
-        address = profile.queue_address(name) if own is None else own.make(queue=name)
-        return address, address
+        return asked, asked
     if own is not None:
-        return own.make(exchange=name, key=ANY_KEY), own.make(exchange=name, key="")
-    keyless = profile.exchange_address(name, "", False)
-    keyed = keyless if name in FANOUT else profile.exchange_address(name, ANY_KEY, True)
-    return keyed or "no address", keyless or profile.exchange_address(name, "", True)
+        return own.make(exchange=name, key=ANY_KEY), asked
+    keyed = profile.exchange_address(name, "" if name in FANOUT else ANY_KEY, name not in FANOUT)
+    return keyed or "no address", asked
 
 
 def lacks(rules: list[NodeRule], profile: Profile) -> list[tuple[str, list[str]]]:

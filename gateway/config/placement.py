@@ -150,6 +150,20 @@ class Rules:
         return found
 
 
+def asked_address(rule: NodeRule, name: str, profile: Profile) -> str:
+    """The address by which one asks whether a node is there; "" if it has none.
+
+    That of an exchange has no routing key, where the profile can do without.
+    """
+    if rule.kind == "queue":
+        return (
+            profile.queue_address(name) if rule.address is None else rule.address.make(queue=name)
+        )
+    if rule.address is not None:
+        return rule.address.make(exchange=name, key="")
+    return profile.exchange_address(name, "", False) or profile.exchange_address(name, "", True)
+
+
 def rule_of(number: int, node: NodeSection, profile: Profile | None) -> NodeRule:
     """A rule as configured, with the profile of its upstream; `ConfigurationError`: a template."""
     address = None if node.address is None else Template(node.address)

@@ -1,6 +1,6 @@
 """Whether a node is there: a link to it without credit, attached and detached again.
 
-A receiver first; where we may only send to the node, a sender.
+A receiver first; where we may only send to the node, and for an exchange, a sender.
 """
 
 from __future__ import annotations
@@ -28,12 +28,21 @@ if TYPE_CHECKING:
 class LookUp:
     """Implements `UpstreamLink`, `Sleeper`; ends with one answer to its waiter."""
 
-    def __init__(self, upstream: Upstream, address: str, waiter: LookUpWaiter, token: int) -> None:
+    def __init__(
+        self,
+        upstream: Upstream,
+        address: str,
+        waiter: LookUpWaiter,
+        token: int,
+        *,
+        exchange: bool = False,
+    ) -> None:
         self.upstream = upstream
         self.address = address
         self.waiter = waiter
         self.token = token
-        self._role = _spec.RECEIVER
+        self._exchange = exchange
+        self._role = _spec.SENDER if exchange else _spec.RECEIVER
         self._name = upstream.link_name(f"look-up-{address}")
         self._problem = "it does not answer"
         self._slot: LinkSlot = upstream.add(self, alone=True, address=address)
@@ -46,6 +55,8 @@ class LookUp:
         source = _spec.Source(address=self._name)
         target = _spec.Target(address=self._name)
         capabilities = profile.queue_capabilities or None
+        if self._exchange:
+            capabilities = profile.exchange_capabilities or None
         if self._role == _spec.RECEIVER:
             mode = sources_1_0.COPY if profile.browse == sources_1_0.COPY else None
             source = _spec.Source(

@@ -202,9 +202,11 @@ class Upstream:
         relay = self._relays.get(queue)
         return self.connected and relay is not None and relay.reach(waiter, token)
 
-    def look_up_address(self, address: str, waiter: LookUpWaiter, token: int) -> None:
-        """Ask whether there is a node of that address."""
-        self._look_ups[LookUp(self, address, waiter, token)] = None
+    def look_up_address(
+        self, address: str, waiter: LookUpWaiter, token: int, *, exchange: bool = False
+    ) -> None:
+        """Ask whether there is a node of that address; of an `exchange`: whether we may send."""
+        self._look_ups[LookUp(self, address, waiter, token, exchange=exchange)] = None
         self.touch()
 
     def forget_look_up(self, look_up: LookUp) -> None:

@@ -3,7 +3,8 @@
 GET  /ctl/status    upstreams, node rules, and what is under way
 POST /ctl/pause     {"node": "orders"}: nothing is sent there or wanted from there
 POST /ctl/resume    {"node": "orders"}
-POST /ctl/switch    {"node": "orders", "upstream": "new"}: answered when it is done
+POST /ctl/switch    {"node": "orders", "upstream": "new"}: answered when it is done; refused, if
+                    `new` says that it does not have what is to live there
 POST /ctl/reload    read the configuration again
 
 A request shows `Authorization: Bearer TOKEN`; without `admin_token_file` all of it is 404. Answers

@@ -1,8 +1,10 @@
 """Other settings while the gateway runs: what may change, and in which order it does.
 
-Everything is checked first, and what cannot be changes nothing. Then what is to move to another
+Everything is checked first, and what cannot be changes nothing. What is changed by hand is asked of
+the upstreams, too: nodes that are not there do not move there. Then what is to move to another
 upstream rests until what is in flight has settled, or `switch_timeout` is over; then all of it
-counts at once. One change at a time.
+counts at once. One change at a time. Of the configuration the upstreams are asked when it counts:
+it is the truth, whatever their state is, and what they refuse is told in the log.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from gateway.config.section import Section
 from gateway.errors import ConfigurationError, GatewayError
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
+from gateway.net.inquiry import Arrival, Inquiry, arrivals
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams import Estate, Upstreams
 
@@ -36,6 +39,8 @@ RELOADABLE: Final = (
     "users_file",
 )
 LOOK_S: Final = 0.05
+ASK_MS: Final = 10_000  # how long upstreams have to say whether nodes are there, before they move
+ASK_LATER_MS: Final = 60_000  # and after that
 
 
 class BusyError(GatewayError):
@@ -99,6 +104,8 @@ class Reloading:
     def change(self, what: str, settings: Settings, *, configured: bool) -> Deferred[str]:
         """Have other settings count; fires with what was done when they do.
 
+        Unless they are `configured`, the upstreams must have what is to live there now.
+
         Raises:
             ConfigurationError: it cannot be done; nothing was changed. The Deferred may also fail
                 with it: what moves was used in the meantime, and stays where it is.
@@ -134,9 +141,69 @@ class Reloading:
         moving = Moving(self._bridge, estate.places, [*estate.upstreams.values()])
         self._look_for_problems(moving)
         self.under_way = what
+        coming = arrivals(self._bridge, self._upstreams.places, estate.places)
+        done: Deferred[str] = Deferred()
+
+        def finish(answer: str) -> str:
+            self.settings = settings
+            if configured:
+                self.configured = settings
+            count()
+            return answer
+
+        done.addCallback(finish)
+        if configured:
+            done.addCallback(lambda answer: self._ask_later(answer, coming))
+            self._rest(estate, moving, done)
+        else:
+            self._ask_first(estate, moving, done, coming)
+        return done
+
+    def _ask_first(
+        self, estate: Estate, moving: Moving, done: Deferred[str], coming: list[Arrival]
+    ) -> None:
+        """Move nothing to where it is missing; what nobody could say is told with the answer."""
+        inquiry = self._inquiry(coming, at_once=True, patience_ms=ASK_MS)
+
+        def answered(_result: None) -> None:
+            if missing := inquiry.missing():
+                self._end(moving, done, ConfigurationError(missing))
+                return
+            doubts = [problem for _key, problem in inquiry.doubts()]
+            done.addCallback(lambda answer: "; ".join([answer, *doubts]))
+            self._rest(estate, moving, done)
+
+        def fail(failure: Failure) -> None:
+            self.under_way = ""
+            done.errback(failure)
+
+        inquiry.done.addCallback(answered).addErrback(fail)
+
+    def _ask_later(self, answer: str, coming: list[Arrival]) -> str:
+        """Nobody waits for it."""
+        inquiry = self._inquiry(coming, at_once=False, patience_ms=ASK_LATER_MS)
+
+        def answered(_result: None) -> None:
+            if missing := [problem for _key, problem in inquiry.missing()]:
+                self.log.warn("after a reload: {problems}", problems="; ".join(missing))
+
+        inquiry.done.addCallback(answered)
+        return answer
+
+    def _inquiry(self, coming: list[Arrival], *, at_once: bool, patience_ms: int) -> Inquiry:
+        return Inquiry(
+            self._later,
+            self._now_ms,
+            self._bridge,
+            coming,
+            at_once=at_once,
+            patience_ms=patience_ms,
+        )
+
+    def _rest(self, estate: Estate, moving: Moving, done: Deferred[str]) -> None:
+        """Wait for what is in flight, then move."""
         moving.hold()
         self._turns.schedule()
-        done: Deferred[str] = Deferred()
         until_ms = self._now_ms() + self.settings.switch_timeout
 
         def look() -> None:
@@ -148,16 +215,7 @@ class Reloading:
             else:
                 self._carry_out(estate, moving, done, left)
 
-        def finish(answer: str) -> str:
-            self.settings = settings
-            if configured:
-                self.configured = settings
-            count()
-            return answer
-
-        done.addCallback(finish)
         look()
-        return done
 
     def _look_for_problems(self, moving: Moving) -> None:
         problems = [("nodes", f"{node}: {problem}") for node, problem in moving.problems()]

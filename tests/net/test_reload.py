@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 import yaml
 from support.house import House
+from support.upstream_world import Broker
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs, formatEvent
 from twisted.web.test.requesthelper import DummyRequest
 
+from gateway.amqp_1_0 import _spec
 from gateway.clients.letter import Letter, Typed
 from gateway.config import Settings, load
 from gateway.errors import ConfigurationError
@@ -63,17 +65,20 @@ class Stay:
         return str(self.house.result(change("a reload", self.read(), configured=True)))
 
     def ask(self, verb: str, body: object = None, token: str = "secret") -> tuple[int, Any]:
+        request, answer = self.begin(verb, body, token)
+        self.house.run()
+        octets = answer if isinstance(answer, bytes) else b"".join(request.written)
+        told = json.loads(octets) if octets.startswith(b"{") else None
+        return request.responseCode or 200, told
+
+    def begin(self, verb: str, body: object = None, token: str = "secret") -> tuple[Any, object]:
         request: Any = DummyRequest([b"ctl", verb.encode()])
         request.path = b"/ctl/" + verb.encode()
         if token:
             request.requestHeaders.addRawHeader(b"authorization", b"Bearer " + token.encode())
         request.content = io.BytesIO(json.dumps({} if body is None else body).encode())
         render = self.control.render_GET if body is None else self.control.render_POST
-        answer = render(request)
-        self.house.run()
-        octets = answer if isinstance(answer, bytes) else b"".join(request.written)
-        told = json.loads(octets) if octets.startswith(b"{") else None
-        return request.responseCode or 200, told
+        return request, render(request)
 
     def rule(self, at: int) -> dict[str, Any]:
         _code, told = self.ask("status")
@@ -217,7 +222,9 @@ def test_what_waits_moves_along_with_its_rule(stay: Stay) -> None:
     sent: Deferred[Any] = client.send("far", LETTER)
     stay.house.run()
     assert stay.rule(0)["waiting"] == 1
-    assert stay.ask("switch", {"node": "far", "upstream": "b"})[0] == 200
+    code, told = stay.ask("switch", {"node": "far", "upstream": "b"})
+    doubt = "not known whether b has queue 'far' of virtual host 'default' (far)"
+    assert (code, told) == (200, {"done": f"done; {doubt}: it is not connected"})
     stay.house.run()
     assert (stay.rule(0)["upstream"], stay.rule(0)["waiting"]) == ("b", 1)
     assert not sent.called
@@ -258,3 +265,69 @@ def test_one_change_is_done_at_a_time_and_none_when_the_gateway_stops(stay: Stay
     assert failures[0].check(BusyError)
     assert stay.rule(0)["state"] == "active"
     queue.unsettled = 0
+
+
+NOT_FOUND = _spec.Error(condition="amqp:not-found", description="no such node")
+
+
+class Far:
+    """The container behind an upstream; by hand, for nobody listens there."""
+
+    def __init__(self, stay: Stay, name: str, *missing: str) -> None:
+        self.house = stay.house
+        now_ms = self.house.service.clock.now_ms
+        upstream = self.house.service.upstreams.upstreams[name]
+        upstream.settings.mechanisms = lambda secure: []  # it asks for none
+        self.face = upstream.connect(now_ms())
+        self.broker = Broker(now_ms())
+        self.broker.refusals.update(dict.fromkeys(missing, NOT_FOUND))
+        self.talk()
+
+    def talk(self) -> None:
+        for _ in range(10):
+            self.house.run()
+            now_ms = self.house.service.clock.now_ms()
+            self.broker.receive(self.face.data_to_send(), now_ms)
+            self.face.receive_data(self.broker.connection.data_to_send(), now_ms)
+
+
+def test_a_switch_to_where_a_queue_is_missing_changes_nothing_and_says_what_is(
+    stay: Stay,
+) -> None:
+    far = Far(stay, "b", "far")
+    request, _ = stay.begin("switch", {"node": "far", "upstream": "b"})
+    assert stay.ask("pause", {"node": "far"})[0] == 409
+    assert stay.rule(0)["state"] == "active"  # it is not stopped only to be asked about
+    far.talk()
+    problem = "b refuses queue 'far' of virtual host 'default' (far): no such node"
+    told = json.loads(b"".join(request.written))
+    assert request.responseCode == 422
+    assert told == {"problems": [{"key": "nodes.0.upstream", "problem": problem}]}
+    assert (stay.rule(0)["upstream"], stay.rule(0)["changed_by_ctl"]) == ("a", False)
+    assert stay.house.service.counts.changes == {"done": 0, "refused": 2}
+    far.broker.refusals.clear()
+    request, _ = stay.begin("switch", {"node": "far", "upstream": "b"})
+    far.talk()
+    assert json.loads(b"".join(request.written)) == {"done": "done"}
+    assert stay.rule(0)["upstream"] == "b"
+
+
+def test_a_gateway_that_stops_while_it_asks_switches_nothing(stay: Stay) -> None:
+    far = Far(stay, "b")
+    request, _ = stay.begin("switch", {"node": "far", "upstream": "b"})
+    stay.house.service.reloading.stop()
+    far.talk()
+    assert request.responseCode == 409
+    assert stay.house.service.upstreams.places.rules.rules[0].upstream == "a"
+
+
+def test_a_reload_moves_what_is_missing_and_says_so_in_the_log(stay: Stay) -> None:
+    far = Far(stay, "b", "far")
+    stay.raw["nodes"][0] = {"queue": "far", "upstream": "b"}
+    with capturedLogs() as captured:
+        assert stay.reload() == "done"
+        far.talk()
+    told = [formatEvent(event) for event in captured]
+    problem = "b refuses queue 'far' of virtual host 'default' (far): no such node"
+    assert told.count(f"after a reload: {problem}") == 1
+    assert stay.rule(0)["upstream"] == "b"

@@ -17,6 +17,9 @@ from interop.brokers.broker import Broker
 from interop.brokers.rabbitmq import RabbitMQ4
 from support.gateway_process import GatewayProcess, command
 
+from gateway.cli.ctl import Admin
+from gateway.errors import ConfigurationError
+
 PATIENCE_S = 60
 LOAD = 6000
 MORE = 200
@@ -47,12 +50,28 @@ class Between:
             directory,
             {
                 "upstreams": upstreams,
-                "nodes": [{"queue": queue, "upstream": "old"}],
+                "nodes": [
+                    {"queue": queue, "upstream": "old"},
+                    {"exchange": "amq.topic", "upstream": "old"},
+                    {"exchange": "nobody-has-this", "upstream": "old"},
+                ],
                 "admin_token_file": str(self.token),
                 "switch_timeout": "20s",
                 "drain_timeout": "2s",
             },
         )
+
+    def admin(self) -> Admin:
+        """The same as `ctl`, without a process of its own."""
+        return Admin(f"127.0.0.1:{self.gateway.admin_port}", self.token)
+
+    def switch(self, node: str, upstream: str) -> str:
+        done: str = self.admin().ask("switch", {"node": node, "upstream": upstream})["done"]
+        return done
+
+    def upstreams(self) -> list[str | None]:
+        """Where the nodes of each rule live."""
+        return [rule["upstream"] for rule in self.admin().ask("status")["rules"]]
 
     def ctl(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         admin = f"http://127.0.0.1:{self.gateway.admin_port}"
@@ -140,6 +159,34 @@ def test_a_queue_moves_under_load_and_nothing_is_lost(
     assert gateway.stop() == 0
     exit_code, lines = gateway.reconcile()
     assert exit_code == 0, lines
+
+
+def test_a_switch_to_where_something_is_missing_is_refused_and_says_what(
+    between: Between,
+) -> None:
+    queue, new = between.queue, between.brokers["new"]
+    new.delete_queue(queue)
+    missing = between.ctl("switch", queue, "new")
+    assert missing.returncode == 2
+    assert f"new refuses queue '{queue}' of virtual host 'default' (/queues/{queue})" in (
+        missing.stderr
+    )
+    with pytest.raises(ConfigurationError, match="new refuses exchange 'nobody-has-this'"):
+        between.switch("nobody-has-this", "new")
+    assert between.switch("amq.topic", "new") == "done"
+    assert between.upstreams() == ["old", "new", "old"]
+    new.create_queue(queue)
+    assert between.switch(queue, "new") == "done"
+    new.delete_queue(queue)
+    assert between.switch(queue, "old") == "done"  # Artemis makes what is missing
+    file = between.gateway.directory / "gateway.yaml"
+    config = yaml.safe_load(file.read_text())
+    config["nodes"][0]["upstream"] = "new"
+    file.write_text(yaml.safe_dump(config))
+    assert between.admin().ask("reload", {}) == {"done": "done"}
+    deadline = time.monotonic() + PATIENCE_S
+    while f"after a reload: new refuses queue '{queue}'" not in between.gateway.log():
+        assert time.monotonic() < deadline, between.gateway.log()
 
 
 def test_a_paused_queue_holds_its_publishers_until_it_is_resumed(between: Between) -> None:
