@@ -82,7 +82,8 @@ def ledger(records: DataFrame) -> DataFrame:
 
 def incarnations(summed: DataFrame) -> DataFrame:
     """Each incarnation: whether it got past its recovery (`opened`), and ended in order."""
-    past_recovery = ~kind_is(Kind.INCARNATION_STARTED, Kind.RECOVERED)
+    # What is durable of the topology is declared before the first copy is recovered.
+    past_recovery = ~kind_is(Kind.INCARNATION_STARTED, Kind.TOPOLOGY, Kind.RECOVERED)
     return summed.groupBy("incarnation").agg(
         F.min("first_sequence").alias("first_sequence"),
         F.max("last_sequence").alias("last_sequence"),

@@ -171,6 +171,7 @@ def test_incarnations_say_whether_they_opened_and_stopped(frames):
         {"kind": Kind.CLOCK},
         {"kind": Kind.INCARNATION_STOPPED},
         {"kind": Kind.INCARNATION_STARTED, "incarnation": 2},
+        {"kind": Kind.TOPOLOGY, "incarnation": 2},
         {"kind": Kind.RECOVERED, "incarnation": 2},
     )
     table = incarnations(ledger(frames.records(*lines))).orderBy("incarnation")
