@@ -9,20 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 from interop import foreign
-from interop.brokers.fixtures import (
-    activemq,
-    artemis,
-    broker_j,
-    rabbitmq4,
-    rabbitmq310,
-    upstream_broker,
-)
+from interop.declaring import declare_queues
 from interop.foreign import PASSWORD, USER
 from interop.needed import needed
 from interop.recorder import Recorder
 from support.gateway_process import GatewayProcess
-
-__all__ = ["activemq", "artemis", "broker_j", "rabbitmq4", "rabbitmq310", "upstream_broker"]
 
 
 @pytest.fixture
@@ -91,3 +82,10 @@ def recorder(gateway: GatewayProcess) -> Iterator[Recorder]:
 def name() -> str:
     """A name that no other test uses, for a queue."""
     return f"queue-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def queue(port: int, name: str) -> str:
+    """A durable queue of that name."""
+    declare_queues(port, name)
+    return name

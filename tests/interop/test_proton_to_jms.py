@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from interop.addresses import jms_exchange, jms_queue
+from interop.addresses import jms_exchange
 from interop.foreign import Client, Event
 
 ESCROW = "x-amqp-1.0"
@@ -47,13 +47,6 @@ PROPERTIES: dict[str, tuple[Any, Any]] = {
     "a_char": (["char", "q"], ["string", "q"]),
     "a_timestamp": (["timestamp", "1795242122000"], ["long", "1795242122000"]),
 }
-
-
-@pytest.fixture
-def queue(jms: Client, port: int, name: str) -> str:
-    """A queue that a JMS client has declared."""
-    jms.run("publish", port, [], destination=jms_queue(name))
-    return name
 
 
 def passed_on(message: dict[str, Any], proton: Client, jms: Client, port: int, queue: str) -> Event:

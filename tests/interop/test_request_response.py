@@ -1,15 +1,7 @@
 """A requester of one protocol, a responder of the other: replies on a temporary node, matched."""
 
 import pytest
-from interop.addresses import jms_queue
 from interop.foreign import Client
-
-
-@pytest.fixture
-def queue(jms: Client, port: int, name: str) -> str:
-    """A queue that a JMS client has declared."""
-    jms.run("publish", port, [], destination=jms_queue(name))
-    return name
 
 
 def test_proton_answers_a_jms_request(jms: Client, proton: Client, port: int, queue: str) -> None:

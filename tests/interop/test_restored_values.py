@@ -6,7 +6,7 @@ What the other protocol has no place for travels in the escrow that foreign clie
 from typing import Any
 
 import pytest
-from interop.addresses import jms_queue
+from interop.declaring import declare_queues
 from interop.foreign import Client
 
 JMS_MESSAGES: list[dict[str, Any]] = [
@@ -65,10 +65,9 @@ MESSAGES_1_0: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def queues(jms: Client, port: int, name: str) -> tuple[str, str]:
+def queues(port: int, name: str) -> tuple[str, str]:
     """The queue that the first client sends to, and the one from which it reads again."""
-    for queue in (name, f"{name}-back"):
-        jms.run("publish", port, [], destination=jms_queue(queue))
+    declare_queues(port, name, f"{name}-back")
     return name, f"{name}-back"
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from interop.addresses import jms_queue
 from interop.foreign import Client
 
 # rhea shows every number as a number, and says nothing of its width
@@ -26,13 +25,6 @@ BODIES = [
     ["list", [["string", "e"], ["null", None]]],
     ["sequence", [["string", "e"]]],
 ]
-
-
-@pytest.fixture
-def queue(jms: Client, port: int, name: str) -> str:
-    """A queue that a JMS client has declared."""
-    jms.run("publish", port, [], destination=jms_queue(name))
-    return name
 
 
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: body[0])
