@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, final
 
-from gateway.amqp_1_0 import _spec, fields, types
 from gateway.amqp_1_0._spec import (
     Accepted,
     DeliveryState,
@@ -22,7 +21,6 @@ from gateway.amqp_1_0._spec import (
     Released,
     Unsettled,
 )
-from gateway.wire.buffers import Reader, Writer
 
 
 class ActionKind(IntEnum):
@@ -113,36 +111,3 @@ def settled_by_sender(
     All others are taken up by resumed transfers (`DeliveryReceived.resume`, `DeliveryAborted`).
     """
     return [] if incomplete else [tag for tag in local if tag not in remote]
-
-
-def received_whole(payload: bytes) -> Received:
-    """The receiver's state of a delivery that is whole and has no outcome yet (3.4.1).
-
-    Raises:
-        DecodeError: the payload is no sequence of sections.
-    """
-    reader = Reader(payload)
-    count = 0
-    while reader.remaining():
-        fields.read_descriptor(reader, _spec.SYMBOLS)
-        types.skip(reader)
-        count += 1
-    return Received(section_number=count, section_offset=0)
-
-
-def fitting(unsettled: Unsettled, octets: int) -> tuple[Unsettled, bool]:
-    """As much of a map as fits into so many octets; whether something had to be left out."""
-    fit: Unsettled = {}
-    left = octets - 9  # the map's constructor, size and count
-    for tag, state in unsettled.items():
-        writer = Writer()
-        fields.write_binary(writer, tag)
-        if state is None:
-            writer.u8(types.NULL)
-        else:
-            state.encode(writer)
-        left -= int(writer.size())
-        if left < 0:
-            return fit, True
-        fit[tag] = state
-    return fit, False

@@ -108,11 +108,6 @@ class Subscription:
         """Messages that may still be sent; `UNLIMITED` is -1."""
         return self.allowance.messages
 
-    @property
-    def credit_octets(self) -> int:
-        """Octets that may still be sent; `UNLIMITED` is -1."""
-        return self.allowance.octets
-
     def grant(self, messages: int, octets: int = UNLIMITED) -> None:
         """What may be sent *now*: absolute remaining credit, `UNLIMITED` (-1) for no bound."""
         self.allowance.set(messages, octets)

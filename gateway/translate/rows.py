@@ -112,14 +112,3 @@ def number(row_id: str) -> int:
     """Declare that the calling module implements the row; its number."""
     declared.add(row_id)
     return ROWS[row_id].number
-
-
-def markdown() -> str:
-    """The rows as a Markdown table."""
-    lines = ["| row | 0-10 | 1.0 | if it does not fit | |", "|---|---|---|---|---|"]
-    for row in ALL:
-        policy = (
-            row.policy if row.otherwise == row.policy else f"{row.policy}, else {row.otherwise}"
-        )
-        lines.append(f"| `{row.id}` | {row.amqp_0_10} | {row.amqp_1_0} | {policy} | {row.help} |")
-    return "\n".join(lines) + "\n"

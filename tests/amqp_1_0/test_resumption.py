@@ -16,8 +16,7 @@ from gateway.amqp_1_0._spec import (
     TransactionalState,
 )
 from gateway.amqp_1_0.resumption import Action, ActionKind
-from gateway.errors import DecodeError, LocalProtocolError
-from gateway.wire.buffers import Writer
+from gateway.errors import LocalProtocolError
 
 
 def received(section, offset):
@@ -102,25 +101,6 @@ def test_nothing_is_lost_and_nothing_resumed_that_the_receiver_does_not_know(loc
             assert not isinstance(local[tag], Accepted | Released)
     settled = resumption.settled_by_sender(local, remote, incomplete=part)
     assert set(settled) == (set() if part else set(local) - set(remote))
-
-
-@given(MAPS, st.integers(0, 200))
-def test_what_fits_fits_and_is_the_beginning(unsettled, octets):
-    fit, incomplete = resumption.fitting(unsettled, octets)
-    assert list(fit.items()) == list(unsettled.items())[: len(fit)]
-    assert incomplete == (len(fit) < len(unsettled))
-    if fit:
-        writer = Writer()
-        _spec.write_unsettled(writer, fit)
-        assert writer.size() <= octets
-
-
-def test_a_delivery_that_came_whole_has_all_its_sections():
-    header, value = b"\x00\x53\x70\x45", b"\x00\x53\x77\xa1\x02hi"
-    assert resumption.received_whole(header + value) == received(2, 0)
-    assert resumption.received_whole(b"") == received(0, 0)
-    with pytest.raises(DecodeError):
-        resumption.received_whole(value[:-1])
 
 
 # Through the pipe.

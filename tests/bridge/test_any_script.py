@@ -404,7 +404,7 @@ class Script(RuleBasedStateMachine):
             and not subscription.cancelled
             and not subscription.blocked
             and subscription.credit != 0
-            and subscription.credit_octets == UNLIMITED
+            and subscription.allowance.octets == UNLIMITED
             and subscription.queue.safe_after <= self.world.bridge.turns.safe
         )
 

@@ -46,7 +46,7 @@ def test_octet_credit_blocks_at_a_larger_message_until_there_is_more() -> None:
     subscription.add(0, 2)
     world.turn()
     assert consumer.bodies() == [b"123", b"4567"]
-    assert subscription.credit_octets == 0
+    assert subscription.allowance.octets == 0
 
 
 @rule("1.0", "3.5.2", "copy-leaves-the-node-alone")

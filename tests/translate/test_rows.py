@@ -78,7 +78,3 @@ def test_a_broken_row_is_reported_with_its_place(tmp_path: Any) -> None:
         "mappings/bodies.yaml[0]",
         "mappings/bodies.yaml[1]",
     ]
-
-
-def test_the_table_for_people_has_every_row() -> None:
-    assert rows.markdown().count("\n") == len(rows.ALL) + 2
