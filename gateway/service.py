@@ -22,6 +22,7 @@ from gateway import __version__
 from gateway.audit.records import AuditLog
 from gateway.audit.segment import SegmentWriter
 from gateway.bridge.bridge import Bridge
+from gateway.bridge.node_names import plain_host
 from gateway.config import Address, Settings
 from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
 from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
@@ -166,6 +167,7 @@ class Service:
             readers={Encoding.AMQP_0_10: READER_0_10, Encoding.AMQP_1_0: READER_1_0},
             hosts=hosts,
             default_host=hosts[0],
+            plain_host=plain_host(self.recovered.topology, hosts[0]),
             now_ms=now_ms,
         )
         audit.incarnation_started(now_ms, __version__)

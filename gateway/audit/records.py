@@ -84,7 +84,8 @@ Restart
     QUEUE_DELETED. What a queue holds that cannot be here - its virtual host is not configured, its
     row in the store cannot be read - is kept there: recovered at each start, with a checkpoint,
     until it is back. Only where not even the queue's name can be read, nothing is recovered: the
-    log of the gateway says how many copies are kept so, and they are called LOST. In order: `queue_checkpoint`, `outlet_checkpoint`, `route_checkpoint` of all, then
+    log of the gateway says how many copies are kept so, and they are called LOST.
+    In order: `queue_checkpoint`, `outlet_checkpoint`, `route_checkpoint` of all, then
     `incarnation_stopped`, the last record.
 
 Periodically (bridge.checkpoint)
@@ -102,7 +103,8 @@ Faces and net
     it has used since its last such record.
 
 Names (`name`) are interned once by whoever owns the thing and passed as numbers; `forget` when it
-is gone. Two nodes never share a text: outside of the default virtual host, put the host before it.
+is gone. Two nodes never share a text, and one has the same in all incarnations: outside of the
+virtual host that was the default at the first start, the host is put before it.
 """
 
 from __future__ import annotations

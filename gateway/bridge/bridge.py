@@ -18,6 +18,7 @@ from gateway.bridge.dispatch import Dispatcher
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.ledger import Counts, Ledger
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.node_names import prefix_of
 from gateway.bridge.notes import Notebook, NoteSource, recover_notes
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.pressure import Pressure
@@ -46,6 +47,7 @@ class Bridge:
         readers: by `Encoding`, for messages that come back from the store.
         hosts: names of the virtual hosts.
         default_host: one of them.
+        plain_host: whose names stand alone in the audit log (see `node_names`); "": the default's.
         now_ms: gateway clock.
         placements, remotes: which nodes are at which upstream (see `place`).
 
@@ -64,6 +66,7 @@ class Bridge:
         "_limits",
         "_notebooks",
         "_numbers",
+        "_plain_host",
         "_readers",
         "audit",
         "copies",
@@ -88,6 +91,7 @@ class Bridge:
         hosts: list[str],
         default_host: str,
         now_ms: int,
+        plain_host: str = "",
         placements: Placements | None = None,
         remotes: list[Remote] | None = None,
     ) -> None:
@@ -100,6 +104,7 @@ class Bridge:
         self.store_error: StoreError | None = None
         self.problems: list[str] = []
         self._absent: dict[int, AbsentQueue] = {}
+        self._plain_host = plain_host or default_host
         self._limits = limits
         self._readers = readers
         self._numbers = Numbers(audit.incarnation)
@@ -109,7 +114,7 @@ class Bridge:
         self.hosts: dict[str, VirtualHost] = {}
         self._notebooks: dict[str, Notebook] = {}
         for name in hosts:
-            prefix = "" if name == default_host else f"{name}/"
+            prefix = prefix_of(name, self._plain_host)
             topology = Topology(name, prefix, self.ledger, self.turns, limits)
             host = VirtualHost(name, topology, self._dispatcher, self._numbers, limits)
             self.hosts[name] = host
@@ -232,7 +237,7 @@ class Bridge:
 
     def recover(self, recovered: Recovered) -> None:
         """Rebuild exchanges, queues, bindings, messages and notes; call once, first of all."""
-        recovery = Recovery(self.hosts, self.copies, self._numbers, self._readers)
+        recovery = Recovery(self.hosts, self._plain_host, self.copies, self._numbers, self._readers)
         recovery.run(recovered)
         self.problems.extend(recovery.problems)
         self._absent = recovery.absent

@@ -2,6 +2,10 @@
 
 Owns how many things use a name, so that the log can forget it with the last; and the records that
 say what became of them.
+
+The log is of many starts, and a name means the same in all of them. So the virtual host whose names
+stand alone is the one that was the default at the first start, whatever the configuration says by
+now: the store remembers it. The names of all others have the host before them.
 """
 
 from __future__ import annotations
@@ -10,6 +14,25 @@ from typing import final
 
 from gateway.audit.schema import Flag, Reason
 from gateway.bridge.ledger import Ledger
+from gateway.bridge.rows import RowKind, host_row
+from gateway.errors import DecodeError
+from gateway.store.interface import TopologyRow
+
+
+def plain_host(rows: list[TopologyRow], default_host: str) -> str:
+    """The virtual host whose names stand alone: `default_host`, unless `rows` say another."""
+    for row in rows:
+        if row.kind == RowKind.PLAIN_HOST:
+            try:
+                return host_row(row.value)
+            except DecodeError:  # which recovery reports
+                return default_host
+    return default_host
+
+
+def prefix_of(host: str, plain: str) -> str:
+    """What stands before the names of `host`."""
+    return "" if host == plain else f"{host}/"
 
 
 @final

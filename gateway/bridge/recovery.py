@@ -15,6 +15,7 @@ from gateway.bridge.absent import AbsentQueue
 from gateway.bridge.copies import Copies
 from gateway.bridge.filters import kept_selector
 from gateway.bridge.host import VirtualHost
+from gateway.bridge.node_names import prefix_of
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.places import Entry
 from gateway.bridge.queues import Queue
@@ -23,7 +24,9 @@ from gateway.bridge.rows import (
     QueueRow,
     RowKind,
     binding_row,
+    encoded_host,
     exchange_row,
+    host_row,
     queue_row,
     read_identity,
 )
@@ -55,6 +58,7 @@ class Recovery:
         "_missing",
         "_nameless",
         "_numbers",
+        "_plain_host",
         "_queues",
         "_readers",
         "absent",
@@ -64,11 +68,13 @@ class Recovery:
     def __init__(
         self,
         hosts: dict[str, VirtualHost],
+        plain_host: str,
         copies: Copies,
         numbers: Numbers,
         readers: dict[int, MessageReader],
     ) -> None:
         self._hosts = hosts
+        self._plain_host = plain_host
         self._copies = copies
         self._numbers = numbers
         self._readers = readers
@@ -85,6 +91,7 @@ class Recovery:
         """Rebuild everything and write the audit's `recovered` records."""
         self._numbers.above(recovered.highest_message_id)
         marked: list[str] = []
+        self._store_plain_host(recovered.topology)
         for row in recovered.topology:
             try:
                 self._topology_row(row, marked)
@@ -102,6 +109,11 @@ class Recovery:
         for number, queue in self._queues.items():
             self._host_of[number].on_recovered(queue)
 
+    def _store_plain_host(self, rows: list[TopologyRow]) -> None:
+        if all([row.kind != RowKind.PLAIN_HOST for row in rows]):
+            value = encoded_host(self._plain_host)
+            self._copies.turns.writes.topology(RowKind.PLAIN_HOST, "", value)
+
     def _topology_row(self, row: TopologyRow, marked: list[str]) -> None:
         if row.kind == RowKind.EXCHANGE:
             self._exchange(row.value)
@@ -117,6 +129,8 @@ class Recovery:
             self._deleted(row.value)
         elif row.kind == RowKind.UNREADABLE:
             self._unreadable_before(row)
+        elif row.kind == RowKind.PLAIN_HOST:
+            host_row(row.value)
 
     def _unreadable(self, stored: TopologyRow, error: DecodeError) -> None:
         """A row of another version, or broken; a queue's is noted: it may be declared again."""
@@ -143,7 +157,8 @@ class Recovery:
         """The queue is not here: its copies stay where they are."""
         host = self._hosts.get(row.host)
         if host is None:
-            node = self._copies.ledger.audit.name(f"{row.host}/{row.name}")
+            prefix = prefix_of(row.host, self._plain_host)
+            node = self._copies.ledger.audit.name(prefix + row.name)
         else:
             node = host.topology.names.name(row.name)
         queue = self.absent.get(node)

@@ -33,6 +33,7 @@ class RowKind(IntEnum):
     DEBT = 7  # a `BindingRow`: see `debts`
     DELETED = 8  # a `QueueRow`: gone by name, but copies of it are with subscribers
     UNREADABLE = 9  # a `QueueRow`: what could be read of one, its name and number
+    PLAIN_HOST = 10  # see `node_names`; there is one
 
 
 class Form(IntEnum):
@@ -277,6 +278,18 @@ def notes_row(value: bytes) -> NotesRow:
         at_ms = data.i64()
         notes.append((key, at_ms, _read_octets(data)))
     return NotesRow(host, number, notes)
+
+
+def encoded_host(host: str) -> bytes:
+    """The value of the row `PLAIN_HOST`."""
+    out = _begin()
+    _text(out, host)
+    return out.getvalue()
+
+
+def host_row(value: bytes) -> str:
+    """Decode; `DecodeError`."""
+    return _read_text(_open(value))
 
 
 def _begin() -> Writer:

@@ -15,6 +15,7 @@ from gateway.audit.records import AuditLog, digest
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.node_names import plain_host
 from gateway.bridge.seams import DeliverStatus, QueueSettings
 from gateway.bridge.subscription import UNLIMITED, Subscription
 from gateway.message import (
@@ -150,7 +151,8 @@ class World:
             self.limits,
             readers={0: self.reader, 1: self.reader},
             hosts=self.host_names,
-            default_host="/",
+            default_host=self.host_names[0],
+            plain_host=plain_host(recovered.topology, self.host_names[0]),
             now_ms=self.now_ms,
         )
         if self.rules is not None:
