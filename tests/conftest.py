@@ -1,9 +1,24 @@
-"""What every test shares: the hypothesis profile, and the form of the code under test."""
+"""What every test shares: the hypothesis profile, and the form of the code under test.
+
+For those in interop/ and faults/: the brokers, each started once, and one Spark session.
+"""
 
 import os
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
+from interop.brokers.fixtures import (
+    activemq,
+    artemis,
+    broker_j,
+    rabbitmq4,
+    rabbitmq310,
+    upstream_broker,
+)
+from support.reconciling import Reconcile, reconciling
+
+__all__ = ["activemq", "artemis", "broker_j", "rabbitmq4", "rabbitmq310", "upstream_broker"]
 
 hypothesis.settings.register_profile(
     "gateway", deadline=None, derandomize="CI" in os.environ, print_blob=True
@@ -28,3 +43,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     wanted = os.environ.get("GATEWAY_FORM")
     if wanted and wanted != form_under_test():
         pytest.exit(f"GATEWAY_FORM={wanted}, but the {form_under_test()} form is under test", 4)
+
+
+@pytest.fixture(scope="session")
+def reconcile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reconcile]:
+    """Fails where an audit log is not balanced."""
+    with reconciling(tmp_path_factory.mktemp("spark")) as run:
+        yield run

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from faults.reconciling import Reconcile
 from support.gateway_process import GatewayProcess
 from support.lines import Lines
+from support.reconciling import Reconcile
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.clients.client import Delivered, Login, Subscription

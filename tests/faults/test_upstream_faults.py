@@ -7,10 +7,10 @@ audit log of each is reconciled. Longer ones, and other brokers: `upstream.py`, 
 from pathlib import Path
 
 import pytest
-from faults.reconciling import Reconcile
 from faults.upstream_scenarios import SCENARIOS
 from interop.brokers.artemis import Artemis
 from interop.brokers.rabbitmq import RabbitMQ4, RabbitMQ310
+from support.reconciling import Reconcile
 
 SECONDS = {"slow": 60.0}  # long enough for memory to grow, if it did; one second proves the others
 

@@ -13,13 +13,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from faults.reconciling import Reconcile, reconciling
 from faults.upstream_scenarios import SCENARIOS
 from interop.brokers.activemq import ActiveMQ
 from interop.brokers.artemis import Artemis
 from interop.brokers.broker import Broker
 from interop.brokers.broker_j import BrokerJ
 from interop.brokers.rabbitmq import RabbitMQ4, RabbitMQ310
+from support.reconciling import Reconcile, reconciling
 
 BROKERS: tuple[type[Broker], ...] = (Artemis, ActiveMQ, RabbitMQ4, RabbitMQ310, BrokerJ)
 TITLES = ("confirmed", "consumed", "doubled", "doubts", "MiB", "s")

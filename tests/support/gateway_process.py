@@ -18,7 +18,7 @@ import yaml
 
 STARTS_WITHIN_S = 60
 STOPS_WITHIN_S = 60
-RECONCILES_WITHIN_S = 280
+ENDS_WITHIN_S = 60
 LOOKS_EVERY_S = 0.02
 _READY = re.compile(r"is ready: (.*), data in .*\((\d+) messages recovered\)")
 _PORT = re.compile(r"([A-Za-z ]+) \S*:(\d+)")
@@ -141,12 +141,6 @@ class GatewayProcess:
         """Run another of the gateway's commands, to its end."""
         return run(*arguments, given=given)
 
-    def reconcile(self) -> tuple[int, list[str]]:
-        """Reconcile its audit log: the exit code, and what was said, line by line."""
-        out = str(self.directory / "reconciliation")
-        done = run("reconcile", str(self.audit), "--out", out, within_s=RECONCILES_WITHIN_S)
-        return done.returncode, (done.stdout or done.stderr).splitlines()
-
     @property
     def _started(self) -> subprocess.Popen[bytes]:
         assert self._process is not None, "it was never started"
@@ -181,9 +175,7 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "gateway", *arguments]
 
 
-def run(
-    *arguments: str, given: str | None = None, within_s: float = 60
-) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
     """A command of the gateway, run to its end; `given`: its standard input."""
     return subprocess.run(
         command(*arguments),
@@ -191,6 +183,6 @@ def run(
         capture_output=True,
         text=True,
         check=False,
-        timeout=within_s,
+        timeout=ENDS_WITHIN_S,
         env={**os.environ, "NO_COLOR": "1"},
     )

@@ -11,6 +11,7 @@ from interop.brokers.broker_j import BrokerJ
 from interop.needed import needed
 from interop.upstream.behind import Behind
 from interop.upstream.talk import RefusedError, Talk
+from support.reconciling import Reconcile
 
 from gateway.amqp_0_10 import _spec as spec
 
@@ -34,15 +35,16 @@ class Hasty(BrokerJ):
 
 
 @pytest.fixture(scope="module")
-def behind(artemis: Artemis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
+def behind(
+    artemis: Artemis, reconcile: Reconcile, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Behind]:
     """A gateway with small limits in front of an Artemis; its books balance at the end."""
     front = Behind(artemis, tmp_path_factory.mktemp("front-open"))
     front.gateway.config |= {"queues": QUEUES, "limits": LIMITS}
     with front.gateway:
         yield front
         front.leave()
-    exit_code, lines = front.gateway.reconcile()
-    assert exit_code == 0, lines
+    reconcile(front.gateway.audit)
 
 
 @pytest.fixture(scope="module")
