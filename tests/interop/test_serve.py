@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.certificates import Authority
 
 from gateway.amqp_1_0.connection import Connection
-from gateway.amqp_1_0.events import Authenticated, OpenReceived
+from gateway.amqp_1_0.events import Authenticated, OpenReceived, Violation
 from gateway.metrics import METRICS
 from gateway.net.headers import HEADER_0_10, HEADER_1_0_TLS
 from gateway.wire.limits import Limits
@@ -196,13 +196,13 @@ def test_users_come_in_over_tls_first_and_others_do_not(secured: Secured, protoc
 
 
 def opened_by_external(transport: ssl.SSLSocket) -> list[object]:
-    """Authenticate by the certificate alone and open: the events that came."""
+    """Authenticate by the certificate alone and open: the events that came, to the first end."""
     client = Connection(
         server=False, container_id="c", limits=Limits(), now_ms=0, able=[ExternalClient()]
     )
     client.send_open()
     came: list[object] = []
-    while not any(isinstance(event, OpenReceived) for event in came):
+    while not any(isinstance(event, OpenReceived | Violation) for event in came):
         transport.sendall(client.data_to_send())
         data = transport.recv(65536)
         if not data:
@@ -229,8 +229,8 @@ def test_without_a_certificate_external_is_not_offered(secured: Secured) -> None
         socket.create_connection(address, timeout=20) as plain,
         secured.context().wrap_socket(plain, server_hostname="127.0.0.1") as client,
     ):
-        came = opened_by_external(client)
-    assert not any(isinstance(event, Authenticated) for event in came)
+        [refused] = opened_by_external(client)
+    assert isinstance(refused, Violation)  # of what is offered, nothing is what it can do
 
 
 def test_a_certificate_of_another_authority_opens_nothing(
