@@ -44,6 +44,8 @@ Remote nodes (bridge)
     is sent again (REDELIVERED when it counts as failed). A copy that was sent in a transaction
     there is settled when that has ended, REMOVED, with its number: ACCEPTED, ROLLED_BACK or
     IN_DOUBT; one that was not sent is `returned(ROLLBACK)`, or `rolled_back` before it entered.
+    What an upstream rejected, or its node's link cannot send (UPSTREAM_REFUSED: because the
+    upstream refuses that), has the name of the upstream as `peer` of `dead_lettered` or `returned`.
     A copy goes back to where it came from, its upstream or its publisher, by
     `settled(RELEASED | MODIFIED)` with REMOVED or, when no outlet had it, by `returned`. When a
     link from an upstream is lost, what waits is `returned(UPSTREAM_LOST)`; what a client has ends
@@ -330,8 +332,17 @@ class AuditLog(RecordPacker):
         position: int64,
         node: int32,
         reason: int16,
+        peer: int32 = 0,
     ) -> None:
-        self._record(kind, now_ms, message=message, position=position, node=node, reason=reason)
+        self._record(
+            kind,
+            now_ms,
+            message=message,
+            position=position,
+            node=node,
+            reason=reason,
+            peer=peer,
+        )
 
     def expired(
         self, now_ms: int64, message: int64, position: int64, *, node: int32, reason: int16 = _TTL
@@ -340,10 +351,17 @@ class AuditLog(RecordPacker):
         self._left(_EXPIRED, now_ms, message, position, node, reason)
 
     def dead_lettered(
-        self, now_ms: int64, message: int64, position: int64, *, node: int32, reason: int16
+        self,
+        now_ms: int64,
+        message: int64,
+        position: int64,
+        *,
+        node: int32,
+        reason: int16,
+        peer: int32 = 0,
     ) -> None:
-        """It went to the alternate exchange of its queue."""
-        self._left(_DEAD_LETTERED, now_ms, message, position, node, reason)
+        """It went to the alternate exchange of its queue (`peer`: the upstream it was for)."""
+        self._left(_DEAD_LETTERED, now_ms, message, position, node, reason, peer)
 
     def evicted(
         self,
@@ -382,10 +400,20 @@ class AuditLog(RecordPacker):
         self._left(_MOVED, now_ms, message, position, node, reason)
 
     def returned(
-        self, now_ms: int64, message: int64, position: int64, *, node: int32, reason: int16
+        self,
+        now_ms: int64,
+        message: int64,
+        position: int64,
+        *,
+        node: int32,
+        reason: int16,
+        peer: int32 = 0,
     ) -> None:
-        """It went back to where it came from, unsent: to its upstream, or to its publisher."""
-        self._left(_RETURNED, now_ms, message, position, node, reason)
+        """It went back to where it came from, unsent: to its upstream, or to its publisher.
+
+        `peer`: the upstream that it was for.
+        """
+        self._left(_RETURNED, now_ms, message, position, node, reason, peer)
 
     def sent(
         self,

@@ -60,7 +60,8 @@ FIELDS: Final = (
     Field("size", "i64", 56),  # octets of the payload
     Field("node", "i32", 64),  # name number: queue, or remote node; 0 is none
     Field("exchange", "i32", 68),  # name number of the exchange that it was routed by; 0 is none
-    Field("peer", "i32", 72),  # name number of the other side
+    # name number of the other side; of what was not sent, or rejected: the upstream it was for
+    Field("peer", "i32", 72),
     Field("connection", "i32", 76),
     Field("transaction", "i32", 80),  # 0 outside of transactions
     Field("copies", "i32", 84),  # how many copies the step made

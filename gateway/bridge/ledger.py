@@ -320,18 +320,31 @@ class Ledger:
         self.counts.expired += 1
         self.audit.expired(self.now_ms, entry.message.id, entry.position, node=queue.node)
 
-    def dead_lettered(self, queue: Queue, entry: Entry, reason: Reason) -> None:
-        """A copy leaves for the alternate exchange of its queue."""
+    def dead_lettered(self, queue: Queue, entry: Entry, reason: Reason, upstream: str = "") -> None:
+        """A copy leaves for the alternate exchange of its queue; it was for that upstream."""
         self.counts.dead_lettered += 1
         self.audit.dead_lettered(
-            self.now_ms, entry.message.id, entry.position, node=queue.node, reason=reason
+            self.now_ms,
+            entry.message.id,
+            entry.position,
+            node=queue.node,
+            reason=reason,
+            peer=self.audit.name(upstream) if upstream else 0,
         )
 
-    def returned(self, queue: Queue, entry: Entry, reason: Reason) -> None:
-        """A copy goes back, unsent, to the upstream or the publisher that it came from."""
+    def returned(self, queue: Queue, entry: Entry, reason: Reason, upstream: str = "") -> None:
+        """A copy goes back, unsent, to the upstream or the publisher that it came from.
+
+        It was for `upstream`.
+        """
         self.counts.returned += 1
         self.audit.returned(
-            self.now_ms, entry.message.id, entry.position, node=queue.node, reason=reason
+            self.now_ms,
+            entry.message.id,
+            entry.position,
+            node=queue.node,
+            reason=reason,
+            peer=self.audit.name(upstream) if upstream else 0,
         )
 
     def moved(self, queue: Queue, entry: Entry, reason: Reason) -> None:

@@ -33,6 +33,15 @@ GONE: Final = Outcome(
 )
 TOLD: Final = int(Flag.OUTCOMES | Flag.TELL_UNROUTABLE)
 OUTCOMES: Final = int(Flag.OUTCOMES)
+# Why an upstream, and not we, will not have anything that goes to a node.
+REFUSED_THERE: Final = (
+    Condition.UNAUTHORIZED_ACCESS,
+    Condition.NOT_FOUND,
+    Condition.RESOURCE_LOCKED,
+    Condition.RESOURCE_DELETED,
+    Condition.RESOURCE_LIMIT_EXCEEDED,
+    Condition.NOT_ALLOWED,
+)
 
 
 @final
@@ -105,13 +114,15 @@ class Transit:
         reason = Reason.UNDELIVERABLE
         if refusal.condition == Condition.MESSAGE_SIZE_EXCEEDED:
             reason = Reason.TOO_LARGE
+        elif refusal.condition in REFUSED_THERE:
+            reason = Reason.UPSTREAM_REFUSED
         if self._goes_elsewhere(queue, entry):
             self._dead_letter(queue, entry, reason)
             return
         outcome = Outcome(
             OutcomeKind.REJECTED, condition=refusal.condition, description=refusal.description
         )
-        ledger.returned(queue, entry, reason)
+        ledger.returned(queue, entry, reason, _upstream(queue))
         self._copies.leave(queue, entry, self._answer(queue, entry, outcome))
 
     def _passed(self, queue: Queue, entry: Entry) -> bool:
@@ -149,7 +160,7 @@ class Transit:
         ledger = copies.ledger
         ticket = entry.ticket
         entry.ticket = None
-        ledger.dead_lettered(queue, entry, reason)
+        ledger.dead_lettered(queue, entry, reason, _upstream(queue))
         copies.leave(queue, entry)
         alternate = self._topology.alternate_of(queue)
         if alternate is not None:
@@ -168,3 +179,9 @@ class Transit:
             )
         if ticket is not None:
             copies.tickets.end(ticket, ACCEPTED)
+
+
+def _upstream(queue: Queue) -> str:
+    """The upstream that its copies are for; "" if they come from one."""
+    placement = queue.placement
+    return "" if placement is None or queue.inbound else placement.remote.name

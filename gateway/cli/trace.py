@@ -108,6 +108,8 @@ class Trace:
         elif "link" in record:
             way = "to" if record["kind"] == "sent" else "by"
             about.append(f"{way} {self._whose(record)}")
+        elif "peer" in record:  # it did not get there
+            about.append(f"for {record['peer']}")
         for name in FACTS:
             value = record.get(name)
             if value:

@@ -186,6 +186,44 @@ def test_what_the_upstream_rejects_goes_where_the_rule_says(
     world.check()
 
 
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        (Condition.NOT_FOUND, Reason.UPSTREAM_REFUSED),
+        (Condition.UNAUTHORIZED_ACCESS, Reason.UPSTREAM_REFUSED),
+        (Condition.MESSAGE_SIZE_EXCEEDED, Reason.TOO_LARGE),
+        (Condition.NOT_IMPLEMENTED, Reason.UNDELIVERABLE),
+    ],
+)
+@pytest.mark.parametrize(
+    ("rule", "kind"),
+    [(OnRejected.EXCEPTION, Kind.RETURNED), (OnRejected.DEAD_LETTER, Kind.DEAD_LETTERED)],
+)
+def test_the_audit_log_names_the_upstream_that_a_copy_could_not_be_sent_to(
+    rule: OnRejected, kind: Kind, condition: Condition, reason: Reason
+) -> None:
+    world, rules = world_with(on_rejected=rule)
+    relay = relay_of(rules)
+    relay.why = Refusal(condition, "no")
+    relay.answers = [DeliverStatus.REFUSED]
+    publish(world, Producer())
+    world.turn()
+    (record,) = [each for each in world.blocks.raw() if each["kind"] == kind]
+    assert (record["peer"], record["reason"]) == ("broker", reason)
+    world.check()
+
+
+def test_the_audit_log_names_the_upstream_that_rejected_a_dead_letter() -> None:
+    world, rules = world_with()
+    publish(world, Producer())
+    world.turn()
+    world.host.settle(relay_of(rules).deliveries[0], REFUSED_THERE)
+    world.turn()
+    (record,) = [each for each in world.blocks.raw() if each["kind"] == Kind.DEAD_LETTERED]
+    assert record["peer"] == "broker"
+    world.check()
+
+
 def test_a_rejected_copy_is_safe_in_the_dead_letter_queue_before_its_publisher_is_told() -> None:
     world, rules = world_with()
     producer = Producer()

@@ -76,6 +76,16 @@ def test_its_steps_are_told_with_the_names_of_both_sides() -> None:
     ]
 
 
+def test_what_an_upstream_refused_is_told_with_its_name() -> None:
+    lines = Trace(ID).lines(
+        [
+            record("received", message=7, exchange="", id_digest=spelled(OCTETS)),
+            record("returned", message=7, node="orders", peer="main", reason="upstream-refused"),
+        ]
+    )
+    assert list(lines)[-1].endswith("7  returned      orders, for main, upstream-refused")
+
+
 @pytest.mark.parametrize(
     ("flags", "steps", "told"),
     [

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,11 @@ def test_a_switch_to_where_something_is_missing_is_refused_and_says_what(
     deadline = time.monotonic() + PATIENCE_S
     while f"after a reload: new refuses queue '{queue}'" not in between.gateway.log():
         assert time.monotonic() < deadline, between.gateway.log()
+    number = str(uuid.uuid4())
+    told = ("send", "--protocol", "0-10", "--to", queue, "--message-id", number, "--body", "x")
+    assert between.client(*told).wait(PATIENCE_S) == 1, between.said("send")
+    trace = between.gateway.tool("audit", "trace", number, str(between.gateway.audit)).stdout
+    assert f"returned      {queue}, for new, upstream-refused" in trace, trace
 
 
 def test_a_paused_queue_holds_its_publishers_until_it_is_resumed(between: Between) -> None:
