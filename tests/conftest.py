@@ -4,7 +4,7 @@ For those in interop/ and faults/: the brokers, each started once, and one Spark
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import hypothesis
 import pytest
@@ -43,6 +43,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     wanted = os.environ.get("GATEWAY_FORM")
     if wanted and wanted != form_under_test():
         pytest.exit(f"GATEWAY_FORM={wanted}, but the {form_under_test()} form is under test", 4)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that says it needs no foreign peer and is skipped for one: it is run once."""
+    report = yield
+    if report.skipped and item.get_closest_marker("alone"):
+        report.outcome, report.longrepr = "failed", f"marked alone, and skipped: {call.excinfo}"
+    return report
 
 
 @pytest.fixture(scope="session")

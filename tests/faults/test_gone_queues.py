@@ -12,6 +12,7 @@ from gateway.clients.client import Delivered, Login, Subscription
 from gateway.clients.client_0_10 import Client010
 from gateway.clients.letter import Letter, Typed
 
+pytestmark = pytest.mark.alone
 COPIES = 3
 BOTH = [{"name": "one"}, {"name": "two"}]
 

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
 from faults.kill import campaign
+
+pytestmark = pytest.mark.alone
 
 
 def test_nothing_confirmed_is_lost_or_doubled_by_twenty_kills(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 from support.gateway_process import GatewayProcess
 from support.lines import Lines
 
 from gateway.clients.client import Delivered, Subscription
 from gateway.clients.letter import Letter, Typed
+
+pytestmark = pytest.mark.alone
 
 
 def test_a_reply_after_a_kill_names_the_durable_request_by_its_own_id(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from gateway.net.headers import HEADER_0_10, HEADER_1_0_TLS
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import ExternalClient
 
+pytestmark = pytest.mark.alone
 READY = re.compile(r"is ready: (.*), data in")
 
 

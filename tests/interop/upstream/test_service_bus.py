@@ -21,6 +21,7 @@ from support.certificates import Authority
 from support.gateway_process import GatewayProcess
 from support.service_bus import NAMESPACE, ServiceBus
 
+pytestmark = pytest.mark.alone
 KEY = "c2VjcmV0IGtleQ=="
 ENTITY = "orders"
 LOOKS_EVERY_S = 0.02
