@@ -97,6 +97,11 @@ class Broker:
         return self.start()
 
     @property
+    def running(self) -> bool:
+        """Started, and neither stopped nor killed since."""
+        return self._process is not None
+
+    @property
     def log(self) -> str:
         """What it wrote, since its first start."""
         return self._log.read_text(errors="replace")

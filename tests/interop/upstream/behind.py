@@ -16,6 +16,7 @@ from gateway.translate.profiles import load_profile
 
 PATIENCE_S = 5.0
 UP = 'gateway_upstream_up{upstream="main"}'
+LINKS = 'gateway_upstream_links{upstream="main"}'
 PROFILES = {"broker-j": "qpid-broker-j"}  # by the peer's name, where it differs
 
 
@@ -73,6 +74,16 @@ class Behind:
         deadline = time.monotonic() + client.TIME_LIMIT_S
         while self.gateway.metrics()[UP] != 1:
             assert time.monotonic() < deadline, "it does not connect to the broker"
+
+    def links(self) -> int:
+        """How many the gateway has to the broker: each stays for whoever uses its node next."""
+        return int(self.gateway.metrics()[LINKS])
+
+    def starts_anew(self) -> None:
+        """Without links."""
+        assert self.gateway.stop() == 0, self.gateway.log()
+        self.gateway.start(same_ports=True)
+        self.is_up()
 
     def queue(self, prefix: str = "remote") -> str:
         """A queue of its own at the broker."""
