@@ -19,7 +19,8 @@ def lines(finding: Finding) -> Iterator[str]:
         yield f"   {finding.name}: {finding.host}: {what} (profile {finding.profile})"
         if finding.stranger:
             known = ", ".join(finding.products)
-            yield f"{BAD}   it is not what profile {finding.profile} is for: {known}"
+            told = f"it is not what profile {finding.profile} is for: {known}"
+            yield f"{BAD}   {told}; nothing was asked of it"
         yield from _facts(finding)
         for ability in finding.abilities:
             yield f"{BAD if ability.bad else '  '}   {ability.name}: {_ability(ability, finding)}"
@@ -46,7 +47,7 @@ def _facts(finding: Finding) -> Iterator[str]:
         f"closes after {idle / 1000:g} s of silence" if idle else "",
     ]
     yield f"     limits: {', '.join(each for each in limits if each)}"
-    largest = "it does not say"
+    largest = "it was not asked" if finding.stranger else "it does not say"
     if finding.message_size:
         largest = f"{format_size(finding.message_size)}; larger ones are rejected here"
     yield f"     largest message: {largest}"

@@ -27,6 +27,7 @@ class There(StrEnum):
     CREATED = "missing, made by the gateway when it is used"
     AUTO = "not asked: the broker makes it when it is used"
     PATTERN = "not asked: a pattern"
+    STRANGER = "not asked: its address is by the profile of another broker"
     UNKNOWN = "not known"
 
 
@@ -122,8 +123,7 @@ class Finding:
     @property
     def stranger(self) -> bool:
         """It says that it is none of the brokers which the profile is of."""
-        known = self.products
-        return bool(self.says and known) and not self.says.startswith(tuple(known))
+        return is_stranger(self.says, self.products)
 
     @property
     def fine(self) -> bool:
@@ -158,6 +158,11 @@ class Finding:
         return told
 
 
+def is_stranger(says: str, products: list[str]) -> bool:
+    """Whether a peer that calls itself so is none of the products."""
+    return bool(says and products) and not says.startswith(tuple(products))
+
+
 def nodes_of(rules: list[NodeRule], upstream: str, profile: Profile) -> list[Node]:
     """What the rules place at an upstream, and what to ask about."""
     found: list[Node] = []
@@ -170,8 +175,8 @@ def nodes_of(rules: list[NodeRule], upstream: str, profile: Profile) -> list[Nod
         node = Node(f"nodes.{rule.number}", rule.kind, rule.pattern, address, spool=rule.spool)
         if not named:
             node.state = There.PATTERN
-        elif profile.missing == "auto":
-            node.state = There.AUTO
+        elif profile.missing == "auto" or (rule.create and profile.management == "none"):
+            node.state = There.AUTO  # asking would make it
         else:
             node.asked = asked
             if rule.create and profile.management != "none":

@@ -83,6 +83,8 @@ class Question:
 class Probe(TwistedProtocol):
     """One conversation; `done` fires when everything is answered, or nothing more will be.
 
+    What is asked depends on what the peer says that it is: `questions` tells.
+
     Attributes:
         properties: of the peer's open; `offered` are its capabilities, `frame_size`, `channels` and
             `idle_timeout_ms` what it says there.
@@ -95,7 +97,7 @@ class Probe(TwistedProtocol):
         self,
         connection: Connection,
         hostname: str | None,
-        questions: list[Question],
+        questions: Callable[[str], list[Question]],
         later: Later,
         now_ms: Callable[[], int],
     ) -> None:
@@ -115,12 +117,18 @@ class Probe(TwistedProtocol):
         self._asked: Question | None = None
         self._session: Session | None = None
         self._ending: Session | None = None  # the next question waits for its end
-        self._left = list(questions)
+        self._left: list[Question] = []
         self._later = later
         self._now_ms = now_ms
         self._timer: IDelayedCall | None = None
         self._number = 0
         connection.send_open(hostname=hostname)
+
+    @property
+    def says(self) -> str:
+        """What the peer calls itself: product and version; "": nothing."""
+        told = self.properties
+        return f"{told.get('product', '')} {told.get('version', '')}".strip()
 
     # As a protocol.
 
@@ -167,6 +175,7 @@ class Probe(TwistedProtocol):
         if isinstance(event, OpenReceived):
             self.opened = True
             self._on_open(event.open)
+            self._left = list(self._questions(self.says))
             self._ask_next()
         elif isinstance(event, BeginReceived):
             self._attach(event.session)

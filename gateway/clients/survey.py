@@ -9,13 +9,14 @@ does, and which of the nodes named one by one are there. `findings` has what com
 
 from __future__ import annotations
 
+import functools
 from typing import Final, final
 
 from twisted.internet.endpoints import connectProtocol
 from twisted.internet.posixbase import PosixReactorBase
 
 from gateway.amqp_1_0.connection import Connection
-from gateway.clients.findings import Ability, Finding, Node, lacks, nodes_of
+from gateway.clients.findings import Ability, Finding, Node, There, is_stranger, lacks, nodes_of
 from gateway.clients.probe import NAME, About, Probe, Question
 from gateway.config import Settings
 from gateway.config.placement import rules_of
@@ -26,7 +27,7 @@ from gateway.net.clock import GatewayClock
 from gateway.net.credentials import UpstreamCredentials
 from gateway.net.upstreams import endpoint_for, limits_of
 from gateway.translate.profile import Profile
-from gateway.translate.profiles import load_profile
+from gateway.translate.profiles import load_profile, names
 
 PATIENCE_S: Final = 30.0  # for one upstream, however many hosts and nodes it has
 
@@ -56,7 +57,7 @@ class Survey:
         questions = Questions(finding.nodes, profile)
         until_s = self._reactor.seconds() + PATIENCE_S
         for host in section.hosts:
-            probe = await self._converse(name, section, host, questions.all(), until_s)
+            probe = await self._converse(name, section, host, questions, until_s)
             if not probe.opened:
                 finding.other_hosts[str(host)] = probe.problem
                 continue
@@ -76,7 +77,7 @@ class Survey:
         name: str,
         section: UpstreamSection,
         host: Host,
-        asked: list[Question],
+        questions: Questions,
         until_s: float,
     ) -> Probe:
         hostname = section.hostname or host.host
@@ -88,7 +89,7 @@ class Survey:
             able=UpstreamCredentials(name, section).mechanisms(host.tls),
             hostname=hostname,
         )
-        probe = Probe(connection, hostname, asked, self._reactor, self._clock.now_ms)
+        probe = Probe(connection, hostname, questions.for_peer, self._reactor, self._clock.now_ms)
         left_s = max(0.1, until_s - self._reactor.seconds())
         try:
             where = endpoint_for(self._reactor, section)(host)
@@ -120,12 +121,20 @@ def _take(finding: Finding, probe: Probe) -> None:
     finding.idle_timeout_ms = probe.idle_timeout_ms
 
 
+@functools.cache
+def makers() -> tuple[str, ...]:
+    """How those name themselves that make a node when it is asked for."""
+    known = [load_profile(name) for name in names()]
+    return tuple(text for each in known if each.missing == "auto" for text in each.products)
+
+
 @final
 class Questions:
     """What one upstream is asked, and what the answers say."""
 
     def __init__(self, nodes: list[Node], profile: Profile) -> None:
         self._profile = profile
+        self._given = nodes
         self._nodes = {id(node): _question(node, profile) for node in nodes if node.asked}
         self._coordinator = Question(about=About.COORDINATOR, sends=True)
         self._anonymous = Question(about=About.ANONYMOUS, sends=True)
@@ -136,13 +145,32 @@ class Questions:
         """In order."""
         return [*self._nodes.values(), self._anonymous, self._dynamic, self._coordinator]
 
+    def for_peer(self, says: str) -> list[Question]:
+        """What is asked of a peer that calls itself so: nothing that would make a node there.
+
+        By the profile of another broker nothing is asked at all; without `products` a broker may
+        still be known for making whatever is asked for.
+        """
+        if is_stranger(says, self._profile.products):
+            for node in self._given:
+                node.state = There.PATTERN if node.state == There.PATTERN else There.STRANGER
+            self._nodes = {}
+            return []
+        if says.startswith(makers()):
+            for node in self._given:
+                node.state = There.AUTO if id(node) in self._nodes else node.state
+            self._nodes = {}
+        return self.all()
+
     def answer(self, finding: Finding) -> None:
         """Put the answers where they belong."""
         for node in finding.nodes:
             question = self._nodes.get(id(node))
             if question is not None:
                 node.learn(question)
-        if not finding.reached:
+        if finding.stranger:
+            finding.lacks = []  # of what it is not
+        if not finding.reached or finding.stranger:
             return
         sizes = [each.message_size for each in self.all() if each.sends and each.message_size]
         finding.message_size = min(sizes, default=0)

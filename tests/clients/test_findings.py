@@ -54,6 +54,9 @@ def test_addresses_of_exchanges_are_shown_with_a_key_and_asked_about_without() -
 def test_a_node_is_not_asked_about_where_asking_would_make_it() -> None:
     (node,) = nodes_of([rule(0, "queue", "q")], "a", load_profile("artemis"))
     assert (node.asked, node.state, node.bad) == ("", There.AUTO, False)
+    created = NodeRule(0, "queue", "q", None, "a", create=True)
+    (node,) = nodes_of([created], "a", load_profile("rabbitmq310"))
+    assert (node.asked, node.state, node.bad) == ("", There.AUTO, False)
 
 
 def test_a_missing_node_that_the_gateway_makes_is_not_bad() -> None:

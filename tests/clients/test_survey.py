@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.amqp_1_0.connection import Connection
-from gateway.clients.findings import Finding, There, nodes_of
+from gateway.clients.findings import Finding, There, lacks, nodes_of
 from gateway.clients.probe import ANSWERS_WITHIN_S, About, Probe, Question
 from gateway.clients.survey import Questions
 from gateway.config.placement import NodeRule
@@ -24,7 +24,8 @@ class Peer:
     It takes messages as large as `Limits` has it.
     """
 
-    def __init__(self, questions: list[Question]) -> None:
+    def __init__(self, questions: list[Question] | Questions, product: str = "Some Broker") -> None:
+        self.product = product
         self.clock = Clock()
         self.connection = Connection(
             server=True,
@@ -41,7 +42,12 @@ class Peer:
             able=[],
             hostname=None,
         )
-        self.probe = Probe(ours, None, questions, self.clock, lambda: 0)
+        self.attaches: list[str | None] = []
+
+        def asked(says: str) -> list[Question]:
+            return questions if isinstance(questions, list) else questions.for_peer(says)
+
+        self.probe = Probe(ours, None, asked, self.clock, lambda: 0)
         self.wire = Wire()
         self.wire.protocol = self.probe
         self.probe.makeConnection(self.wire)
@@ -64,7 +70,7 @@ class Peer:
         if isinstance(event, events.OpenReceived):
             self.connection.send_open(
                 properties={
-                    "product": Tagged(types.STRING, "Some Broker"),
+                    "product": Tagged(types.STRING, self.product),
                     "version": Tagged(types.STRING, "1.2"),
                 },
                 offered_capabilities=["DELAYED_DELIVERY"],
@@ -80,6 +86,7 @@ class Peer:
         attach = event.attach
         terminus = attach.source if attach.role else attach.target
         address = getattr(terminus, "address", "coordinator")
+        self.attaches.append(address)
         self.channels.append(event.link.session.channel_out)
         error = _spec.Error(condition="amqp:not-found", description="no such node")
         if address == "away":
@@ -162,3 +169,39 @@ def test_a_certificate_that_is_not_believed_is_told_as_the_reason() -> None:
     probe.on_doubted("its certificate has expired")
     probe.connectionLost()
     assert probe.problem == "its certificate has expired"
+
+
+def survey(profile_name: str, product: str, *rules: NodeRule) -> tuple[Finding, Peer]:
+    profile = load_profile(profile_name)
+    finding = Finding("a", profile.name, profile.products, nodes=nodes_of([*rules], "a", profile))
+    finding.reached = True
+    finding.lacks = lacks([*rules], profile)
+    questions = Questions(finding.nodes, profile)
+    peer = Peer(questions, product)
+    peer.talk()
+    finding.product = peer.probe.properties["product"]
+    questions.answer(finding)
+    return finding, peer
+
+
+QUEUE = NodeRule(0, "queue", "there", None, "a")
+PATTERN = NodeRule(1, "queue", "*", None, "a")
+
+
+def test_nothing_is_asked_of_a_broker_that_the_profile_is_not_of() -> None:
+    finding, peer = survey("rabbitmq310", "apache-activemq-artemis", QUEUE, PATTERN)
+    assert peer.attaches == []
+    assert peer.probe.done.called and peer.probe.problem == ""
+    assert finding.stranger and not finding.fine
+    assert [node.state for node in finding.nodes] == [There.STRANGER, There.PATTERN]
+    assert finding.abilities == finding.lacks == []
+
+
+def test_a_broker_that_is_known_to_make_what_is_asked_for_is_not_asked_for_nodes() -> None:
+    finding, peer = survey("generic", "apache-activemq-artemis", QUEUE, PATTERN)
+    assert peer.attaches == [None, None, "coordinator"]
+    assert not finding.stranger
+    assert [node.state for node in finding.nodes] == [There.AUTO, There.PATTERN]
+    finding, peer = survey("generic", "Some Broker", QUEUE)
+    assert peer.attaches[0] == "there"
+    assert [node.state for node in finding.nodes] == [There.YES]

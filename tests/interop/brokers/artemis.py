@@ -100,9 +100,13 @@ class Artemis(Broker):
     def queue_depth(self, name: str) -> int:
         return int(self._manage(f"queue.{name}", "countMessages"))
 
-    def _create(self, name: str, routing_type: str) -> None:
+    def address_names(self) -> list[str]:
+        """Every address that there is, also those that it has made by itself."""
         present: list[str] = self._manage("broker", "getAddressNames")
-        if name not in present:
+        return present
+
+    def _create(self, name: str, routing_type: str) -> None:
+        if name not in self.address_names():
             self._manage("broker", "createAddress", name, routing_type)
 
     def _manage(self, resource: str, operation: str, *arguments: object) -> Any:

@@ -30,9 +30,10 @@ MORE = 200
 class Between:
     """A gateway with two brokers behind it."""
 
-    def __init__(self, directory: Path, artemis: Broker, rabbitmq: Broker, queue: str) -> None:
+    def __init__(self, directory: Path, artemis: Artemis, rabbitmq: Broker, queue: str) -> None:
         self.queue = queue
-        self.brokers = {"old": artemis, "new": rabbitmq}
+        self.artemis = artemis
+        self.brokers: dict[str, Broker] = {"old": artemis, "new": rabbitmq}
         upstreams = {}
         for name, profile in (("old", "artemis"), ("new", "rabbitmq4")):
             broker = self.brokers[name]
@@ -235,11 +236,16 @@ def test_check_says_what_is_there_and_what_is_missing(between: Between) -> None:
     assert [answers["new"][each] for each in able] == [False, True, False]
     assert all("PLAIN" in upstream["mechanisms"] for upstream in told["upstreams"])
     assert not any(upstream["stranger"] for upstream in told["upstreams"])
-    config["upstreams"]["old"]["profile"] = "rabbitmq4"
+    config["upstreams"]["old"]["profile"] = "qpid-broker-j"
+    config["nodes"].append({"queue": f"{between.queue}-elsewhere", "upstream": "old"})
     file.write_text(yaml.safe_dump(config))
     done = between.gateway.tool("check", "--config", str(file), "--connect")
     assert done.returncode == 1
-    assert "!!   it is not what profile rabbitmq4 is for: RabbitMQ 4" in done.stdout
+    wrong = "it is not what profile qpid-broker-j is for: Apache Qpid Broker-J"
+    assert f"!!   {wrong}; nothing was asked of it" in done.stdout
+    assert "not asked: its address is by the profile of another broker" in done.stdout
+    names = between.artemis.address_names()  # asking would have made it
+    assert between.queue in names and f"{between.queue}-elsewhere" not in names
     config["upstreams"]["new"]["password_file"] = str(between.token)
     file.write_text(yaml.safe_dump(config))
     done = between.gateway.tool("check", "--config", str(file), "--connect")
