@@ -35,7 +35,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.config import Settings
 from gateway.config.load import rules
 from gateway.errors import ConfigurationError, GatewayError
-from gateway.net.reload import BusyError, Reloading
+from gateway.net.reload import BusyError, MissingError, Reloading
 from gateway.net.status import status
 from gateway.net.upstreams import Upstreams
 
@@ -137,7 +137,7 @@ class Control(Resource):
         for key, problem in found:
             told = f"{key}: {problem}" if key else problem
             self.log.error("ctl {what}: nothing changed: {told}", what=what, told=told)
-        code = 409 if isinstance(error, BusyError) else 422
+        code = 409 if isinstance(error, BusyError | MissingError) else 422
         return _json(request, code, {"problems": [_problem(*each) for each in found]})
 
     # What is asked for.

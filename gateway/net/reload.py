@@ -47,6 +47,10 @@ class BusyError(GatewayError):
     """Another change is under way."""
 
 
+class MissingError(ConfigurationError):
+    """An upstream does not have what is to live there."""
+
+
 @final
 class Reloading:
     """Carries out changes of the settings.
@@ -108,7 +112,8 @@ class Reloading:
 
         Raises:
             ConfigurationError: it cannot be done; nothing was changed. The Deferred may also fail
-                with it: what moves was used in the meantime, and stays where it is.
+                with it: what moves was used in the meantime, and stays where it is; or with
+                MissingError.
             BusyError: something else is being done.
         """
         try:
@@ -167,7 +172,7 @@ class Reloading:
 
         def answered(_result: None) -> None:
             if missing := inquiry.missing():
-                self._end(moving, done, ConfigurationError(missing))
+                self._end(moving, done, MissingError(missing))
                 return
             doubts = [problem for _key, problem in inquiry.doubts()]
             done.addCallback(lambda answer: "; ".join([answer, *doubts]))

@@ -301,7 +301,7 @@ def test_a_switch_to_where_a_queue_is_missing_changes_nothing_and_says_what_is(
     far.talk()
     problem = "b refuses queue 'far' of virtual host 'default' (far): no such node"
     told = json.loads(b"".join(request.written))
-    assert request.responseCode == 422
+    assert request.responseCode == 409
     assert told == {"problems": [{"key": "nodes.0.upstream", "problem": problem}]}
     assert (stay.rule(0)["upstream"], stay.rule(0)["changed_by_ctl"]) == ("a", False)
     assert stay.house.service.counts.changes == {"done": 0, "refused": 2}
