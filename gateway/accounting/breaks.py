@@ -57,8 +57,9 @@ def as_breaks(frame: DataFrame, break_class: BreakClass | Column, detail: Column
     named = break_class if isinstance(break_class, Column) else F.lit(str(break_class))
     given: dict[str, Column] = {"class": named, "detail": detail}
     defaults = {"count": F.lit(1), "certain": F.lit(True)}
+    present = frame.columns  # asked of the JVM each time
     for name in COLUMNS:
-        if name in frame.columns:
+        if name in present:
             given.setdefault(name, F.col(name))
         else:
             given.setdefault(name, defaults.get(name, F.lit(None)))

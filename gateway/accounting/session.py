@@ -47,6 +47,7 @@ def local_settings(scratch: Path, *, small: bool = False) -> dict[str, str]:
     return {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.python.sql.dataFrameDebugging.enabled": "false",  # a call more for each expression
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false",
         "spark.driver.extraJavaOptions": java_options,
