@@ -1,9 +1,8 @@
 """From what the store held at start to hosts, exchanges, queues, bindings and messages.
 
-After a stop in order nothing was with a subscriber. After any other, every copy of a queue that had
-been subscribed to may have been seen: its delivery count goes up. Copies of a queue that had been
-deleted while they were with subscribers come back and end, as they would have. What there is no
-place for (`absent`) stays in the store, counted, reported and, as far as its queue has a name,
+The delivery count of what may have been seen goes up (`dispatched`). Copies of a queue that had
+been deleted while they were with subscribers come back and end, as they would have. What there is
+no place for (`absent`) stays in the store, counted, reported and, as far as its queue has a name,
 recovered in the audit log.
 """
 
@@ -13,6 +12,7 @@ from typing import Final, final
 
 from gateway.bridge.absent import AbsentQueue
 from gateway.bridge.copies import Copies
+from gateway.bridge.dispatched import Dispatched
 from gateway.bridge.filters import kept_selector
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.node_names import prefix_of
@@ -90,23 +90,28 @@ class Recovery:
     def run(self, recovered: Recovered) -> None:
         """Rebuild everything and write the audit's `recovered` records."""
         self._numbers.above(recovered.highest_message_id)
-        marked: list[str] = []
+        dispatched = Dispatched(
+            self._copies.turns.writes,
+            clean=recovered.clean,
+            first_position=self._numbers.first_position,
+        )
         self._store_plain_host(recovered.topology)
         for row in recovered.topology:
             try:
-                self._topology_row(row, marked)
+                self._topology_row(row, dispatched)
             except DecodeError as error:
                 self._unreadable(row, error)
         self._count_alternates()
-        self._marks(marked, recovered.clean)
+        dispatched.apply(list(self._queues.values()))
         for entry in recovered.entries:
-            self._entry(entry, recovered.clean)
+            self._entry(entry, dispatched)
         for number, count in self._nameless.items():
             self.problems.append(
                 f"queue number {number} is in no row that can be read: its {count} messages are "
                 "kept, but the accounting will call them lost"
             )
         for number, queue in self._queues.items():
+            dispatched.keep(queue)
             self._host_of[number].on_recovered(queue)
 
     def _store_plain_host(self, rows: list[TopologyRow]) -> None:
@@ -114,15 +119,15 @@ class Recovery:
             value = encoded_host(self._plain_host)
             self._copies.turns.writes.topology(RowKind.PLAIN_HOST, "", value)
 
-    def _topology_row(self, row: TopologyRow, marked: list[str]) -> None:
+    def _topology_row(self, row: TopologyRow, dispatched: Dispatched) -> None:
         if row.kind == RowKind.EXCHANGE:
             self._exchange(row.value)
         elif row.kind == RowKind.QUEUE:
             self._queue(row.value)
         elif row.kind == RowKind.BINDING:
             self._binding(row.value)
-        elif row.kind == RowKind.DISPATCHED:
-            marked.append(row.key)
+        elif row.kind == RowKind.DISPATCHED or row.kind == RowKind.SEEN:
+            dispatched.read(row)
         elif row.kind == RowKind.TRANSIT:
             self._outbound(row)
         elif row.kind == RowKind.DELETED:
@@ -250,18 +255,7 @@ class Recovery:
             for exchange in list(host.topology.exchanges.values()):
                 host.topology.count_alternate(exchange.alternate_exchange, 1)
 
-    def _marks(self, marked: list[str], clean: bool) -> None:
-        """After a stop in order nobody holds anything: the queues count as not dispatched."""
-        writes = self._copies.turns.writes
-        keys = set(marked)
-        for queue in self._queues.values():
-            if queue.key in keys:
-                if clean:
-                    writes.topology_removed(RowKind.DISPATCHED, queue.key)
-                else:
-                    queue.marked = True
-
-    def _entry(self, stored: StoredEntry, clean: bool) -> None:
+    def _entry(self, stored: StoredEntry, dispatched: Dispatched) -> None:
         message = stored.message
         message.reader = self._readers.get(message.encoding)
         ledger = self._copies.ledger
@@ -271,7 +265,7 @@ class Recovery:
             self._keep(stored)
             return
         count = stored.delivery_count
-        if not clean and queue.marked:
+        if dispatched.includes(queue, stored.position):
             count += 1
         entry = Entry(stored.position, message, count, True)
         entry.annotations = stored.annotations

@@ -2,8 +2,8 @@
 
 The bridge alone knows the inside of a row. All text is a 32-bit length and UTF-8; a row begins
 with its version. `DISPATCHED` marks a queue that has had a subscription since the last start after
-a stop in order: after a crash, what is in the others was certainly not seen by anybody. What notes
-are, `notes` says.
+a stop in order: after a crash, what is in the others was certainly not seen by anybody. More is in
+`dispatched`; what notes are, `notes` says.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class RowKind(IntEnum):
     DELETED = 8  # a `QueueRow`: gone by name, but copies of it are with subscribers
     UNREADABLE = 9  # a `QueueRow`: what could be read of one, its name and number
     PLAIN_HOST = 10  # see `node_names`; there is one
+    SEEN = 11  # a position: see `dispatched`
 
 
 class Form(IntEnum):
@@ -290,6 +291,18 @@ def encoded_host(host: str) -> bytes:
 def host_row(value: bytes) -> str:
     """Decode; `DecodeError`."""
     return _read_text(_open(value))
+
+
+def encoded_position(position: int) -> bytes:
+    """The value of a row `SEEN`."""
+    out = _begin()
+    out.i64(position)
+    return out.getvalue()
+
+
+def position_row(value: bytes) -> int:
+    """Decode; `DecodeError`."""
+    return _open(value).i64()
 
 
 def _begin() -> Writer:

@@ -388,6 +388,7 @@ class Topology:
     def _remove_rows(self, kind: RowKind, queue: Queue) -> None:
         self._turns.writes.topology_removed(kind, queue.key)
         self._turns.writes.topology_removed(RowKind.DISPATCHED, queue.key)
+        self._turns.writes.topology_removed(RowKind.SEEN, queue.key)
         queue.stored = False
 
     def store_deleted(self, queue: Queue) -> None:

@@ -57,6 +57,16 @@ def with_a_copy_at(host: str) -> World:
     return world
 
 
+def reads(world: World, host: str, consumer: Consumer) -> None:
+    """It gets a message of ``q``."""
+    subscription = world.bridge.hosts[host].subscribe(
+        "q", consumer, world.owner(), acquire=True, exclusive=False, settled=False
+    )
+    assert isinstance(subscription, Subscription)
+    subscription.grant(1, UNLIMITED)
+    world.turn()
+
+
 def nodes_recovered(world: World) -> list[str]:
     """Of the copies that the latest start has brought back."""
     records = world.blocks.records()
@@ -88,15 +98,23 @@ def test_copies_of_a_host_that_is_not_configured_are_recovered_at_each_start() -
     world.check()
 
 
+def test_what_may_have_been_seen_is_marked_when_its_host_is_back() -> None:
+    world = with_a_copy_at("other")
+    reads_at_first, reads_again = Consumer(), Consumer()
+    reads(world, "other", reads_at_first)
+    world.crash()
+    world.restart()
+    world.host_names = ["/", "other"]
+    world.restart()
+    reads(world, "other", reads_again)
+    counts = [each.delivery_count for each in reads_at_first.deliveries + reads_again.deliveries]
+    assert counts == [0, 1]
+
+
 def test_a_deleted_queue_of_a_host_that_is_not_configured_ends_when_the_host_is_back() -> None:
     world = with_a_copy_at("other")
     other = world.bridge.hosts["other"]
-    subscription = other.subscribe(
-        "q", Consumer(), world.owner(), acquire=True, exclusive=False, settled=False
-    )
-    assert isinstance(subscription, Subscription)
-    subscription.grant(1, UNLIMITED)
-    world.turn()
+    reads(world, "other", Consumer())
     assert other.delete_queue("q") is None
     world.turn()
     for _ in range(2):

@@ -86,6 +86,29 @@ def test_after_a_stop_in_order_only_failed_deliveries_count() -> None:
     world.check()
 
 
+def test_a_mark_outlives_a_stop_in_order_and_goes_with_its_last_copy() -> None:
+    world = World()
+    world.queue("q", durable=True)
+    world.subscribe()
+    world.send(b"1", durable=True)
+    world.turn()
+    world.crash()
+    world.send(b"2", durable=True)
+    world.restart()
+    consumer, subscription = world.subscribe()
+    world.turn()
+    assert [delivery.delivery_count for delivery in consumer.deliveries] == [1, 0]
+    world.host.settle(consumer.deliveries[0], ACCEPTED)
+    world.host.settle(consumer.deliveries[1], RELEASED)
+    subscription.cancel()
+    world.restart()
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert [delivery.delivery_count for delivery in consumer.deliveries] == [0]
+    assert RowKind.SEEN not in stored_rows(world)
+    world.check()
+
+
 def test_a_mark_outlives_two_crashes() -> None:
     world = World()
     world.queue("q", durable=True)
