@@ -23,6 +23,7 @@ from gateway.cli.ctl import Admin
 from gateway.errors import GatewayError
 
 PATIENCE_S = 60
+TIMEOUTS_S = {"send": 20, "receive": 10}  # a receiver ends when nothing comes for so long
 LOAD = 6000
 MORE = 200
 
@@ -91,7 +92,7 @@ class Between:
         port = str(self.gateway.amqp_port)
         with (self.gateway.directory / verb).open("wb") as out:
             return subprocess.Popen(
-                command(verb, *arguments, "--port", port, "--timeout", "20"),
+                command(verb, *arguments, "--port", port, "--timeout", str(TIMEOUTS_S[verb])),
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
