@@ -15,6 +15,9 @@ from setuptools.command.build_ext import build_ext
 ROOT = pathlib.Path(__file__).parent
 PURE = os.environ.get("GATEWAY_PURE", "")
 
+# What pip runs before it builds: to run mypyc for these, too, would take as long each time.
+DESCRIBING = {"egg_info", "dist_info"}
+
 HOT_PACKAGES = ["wire", "amqp_0_10", "amqp_1_0", "translate", "bridge", "faces"]
 HOT_STORE = ["writes", "rows", "recovery", "occupancy", "rewriting"]
 HOT_MODULES = [
@@ -76,7 +79,7 @@ class BuildOrStayPure(build_ext):
 
 
 def extensions() -> list[object]:
-    if PURE == "1":
+    if PURE == "1" or not DESCRIBING.isdisjoint(sys.argv):
         return []
     try:
         from mypyc.build import mypycify
