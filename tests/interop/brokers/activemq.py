@@ -2,6 +2,7 @@
 
 It reads a page of a queue into memory when something happens to the queue, at the latest when it
 looks for expired messages, every 30 s: a page is made large enough for what consumers here hold.
+Where two of its policies fit a queue, such as one for all of them, chance decides which it takes.
 """
 
 import re
@@ -27,12 +28,14 @@ _BROKER = """<beans xmlns="http://www.springframework.org/schema/beans"
 </users></simpleAuthenticationPlugin>
 <statisticsBrokerPlugin/>
 </plugins>
-<destinationPolicy><policyMap><policyEntries>
+<destinationPolicy><policyMap>
+<defaultEntry><policyEntry maxPageSize="1000"/></defaultEntry>
+<policyEntries>
 <policyEntry queue="limited.>" memoryLimit="8kb">
 <pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy>
 </policyEntry>
-<policyEntry queue="&gt;" maxPageSize="1000"/>
-</policyEntries></policyMap></destinationPolicy>
+</policyEntries>
+</policyMap></destinationPolicy>
 <systemUsage><systemUsage sendFailIfNoSpace="true">
 <memoryUsage><memoryUsage limit="128 mb"/></memoryUsage>
 <storeUsage><storeUsage limit="1 gb"/></storeUsage>

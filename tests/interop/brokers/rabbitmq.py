@@ -74,16 +74,15 @@ class RabbitMQ(Broker):
 
     def create_topic(self, name: str) -> None:
         """Make a durable topic exchange."""
-        self._evaluate(
+        self._change(
             f"rabbit_exchange:declare({_resource('exchange', name)},"
-            f" topic, true, false, false, [], {_binary(self.username)}), done."
+            f" topic, true, false, false, [], {_binary(self.username)})"
         )
 
     def bind(self, exchange: str, key: str, queue: str) -> None:
         ends = [_resource("exchange", exchange), _binary(key), _resource("queue", queue)]
-        self._evaluate(
-            f"ok = rabbit_binding:add({{binding, {', '.join(ends)}, []}},"
-            f" {_binary(self.username)}), done."
+        self._change(
+            f"ok = rabbit_binding:add({{binding, {', '.join(ends)}, []}}, {_binary(self.username)})"
         )
 
     def queue_depth(self, name: str) -> int:
@@ -123,10 +122,14 @@ class RabbitMQ(Broker):
         return set(re.findall(r'"([^"]*)"', said))
 
     def _declare(self, queue: str, arguments: str) -> None:
-        self._evaluate(
+        self._change(
             f"rabbit_amqqueue:declare({_resource('queue', queue)},"
-            f" true, false, {arguments}, none, {_binary(self.username)}), done."
+            f" true, false, {arguments}, none, {_binary(self.username)})"
         )
+
+    def _change(self, expression: str) -> None:
+        """Have it make something that a kill will not undo: it writes such after two seconds."""
+        self._evaluate(f"{expression}, ok = mnesia:sync_log(), done.")
 
     def _evaluate(self, expression: str) -> str:
         """What the broker says to an Erlang expression."""
