@@ -128,7 +128,7 @@ class RabbitMQ(Broker):
         )
 
     def _change(self, expression: str) -> None:
-        """Have it make something that a kill will not undo: it writes such after two seconds."""
+        """Have it make something that a kill at once does not undo."""
         self._evaluate(f"{expression}, ok = mnesia:sync_log(), done.")
 
     def _evaluate(self, expression: str) -> str:
