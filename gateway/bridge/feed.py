@@ -12,7 +12,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.dispatch import Dispatcher
 from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues import Queue
-from gateway.bridge.remote import Source
+from gateway.bridge.remote import FeedSource, LookUpWaiter
 from gateway.bridge.routing import Binding, Exchange
 from gateway.message import ACCEPTED, RELEASED, Message, Outcome
 from gateway.wire.tagged import Tagged
@@ -83,9 +83,9 @@ class Feed:
         self._dispatcher = dispatcher
         self._prefetch = prefetch
         self._over = False
-        self._source: Source | None = None
+        self._source: FeedSource | None = None
 
-    def connect(self, source: Source) -> None:
+    def connect(self, source: FeedSource) -> None:
         """The link that was asked for."""
         self._source = source
         source.on_credit()
@@ -128,6 +128,10 @@ class Feed:
         if self._source is not None:
             self._source.on_published(token, outcome)
             self._source.on_credit()
+
+    def reach(self, waiter: LookUpWaiter, token: int) -> bool:
+        """As `VirtualHost.reach_binding`."""
+        return self._source is not None and self._source.reach(waiter, token)
 
     def feed_again(self) -> None:
         """It was starved: perhaps there is room now."""

@@ -218,6 +218,17 @@ class VirtualHost:
             return False
         return placement.remote.reach(queue, waiter, token)
 
+    def reach_binding(
+        self, queue: str, exchange: str, key: str, waiter: LookUpWaiter, token: int
+    ) -> bool:
+        """Whether to wait for `waiter.on_looked_up(token, None)` until a binding takes effect.
+
+        `False` for local exchanges, and where the upstream feeds it already, does not want to, or
+        cannot be asked: then it takes effect later.
+        """
+        feed = self.nodes.feeds.get((exchange, queue, key))
+        return feed is not None and feed.reach(waiter, token)
+
     def acquire(self, delivery: Delivery) -> bool:
         """Make a browsed, unsettled delivery an acquired one; `False` if the copy is not free.
 

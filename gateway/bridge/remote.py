@@ -65,6 +65,17 @@ class LookUpWaiter(Protocol):
         """It is, or why not."""
 
 
+class FeedSource(Source, Protocol):
+    """A link from an exchange's node: it feeds a `Feed`."""
+
+    def reach(self, waiter: LookUpWaiter, token: int) -> bool:
+        """Ask whether the subscription is there; `False`: it is, or nobody knows now.
+
+        `on_looked_up` follows, not from inside, without a refusal, and also when the upstream does
+        not answer soon, or does not want it.
+        """
+
+
 class Branch(Protocol):
     """A transaction at an upstream, which was asked for, and has begun with `Work.on_begun`."""
 
@@ -139,7 +150,7 @@ class Remote(Protocol):
     ) -> Refusal | None:
         """Why no link from the exchange's node could feed such a binding, as far as is known."""
 
-    def feed(self, feed: Feed) -> Source:
+    def feed(self, feed: Feed) -> FeedSource:
         """Open a link from an exchange's node for one binding: a subscription there."""
 
     def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:

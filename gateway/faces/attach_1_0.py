@@ -263,7 +263,11 @@ def _subscribe(
         return refusal
     consumer.durable_queue = queue if durable else ""
     session.add_consumer(consumer)
-    _answer(session, consumer, bridged, source, wanted)
+    if host.reach_binding(queue, exchange.name, key, consumer, 0):
+        consumer.subscription = bridged
+        consumer.asked = Asked(source, wanted, here=True)
+    else:
+        _answer(session, consumer, bridged, source, wanted)
     return None
 
 

@@ -36,18 +36,23 @@ NOTHING_REFUSED: Final = Refusal(Condition.NONE, "")
 
 @final
 class Asked:
-    """What a client's attach asked for, while an upstream has not answered."""
+    """What a client's attach asked for, while an upstream has not answered.
 
-    __slots__ = ("source", "wanted")
+    Attributes:
+        here: the queue is ours, and what fills it is asked for: credit is given on the answer.
+    """
 
-    def __init__(self, source: Source, wanted: Wanted) -> None:
+    __slots__ = ("here", "source", "wanted")
+
+    def __init__(self, source: Source, wanted: Wanted, *, here: bool = False) -> None:
         self.source = source
         self.wanted = wanted
+        self.here = here
 
 
 @final
 class Consumer10:
-    """Implements `Outlet`.
+    """Implements `Outlet`, `LookUpWaiter`.
 
     Attributes:
         subscription: the bridge's side; set right after construction.
@@ -153,6 +158,12 @@ class Consumer10:
         """The upstream has attached it: now the client is told."""
         self.session.on_attached(self)
 
+    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
+        """As a `LookUpWaiter`: the exchange that it subscribes to is there, as far as is known."""
+        if self.asked is not None:
+            self.session.on_attached(self)
+            self.on_flow()
+
     def on_cancelled(self, condition: Condition, description: str) -> None:
         """The queue went away, or the upstream does not have it for us."""
         refusal = Refusal(condition, description)
@@ -170,7 +181,8 @@ class Consumer10:
     def on_flow(self) -> None:
         """The client's credit or drain mode."""
         subscription = self.subscription
-        if subscription is None:
+        asked = self.asked
+        if subscription is None or (asked is not None and asked.here):
             return
         link = self.link
         if link.credit or link.drain:

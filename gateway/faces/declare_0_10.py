@@ -111,6 +111,18 @@ class Declarations:
             return host.purge_there(command.queue or "", waiter, command_id, self.owner)
         return False
 
+    def must_reach(self, command: Command, waiter: LookUpWaiter, command_id: int) -> bool:
+        """Whether what was carried out takes effect at an upstream later: `waiter` is told."""
+        if not isinstance(command, ExchangeBind):
+            return False
+        return self.host.reach_binding(
+            command.queue or "",
+            command.exchange or "",
+            command.binding_key or "",
+            waiter,
+            command_id,
+        )
+
     def refused(self, command: Command, refusal: Refusal) -> Answer:
         """The answer when an upstream does not have the queue, or cannot be asked about it."""
         if refusal.condition == Condition.NOT_FOUND:

@@ -17,12 +17,14 @@ from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.bridge.feed import Feed
+from gateway.bridge.remote import LookUpWaiter
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces import sources_1_0
 from gateway.faces.intake_1_0 import Intake
 from gateway.faces.managed_1_0 import ManagedBinding, unmanageable
 from gateway.faces.management_1_0 import UNANSWERED, Answer
 from gateway.faces.placed import selector_of
+from gateway.faces.reaching_1_0 import Reaching
 from gateway.faces.upstream_errors_1_0 import refusal_of, text_of
 from gateway.faces.upstream_link import LinkSlot
 from gateway.message import Condition, Outcome, Refusal
@@ -44,7 +46,7 @@ WILDCARDS: Final = ("*", "#")
 
 @final
 class Feeder:
-    """Implements `bridge.remote.Source`, `UpstreamLink`.
+    """Implements `bridge.remote.FeedSource`, `UpstreamLink`.
 
     Attributes:
         problem: why nothing comes, for operators; "" while all is well.
@@ -76,6 +78,7 @@ class Feeder:
             feed.key, self.kind if keyed else "", selector_of(feed.arguments)
         )
         self._intake = Intake(upstream, copy=False, address=self.address)
+        self._reaching = Reaching(upstream)
         self._link: Link | None = None
         self._slot: LinkSlot | None = None
         self._left = False
@@ -98,6 +101,7 @@ class Feeder:
             f"nothing comes from exchange {feed.exchange!r} with key {feed.key!r} for queue"
             f" {feed.queue.name!r}: {problem}"
         )
+        self._reaching.answer(None)
 
     def _refused(self, problem: str) -> None:
         self.upstream.counts.feeds_refused += 1
@@ -107,6 +111,7 @@ class Feeder:
 
     def on_prepared(self) -> None:
         """The queue there is bound: read it."""
+        self._reaching.answer(None)
         if not self._left and self._slot is None:
             self._slot = self.upstream.add(self, alone=True, address=self.address, stays=True)
 
@@ -117,7 +122,18 @@ class Feeder:
         else:
             self._refused(answer.text)
 
-    # As a `Source`.
+    # As a `FeedSource`.
+
+    def reach(self, waiter: LookUpWaiter, token: int) -> bool:
+        """While the upstream is asked."""
+        return self.upstream.connected and self.awaits(waiter, token)
+
+    def awaits(self, waiter: LookUpWaiter, token: int) -> bool:
+        """Have `waiter` hear when there is a link, or a problem; `False`: there is one."""
+        if self._link is not None or self.problem or self._left:
+            return False
+        self._reaching.wait(waiter, token)
+        return True
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A message is safe in the queue, or could not be kept."""
@@ -138,6 +154,7 @@ class Feeder:
     def on_left(self) -> None:
         """The binding is gone."""
         self._left = True
+        self._reaching.answer_soon()
         if self.managed is not None and not self._moved:
             self.managed.owe()
         link = self._link
@@ -203,6 +220,7 @@ class Feeder:
         feed = self.feed
         if slot is not None:
             self.upstream.note_link(feed.link, feed.queue.node, slot, AuditFlag.PUBLISHER)
+        self._reaching.answer(None)
         self.on_credit()
 
     def on_flow(self) -> None:

@@ -1,7 +1,8 @@
-"""Who waits to hear whether messages can be sent to a node: publishers that are about to attach.
+"""Who waits for a link of ours: publishers that are about to attach, and bindings.
 
-The answer is that of the link by which we send there. A publisher does not wait for long: where
-the upstream cannot say, it is attached, and its messages wait for the upstream.
+The answer is that of the link by which we send to a node, or subscribe to one. Nobody waits for
+long: where the upstream cannot say, a publisher is attached, and its messages wait for the
+upstream.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ TOLD: Final = (
 
 @final
 class Reaching:
-    """Those who wait for one sender's link. Implements `Sleeper`."""
+    """Those who wait for one link. Implements `Sleeper`."""
 
     __slots__ = ("_upstream", "_waiters")
 
@@ -50,6 +51,11 @@ class Reaching:
         told = refusal if refusal is not None and refusal.condition in TOLD else None
         for waiter, token in waiters:
             waiter.on_looked_up(token, told)
+
+    def answer_soon(self) -> None:
+        """The link is given up; those who wait are not told from inside the bridge."""
+        if self._waiters:
+            self._upstream.wake(self, self._upstream.bridge.now_ms)
 
     def handle_deadline(self, now_ms: int) -> None:
         """As a `Sleeper`: the upstream does not say."""

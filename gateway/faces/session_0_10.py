@@ -212,6 +212,8 @@ class ServerSession:
         if self.subscriptions.attaching:
             self.subscriptions.attaching = False
             self.parking.wait(command_id, command)
+        elif answer is None and self.declarations.must_reach(command, self, command_id):
+            self.parking.wait(command_id, command)
         else:
             self._give(answer, command, command_id)
 
@@ -285,6 +287,8 @@ class ServerSession:
             self._give(self.declarations.refused(command, refusal), command, waited.command_id)
         elif isinstance(command, spec.MessageSubscribe | spec.TxCommit):
             self.complete(waited.command_id)
+        elif isinstance(command, spec.ExchangeBind):
+            self.complete_when_safe(waited.command_id)
         elif waited.done_there:
             self._carry_out_here(command, waited.command_id)
         else:

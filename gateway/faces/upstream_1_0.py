@@ -19,7 +19,7 @@ from gateway.bridge.feed import Feed
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.inlet import Inlet
 from gateway.bridge.queues import Queue
-from gateway.bridge.remote import Branch, LookUpWaiter, Source, Target, Work
+from gateway.bridge.remote import Branch, FeedSource, LookUpWaiter, Source, Target, Work
 from gateway.faces.cbs_1_0 import Cbs
 from gateway.faces.client_1_0 import UpstreamConnection
 from gateway.faces.coordinator_1_0 import Coordinator
@@ -183,7 +183,7 @@ class Upstream:
         """As far as the profile and the rules say."""
         return feeding_refused(self, host, exchange, queue, key, arguments)
 
-    def feed(self, feed: Feed) -> Source:
+    def feed(self, feed: Feed) -> FeedSource:
         """A link for one binding."""
         feeder = Feeder(self, feed)
         self._feeders[feeder] = None
@@ -312,6 +312,14 @@ class Upstream:
             feeder.feed
             for feeder in self._feeders
             if feeder.managed is not None and feeder.managed.queue == queue
+        ]
+
+    def feeders_of(self, host: str, exchange: str) -> list[Feeder]:
+        """Those of one exchange's bindings."""
+        return [
+            feeder
+            for feeder in self._feeders
+            if feeder.feed.exchange == exchange and feeder.feed.host == host
         ]
 
     def forget_feeder(self, feeder: Feeder) -> None:

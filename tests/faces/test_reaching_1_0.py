@@ -7,6 +7,7 @@ from gateway.amqp_1_0 import _spec
 from gateway.faces.reaching_1_0 import PATIENCE_MS
 from gateway.message import Condition
 from gateway.translate.profile import Profile
+from gateway.translate.templates import Template
 
 NOT_FOUND = _spec.Error(condition="amqp:not-found", description="no such node")
 PASSING = _spec.Error(condition="amqp:link:detach-forced", description="later")
@@ -164,3 +165,81 @@ def test_a_node_that_takes_settled_deliveries_only_is_for_the_messages_to_find_o
     _, waiter = reach(w)
     w.step()
     assert waiter.told == [(1, None)]
+
+
+# Bindings to remote exchanges.
+
+
+def bind(w, key="a", token=1):
+    """Bind; whether it is to be waited for, and who waits."""
+    assert w.host.bind("here", "x", key, {}, b"") is None
+    return reach_binding(w, key, token)
+
+
+def reach_binding(w, key="a", token=1):
+    """Ask for a binding that there is."""
+    waiter = Waiter()
+    return w.host.reach_binding("here", "x", key, waiter, token), waiter
+
+
+def exchange():
+    """A world with the remote exchange ``x``, and a queue of ours that is not bound yet."""
+    w = UpstreamWorld(
+        profile=Profile(exchange=Template("{exchange|plain}/{key}"), subscriptions="address")
+    )
+    w.place(exchange="x")
+    w.host.declare_exchange("x", "direct")
+    w.world.queue("here")
+    return w
+
+
+def test_a_binding_takes_effect_when_the_upstream_has_the_subscription():
+    w = exchange()
+    broker = w.connect()
+    waits, waiter = bind(w)
+    assert waits
+    assert waiter.told == []
+    w.step()
+    assert waiter.told == [(1, None)]
+    assert broker.link("x/a").credit > 0
+    assert not reach_binding(w)[0]
+
+
+def test_a_binding_that_the_upstream_does_not_want_is_not_waited_for_again():
+    w = exchange()
+    w.connect().refusals["x/a"] = NOT_FOUND
+    waits, waiter = bind(w)
+    assert waits
+    w.step()
+    assert waiter.told == [(1, None)]
+    assert not reach_binding(w)[0]
+
+
+def test_a_binding_that_the_upstream_does_not_answer_is_not_waited_for_long():
+    w = exchange()
+    w.connect().answers["x/a"] = lambda event: None
+    _, waiter = bind(w)
+    w.step()
+    w.pass_time(PATIENCE_MS - 1)
+    assert waiter.told == []
+    w.pass_time(1)
+    assert waiter.told == [(1, None)]
+
+
+def test_a_binding_that_goes_before_the_answer_is_not_waited_for():
+    w = exchange()
+    w.connect().answers["x/a"] = lambda event: None
+    _, waiter = bind(w)
+    w.step()
+    assert w.host.unbind("here", "x", "a") is None
+    assert waiter.told == []
+    w.pass_time(0)
+    assert waiter.told == [(1, None)]
+    assert not reach_binding(w)[0]
+
+
+def test_without_a_connection_or_a_remote_exchange_no_binding_is_waited_for():
+    w = exchange()
+    assert not bind(w)[0]
+    assert w.host.bind("here", "amq.direct", "a", {}, b"") is None
+    assert not w.host.reach_binding("here", "amq.direct", "a", Waiter(), 1)

@@ -247,6 +247,53 @@ def test_a_binding_is_not_given_another_selector() -> None:
     assert len(remote.feeds) == 1
 
 
+def binding(*, durable: bool = False) -> tuple[Gateway, FakeRemote, Client]:
+    """A client has bound a queue to a remote exchange, whose subscription is asked for."""
+    rules = FakeRules()
+    remote = rules.add_exchange("e")
+    gateway = Gateway(rules=rules)
+    remote.feeds_late = True
+    gateway.world.queue(durable=durable)
+    client = gateway.session()
+    client.says(spec.ExchangeBind(queue="q", exchange="e", binding_key="k"))
+    return gateway, remote, client
+
+
+def test_a_binding_is_done_when_the_upstream_feeds_it_and_what_follows_waits() -> None:
+    _, remote, client = binding()
+    client.publishes(b"x", to="e", key="k")
+    assert client.hears() == []
+    assert remote.relays["e"].take() == []
+    ((waiter, token),) = remote.waiters
+    waiter.on_looked_up(token, None)
+    assert client.hears() == [completed((0, 0))]
+    (delivery,) = remote.relays["e"].take()
+    assert delivery.message.routing_key == "k"
+
+
+def test_a_binding_is_done_when_it_is_safe_too() -> None:
+    gateway, remote, client = binding(durable=True)
+    gateway.world.auto_commit = False
+    client.hears()
+    ((waiter, token),) = remote.waiters
+    waiter.on_looked_up(token, None)
+    assert client.hears() == []
+    gateway.world.commit()
+    assert client.hears() == [completed((0, 0))]
+
+
+def test_a_session_that_ends_while_its_binding_waits_keeps_the_binding() -> None:
+    gateway, remote, client = binding()
+    client.hears()
+    client.loses_transport()
+    ((waiter, token),) = remote.waiters
+    waiter.on_looked_up(token, None)
+    exchange = gateway.world.host.exchange("e")
+    assert exchange is not None
+    assert list(exchange.bindings) == [("q", "k")]
+    gateway.world.check()
+
+
 def test_a_binding_that_the_upstream_cannot_feed_is_refused() -> None:
     rules = FakeRules()
     remote = rules.add_exchange("e")

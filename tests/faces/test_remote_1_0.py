@@ -333,6 +333,64 @@ def test_a_durable_subscription_that_comes_back_with_another_selector_is_bound_a
     assert [source.left for _, source in at.exchanges.feeds] == [1, 0]
 
 
+def subscribing():
+    """A client has attached a receiver to a remote exchange, whose subscription is asked for."""
+    at = Remote()
+    at.exchanges.feeds_late = True
+    at.asks("e/k")
+    at.feed = at.exchanges.feeds[0][0]
+    return at
+
+
+def subscribed(at):
+    """The upstream has answered."""
+    ((waiter, token),) = at.exchanges.waiters
+    waiter.on_looked_up(token, None)
+    at.client.step()
+
+
+def test_a_receiver_of_an_exchange_is_attached_when_the_subscription_is_there():
+    at = subscribing()
+    assert at.client.kinds() == []
+    subscribed(at)
+    assert at.client.take(events.AttachReceived).attach.source.address == "e/k"
+    at.link.send_flow(credit=1)
+    at.feed.receive(at.house.world.message(message(b"1"), key="k"), 1)
+    at.house.step()
+    at.client.step()
+    assert [body_of(payload) for payload in at.client.received()]
+    at.house.end()
+
+
+@pytest.mark.parametrize("drain", [False, True])
+def test_credit_for_an_exchange_that_comes_before_the_answer_counts(drain):
+    at = subscribing()
+    at.feed.receive(at.house.world.message(message(b"1"), key="k"), 1)
+    at.link.send_flow(credit=2, drain=drain)
+    at.client.step()
+    assert at.client.kinds() == []
+    subscribed(at)
+    assert len(at.client.received()) == 1
+    assert at.link.credit == (0 if drain else 1)
+    at.house.end()
+
+
+@pytest.mark.parametrize("ends_session", [False, True])
+def test_a_receiver_of_an_exchange_that_goes_before_the_answer_leaves_nothing(ends_session):
+    at = subscribing()
+    if ends_session:
+        at.session.send_end()
+    else:
+        at.session.write(_spec.Detach(handle=0, closed=True))
+    at.client.step()
+    assert at.exchanges.feeds[0][1].left == 1
+    before = at.client.kinds()
+    subscribed(at)
+    assert at.client.kinds() == before
+    assert not at.client.face.closed
+    at.house.end()
+
+
 def test_a_selector_on_a_remote_exchange_is_an_argument_of_the_binding():
     at = Remote()
     at.asks("e/k", filter={"jms-selector": selector()})

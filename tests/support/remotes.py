@@ -36,6 +36,19 @@ class FakeSource:
         self.moved += 1
 
 
+class FakeFeedSource(FakeSource):
+    """A `FeedSource`: nobody waits for it unless its remote feeds late."""
+
+    def __init__(self, remote: FakeRemote) -> None:
+        super().__init__()
+        self.remote = remote
+
+    def reach(self, waiter: LookUpWaiter, token: int) -> bool:
+        if self.remote.feeds_late:
+            self.remote.waiters.append((waiter, token))
+        return self.remote.feeds_late
+
+
 class FakeRelay:
     """The `Outlet` and `Owner` that serves a queue; `answers` are used up first, then `TAKEN`."""
 
@@ -127,6 +140,7 @@ class FakeRemote:
         self.unfed: Refusal | None = None
         self.looks_up = True
         self.reachable = True
+        self.feeds_late = False
         self.waiters: list[tuple[LookUpWaiter, int]] = []
 
     @property
@@ -169,8 +183,8 @@ class FakeRemote:
     ) -> Refusal | None:
         return self.unfed
 
-    def feed(self, feed: Feed) -> FakeSource:
-        source = FakeSource()
+    def feed(self, feed: Feed) -> FakeFeedSource:
+        source = FakeFeedSource(self)
         self.feeds.append((feed, source))
         return source
 

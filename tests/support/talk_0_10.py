@@ -210,6 +210,7 @@ class Client:
         heard: list[object] = []
         world = self.gateway.world
         for _ in range(100):
+            self.gateway.touched.clear()
             up = self.connection.data_to_send()
             if up and not self.face.closed:
                 self.face.receive_data(up, world.now_ms)
@@ -217,7 +218,7 @@ class Client:
             down = self.face.data_to_send()
             events = self.connection.receive_data(down, world.now_ms) if down else []
             heard += [described(event) for event in events]
-            if not up and not down:
+            if not up and not down and not self.gateway.touched:
                 return heard
         raise AssertionError("the conversation does not end")
 
