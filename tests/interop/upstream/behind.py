@@ -5,7 +5,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from interop.brokers import client
 from interop.brokers.broker import Broker
@@ -14,10 +14,17 @@ from support.gateway_process import GatewayProcess
 
 from gateway.translate.profiles import load_profile
 
-PATIENCE_S = 5.0
+PATIENCE_S = 30.0
 UP = 'gateway_upstream_up{upstream="main"}'
 LINKS = 'gateway_upstream_links{upstream="main"}'
 PROFILES = {"broker-j": "qpid-broker-j"}  # by the peer's name, where it differs
+
+
+class Listener(Protocol):
+    """A client that something may come to."""
+
+    def quiet(self) -> bool:
+        """Whether nothing has come, nor comes within a short time."""
 
 
 class Behind:
@@ -132,6 +139,15 @@ class Behind:
         while (found := self.depth(queue)) != depth and time.monotonic() < deadline:
             pass
         return found == depth
+
+    def empties(self, queue: str, listener: Listener) -> bool:
+        """Whether a queue is empty at the broker before anything more comes to `listener`."""
+        deadline = time.monotonic() + PATIENCE_S
+        while listener.quiet():
+            if self.depth(queue) == 0:
+                return True
+            assert time.monotonic() < deadline, "what is in the queue does not come"
+        return False
 
     def leave(self) -> None:
         """All clients are done."""

@@ -91,7 +91,7 @@ def test_what_is_rejected_is_gone_from_the_queue_or_comes_again(
     bad, good = talk.gets(2)
     talk.rejects(bad)
     talk.accepts(good)
-    gone = talk.quiet()
+    gone = behind.empties(queue, talk)
     if not gone:
         again = talk.get()
         talk.accepts(again)
