@@ -92,6 +92,23 @@ def test_a_binding_is_a_queue_and_a_binding_there(durable):
     assert manager.broker.link(f"/queues/{name}").credit > 0
 
 
+def test_a_binding_takes_effect_once_it_is_made_there():
+    w = world()
+    manager = Manager(w.connect())
+    bind(w)
+    told = []
+
+    class Waiter:
+        def on_looked_up(self, token, refusal):
+            told.append((token, refusal))
+
+    assert w.host.reach_binding("here", "x", "a.#", Waiter(), 7)
+    carry_out(w, manager, 1)
+    assert told == []
+    carry_out(w, manager, 1)
+    assert told == [(7, None)]
+
+
 def test_what_comes_has_the_exchange_and_the_key_that_it_was_published_with():
     w, manager = bound()
     manager.broker.deliver(COLLECTS, annotated("a.b", "other"))

@@ -5,6 +5,8 @@ from support.upstream_relays import bodies, publish
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec
+from gateway.bridge.moving import Moving
+from gateway.bridge.remote import Placement
 from gateway.faces.reaching_1_0 import PATIENCE_MS
 from gateway.translate.profile import Profile
 from gateway.translate.templates import Template
@@ -95,3 +97,23 @@ def test_bindings_of_other_exchanges_hold_nothing_back():
     assert w.host.bind("here", "y", "a", {}, b"") is None
     broker = w.connect(prepare=late([], "y/a"))
     assert bodies(broker.received()) == [b"1"]
+
+
+def test_what_waits_while_an_exchange_moves_is_for_its_bindings_there():
+    w = world("a")
+    broker = w.connect()
+    (delivery,) = broker.received()
+    broker.settle(delivery)
+    w.step()
+    w.placements.exchanges_placed["x"] = Placement(w.upstream, way="other")
+    change = Moving(w.bridge, w.placements, [w.upstream])
+    change.hold()
+    publish(w, b"2", exchange="x", key="sent", publisher=Producer())
+    waiting = []
+    late(waiting, "x/a")(broker)
+    change.carry_out()
+    w.step()
+    assert broker.received() == []
+    broker.accept(waiting[0])
+    w.step()
+    assert bodies(broker.received()) == [b"2"]
