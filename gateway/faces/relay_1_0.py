@@ -19,6 +19,7 @@ from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.subscription import UNLIMITED, Subscription
 from gateway.bridge.tickets import Ticket
 from gateway.faces import losses
+from gateway.faces.bindings_first_1_0 import BindingsFirst
 from gateway.faces.coordinator_1_0 import Branch
 from gateway.faces.detours_1_0 import is_elsewhere
 from gateway.faces.reply_nodes_1_0 import ReplyNodes
@@ -61,7 +62,7 @@ MOVED: Final = Refusal(Condition.INTERNAL_ERROR, "the queue has moved to another
 
 @final
 class Relay:
-    """Implements `Outlet`, `Owner`, `Sleeper`, `LookUpWaiter`.
+    """Implements `Outlet`, `Owner`, `Sleeper`.
 
     Attributes:
         upstream: where it sends to.
@@ -71,9 +72,8 @@ class Relay:
     __slots__ = (
         "_address",
         "_attempts",
-        "_awaited",
+        "_bindings",
         "_blocked",
-        "_connection",
         "_context",
         "_failures",
         "_host",
@@ -108,8 +108,7 @@ class Relay:
         self._failures = 0
         self._wait_until_ms = 0
         self._sent = 0
-        self._connection = 0  # which one it sends by, of those that were made
-        self._awaited = 0
+        self._bindings = BindingsFirst(self, queue)
 
     def start(self) -> None:
         """Take what the queue has, from now on."""
@@ -183,7 +182,7 @@ class Relay:
             return self._block()
         if self._suspicion.one_by_one and self.unsettled():
             return self._block()
-        if self._queue.target == Target.EXCHANGE and self._awaits_bindings():
+        if self._bindings.waits():
             return self._block()
         ticket = self.transacted(delivery)
         outside = None if ticket is None else self._outside(ticket, sender)
@@ -219,28 +218,6 @@ class Relay:
         upstream.counts.sent += 1
         upstream.touch()
         return DeliverStatus.TAKEN
-
-    def _awaits_bindings(self) -> bool:
-        """Whether what is bound to the exchange is not subscribed to it on this connection yet.
-
-        What was held back meanwhile is for those, too.
-        """
-        upstream = self.upstream
-        connection = upstream.counts.connections_made
-        if self._connection != connection:
-            self._connection = connection
-            self._awaited = 0
-            for feeder in upstream.feeders_of(self._queue.host, self._queue.name):
-                if feeder.awaits(self, connection):
-                    self._awaited += 1
-        return self._awaited > 0
-
-    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
-        """As a `LookUpWaiter`: one of them is."""
-        if token == self._connection and self._awaited:
-            self._awaited -= 1
-            if self._awaited == 0:
-                self.resume()
 
     def _with_key(self, delivery: Delivery, head: bytes) -> bytes:
         """Have a message say its key where neither the exchange nor the subject will."""
