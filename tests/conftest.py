@@ -51,10 +51,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return 0 if config.args_source is pytest.Config.ArgsSource.ARGS else None
 
 
-@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    workers.name_group(item)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
-        workers.in_order(items)
+    if hasattr(config, "workerinput"):
+        workers.put_early_first(items)
 
 
 @pytest.hookimpl(wrapper=True)

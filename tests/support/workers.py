@@ -28,10 +28,12 @@ def group_of(item: pytest.Item) -> str:
     return SPARK if item.path.parent.name == SPARK else item.path.stem
 
 
-def in_order(items: list[pytest.Item]) -> None:
-    """Name each test's group to pytest-xdist, and put the groups that take long first."""
+def name_group(item: pytest.Item) -> None:
+    """Tell pytest-xdist the group of a test; it looks before collection ends."""
+    item.add_marker(pytest.mark.xdist_group(group_of(item)))
+
+
+def put_early_first(items: list[pytest.Item]) -> None:
+    """Let the groups that take long come first."""
     ranks = {group: rank for rank, group in enumerate(EARLY)}
-    groups = {item: group_of(item) for item in items}
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: ranks.get(groups[item], len(ranks)))
+    items.sort(key=lambda item: ranks.get(group_of(item), len(ranks)))
