@@ -97,8 +97,10 @@ class VirtualHost:
 
         One copy a queue, however many bindings match. `DONE`: every copy is in its queue, nothing
         durable among them. `IN_TURN`: safe with the current turn (`Bridge.wait`). `PENDING`: the
-        copies are in, but too much is held: `publisher.on_published(token, outcome)` when it is not
-        (without a publisher the answer is as if there were room). `UNROUTABLE`: no queue took it,
+        copies are in, but one goes to an upstream, or too much is held:
+        `publisher.on_published(token, outcome)` follows at the end of a turn (without a publisher
+        the answer is as if there were room); released, modified and rejected of an upstream are
+        told as they are to who has `Flag.OUTCOMES`. `UNROUTABLE`: no queue took it,
         nor the exchange's alternate, which is tried once unless the message has
         `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was enqueued;
         not-found (no such exchange) or resource-limit-exceeded (a queue is full). `link` is the
@@ -133,7 +135,9 @@ class VirtualHost:
 
         `IN_TURN`: done; safe with the current turn. `PENDING`: `publisher.on_published(token,
         outcome)` follows, also without room; `REJECTED` says that it was rolled back, and the
-        deliveries have gone back. `REFUSED`: rolled back; the deliveries are as they were.
+        deliveries have gone back as failed; with `Condition.IN_DOUBT` nobody knows its end.
+        `REFUSED`: rolled back; the deliveries are as they were. Deliveries that are to have another
+        outcome, or another fate if it fails, are in `transaction.retirements` before.
         """
         return self._transacting.commit(transaction, deliveries, publisher, token)
 
@@ -185,12 +189,15 @@ class VirtualHost:
         return self._subscribing.relay(queue, outlet, owner)
 
     def settle(self, delivery: Delivery, outcome: Outcome, reason: Reason = Reason.NONE) -> bool:
-        """End `delivery`; `False` when it had ended before (audited as settled too late).
+        """End `delivery`; `False`, audited as settled too late, when it had ended before.
 
+        Also `False` when its upstream has taken it back.
         Of an acquired delivery: `ACCEPTED` removes the copy; `RELEASED` gives it back to its place;
         `MODIFIED` too, counted as failed with `delivery_failed`, kept from this subscription with
-        `undeliverable_here`; `REJECTED` sends it to the queue's alternate exchange, else drops it.
-        A browsed one just ends. What was durable is safe with the current turn (`Bridge.wait`).
+        `undeliverable_here`, its annotations in place of the copy's (they follow it to an alternate
+        exchange and over a restart); `REJECTED` sends it to the queue's alternate exchange, else
+        drops it. A browsed one just ends. What was durable is safe with the current turn
+        (`Bridge.wait`).
         `reason` (session ended, connection lost, link detached ...) with `RELEASED` or `MODIFIED`:
         it was not the peer's doing, and is audited as requeued.
         """
@@ -210,7 +217,8 @@ class VirtualHost:
         """Whether to wait for `waiter.on_looked_up(token, refusal)` before publishing to a queue.
 
         `False` for local and unknown names, where messages are kept here, and where the upstream is
-        known to have the node, or cannot be asked: then they wait for it.
+        known to have the node, or cannot be asked: then they wait for it. An upstream that does not
+        say so soon is taken to have it.
         """
         queue = self.topology.find_queue(name)
         placement = None if queue is None else queue.placement
@@ -224,7 +232,8 @@ class VirtualHost:
         """Whether to wait for `waiter.on_looked_up(token, None)` until a binding takes effect.
 
         `False` for local exchanges, and where the upstream feeds it already, does not want to, or
-        cannot be asked: then it takes effect later.
+        cannot be asked: then it takes effect later. The waiter is told, too, when
+        the upstream does not want to, or does not say so soon.
         """
         feed = self.nodes.feeds.get((exchange, queue, key))
         return feed is not None and feed.reach(waiter, token)

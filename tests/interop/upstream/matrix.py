@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
     if wanted == text:
         return 0
     if arguments == ["--check"]:
-        print(f"{PAGE.name} does not show the matrix as it is: run tests/interop/upstream/matrix.py")
+        print("docs/upstreams.md does not show the matrix: run tests/interop/upstream/matrix.py")
         return 1
     PAGE.write_text(wanted)
     return 0
