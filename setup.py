@@ -18,14 +18,14 @@ PURE = os.environ.get("GATEWAY_PURE", "")
 # What pip runs before it builds: to run mypyc for these, too, would take as long each time.
 DESCRIBING = {"egg_info", "dist_info"}
 
-HOT_PACKAGES = ["wire", "amqp_0_10", "amqp_1_0", "translate", "bridge", "faces"]
+HOT_PACKAGES = ["wire", "amqp_0_10", "amqp_1_0", "selectors", "translate", "bridge", "faces"]
 HOT_STORE = ["writes", "rows", "recovery", "occupancy", "rewriting"]
 HOT_MODULES = [
     *["errors", "message", "audit/packing", "audit/records"],
     *[f"store/{name}" for name in HOT_STORE],
 ]
 # Loaded once at start from YAML: nothing to gain, and a third-party parser to import.
-PURE_MODULES = {"gateway/translate/rows.py", "gateway/translate/profiles.py"}
+PURE_MODULES = {"gateway/translate/mapping_rows.py", "gateway/translate/profiles/loading.py"}
 
 
 def compiled(path: str) -> bool:
@@ -40,7 +40,7 @@ def hot_groups() -> list[tuple[list[str], str]]:
     """
     groups = [([f"gateway/{name}.py"], f"gateway.{name.replace('/', '.')}") for name in HOT_MODULES]
     for package in HOT_PACKAGES:
-        paths = sorted((ROOT / "gateway" / package).glob("*.py"))
+        paths = sorted((ROOT / "gateway" / package).rglob("*.py"))
         found = [path.relative_to(ROOT).as_posix() for path in paths]
         groups.append(([path for path in found if compiled(path)], f"gateway.{package}.hot"))
     return groups

@@ -26,32 +26,32 @@ from gateway.bridge.node_names import plain_host
 from gateway.config import Address, Settings
 from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
 from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
-from gateway.faces.server_0_10 import Server010
-from gateway.faces.server_1_0 import Server10
+from gateway.faces.server_0_10.connection import Server010
+from gateway.faces.server_1_0.connection import Server10
 from gateway.message import Encoding
 from gateway.metrics import METRICS, OBJECT_METRICS, Collector
-from gateway.net.authenticate import Authentication
+from gateway.net.admin.control import Control
+from gateway.net.admin.http import admin_site
+from gateway.net.admin.measures import Sources, object_readers, readers
 from gateway.net.clock import GatewayClock
-from gateway.net.control import Control
 from gateway.net.counts import NetCounts
 from gateway.net.data_directory import LateSegments, identity, open_store
-from gateway.net.headers import Ask
-from gateway.net.http import admin_site
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
-from gateway.net.last_life import LastLife
-from gateway.net.listen import Door, Listener
+from gateway.net.listening.authenticate import Authentication
+from gateway.net.listening.first_octets import Ask
+from gateway.net.listening.listen import Door, Listener
+from gateway.net.listening.password_threads import PasswordThreads
+from gateway.net.listening.passwords import Passwords
+from gateway.net.listening.ports import Ports
 from gateway.net.logs import set_level
-from gateway.net.measures import Sources, object_readers, readers
 from gateway.net.open_files import raise_file_limit
-from gateway.net.password_threads import PasswordThreads
-from gateway.net.passwords import Passwords
-from gateway.net.ports import Ports
-from gateway.net.reload import Reloading
-from gateway.net.renewal import LOOK_S, Renewal
 from gateway.net.stopping import Stage, Stopping
 from gateway.net.tls import tls_context
 from gateway.net.turns import TurnLoop
-from gateway.net.upstreams import Upstreams
+from gateway.net.upstreams.last_life import LastLife
+from gateway.net.upstreams.reload import Reloading
+from gateway.net.upstreams.renewal import LOOK_S, Renewal
+from gateway.net.upstreams.upstreams import Upstreams
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
 from gateway.translate.view import READER_0_10, READER_1_0

@@ -22,7 +22,7 @@ from gateway.clients.client import ClientError
 from gateway.clients.letter import Letter, Typed
 from gateway.clients.tools import Incoming, Outgoing
 from gateway.errors import StartupError
-from gateway.net.users import ITERATIONS, read_users
+from gateway.net.listening.users import ITERATIONS, read_users
 
 
 @pytest.fixture(autouse=True)

@@ -14,11 +14,11 @@ from gateway.clients.letter import Letter, Typed
 from gateway.config import Address
 from gateway.errors import ConfigurationError, StartupError
 from gateway.metrics import METRICS, OBJECT_METRICS
-from gateway.net.measures import object_readers
+from gateway.net.admin.measures import object_readers
+from gateway.net.listening.users import make_user, write_users
 from gateway.net.stopping import Stage
-from gateway.net.users import make_user, write_users
 from gateway.service import form
-from gateway.translate.rows import ROWS
+from gateway.translate.mapping_rows import ROWS
 
 DURABLE = Letter(body=Typed("string", "kept"), durable=True)
 

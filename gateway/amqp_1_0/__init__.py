@@ -1,8 +1,7 @@
 """AMQP 1.0, sans-IO and for both roles: codec, connection, session, link.
 
     types       primitive encodings <-> Tagged                       part 1
-    codes, decoding, encoding   what `types` is made of
-    fields      typed reads and writes that the generated codec calls
+    primitives/ what `types` is made of, and typed fields
     _spec       one class per described list type (generated)        parts 2 to 5
     sections    a message's sections, found without decoding         part 3.2
     frames      frame header, performatives and SASL frames          part 2.3, 5.3

@@ -15,8 +15,9 @@ from typing import Final, Union, final
 
 from mypy_extensions import mypyc_attr
 
-from gateway.amqp_1_0 import fields, types
-from gateway.amqp_1_0.fields import Fields
+from gateway.amqp_1_0 import types
+from gateway.amqp_1_0.primitives import fields
+from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged

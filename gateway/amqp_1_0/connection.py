@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gateway.amqp_1_0 import _spec, fields, frames, states
+from gateway.amqp_1_0 import _spec, frames, states
 from gateway.amqp_1_0._spec import (
     Begin,
     Close,
@@ -42,9 +42,10 @@ from gateway.amqp_1_0.events import (
     OpenReceived,
     Violation,
 )
-from gateway.amqp_1_0.fields import Fields
 from gateway.amqp_1_0.inbox import Inbox
 from gateway.amqp_1_0.layers import Layers, Phase
+from gateway.amqp_1_0.primitives import fields
+from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.states import ConnectionInput, ConnectionState
 from gateway.amqp_1_0.timers import REMOTE_IDLE_MIN_MS, Timers

@@ -31,9 +31,9 @@ from gateway.amqp_1_0.errors import (
     describe,
 )
 from gateway.amqp_1_0.events import DeliveryAborted, DeliveryReceived
-from gateway.amqp_1_0.fields import Fields
 from gateway.amqp_1_0.incoming import Partial
 from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.states import LinkInput, LinkState
 from gateway.errors import LocalProtocolError
 from gateway.wire import serial

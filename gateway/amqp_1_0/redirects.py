@@ -8,7 +8,7 @@ from typing import Final, final
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error
 from gateway.amqp_1_0._spec_conditions import CONNECTION_REDIRECT, LINK_REDIRECT
-from gateway.amqp_1_0.fields import Fields
+from gateway.amqp_1_0.primitives.fields import Fields
 
 _INTEGERS: Final = (
     types.UBYTE,

@@ -11,8 +11,9 @@ from typing import Final, final
 
 from mypy_extensions import mypyc_attr
 
-from gateway.amqp_1_0 import _spec, fields, types
+from gateway.amqp_1_0 import _spec, types
 from gateway.amqp_1_0._spec import Header, Properties
+from gateway.amqp_1_0.primitives import fields
 from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged

@@ -47,10 +47,10 @@ from gateway.amqp_1_0.events import (
     SenderDispositionReceived,
     WindowOpened,
 )
-from gateway.amqp_1_0.fields import Fields
 from gateway.amqp_1_0.link import NO_HANDLE, Link
 from gateway.amqp_1_0.numbers import Numbers
 from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.send_window import SendWindow
 from gateway.amqp_1_0.states import LinkInput, LinkState, SessionInput, SessionState
 from gateway.amqp_1_0.unsettled import range_of, received_in, sent_in

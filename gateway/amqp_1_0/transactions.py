@@ -8,7 +8,7 @@ rolled its transactions back; it cannot be resumed.
 
 from __future__ import annotations
 
-from gateway.amqp_1_0 import _spec, fields, sections
+from gateway.amqp_1_0 import _spec, sections
 from gateway.amqp_1_0._spec import (
     Accepted,
     Coordination,
@@ -24,6 +24,7 @@ from gateway.amqp_1_0._spec import (
     TransactionalState,
 )
 from gateway.amqp_1_0._spec_conditions import ILLEGAL_STATE, TRANSACTION_ROLLBACK
+from gateway.amqp_1_0.primitives import fields
 from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged

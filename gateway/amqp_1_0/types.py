@@ -20,7 +20,7 @@ encoding that fits is written. What `Tagged.value` is:
     DESCRIBED                     Described
 """
 
-from gateway.amqp_1_0.codes import (
+from gateway.amqp_1_0.primitives.codes import (
     ARRAY,
     BINARY,
     BOOLEAN,
@@ -57,7 +57,7 @@ from gateway.amqp_1_0.codes import (
     Described,
     Map,
 )
-from gateway.amqp_1_0.decoding import (
+from gateway.amqp_1_0.primitives.decoding import (
     ascii_text,
     decode,
     decode_map,
@@ -67,7 +67,7 @@ from gateway.amqp_1_0.decoding import (
     leave,
     skip,
 )
-from gateway.amqp_1_0.encoding import (
+from gateway.amqp_1_0.primitives.encoding import (
     begin_compound,
     encode,
     encode_array,

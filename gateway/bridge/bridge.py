@@ -10,21 +10,21 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.audit.records import AuditLog
-from gateway.bridge.absent import AbsentQueue
-from gateway.bridge.copies import Copies
-from gateway.bridge.deadlines import Deadlines
-from gateway.bridge.debts import Debts
-from gateway.bridge.dispatch import Dispatcher
+from gateway.bridge.durable.absent import AbsentQueue
+from gateway.bridge.durable.debts import Debts
+from gateway.bridge.durable.notes import Notebook, NoteSource, recover_notes
+from gateway.bridge.durable.recovery import Recovery
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.ledger import Counts, Ledger
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import prefix_of
-from gateway.bridge.notes import Notebook, NoteSource, recover_notes
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.pressure import Pressure
-from gateway.bridge.queues import Queue
-from gateway.bridge.recovery import Recovery
-from gateway.bridge.remote import Placements, Remote
+from gateway.bridge.queues.copies import Copies
+from gateway.bridge.queues.deadlines import Deadlines
+from gateway.bridge.queues.dispatch import Dispatcher
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.remote.remote import Placements, Remote
 from gateway.bridge.seams import CommitWaiter
 from gateway.bridge.topology import Topology
 from gateway.bridge.turns import TurnBook

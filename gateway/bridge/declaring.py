@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import final
 
-from gateway.bridge.nodes import LineMaker, Nodes
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
-from gateway.bridge.queues import Queue
+from gateway.bridge.queues.queue import Queue
 from gateway.bridge.refusals import locked, not_found
-from gateway.bridge.remote import LookUpWaiter
+from gateway.bridge.remote.nodes import LineMaker, Nodes
+from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.topology import Topology

@@ -11,17 +11,19 @@ from typing import final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.declaring import Declaring
-from gateway.bridge.dispatch import Dispatcher, Line
+from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.limits import BridgeLimits
-from gateway.bridge.nodes import Nodes
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
-from gateway.bridge.places import Entry
 from gateway.bridge.publishing import Publishing
-from gateway.bridge.queues import Queue
+from gateway.bridge.queues.dispatch import Dispatcher, Line
+from gateway.bridge.queues.places import Entry
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.refusals import not_found
-from gateway.bridge.remote import LookUpWaiter
-from gateway.bridge.routing import Exchange
+from gateway.bridge.remote.nodes import Nodes
+from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.bridge.remote.transit import Transit
 from gateway.bridge.seams import (
     Bound,
     Filter,
@@ -33,11 +35,9 @@ from gateway.bridge.seams import (
 )
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.subscribing import Subscribing
-from gateway.bridge.subscription import Subscription
 from gateway.bridge.topology import Topology
 from gateway.bridge.transacting import Transacting
 from gateway.bridge.transaction import Transaction
-from gateway.bridge.transit import Transit
 from gateway.message import Delivery, Message, Outcome, Refusal
 from gateway.wire.tagged import Tagged
 

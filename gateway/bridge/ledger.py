@@ -10,9 +10,9 @@ from typing import Final, final
 
 from gateway.audit.records import AuditLog
 from gateway.audit.schema import Flag, Outcome, Reason
-from gateway.bridge.places import Entry
-from gateway.bridge.queues import Queue
-from gateway.bridge.routing import Exchange
+from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.queues.places import Entry
+from gateway.bridge.queues.queue import Queue
 from gateway.message import Delivery, Message, OutcomeKind
 
 DURABLE: Final = int(Flag.DURABLE)

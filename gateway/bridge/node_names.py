@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import final
 
 from gateway.audit.schema import Flag, Reason
+from gateway.bridge.durable.topology_rows import RowKind, host_row
 from gateway.bridge.ledger import Ledger
-from gateway.bridge.rows import RowKind, host_row
 from gateway.errors import DecodeError
 from gateway.store.interface import TopologyRow
 

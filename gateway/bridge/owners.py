@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import final
 
-from gateway.bridge.dispatch import Dispatcher
 from gateway.bridge.numbers import Numbers
-from gateway.bridge.queues import Queue
+from gateway.bridge.queues.dispatch import Dispatcher
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import Owner
 from gateway.bridge.settlement import Settlement
-from gateway.bridge.subscription import Subscription
 from gateway.bridge.topology import Topology
 from gateway.message import NEVER, Condition
 

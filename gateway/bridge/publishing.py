@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.audit.schema import Reason
-from gateway.bridge.copies import Copies
-from gateway.bridge.queues import Queue
+from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.queues.copies import Copies
+from gateway.bridge.queues.queue import Queue
 from gateway.bridge.refusals import not_found
-from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import (
     DONE,
     IMMEDIATE_UNTAKEN,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.bridge.queues import Queue
+from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import Owner
 from gateway.message import Condition, Refusal
 

@@ -11,15 +11,15 @@ from typing import final
 
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.audit.schema import Reason
-from gateway.bridge.copies import Copies
-from gateway.bridge.dispatch import Dispatcher
 from gateway.bridge.ledger import COPY
-from gateway.bridge.places import AVAILABLE, Entry
 from gateway.bridge.publishing import Publishing
-from gateway.bridge.queues import Queue
-from gateway.bridge.subscription import Subscription
+from gateway.bridge.queues.copies import Copies
+from gateway.bridge.queues.dispatch import Dispatcher
+from gateway.bridge.queues.places import AVAILABLE, Entry
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.queues.subscription import Subscription
+from gateway.bridge.remote.transit import GONE, Transit
 from gateway.bridge.topology import Topology
-from gateway.bridge.transit import GONE, Transit
 from gateway.message import ACCEPTED, Delivery, Outcome, OutcomeKind
 
 

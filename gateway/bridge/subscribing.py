@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import final
 
 from gateway.bridge.limits import BridgeLimits
-from gateway.bridge.nodes import Nodes
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
-from gateway.bridge.queues import Queue
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.refusals import crowded, locked, not_found
+from gateway.bridge.remote.nodes import Nodes
 from gateway.bridge.seams import Filter, Outlet, Owner
-from gateway.bridge.subscription import Subscription
 from gateway.bridge.topology import Topology
 from gateway.message import NEVER, Refusal
 

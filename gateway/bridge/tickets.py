@@ -11,7 +11,7 @@ from collections import deque
 from typing import Final, final
 
 from gateway.bridge.pressure import Pressure
-from gateway.bridge.remote import Branch, Work
+from gateway.bridge.remote.remote import Branch, Work
 from gateway.bridge.seams import Publisher
 from gateway.message import ACCEPTED, Outcome, OutcomeKind
 

@@ -10,15 +10,9 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.audit.schema import Reason
-from gateway.bridge.bindings import Bindings
-from gateway.bridge.dispatch import Line
-from gateway.bridge.ledger import Ledger
-from gateway.bridge.limits import BridgeLimits
-from gateway.bridge.node_names import NodeNames
-from gateway.bridge.queues import Queue
-from gateway.bridge.refusals import not_found, too_many
-from gateway.bridge.remote import Target
-from gateway.bridge.routing import (
+from gateway.bridge.durable.topology_rows import ExchangeRow, QueueRow, RowKind, row_key
+from gateway.bridge.exchanges.bindings import Bindings
+from gateway.bridge.exchanges.exchange import (
     DIRECT,
     FANOUT,
     HEADERS,
@@ -28,7 +22,13 @@ from gateway.bridge.routing import (
     Exchange,
     make_router,
 )
-from gateway.bridge.rows import ExchangeRow, QueueRow, RowKind, row_key
+from gateway.bridge.ledger import Ledger
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.node_names import NodeNames
+from gateway.bridge.queues.dispatch import Line
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.refusals import not_found, too_many
+from gateway.bridge.remote.remote import Target
 from gateway.bridge.seams import QueueSettings
 from gateway.bridge.turns import TurnBook
 from gateway.message import Condition, Message, Refusal

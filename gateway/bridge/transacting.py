@@ -6,12 +6,12 @@ from typing import final
 
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.audit.schema import Reason
-from gateway.bridge.copies import Copies
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.publishing import Publishing
-from gateway.bridge.remote import Remote
-from gateway.bridge.remote_transaction import RemoteTransaction
+from gateway.bridge.queues.copies import Copies
+from gateway.bridge.remote.remote import Remote
+from gateway.bridge.remote.transaction import RemoteTransaction
 from gateway.bridge.seams import IN_TURN, PENDING, Published, Publisher, PublishStatus
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.transaction import Transaction, drop, refuse_deleted

@@ -5,7 +5,7 @@ and held; at the commit all copies enter and all deliveries are accepted in one 
 commit of the store. Every check is made before any of it is done. A rollback forgets the publishes.
 
 A transaction has one resource: the queues here, or one upstream. Publishes to an upstream are held
-only until there is a transaction there (`remote_transaction`), and then sent in it.
+only until there is a transaction there (`remote.transaction`), and then sent in it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from gateway.audit.schema import Reason
-from gateway.bridge.queues import Queue
-from gateway.bridge.remote import Remote
-from gateway.bridge.routing import Exchange
+from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.remote.remote import Remote
 from gateway.bridge.tickets import Ticket
 from gateway.message import (
     ACCEPTED,
@@ -30,7 +30,7 @@ from gateway.message import (
 if TYPE_CHECKING:
     from gateway.bridge.ledger import Ledger
     from gateway.bridge.pressure import Pressure
-    from gateway.bridge.remote_transaction import RemoteTransaction
+    from gateway.bridge.remote.transaction import RemoteTransaction
 
 # What a message of a transaction is taken to need besides its octets.
 OVERHEAD: Final = 256

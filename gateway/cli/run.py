@@ -20,7 +20,7 @@ from gateway.config import Settings, keys, load, notes, resolved, schema
 from gateway.net.logs import begin_logging
 from gateway.service import check as check_files
 from gateway.service import run
-from gateway.translate.profiles import attributes, load_profile, names
+from gateway.translate.profiles.loading import attributes, load_profile, names
 
 TEMPLATES: Final = (
     "A template is an address with parts in braces, which must be readable from the address again:"

@@ -13,7 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from gateway.amqp_1_0 import types
-from gateway.amqp_1_0.encoding import to_bytes
+from gateway.amqp_1_0.primitives.encoding import to_bytes
 from gateway.audit.records import digest
 from gateway.wire.tagged import Tagged
 

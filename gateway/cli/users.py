@@ -9,7 +9,7 @@ import click
 
 from gateway.cli.options import FILE
 from gateway.errors import GatewayError
-from gateway.net.users import User, make_user, prepare_name, read_users, write_users
+from gateway.net.listening.users import User, make_user, prepare_name, read_users, write_users
 
 EXAMPLES = """
 \b

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from gateway.clients.probe import Question
 from gateway.config.placement import NodeRule, asked_address
-from gateway.translate.profile import Profile
+from gateway.translate.profiles.profile import Profile
 
 ANY_NAME: Final = "NAME"  # in addresses that are shown
 ANY_KEY: Final = "KEY"

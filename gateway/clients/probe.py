@@ -34,7 +34,7 @@ from gateway.amqp_1_0.events import (
     Violation,
 )
 from gateway.amqp_1_0.session import Session
-from gateway.faces.sources_1_0 import selector_filter, selector_in_place
+from gateway.faces.upstream_1_0.receiving.sources import selector_filter, selector_in_place
 from gateway.net.alarm import Later
 
 NAME: Final = "amqp-gateway-check"

@@ -24,10 +24,10 @@ from gateway.config.units import Host
 from gateway.config.upstreams import UpstreamSection
 from gateway.errors import GatewayError
 from gateway.net.clock import GatewayClock
-from gateway.net.credentials import UpstreamCredentials
-from gateway.net.upstreams import endpoint_for, limits_of
-from gateway.translate.profile import Profile
-from gateway.translate.profiles import load_profile, names
+from gateway.net.upstreams.credentials import UpstreamCredentials
+from gateway.net.upstreams.upstreams import endpoint_for, limits_of
+from gateway.translate.profiles.loading import load_profile, names
+from gateway.translate.profiles.profile import Profile
 
 PATIENCE_S: Final = 30.0  # for one upstream, however many hosts and nodes it has
 

@@ -1,7 +1,7 @@
 """Generates ``amqp_1_0/_spec.py`` and ``amqp_1_0/_spec_conditions.py`` from the 1.0 tables.
 
 Straight-line code: each field is one statement, no loop over a description of fields, so that mypyc
-compiles it to calls of the functions in ``amqp_1_0/fields.py``.
+compiles it to calls of the functions in ``amqp_1_0/primitives/fields.py``.
 """
 
 from __future__ import annotations
@@ -90,8 +90,9 @@ from typing import Final, Union, final
 
 from mypy_extensions import mypyc_attr
 
-from gateway.amqp_1_0 import fields, types
-from gateway.amqp_1_0.fields import Fields
+from gateway.amqp_1_0 import types
+from gateway.amqp_1_0.primitives import fields
+from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged

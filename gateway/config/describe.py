@@ -13,7 +13,7 @@ from gateway.config.placement import rule_of
 from gateway.config.section import Section
 from gateway.config.settings import Settings
 from gateway.config.upstreams import NodeSection
-from gateway.translate.profiles import Profile, load_profile
+from gateway.translate.profiles.loading import Profile, load_profile
 
 
 class Key(NamedTuple):

@@ -16,7 +16,7 @@ from gateway.config.section import Section
 from gateway.config.settings import Settings
 from gateway.config.upstreams import UpstreamSection
 from gateway.errors import ConfigurationError
-from gateway.translate.profiles import is_path
+from gateway.translate.profiles.loading import is_path
 
 Problem = tuple[str, str]
 

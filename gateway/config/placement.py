@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.bridge.remote import OnRejected
+from gateway.bridge.remote.remote import OnRejected
 from gateway.config.upstreams import NodeSection
-from gateway.translate.profile import Profile
-from gateway.translate.templates import Template, Wildcards
+from gateway.translate.profiles.profile import Profile
+from gateway.translate.profiles.templates import Template, Wildcards
 
 # Where dead letters of remote nodes go: here, whatever the rules say.
 REJECTED_QUEUE: Final = "gateway.rejected"

@@ -17,8 +17,8 @@ from gateway.config.upstreams import (
     UpstreamSection,
 )
 from gateway.errors import ConfigurationError
-from gateway.translate.profiles import Profile, load_profile
-from gateway.translate.templates import Template
+from gateway.translate.profiles.loading import Profile, load_profile
+from gateway.translate.profiles.templates import Template
 
 Found = Iterator[tuple[list[str], str]]
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 from gateway.bridge.host import VirtualHost
-from gateway.faces.dynamic_1_0 import DynamicNodes
+from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.feature_uses import UsesBook
 from gateway.faces.features import Feature
 from gateway.translate.context import Counts

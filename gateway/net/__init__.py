@@ -1,1 +1,10 @@
-"""Twisted: turns, pumps, listeners, users and the admin port. Protocol meaning is in the faces."""
+"""Twisted: turns, pumps, listeners, dialers and the admin port. Meaning is in the faces.
+
+pump, turns     one connection's transport; one pass over all that was readable
+listening/      connections that come in
+upstreams/      connections that the gateway dials
+admin/          metrics, health, control
+alarm, clock, lag   one moving timer, the one clock, how late the event loop is
+tls, saslprep       TLS from PEM files; names and passwords in one form
+data_directory, open_files, logs, counts, stopping   the process
+"""

@@ -18,7 +18,7 @@ from typing import Final, Protocol, final
 from twisted.logger import Logger
 
 from gateway.net.alarm import Alarm
-from gateway.net.listen import Door
+from gateway.net.listening.listen import Door
 
 ANSWER_MS: Final = 2000
 CUT_MS: Final = 1000

@@ -2,4 +2,15 @@
 
 What is mapped to what is data, one row each, in `gateway/mappings/*.yaml`; the code here is plain
 code that quotes the rows' ids. Nothing here performs I/O or knows a connection.
+
+    message               a message for the peer that it goes to
+    facts, batch          what is read once, on arrival
+    towards_0_10/, towards_1_0/   messages, part by part
+    crossing, escrow      one message on its way across; values that travel beside it
+    context, mapping_rows what a translation is given; the rows
+    outcomes, conditions  how deliveries end; errors
+    addresses, reply_to, replies, routing_key   where messages go, and answers to them
+    values, typed_bytes, content, times, ids, names, segment, application_headers   parts
+    view, selectable      what routing, selectors and keys see of a message
+    profiles/             what there is to know of brokers
 """

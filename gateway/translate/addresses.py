@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Final, final
 
 from gateway.translate.context import Nodes
-from gateway.translate.rows import number
+from gateway.translate.mapping_rows import number
 
 QUEUE: Final = number("addresses.queue")
 EXCHANGE: Final = number("addresses.exchange")

@@ -9,7 +9,7 @@ from typing import Final
 
 from gateway.amqp_1_0 import _spec_conditions as symbols
 from gateway.message import Condition
-from gateway.translate.rows import number
+from gateway.translate.mapping_rows import number
 
 INTERNAL_ERROR: Final = 541
 INVALID_PATH: Final = 402

@@ -17,7 +17,7 @@ from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import AMQP_SEQUENCE, AMQP_VALUE, DATA
 from gateway.errors import DecodeError
 from gateway.translate import typed_bytes
-from gateway.translate.rows import number
+from gateway.translate.mapping_rows import number
 from gateway.translate.values import Conversion
 from gateway.wire.buffers import Reader
 from gateway.wire.tagged import Tagged

@@ -12,8 +12,8 @@ from typing import Protocol, final
 from mypy_extensions import mypyc_attr
 
 from gateway.message import Loss, Refusal
+from gateway.translate.mapping_rows import NUMBER_MAX
 from gateway.translate.replies import ReplyTable
-from gateway.translate.rows import NUMBER_MAX
 
 
 class Nodes(Protocol):
@@ -140,7 +140,7 @@ class Translated10:
         head: message-annotations, properties and application-properties, encoded.
         body: the body sections and, from `body_end` on, the footer, encoded.
         body_changed: its content is not the octets that came but another form of them.
-        priority: of the header section that `hop_1_0` writes.
+        priority: of the header section that `towards_1_0.hop` writes.
         losses: every value that did not cross, in no order.
         refusal: why the message cannot be sent at all; then the rest is empty.
     """

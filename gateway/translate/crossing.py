@@ -24,7 +24,7 @@ from gateway.translate.escrow import (
     digest_value,
     open_escrow,
 )
-from gateway.translate.rows import BY_NUMBER, number
+from gateway.translate.mapping_rows import BY_NUMBER, number
 from gateway.wire.tagged import Tagged
 
 ESCROW_STALE: Final = number("escrow.stale")

@@ -15,8 +15,8 @@ from mypy_extensions import mypyc_attr
 from gateway.amqp_0_10.primitives import get_str8, get_str16
 from gateway.amqp_1_0 import sections
 from gateway.amqp_1_0._spec import DATA, SYMBOLS, Header, Properties
-from gateway.amqp_1_0.encoding import to_bytes
-from gateway.amqp_1_0.fields import read_binary, read_descriptor
+from gateway.amqp_1_0.primitives.encoding import to_bytes
+from gateway.amqp_1_0.primitives.fields import read_binary, read_descriptor
 from gateway.audit.records import digest
 from gateway.errors import DecodeError
 from gateway.message import NEVER, NO_PRIORITY, NO_TTL, Encoding, Flag, Message, MessageReader

@@ -10,20 +10,26 @@ from typing import Final, cast
 
 from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.types import FieldTable
-from gateway.amqp_1_0 import fields, sections, types
+from gateway.amqp_1_0 import sections, types
 from gateway.amqp_1_0._spec import FOOTER, MESSAGE_ANNOTATIONS, Properties
+from gateway.amqp_1_0.primitives import fields
 from gateway.errors import DecodeError
 from gateway.message import Condition, Loss, Message, Refusal
-from gateway.translate import body_to_0_10, body_to_1_0, headers, hop_0_10, hop_1_0, merged_0_10
+from gateway.translate import application_headers as headers
 from gateway.translate.context import Context, Translated010, Translated10
 from gateway.translate.crossing import ESCROW_MALFORMED, Crossing
-from gateway.translate.delivery_to_0_10 import delivery_to_0_10, other_structs
 from gateway.translate.escrow import ANNOTATION, HEADER, NOTHING, Entry
 from gateway.translate.facts import AMQP_0_10, AMQP_1_0
-from gateway.translate.fields_to_0_10 import properties_to_0_10
-from gateway.translate.fields_to_1_0 import note_app_id, priority_to_1_0, properties_to_1_0
-from gateway.translate.rows import BY_NUMBER, number
+from gateway.translate.mapping_rows import BY_NUMBER, number
 from gateway.translate.segment import HeaderSegment, open_header
+from gateway.translate.towards_0_10 import body as body_to_0_10
+from gateway.translate.towards_0_10 import hop as hop_0_10
+from gateway.translate.towards_0_10 import merged as merged_0_10
+from gateway.translate.towards_0_10.delivery import delivery_to_0_10, other_structs
+from gateway.translate.towards_0_10.fields import properties_to_0_10
+from gateway.translate.towards_1_0 import body as body_to_1_0
+from gateway.translate.towards_1_0 import hop as hop_1_0
+from gateway.translate.towards_1_0.fields import note_app_id, priority_to_1_0, properties_to_1_0
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
 
@@ -33,7 +39,7 @@ ROW_FORMAT: Final = number("message-format")
 
 
 def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translated10:
-    """The message for a 1.0 peer; `hop_1_0.payload` puts the header section before it.
+    """The message for a 1.0 peer; `towards_1_0.hop.payload` puts the header section before it.
 
     `merged` (an encoded map) are message-annotations that an earlier receiver added.
     """

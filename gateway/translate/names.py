@@ -10,7 +10,7 @@ from typing import Final
 
 from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_1_0 import types as new
-from gateway.translate.rows import number
+from gateway.translate.mapping_rows import number
 from gateway.translate.values import LATIN_OR_UTF16
 from gateway.wire.tagged import Tagged
 

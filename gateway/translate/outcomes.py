@@ -15,7 +15,7 @@ from gateway.amqp_1_0._spec import (
     TransactionalState,
 )
 from gateway.amqp_1_0._spec import Outcome as State
-from gateway.amqp_1_0.fields import Fields
+from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.unsettled import range_of
 from gateway.message import (
     ACCEPTED,
@@ -26,7 +26,6 @@ from gateway.message import (
     Outcome,
     OutcomeKind,
 )
-from gateway.translate import hop_1_0
 from gateway.translate.conditions import (
     from_reject_code,
     from_symbol,
@@ -34,8 +33,9 @@ from gateway.translate.conditions import (
     to_symbol,
 )
 from gateway.translate.context import Counts
-from gateway.translate.delivery_to_0_10 import cut
-from gateway.translate.rows import BY_NUMBER, number
+from gateway.translate.mapping_rows import BY_NUMBER, number
+from gateway.translate.towards_0_10.delivery import cut
+from gateway.translate.towards_1_0 import hop as hop_1_0
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
 

@@ -16,9 +16,9 @@ from gateway.amqp_1_0._spec import Properties
 from gateway.translate import names
 from gateway.translate.addresses import reply_to_address, reply_to_node
 from gateway.translate.crossing import ESCROW_MALFORMED, Crossing
-from gateway.translate.delivery_to_0_10 import cut
 from gateway.translate.escrow import NOTHING, digest_text
-from gateway.translate.rows import number
+from gateway.translate.mapping_rows import number
+from gateway.translate.towards_0_10.delivery import cut
 from gateway.wire.tagged import Tagged
 
 ROW_UPSTREAM: Final = number("addresses.reply-to-upstream")

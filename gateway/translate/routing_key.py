@@ -14,7 +14,7 @@ from gateway.amqp_1_0._spec import MESSAGE_ANNOTATIONS, Properties
 from gateway.message import Loss
 from gateway.translate import names
 from gateway.translate.context import Counts
-from gateway.translate.rows import BY_NUMBER
+from gateway.translate.mapping_rows import BY_NUMBER
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
 

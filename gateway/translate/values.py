@@ -18,7 +18,7 @@ from gateway.amqp_0_10.types import FieldTable, Struct32
 from gateway.amqp_1_0 import types as new
 from gateway.errors import DecodeError
 from gateway.translate.escrow import digest_value
-from gateway.translate.rows import number
+from gateway.translate.mapping_rows import number
 from gateway.translate.times import from_ms, to_ms
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged

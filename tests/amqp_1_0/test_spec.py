@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from support import values_1_0
 from support.rules import rule
 
-from gateway.amqp_1_0 import _spec, fields
+from gateway.amqp_1_0 import _spec
+from gateway.amqp_1_0.primitives import fields
 from gateway.codegen.amqp_1_0 import pascal, snake
 from gateway.codegen.amqp_1_0_tables import COMPOSITES
 from gateway.errors import DecodeError

@@ -2,7 +2,7 @@
 
 from support.bridge_world import World, condition
 
-from gateway.bridge.queues import Queue
+from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from support.bridge_world import World
 
 from gateway.audit.schema import Kind
+from gateway.bridge.durable.topology_rows import RowKind, encoded_host
 from gateway.bridge.node_names import plain_host, prefix_of
-from gateway.bridge.rows import RowKind, encoded_host
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Refusal
 from gateway.store.interface import TopologyRow

@@ -3,10 +3,10 @@
 from support.bridge_world import World, bind, numbered
 from support.rules import rule
 
-from gateway.bridge.queues import Queue
+from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import PublishStatus, QueueSettings
-from gateway.bridge.selectors import Selector, read_selector
 from gateway.message import Condition, Flag
+from gateway.selectors.selector import Selector, read_selector
 
 
 @rule("0-10", "exchange.bind", "multiple-bindings")

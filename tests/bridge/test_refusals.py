@@ -4,7 +4,7 @@ from support.bridge_world import Consumer, World, condition
 from support.remotes import FakeRules
 
 from gateway.bridge.limits import BridgeLimits
-from gateway.bridge.subscription import Subscription
+from gateway.bridge.queues.subscription import Subscription
 from gateway.message import Condition
 
 

@@ -3,8 +3,8 @@
 import pytest
 from support.bridge_world import World, bind, condition
 
+from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.limits import BridgeLimits
-from gateway.bridge.routing import Exchange
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition
 

@@ -7,9 +7,9 @@ import pytest
 from gateway.clients.findings import Ability, Finding, Node, There, lacks, nodes_of
 from gateway.clients.probe import Question
 from gateway.config.placement import NodeRule
-from gateway.translate.profile import Profile
-from gateway.translate.profiles import load_profile
-from gateway.translate.templates import Template
+from gateway.translate.profiles.loading import load_profile
+from gateway.translate.profiles.profile import Profile
+from gateway.translate.profiles.templates import Template
 
 
 def rule(number: int, kind: str, pattern: str, *, spool: bool = False) -> NodeRule:

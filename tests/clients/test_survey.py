@@ -13,7 +13,7 @@ from gateway.clients.findings import Finding, There, lacks, nodes_of
 from gateway.clients.probe import ANSWERS_WITHIN_S, About, Probe, Question
 from gateway.clients.survey import Questions
 from gateway.config.placement import NodeRule
-from gateway.translate.profiles import load_profile
+from gateway.translate.profiles.loading import load_profile
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
 

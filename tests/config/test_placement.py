@@ -2,11 +2,11 @@
 
 import pytest
 
-from gateway.bridge.remote import OnRejected
+from gateway.bridge.remote.remote import OnRejected
 from gateway.config.placement import NodeRule, Rules, matches, rules_of
 from gateway.config.upstreams import NodeSection
-from gateway.translate.profile import Profile
-from gateway.translate.templates import Template, Wildcards
+from gateway.translate.profiles.profile import Profile
+from gateway.translate.profiles.templates import Template, Wildcards
 
 
 def rules(*nodes: dict[str, object]) -> Rules:

@@ -12,11 +12,11 @@ from support.controller_1_0 import Controller
 from gateway.amqp_0_10 import _spec as spec_0_10
 from gateway.amqp_0_10 import _spec_constants as types_0_10
 from gateway.amqp_1_0 import _spec, events, sections, transactions, types
-from gateway.faces.upstream_settings import CbsToken
+from gateway.faces.upstream_1_0.settings import CbsToken
 from gateway.message import Message
 from gateway.translate import facts
-from gateway.translate.profiles import Profile, load_profile
-from gateway.translate.templates import Template
+from gateway.translate.profiles.loading import Profile, load_profile
+from gateway.translate.profiles.templates import Template
 from gateway.translate.view import READER_0_10, READER_1_0
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits

@@ -27,15 +27,15 @@ from gateway.amqp_0_10.connection import Connection as Connection010
 from gateway.amqp_0_10.encoding import write_map
 from gateway.amqp_0_10.states import Role
 from gateway.amqp_0_10.structs import read_header
-from gateway.amqp_1_0 import decoding as decoding_1_0
 from gateway.amqp_1_0 import events as events_1_0
 from gateway.amqp_1_0 import sections, types
 from gateway.amqp_1_0.connection import Connection as Connection10
+from gateway.amqp_1_0.primitives import decoding as decoding_1_0
 from gateway.audit.reader import Segment, records
 from gateway.audit.records import AuditLog
 from gateway.audit.segment import SegmentWriter
-from gateway.bridge.selectors import Selector, read_selector
 from gateway.errors import DecodeError, StoreError
+from gateway.selectors.selector import Selector, read_selector
 from gateway.store.database import Database
 from gateway.store.rows import check, pack_row, unpack_row
 from gateway.store.sqlite import FILE_NAME

@@ -10,8 +10,8 @@ from fuzz.run import CRASHERS, replay, run_bounded
 from fuzz.targets import DEPTH, TARGETS, Target
 
 from gateway.amqp_0_10 import decoding as decoding_0_10
-from gateway.amqp_1_0 import decoding as decoding_1_0
 from gateway.amqp_1_0 import sections, types
+from gateway.amqp_1_0.primitives import decoding as decoding_1_0
 from gateway.errors import DecodeError
 from gateway.store.rows import check
 from gateway.store.writes import TurnWriter

@@ -8,7 +8,7 @@ from interop.brokers import client
 from interop.brokers.broker import Broker
 from interop.brokers.rabbitmq import RabbitMQ4
 
-from gateway.translate.profiles import Profile, load_profile
+from gateway.translate.profiles.loading import Profile, load_profile
 
 PROFILES = {
     "Artemis": "artemis",

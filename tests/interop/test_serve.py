@@ -21,7 +21,7 @@ from support.certificates import Authority
 from gateway.amqp_1_0.connection import Connection
 from gateway.amqp_1_0.events import Authenticated, OpenReceived, Violation
 from gateway.metrics import METRICS
-from gateway.net.headers import HEADER_0_10, HEADER_1_0_TLS
+from gateway.net.listening.first_octets import HEADER_0_10, HEADER_1_0_TLS
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import ExternalClient
 

@@ -3,7 +3,7 @@
 from support.net import FakeFace, Net, Wire
 from support.rules import rule
 
-from gateway.net.headers import HEADER_0_10
+from gateway.net.listening.first_octets import HEADER_0_10
 from gateway.net.pump import FLUSH_MS, LINGER_MS, Pump
 
 

@@ -3,7 +3,7 @@
 import pytest
 from support.net import FakeFace, Net, Wire
 
-from gateway.net.headers import HEADER_0_10
+from gateway.net.listening.first_octets import HEADER_0_10
 from gateway.net.pump import Pump
 from gateway.net.stopping import ANSWER_MS, CUT_MS, Stage, Stopping
 

@@ -16,8 +16,8 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import plain_host
+from gateway.bridge.queues.subscription import UNLIMITED, Subscription
 from gateway.bridge.seams import DeliverStatus, QueueSettings
-from gateway.bridge.subscription import UNLIMITED, Subscription
 from gateway.message import (
     NEVER,
     NO_PRIORITY,

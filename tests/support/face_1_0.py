@@ -7,7 +7,7 @@ from support.bridge_world import World
 from gateway.amqp_1_0 import _spec, events, sections
 from gateway.amqp_1_0.connection import Connection
 from gateway.faces.face import FaceSettings, Peer
-from gateway.faces.server_1_0 import Server10
+from gateway.faces.server_1_0.connection import Server10
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import AnonymousClient, PlainClient

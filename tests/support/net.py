@@ -7,10 +7,10 @@ from twisted.internet.testing import StringTransport
 
 from gateway.errors import StoreError
 from gateway.faces.face import Authenticator, Face, Peer
-from gateway.net.authenticate import Authentication
 from gateway.net.counts import NetCounts
-from gateway.net.headers import Ask
-from gateway.net.listen import Door, Listener
+from gateway.net.listening.authenticate import Authentication
+from gateway.net.listening.first_octets import Ask
+from gateway.net.listening.listen import Door, Listener
 from gateway.net.pump import Pump
 from gateway.net.turns import TurnLoop
 

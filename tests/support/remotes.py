@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
-from gateway.bridge.feed import Feed
-from gateway.bridge.inlet import Inlet
-from gateway.bridge.queues import Queue
-from gateway.bridge.remote import LookUpWaiter, OnRejected, Placement, Work
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.queues.subscription import UNLIMITED, Subscription
+from gateway.bridge.remote.feed import Feed
+from gateway.bridge.remote.inlet import Inlet
+from gateway.bridge.remote.remote import LookUpWaiter, OnRejected, Placement, Work
 from gateway.bridge.seams import DeliverStatus, Publisher
-from gateway.bridge.subscription import UNLIMITED, Subscription
 from gateway.message import MODIFIED_FAILED, Condition, Delivery, Outcome, Refusal
 from gateway.wire.tagged import Tagged
 

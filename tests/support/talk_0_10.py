@@ -30,7 +30,7 @@ from gateway.amqp_0_10.structs import open_struct, read_header, write_header
 from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.bridge.limits import BridgeLimits
 from gateway.faces.face import AuthenticationWaiter, Face, FaceSettings, Peer
-from gateway.faces.server_0_10 import Server010
+from gateway.faces.server_0_10.connection import Server010
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import Credentials
 

@@ -4,7 +4,7 @@ from support.face_1_0 import body_of
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec
-from gateway.translate.profile import Profile
+from gateway.translate.profiles.profile import Profile
 
 NOT_FOUND = _spec.Error(condition="amqp:not-found", description="no such node")
 FORCED = _spec.Error(condition="amqp:link:detach-forced")

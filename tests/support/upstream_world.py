@@ -11,12 +11,12 @@ from support.bridge_world import Consumer, World
 
 from gateway.amqp_1_0 import _spec, events
 from gateway.amqp_1_0.connection import Connection
-from gateway.bridge.remote import Placement
-from gateway.bridge.subscription import Subscription
+from gateway.bridge.queues.subscription import Subscription
+from gateway.bridge.remote.remote import Placement
 from gateway.faces.face import FaceSettings
-from gateway.faces.upstream_1_0 import Upstream, UpstreamCounts, UpstreamSettings
+from gateway.faces.upstream_1_0.upstream import Upstream, UpstreamCounts, UpstreamSettings
 from gateway.message import Refusal
-from gateway.translate.profile import Profile
+from gateway.translate.profiles.profile import Profile
 from gateway.wire.limits import Limits
 
 COORDINATOR = "a coordinator"
@@ -199,7 +199,7 @@ class Broker:
 
 
 class Roads:
-    """Implements `detours_1_0.Dialling`: containers at other places, which the test opens.
+    """Implements `upstream_1_0.detours.Dialling`: containers at other places, which the test opens.
 
     Attributes:
         dialled: the detours that wait for a transport, in order.

@@ -14,7 +14,8 @@ from translate.messages import (
 
 from gateway.amqp_1_0._spec import Accepted, Error, Modified, Rejected, Released
 from gateway.message import ACCEPTED, RELEASED, Condition, OutcomeKind
-from gateway.translate import addresses, conditions, outcomes, rows
+from gateway.translate import addresses, conditions, outcomes
+from gateway.translate import mapping_rows as rows
 from gateway.translate.context import Counts
 
 # Outcomes, addresses, errors.

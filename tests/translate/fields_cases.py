@@ -35,7 +35,8 @@ from gateway.amqp_0_10._spec_structs import DeliveryProperties, ReplyTo
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Header
 from gateway.message import Condition, Message
-from gateway.translate import ids, rows
+from gateway.translate import ids
+from gateway.translate import mapping_rows as rows
 from gateway.translate import message as translation
 from gateway.translate.segment import open_header
 from gateway.wire.tagged import Tagged

@@ -17,7 +17,7 @@ from gateway.amqp_0_10.encoding import write_list, write_map
 from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_0_10.types import Array as Array010
 from gateway.amqp_0_10.types import Struct32
-from gateway.amqp_1_0 import fields, sections
+from gateway.amqp_1_0 import sections
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import (
     APPLICATION_PROPERTIES,
@@ -26,14 +26,16 @@ from gateway.amqp_1_0._spec import (
     Header,
     Properties,
 )
+from gateway.amqp_1_0.primitives import fields
 from gateway.message import Message
-from gateway.translate import content, facts, hop_1_0
+from gateway.translate import content, facts
 from gateway.translate.context import Context, Counts
 from gateway.translate.ids import uuid_in
 from gateway.translate.message import to_0_10, to_1_0
 from gateway.translate.replies import ReplyTable
 from gateway.translate.segment import open_header
 from gateway.translate.times import to_ms
+from gateway.translate.towards_1_0 import hop as hop_1_0
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
 

@@ -7,7 +7,8 @@ from support.face_1_0 import message
 
 from gateway.amqp_1_0 import _spec, sections, types
 from gateway.errors import DecodeError
-from gateway.translate import routing_key, rows
+from gateway.translate import mapping_rows as rows
+from gateway.translate import routing_key
 from gateway.translate.context import Counts
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged

@@ -9,8 +9,8 @@ from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_0_10._spec_structs import DeliveryProperties, ReplyTo
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Header
-from gateway.bridge.selectors import Selector, read_selector
 from gateway.message import Encoding, Kind, Message
+from gateway.selectors.selector import Selector, read_selector
 from gateway.translate.view import READER_0_10, READER_1_0
 from gateway.wire.tagged import Tagged
 

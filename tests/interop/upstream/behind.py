@@ -12,7 +12,7 @@ from interop.brokers.broker import Broker
 from interop.upstream.talk import Talk
 from support.gateway_process import GatewayProcess
 
-from gateway.translate.profiles import load_profile
+from gateway.translate.profiles.loading import load_profile
 
 PATIENCE_S = 30.0
 UP = 'gateway_upstream_up{upstream="main"}'

@@ -11,7 +11,7 @@ from interop.upstream.talk import RefusedError, Talk
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import STR16
-from gateway.translate.profiles import load_profile
+from gateway.translate.profiles.loading import load_profile
 from gateway.wire.tagged import Tagged
 
 

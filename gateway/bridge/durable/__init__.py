@@ -1,0 +1,9 @@
+"""What of the bridge outlives the process.
+
+topology_rows   rows of exchanges, queues and bindings
+recovery        from rows and entries to a bridge that is at work
+absent          queues that the store has and the configuration has not
+dispatched      which recovered copies may have been seen
+notes           small things of others, in pages
+debts           bindings that are to be removed at an upstream
+"""

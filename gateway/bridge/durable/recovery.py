@@ -1,0 +1,304 @@
+"""From what the store held at start to hosts, exchanges, queues, bindings and messages.
+
+The delivery count of what may have been seen goes up (`dispatched`). Copies of a queue that had
+been deleted while they were with subscribers come back and end, as they would have. What there is
+no place for (`absent`) stays in the store, counted, reported and, as far as its queue has a name,
+recovered in the audit log.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.bridge.durable.absent import AbsentQueue
+from gateway.bridge.durable.dispatched import Dispatched
+from gateway.bridge.durable.topology_rows import (
+    QueueRow,
+    RowKind,
+    binding_row,
+    encoded_host,
+    exchange_row,
+    host_row,
+    queue_row,
+    read_identity,
+)
+from gateway.bridge.exchanges.exchange import Binding
+from gateway.bridge.exchanges.filters import kept_selector
+from gateway.bridge.host import VirtualHost
+from gateway.bridge.node_names import prefix_of
+from gateway.bridge.numbers import Numbers
+from gateway.bridge.queues.copies import Copies
+from gateway.bridge.queues.places import Entry
+from gateway.bridge.queues.queue import Queue
+from gateway.errors import DecodeError
+from gateway.message import Message, MessageReader
+from gateway.store.interface import Entry as StoredEntry
+from gateway.store.interface import Recovered, TopologyRow
+
+BLOCK_OCTETS: Final = 1 << 20
+QUEUE_KINDS: Final = (int(RowKind.QUEUE), int(RowKind.TRANSIT), int(RowKind.DELETED))
+
+
+@final
+class Recovery:
+    """Rebuilds one bridge; used once.
+
+    Attributes:
+        absent: the queues that are not here, by the audit log's number of their name.
+        problems: one line for each row that could not be used, for each host that is missing, and
+            for the copies of each queue that is in no row.
+    """
+
+    __slots__ = (
+        "_absent",
+        "_copies",
+        "_digests",
+        "_host_of",
+        "_hosts",
+        "_missing",
+        "_nameless",
+        "_numbers",
+        "_plain_host",
+        "_queues",
+        "_readers",
+        "absent",
+        "problems",
+    )
+
+    def __init__(
+        self,
+        hosts: dict[str, VirtualHost],
+        plain_host: str,
+        copies: Copies,
+        numbers: Numbers,
+        readers: dict[int, MessageReader],
+    ) -> None:
+        self._hosts = hosts
+        self._plain_host = plain_host
+        self._copies = copies
+        self._numbers = numbers
+        self._readers = readers
+        self._queues: dict[int, Queue] = {}
+        self._host_of: dict[int, VirtualHost] = {}
+        self._missing: set[str] = set()
+        self._absent: dict[int, AbsentQueue] = {}
+        self._nameless: dict[int, int] = {}
+        self._digests: dict[int, int] = {}
+        self.absent: dict[int, AbsentQueue] = {}
+        self.problems: list[str] = []
+
+    def run(self, recovered: Recovered) -> None:
+        """Rebuild everything and write the audit's `recovered` records."""
+        self._numbers.above(recovered.highest_message_id)
+        dispatched = Dispatched(
+            self._copies.turns.writes,
+            clean=recovered.clean,
+            first_position=self._numbers.first_position,
+        )
+        self._store_plain_host(recovered.topology)
+        for row in recovered.topology:
+            try:
+                self._topology_row(row, dispatched)
+            except DecodeError as error:
+                self._unreadable(row, error)
+        self._count_alternates()
+        dispatched.apply(list(self._queues.values()))
+        for entry in recovered.entries:
+            self._entry(entry, dispatched)
+        for number, count in self._nameless.items():
+            self.problems.append(
+                f"queue number {number} is in no row that can be read: its {count} messages are "
+                "kept, but the accounting will call them lost"
+            )
+        for number, queue in self._queues.items():
+            dispatched.keep(queue)
+            self._host_of[number].on_recovered(queue)
+
+    def _store_plain_host(self, rows: list[TopologyRow]) -> None:
+        if all([row.kind != RowKind.PLAIN_HOST for row in rows]):
+            value = encoded_host(self._plain_host)
+            self._copies.turns.writes.topology(RowKind.PLAIN_HOST, "", value)
+
+    def _topology_row(self, row: TopologyRow, dispatched: Dispatched) -> None:
+        if row.kind == RowKind.EXCHANGE:
+            self._exchange(row.value)
+        elif row.kind == RowKind.QUEUE:
+            self._queue(row.value)
+        elif row.kind == RowKind.BINDING:
+            self._binding(row.value)
+        elif row.kind == RowKind.DISPATCHED or row.kind == RowKind.SEEN:
+            dispatched.read(row)
+        elif row.kind == RowKind.TRANSIT:
+            self._outbound(row)
+        elif row.kind == RowKind.DELETED:
+            self._deleted(row.value)
+        elif row.kind == RowKind.UNREADABLE:
+            self._unreadable_before(row)
+        elif row.kind == RowKind.PLAIN_HOST:
+            host_row(row.value)
+
+    def _unreadable(self, stored: TopologyRow, error: DecodeError) -> None:
+        """A row of another version, or broken; a queue's is noted: it may be declared again."""
+        problem = f"topology row {stored.key!r} is unreadable: {error}"
+        if stored.kind in QUEUE_KINDS:
+            row = read_identity(stored.key, stored.value)
+            if row is not None:
+                self._put_aside(row)
+                self._copies.turns.writes.topology(
+                    RowKind.UNREADABLE, row.numbered_key(), row.encoded()
+                )
+                problem += "; what the queue holds is kept"
+        self.problems.append(problem)
+
+    def _unreadable_before(self, stored: TopologyRow) -> None:
+        row = queue_row(stored.value)
+        if row.number in self._queues:
+            self._copies.turns.writes.topology_removed(RowKind.UNREADABLE, stored.key)
+        elif row.number not in self._absent:
+            self._put_aside(row)
+            self.problems.append(f"queue {row.name!r} has no row; what it held is kept")
+
+    def _put_aside(self, row: QueueRow) -> None:
+        """The queue is not here: its copies stay where they are."""
+        host = self._hosts.get(row.host)
+        if host is None:
+            prefix = prefix_of(row.host, self._plain_host)
+            node = self._copies.ledger.audit.name(prefix + row.name)
+        else:
+            node = host.topology.names.name(row.name)
+        queue = self.absent.get(node)
+        if queue is None:
+            queue = AbsentQueue(node)
+            self.absent[node] = queue
+        self._absent[row.number] = queue
+
+    def _host(self, name: str) -> VirtualHost | None:
+        host = self._hosts.get(name)
+        if host is None and name not in self._missing:
+            self._missing.add(name)
+            self.problems.append(f"virtual host {name!r} is not configured; what it holds is kept")
+        return host
+
+    def _exchange(self, value: bytes) -> None:
+        row = exchange_row(value)
+        host = self._host(row.host)
+        if host is not None and row.name not in host.topology.exchanges:
+            host.topology.add_exchange(
+                row.name,
+                row.type,
+                durable=True,
+                auto_delete=row.auto_delete,
+                alternate_exchange=row.alternate_exchange,
+                arguments=row.arguments,
+            )
+
+    def _queue(self, value: bytes) -> None:
+        row = queue_row(value)
+        host = self._host(row.host)
+        if host is None:
+            self._put_aside(row)
+            return
+        queue = host.topology.add_queue(
+            row.number, row.name, row.settings, self._numbers.first_position
+        )
+        queue.stored = True
+        host.add_line(queue)
+        self._queues[row.number] = queue
+        self._host_of[row.number] = host
+
+    def _outbound(self, stored: TopologyRow) -> None:
+        row = queue_row(stored.value)
+        host = self._host(row.host)
+        if host is None:
+            self._put_aside(row)
+            return
+        queue = host.nodes.recover_outbound(row.name, row.number, row.settings)
+        if not queue.transit:
+            self._copies.turns.writes.topology_removed(RowKind.TRANSIT, stored.key)
+        self._queues[row.number] = queue
+        self._host_of[row.number] = host
+
+    def _deleted(self, value: bytes) -> None:
+        row = queue_row(value)
+        host = self._host(row.host)
+        if host is None:
+            self._put_aside(row)
+            return
+        queue = host.topology.recover_deleted(row, self._numbers.first_position)
+        self._queues[row.number] = queue
+        self._host_of[row.number] = host
+
+    def _binding(self, value: bytes) -> None:
+        row = binding_row(value)
+        host = self._host(row.host)
+        if host is None:
+            return
+        queue = host.topology.find_queue(row.queue)
+        exchange = host.topology.find_exchange(row.exchange)
+        if queue is None or exchange is None:
+            self.problems.append(f"binding {row.queue!r} to {row.exchange!r} lacks an end")
+            return
+        host.topology.bindings.put(
+            exchange,
+            Binding(
+                queue,
+                row.key,
+                row.arguments,
+                row.encoded_arguments,
+                kept_selector(row.arguments),
+            ),
+        )
+
+    def _count_alternates(self) -> None:
+        """Queues counted themselves; an exchange may have come before its alternate."""
+        for host in self._hosts.values():
+            for exchange in list(host.topology.exchanges.values()):
+                host.topology.count_alternate(exchange.alternate_exchange, 1)
+
+    def _entry(self, stored: StoredEntry, dispatched: Dispatched) -> None:
+        message = stored.message
+        message.reader = self._readers.get(message.encoding)
+        ledger = self._copies.ledger
+        queue = self._queues.get(stored.queue_id)
+        if queue is None:
+            ledger.counts.orphaned += 1
+            self._keep(stored)
+            return
+        count = stored.delivery_count
+        if dispatched.includes(queue, stored.position):
+            count += 1
+        entry = Entry(stored.position, message, count, True)
+        entry.annotations = stored.annotations
+        self._copies.recover(queue, entry)
+        ledger.counts.recovered += 1
+        self._say(queue.node, message, stored.position, count)
+
+    def _keep(self, stored: StoredEntry) -> None:
+        """A copy of a queue that is not here."""
+        absent = self._absent.get(stored.queue_id)
+        if absent is None:
+            self._nameless[stored.queue_id] = self._nameless.get(stored.queue_id, 0) + 1
+            return
+        message = stored.message
+        absent.hold(message.id, stored.position, len(message.payload))
+        self._say(absent.node, message, stored.position, stored.delivery_count)
+
+    def _say(self, node: int, message: Message, position: int, count: int) -> None:
+        body_digest = self._digests.get(message.id)
+        if body_digest is None:
+            reader = message.reader
+            body_digest = 0 if reader is None else reader.body_digest(message)
+            self._digests[message.id] = body_digest
+        ledger = self._copies.ledger
+        ledger.audit.recovered(
+            ledger.now_ms,
+            message.id,
+            position,
+            node=node,
+            id_digest=message.id_digest,
+            body_digest=body_digest,
+            size=len(message.payload),
+            delivery_count=count,
+        )
+        if ledger.audit.pending() > BLOCK_OCTETS:
+            self._copies.turns.end(ledger.audit.take_block(ledger.now_ms))

@@ -1,0 +1,211 @@
+"""The bindings of one virtual host: what may be bound, for how long, and what is asked of them.
+
+The rules are those of 0-10 exchange.bind, unbind and bound; a durable binding has a row in the
+store. Which exchanges and queues there are, `topology` knows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from gateway.audit.schema import Reason
+from gateway.bridge.durable.topology_rows import BindingRow, RowKind, row_key
+from gateway.bridge.exchanges.exchange import HEADERS, Binding, Exchange
+from gateway.bridge.exchanges.filters import binding_selector
+from gateway.bridge.exchanges.headers import match_of
+from gateway.bridge.exchanges.scopes import Scopes
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.node_names import NodeNames
+from gateway.bridge.refusals import locked, not_found, too_many
+from gateway.bridge.seams import Bound, Owner
+from gateway.bridge.turns import TurnBook
+from gateway.message import Condition, Refusal
+from gateway.wire.tagged import Tagged
+
+if TYPE_CHECKING:
+    from gateway.bridge.topology import Topology
+
+
+@final
+class Bindings:
+    """What binds the queues of a host to its exchanges."""
+
+    __slots__ = ("_host", "_limits", "_names", "_number", "_scopes", "_topology", "_turns")
+
+    def __init__(
+        self,
+        host: str,
+        topology: Topology,
+        names: NodeNames,
+        turns: TurnBook,
+        limits: BridgeLimits,
+    ) -> None:
+        self._host = host
+        self._topology = topology
+        self._names = names
+        self._turns = turns
+        self._limits = limits
+        self._number = 0
+        self._scopes = Scopes()
+
+    def check(self, queue_name: str, exchange_name: str, owner: Owner | None) -> Refusal | None:
+        """Why nothing can be bound or unbound between the two."""
+        if not exchange_name:
+            return Refusal(Condition.INVALID_ARGUMENT, "the default exchange's bindings are fixed")
+        if not queue_name:
+            return Refusal(Condition.INVALID_ARGUMENT, "a binding needs a queue name")
+        queue = self._topology.find_queue(queue_name)
+        if queue is None:
+            return not_found("queue", queue_name)
+        if self._topology.find_exchange(exchange_name) is None:
+            return not_found("exchange", exchange_name)
+        return locked(queue, owner)
+
+    def add(
+        self,
+        queue_name: str,
+        exchange_name: str,
+        key: str,
+        arguments: dict[str, Tagged],
+        encoded: bytes,
+        scope: Owner | None,
+    ) -> Refusal | None:
+        """Bind what `check` has passed, for the life of `scope` if there is one."""
+        queue = self._topology.queues[queue_name]
+        exchange = self._topology.exchanges[exchange_name]
+        selector = binding_selector(arguments)
+        if isinstance(selector, Refusal):
+            return selector
+        binding = Binding(queue, key, arguments, encoded, selector)
+        existing = exchange.bindings.get((queue_name, key))
+        if existing is not None:
+            self._bind_again(exchange, existing, binding, scope)
+            return None
+        if exchange.type == HEADERS and not match_of(arguments):
+            return Refusal(Condition.INVALID_ARGUMENT, "x-match is neither all nor any")
+        if len(key.encode()) > self._limits.key_max:
+            return Refusal(Condition.INVALID_ARGUMENT, "the binding key is too long")
+        if self._number >= self._limits.bindings_max:
+            return too_many("bindings")
+        placement = exchange.placement
+        if placement is not None:
+            refusal = placement.remote.can_feed(
+                self._host, exchange_name, queue_name, key, arguments
+            )
+            if refusal is not None:
+                return refusal
+        if scope is not None:
+            binding.owners = set()
+        self.put(exchange, binding)
+        if scope is None:
+            self._store(exchange, binding)
+        else:
+            self._scopes.add(scope.owner_id(), exchange_name, binding)
+        return None
+
+    def _bind_again(
+        self, exchange: Exchange, binding: Binding, wanted: Binding, scope: Owner | None
+    ) -> None:
+        if exchange.placement is None and not binding.selects_as(wanted):
+            self._select_anew(exchange, binding, wanted)
+        if scope is not None:
+            self._scopes.add(scope.owner_id(), exchange.name, binding)
+        elif binding.owners is not None:
+            self._scopes.forget(exchange.name, binding)
+            self._store(exchange, binding)
+            if exchange.placement is not None and self._topology.rules is not None:
+                self._topology.rules.on_unbound(exchange, binding)
+                self._topology.rules.on_bound(exchange, binding)
+
+    def _select_anew(self, exchange: Exchange, binding: Binding, wanted: Binding) -> None:
+        """A binding is made again with another selector: from now on that one counts."""
+        exchange.remove(binding)
+        binding.arguments = wanted.arguments
+        binding.encoded = wanted.encoded
+        binding.selector = wanted.selector
+        exchange.add(binding)
+        if binding.owners is None:
+            self._store(exchange, binding)
+
+    def _store(self, exchange: Exchange, binding: Binding) -> None:
+        queue = binding.queue
+        if queue.kept and exchange.durable:
+            row = BindingRow(
+                self._host,
+                exchange.name,
+                queue.name,
+                binding.key,
+                binding.arguments,
+                binding.encoded,
+            )
+            self._turns.writes.topology(RowKind.BINDING, row.row_key(), row.encoded())
+
+    def end_scope(self, owner: Owner) -> None:
+        """An owner is gone: so are the bindings that were for its life only."""
+        for exchange_name, binding in self._scopes.end(owner.owner_id()):
+            self.remove(self._topology.exchanges[exchange_name], binding)
+
+    def put(self, exchange: Exchange, binding: Binding) -> None:
+        """Add a binding that is not there yet."""
+        exchange.add(binding)
+        self._number += 1
+        if exchange.placement is not None and self._topology.rules is not None:
+            self._topology.rules.on_bound(exchange, binding)
+        self._names.record(Reason.BOUND, binding.queue.node, exchange.node, False)
+
+    def remove(self, exchange: Exchange, binding: Binding) -> None:
+        """Remove a binding that is there; the last one takes an auto-delete exchange with it."""
+        queue = binding.queue
+        stored = queue.kept and exchange.durable and binding.owners is None
+        if exchange.placement is not None and self._topology.rules is not None:
+            self._topology.rules.on_unbound(exchange, binding)
+        self._scopes.forget(exchange.name, binding)
+        exchange.remove(binding)
+        self._number -= 1
+        self._names.record(Reason.UNBOUND, queue.node, exchange.node, False)
+        if stored:
+            key = row_key(self._host, exchange.name, queue.name, binding.key)
+            self._turns.writes.topology_removed(RowKind.BINDING, key)
+        if exchange.auto_delete and not exchange.bindings and not exchange.alternate_of:
+            self._topology.remove_exchange(exchange)
+
+    def bound(
+        self,
+        exchange_name: str,
+        queue_name: str | None,
+        key: str | None,
+        arguments: dict[str, Tagged] | None,
+    ) -> Bound:
+        """The five facts of exchange.bound: each given part is tested against the rest."""
+        exchange = self._topology.find_exchange(exchange_name)
+        no_queue = queue_name is not None and self._topology.find_queue(queue_name) is None
+        if exchange is None or no_queue:
+            return Bound(exchange_not_found=exchange is None, queue_not_found=no_queue)
+        if not exchange_name:
+            return self._bound_by_default(queue_name, key)
+        if queue_name is None:
+            found = list(exchange.bindings.values())
+        else:
+            found = [
+                exchange.bindings[(queue_name, bound_key)]
+                for bound_exchange, bound_key in self._topology.queues[queue_name].bindings
+                if bound_exchange == exchange_name
+            ]
+            if not found:
+                return Bound(queue_not_matched=True)
+        if key is not None:
+            found = [binding for binding in found if binding.key == key]
+            if not found:
+                return Bound(key_not_matched=True)
+        if arguments is not None:
+            found = [binding for binding in found if binding.arguments == arguments]
+            if not found:
+                return Bound(args_not_matched=True)
+        return Bound(queue_not_matched=not found)
+
+    def _bound_by_default(self, queue_name: str | None, key: str | None) -> Bound:
+        if key is None:
+            return Bound(queue_not_matched=not self._topology.queues)
+        if queue_name is None:
+            return Bound(key_not_matched=key not in self._topology.queues)
+        return Bound(key_not_matched=key != queue_name)

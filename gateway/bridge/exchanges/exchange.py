@@ -1,0 +1,331 @@
+"""Exchanges: from a message's routing key or headers to the queues that get a copy.
+
+Each type is a `Router`; a queue comes out of a route once, however many of its bindings match
+(0-10 exchange.bind, rule multiple-bindings). The direct and fanout types are here, the others in
+`topic` and `headers`. Bindings with a selector are routed apart, those of one selector together, so
+that it is asked once of a message, and only when one of them matches.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, final
+
+from gateway.bridge.exchanges.headers import HeadersRouter
+from gateway.bridge.exchanges.topic import TopicRouter
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.remote.remote import Placement
+from gateway.message import Message
+from gateway.selectors.selector import Selector
+from gateway.wire.tagged import Tagged
+
+DIRECT: Final = "direct"
+TOPIC: Final = "topic"
+FANOUT: Final = "fanout"
+HEADERS: Final = "headers"
+SELECTED_CACHE_MAX: Final = 100  # routing keys that the bindings of one selector remember
+TYPES: Final = (DIRECT, TOPIC, FANOUT, HEADERS)
+
+
+class Router(Protocol):
+    """How one exchange finds queues. Bindings are told apart by (queue, key)."""
+
+    def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
+        """Add a binding that is not there yet."""
+
+    def unbind(self, queue: Queue, key: str) -> None:
+        """Remove a binding that is there."""
+
+    def route(self, message: Message) -> list[Queue]:
+        """The queues that get a copy, each once; the caller must not change the list."""
+
+
+@final
+class DirectRouter:
+    """The routing key equals the binding key."""
+
+    __slots__ = ("_by_key", "_nowhere")
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, list[Queue]] = {}
+        self._nowhere: list[Queue] = []
+
+    def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
+        """As `Router`."""
+        self._by_key[key] = [*self._by_key.get(key, self._nowhere), queue]
+
+    def unbind(self, queue: Queue, key: str) -> None:
+        """As `Router`."""
+        left = [other for other in self._by_key[key] if other is not queue]
+        if left:
+            self._by_key[key] = left
+        else:
+            del self._by_key[key]
+
+    def route(self, message: Message) -> list[Queue]:
+        """As `Router`."""
+        return self._by_key.get(message.routing_key, self._nowhere)
+
+
+@final
+class FanoutRouter:
+    """Every bound queue, whatever the keys."""
+
+    __slots__ = ("_bindings", "_queues")
+
+    def __init__(self) -> None:
+        self._bindings: dict[int, int] = {}
+        self._queues: list[Queue] = []
+
+    def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
+        """As `Router`."""
+        count = self._bindings.get(queue.number, 0)
+        self._bindings[queue.number] = count + 1
+        if count == 0:
+            self._queues = [*self._queues, queue]
+
+    def unbind(self, queue: Queue, key: str) -> None:
+        """As `Router`."""
+        count = self._bindings[queue.number] - 1
+        if count:
+            self._bindings[queue.number] = count
+            return
+        del self._bindings[queue.number]
+        self._queues = [other for other in self._queues if other is not queue]
+
+    def route(self, message: Message) -> list[Queue]:
+        """As `Router`."""
+        return self._queues
+
+
+@final
+class OutboundRouter:
+    """A remote exchange: everything goes to its upstream, which knows the bindings."""
+
+    __slots__ = ("queue",)
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+
+    def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
+        """Nothing: what a binding brings comes from the upstream (`feed`)."""
+
+    def unbind(self, queue: Queue, key: str) -> None:
+        """Nothing."""
+
+    def route(self, message: Message) -> list[Queue]:
+        """As `Router`."""
+        return self.queue.only
+
+
+def make_router(type: str, route_cache_max: int) -> Router | None:
+    """The router of an exchange type; `None` when there is no such type."""
+    if type == DIRECT:
+        return DirectRouter()
+    if type == TOPIC:
+        return TopicRouter(route_cache_max)
+    if type == FANOUT:
+        return FanoutRouter()
+    if type == HEADERS:
+        return HeadersRouter()
+    return None
+
+
+@final
+class Selected:
+    """The bindings of an exchange that have one selector.
+
+    Attributes:
+        count: how many they are.
+    """
+
+    __slots__ = ("count", "router", "selector")
+
+    def __init__(self, selector: Selector, router: Router) -> None:
+        self.selector = selector
+        self.router = router
+        self.count = 0
+
+
+@final
+class SelectingRouter:
+    """An exchange's router where some bindings have selectors; `plain` has the others."""
+
+    __slots__ = ("_selected", "_type", "plain")
+
+    def __init__(self, type: str, plain: Router) -> None:
+        self._type = type
+        self.plain = plain
+        self._selected: dict[str, Selected] = {}
+
+    def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
+        """As `Router`."""
+        self.plain.bind(queue, key, arguments)
+
+    def unbind(self, queue: Queue, key: str) -> None:
+        """As `Router`."""
+        self.plain.unbind(queue, key)
+
+    def bind_selected(
+        self, queue: Queue, key: str, arguments: dict[str, Tagged], selector: Selector
+    ) -> None:
+        """Add a binding with a selector."""
+        selected = self._selected.get(selector.text)
+        if selected is None:
+            router = make_router(self._type, SELECTED_CACHE_MAX)
+            assert router is not None
+            selected = self._selected[selector.text] = Selected(selector, router)
+        selected.count += 1
+        selected.router.bind(queue, key, arguments)
+
+    def unbind_selected(self, queue: Queue, key: str, selector: Selector) -> None:
+        """Remove such a binding; the last one leaves `idle` behind."""
+        selected = self._selected[selector.text]
+        selected.router.unbind(queue, key)
+        selected.count -= 1
+        if selected.count == 0:
+            del self._selected[selector.text]
+
+    @property
+    def idle(self) -> bool:
+        """Whether there are no selectors any more."""
+        return not self._selected
+
+    def route(self, message: Message) -> list[Queue]:
+        """As `Router`."""
+        found: dict[int, Queue] = {}
+        for queue in self.plain.route(message):
+            found[queue.number] = queue
+        for selected in self._selected.values():
+            queues = selected.router.route(message)
+            if queues and selected.selector.accepts(message):
+                for queue in queues:
+                    found[queue.number] = queue
+        return list(found.values())
+
+
+@final
+class Binding:
+    """One binding of an exchange: how it was made, for queries and for the store.
+
+    Attributes:
+        owners: who must live for it to stay (`scopes`); `None` when it is for good.
+        selector: what it lets in, of the messages that match; `None`: all of them.
+    """
+
+    __slots__ = ("arguments", "encoded", "key", "owners", "queue", "selector")
+
+    def __init__(
+        self,
+        queue: Queue,
+        key: str,
+        arguments: dict[str, Tagged],
+        encoded: bytes,
+        selector: Selector | None,
+    ) -> None:
+        self.queue = queue
+        self.key = key
+        self.arguments = arguments
+        self.encoded = encoded
+        self.selector = selector
+        self.owners: set[int] | None = None
+
+    def selects_as(self, other: Binding) -> bool:
+        """Whether the selectors of both are the same."""
+        mine, others = self.selector, other.selector
+        if mine is None or others is None:
+            return mine is others
+        return mine.text == others.text
+
+
+@final
+class Exchange:
+    """One exchange of one virtual host.
+
+    Attributes:
+        name, type, durable, auto_delete, alternate_exchange, arguments: as declared.
+        bindings: by (queue name, key).
+        alternate_of: how many exchanges and queues name it as their alternate.
+        node: the audit log's number of its name.
+        placement: of a remote exchange, where it lives; `None` for local ones.
+        routed: copies routed by it since it exists.
+        pending: those of them that a transaction holds.
+    """
+
+    __slots__ = (
+        "alternate_exchange",
+        "alternate_of",
+        "arguments",
+        "auto_delete",
+        "bindings",
+        "durable",
+        "name",
+        "node",
+        "pending",
+        "placement",
+        "predeclared",
+        "routed",
+        "router",
+        "type",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        type: str,
+        router: Router,
+        *,
+        durable: bool,
+        auto_delete: bool,
+        alternate_exchange: str,
+        arguments: bytes,
+        predeclared: bool,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.router = router
+        self.durable = durable
+        self.auto_delete = auto_delete
+        self.alternate_exchange = alternate_exchange
+        self.arguments = arguments
+        self.predeclared = predeclared
+        self.bindings: dict[tuple[str, str], Binding] = {}
+        self.alternate_of = 0
+        self.node = 0
+        self.placement: Placement | None = None
+        self.routed = 0
+        self.pending = 0
+
+    def add(self, binding: Binding) -> None:
+        """Add a binding that is not there yet."""
+        self.bindings[(binding.queue.name, binding.key)] = binding
+        binding.queue.bindings[(self.name, binding.key)] = binding.encoded
+        self.connect(binding)
+
+    def remove(self, binding: Binding) -> None:
+        """Remove a binding that is there."""
+        del self.bindings[(binding.queue.name, binding.key)]
+        del binding.queue.bindings[(self.name, binding.key)]
+        self.disconnect(binding)
+
+    def connect(self, binding: Binding) -> None:
+        """Route by a binding from now on."""
+        selector = binding.selector
+        router = self.router
+        if selector is None or isinstance(router, OutboundRouter):
+            router.bind(binding.queue, binding.key, binding.arguments)
+            return
+        if not isinstance(router, SelectingRouter):
+            router = SelectingRouter(self.type, router)
+            self.router = router
+        router.bind_selected(binding.queue, binding.key, binding.arguments, selector)
+
+    def disconnect(self, binding: Binding) -> None:
+        """Route by it no longer."""
+        selector = binding.selector
+        router = self.router
+        if selector is None or not isinstance(router, SelectingRouter):
+            router.unbind(binding.queue, binding.key)
+            return
+        router.unbind_selected(binding.queue, binding.key, selector)
+        if router.idle:
+            self.router = router.plain

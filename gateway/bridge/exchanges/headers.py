@@ -1,0 +1,144 @@
+"""The headers exchange: bindings by what a message's headers are.
+
+Arguments of a binding are compared by kind and value in the translated view; a void value only
+asks for presence; ``x-match`` says whether all or any must match. ``x-match``, ``x-scope``, a
+selector and names that begin with ``qpid.`` are not part of the match. A binding is filed under one
+of its arguments ("all") or under each of them ("any"), so that a message's own headers lead to the
+few bindings that can match.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.bridge.exchanges.filters import SELECTOR_ARGUMENTS
+from gateway.bridge.queues.queue import Queue
+from gateway.message import Kind, Message
+from gateway.wire.tagged import Tagged
+
+MATCH_ARGUMENT: Final = "x-match"
+ALL: Final = "all"
+ANY: Final = "any"
+NO_FEATURES: Final = frozenset((MATCH_ARGUMENT, "x-scope", *SELECTOR_ARGUMENTS))
+
+# A header as an index key: name, kind, value; presence alone is kind `NULL`.
+Feature = tuple[str, int, object]
+
+
+def match_of(arguments: dict[str, Tagged]) -> str:
+    """``all`` (also when absent) or ``any``; "" when ``x-match`` is neither."""
+    given = arguments.get(MATCH_ARGUMENT)
+    if given is None:
+        return ALL
+    if given.value == ALL:
+        return ALL
+    return ANY if given.value == ANY else ""
+
+
+def features_of(arguments: dict[str, Tagged]) -> list[Feature]:
+    """What a binding asks for; values of no neutral kind never match, and are not in the list."""
+    return [
+        (name, value.code, None if value.code == Kind.NULL else value.value)
+        for name, value in arguments.items()
+        if name not in NO_FEATURES and not name.startswith("qpid.")
+    ]
+
+
+@final
+class HeadersBinding:
+    """One binding: all of `features`, or any of them."""
+
+    __slots__ = ("every", "features", "filed", "queue")
+
+    def __init__(self, queue: Queue, every: bool, features: list[Feature]) -> None:
+        self.queue = queue
+        self.every = every
+        self.features = features
+        self.filed: list[Feature] = []
+
+    def matches(self, headers: dict[str, Tagged]) -> bool:
+        """Whether an "all" binding is satisfied."""
+        for name, kind, value in self.features:
+            header = headers.get(name)
+            if header is None:
+                return False
+            if kind != Kind.NULL and (
+                header.code != kind or kind == Kind.OTHER or header.value != value
+            ):
+                return False
+        return True
+
+    def entries(self) -> list[Feature]:
+        """The features that lead to it: one of them ("all"), each of them ("any")."""
+        if not self.every:
+            return [feature for feature in self.features if feature[1] != Kind.OTHER]
+        for feature in self.features:
+            if feature[1] == Kind.OTHER:
+                return []
+        valued = [feature for feature in self.features if feature[1] != Kind.NULL]
+        return valued or self.features
+
+
+@final
+class HeadersRouter:
+    """A `Router` by headers."""
+
+    __slots__ = ("_always", "_bindings", "_index")
+
+    def __init__(self) -> None:
+        self._bindings: dict[tuple[int, str], HeadersBinding] = {}
+        self._index: dict[Feature, list[HeadersBinding]] = {}
+        self._always: list[HeadersBinding] = []  # "all" of nothing
+
+    def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
+        """As `Router`."""
+        binding = HeadersBinding(queue, match_of(arguments) != ANY, features_of(arguments))
+        self._bindings[(queue.number, key)] = binding
+        if binding.every and not binding.features:
+            self._always.append(binding)
+        binding.filed = self._places(binding)
+        for feature in binding.filed:
+            self._index.setdefault(feature, []).append(binding)
+
+    def _places(self, binding: HeadersBinding) -> list[Feature]:
+        """Where to file a binding: an "all" one where there are fewest others."""
+        entries = binding.entries()
+        if not binding.every or not entries:
+            return entries
+        best = entries[0]
+        for feature in entries:
+            if len(self._index.get(feature, ())) < len(self._index.get(best, ())):
+                best = feature
+        return [best]
+
+    def unbind(self, queue: Queue, key: str) -> None:
+        """As `Router`."""
+        binding = self._bindings.pop((queue.number, key))
+        if binding.every and not binding.features:
+            self._always.remove(binding)
+        for feature in binding.filed:
+            filed = self._index[feature]
+            filed.remove(binding)
+            if not filed:
+                del self._index[feature]
+
+    def route(self, message: Message) -> list[Queue]:
+        """As `Router`."""
+        found: dict[int, Queue] = {}
+        for binding in self._always:
+            found[binding.queue.number] = binding.queue
+        reader = message.reader
+        if reader is not None and self._index:
+            headers = reader.headers(message)
+            for name, value in headers.items():
+                self._collect(found, headers, (name, int(Kind.NULL), None))
+                if value.code != Kind.OTHER and value.code != Kind.NULL:
+                    self._collect(found, headers, (name, int(value.code), value.value))
+        return list(found.values())
+
+    def _collect(
+        self, found: dict[int, Queue], headers: dict[str, Tagged], feature: Feature
+    ) -> None:
+        for binding in self._index.get(feature, ()):
+            if not binding.every or binding.matches(headers):
+                found[binding.queue.number] = binding.queue

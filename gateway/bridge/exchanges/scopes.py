@@ -1,0 +1,51 @@
+"""Bindings that last no longer than the session that made them (bind argument ``x-scope``).
+
+A binding has a set of owners or, once anybody wanted it for good, none. It goes when its last
+owner does. Such bindings are never stored: after a restart there is no session.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.bridge.exchanges.exchange import Binding
+
+BindingKey = tuple[str, str, str]  # exchange, queue, binding key
+
+
+@final
+class Scopes:
+    """Scoped bindings by owner."""
+
+    __slots__ = ("_owned",)
+
+    def __init__(self) -> None:
+        self._owned: dict[int, dict[BindingKey, Binding]] = {}
+
+    def add(self, owner: int, exchange: str, binding: Binding) -> None:
+        """`owner` wants a scoped binding, too."""
+        owners = binding.owners
+        if owners is not None:
+            owners.add(owner)
+            self._owned.setdefault(owner, {})[(exchange, binding.queue.name, binding.key)] = binding
+
+    def forget(self, exchange: str, binding: Binding) -> None:
+        """The binding is gone, or is for good from now on."""
+        owners = binding.owners
+        binding.owners = None
+        for owner in owners or ():
+            owned = self._owned[owner]
+            del owned[(exchange, binding.queue.name, binding.key)]
+            if not owned:
+                del self._owned[owner]
+
+    def end(self, owner: int) -> list[tuple[str, Binding]]:
+        """The bindings, with their exchanges' names, that `owner` was the last to want."""
+        left: list[tuple[str, Binding]] = []
+        for key, binding in self._owned.pop(owner, {}).items():
+            owners = binding.owners
+            if owners is not None:
+                owners.discard(owner)
+                if not owners:
+                    left.append((key[0], binding))
+        return left

@@ -1,0 +1,9 @@
+"""Copies in their places, and who gets which.
+
+queue           one queue: its copies in order, who holds which, what it may hold
+places          the copies of a queue, each in its place
+copies          how copies come into queues and leave them
+deadlines       the next message that expires, the next queue to be deleted
+subscription    an outlet's claim on a queue; credit: what it may be sent
+dispatch        from queues to outlets, a bounded number in a turn
+"""

@@ -1,0 +1,144 @@
+"""Copies come into queues and leave them: the one place where memory, store and totals change.
+
+What is recorded of it is the caller's to say (`ledger`), since copies come and go for many reasons.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.ledger import Ledger
+from gateway.bridge.pressure import Pressure
+from gateway.bridge.queues.deadlines import Deadlines
+from gateway.bridge.queues.places import Entry
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.tickets import Ticket, Tickets
+from gateway.bridge.turns import TurnBook
+from gateway.message import ACCEPTED, NEVER, Message, Outcome, OutcomeKind
+
+# What the store's records and a 1.0 header hold; a publisher may begin there.
+DELIVERY_COUNT_MAX: Final = 0xFFFFFFFF
+EXPIRED_HERE: Final = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, undeliverable_here=True)
+
+
+@final
+class Copies:
+    """Puts copies in and takes them out, in memory and in the turn's writes."""
+
+    __slots__ = ("deadlines", "ledger", "pressure", "tickets", "turns")
+
+    def __init__(
+        self, ledger: Ledger, turns: TurnBook, pressure: Pressure, deadlines: Deadlines
+    ) -> None:
+        self.ledger = ledger
+        self.turns = turns
+        self.pressure = pressure
+        self.deadlines = deadlines
+        self.tickets = Tickets(pressure)
+
+    def enter(
+        self,
+        queue: Queue,
+        message: Message,
+        exchange: Exchange,
+        rerouted: bool,
+        annotations: bytes = b"",
+    ) -> bool:
+        """A new copy at the end of `queue`; whether it is a durable one."""
+        durable = message.durable and queue.settings.durable
+        self._put(queue, message, exchange, durable, rerouted, annotations, None)
+        return durable
+
+    def pass_on(
+        self,
+        queue: Queue,
+        message: Message,
+        exchange: Exchange,
+        ticket: Ticket | None,
+        *,
+        rerouted: bool = False,
+        annotations: bytes = b"",
+    ) -> bool:
+        """A new copy at the end of a transit queue; stored, if it is durable and nobody waits."""
+        durable = ticket is None and message.durable and queue.stored
+        self._put(queue, message, exchange, durable, rerouted, annotations, ticket)
+        return durable
+
+    def _put(
+        self,
+        queue: Queue,
+        message: Message,
+        exchange: Exchange,
+        durable: bool,
+        rerouted: bool,
+        annotations: bytes,
+        ticket: Ticket | None,
+    ) -> None:
+        entry = queue.append(message, durable)
+        entry.ticket = ticket
+        self.pressure.entered(len(message.payload))
+        if message.expires_ms != NEVER:
+            self.deadlines.arm(queue, message.expires_ms)
+        if durable:
+            self.turns.store_message(message)
+            self.turns.writes.enqueue(queue.number, entry.position, message.id)
+        self.ledger.entered(queue, entry, exchange, rerouted)
+        if annotations:
+            self.annotate(queue, entry, annotations)
+
+    def recover(self, queue: Queue, entry: Entry) -> None:
+        """A copy that the store brought back; positions ascend."""
+        queue.put(entry)
+        self.pressure.entered(len(entry.message.payload))
+        self.pressure.changed(len(entry.annotations))
+        if entry.message.expires_ms != NEVER:
+            self.deadlines.arm(queue, entry.message.expires_ms)
+
+    def leave(self, queue: Queue, entry: Entry, outcome: Outcome = ACCEPTED) -> None:
+        """A copy is gone; `outcome` is for whoever awaits its end, if anybody does."""
+        queue.remove(entry)
+        self.pressure.left(len(entry.message.payload) + len(entry.annotations))
+        if entry.durable:
+            self.turns.writes.dequeue(queue.number, entry.position)
+        ticket = entry.ticket
+        if ticket is not None:
+            entry.ticket = None
+            self.tickets.end(ticket, outcome)
+
+    def hollow(self, queue: Queue, entry: Entry) -> None:
+        """An acquired copy need not be sent again: its octets are let go, its place stays."""
+        size = len(entry.message.payload)
+        queue.octets -= size
+        self.pressure.changed(-size)
+        entry.message = entry.message.hollow()
+
+    def give_back(self, queue: Queue, entry: Entry) -> None:
+        """An acquired copy is available again."""
+        queue.give_back(entry)
+        if entry.message.expires_ms != NEVER:
+            self.deadlines.arm(queue, entry.message.expires_ms)
+
+    def failed(self, queue: Queue, entry: Entry) -> None:
+        """A delivery of the copy has failed: it counts."""
+        if entry.delivery_count < DELIVERY_COUNT_MAX:
+            entry.delivery_count += 1
+        if entry.durable:
+            self._store_state(queue, entry)
+
+    def annotate(self, queue: Queue, entry: Entry, annotations: bytes) -> None:
+        """The copy's annotations are `annotations` from now on."""
+        self.pressure.changed(len(annotations) - len(entry.annotations))
+        entry.annotations = annotations
+        if entry.durable:
+            self._store_state(queue, entry)
+
+    def _store_state(self, queue: Queue, entry: Entry) -> None:
+        self.turns.writes.redelivered(
+            queue.number, entry.position, entry.delivery_count, entry.annotations
+        )
+
+    def expire(self, queue: Queue, entry: Entry) -> None:
+        """An available copy whose time is over; to its upstream that is a failed delivery."""
+        self.leave(queue, entry, EXPIRED_HERE if queue.inbound else ACCEPTED)
+        self.ledger.expired(queue, entry)

@@ -1,0 +1,248 @@
+"""One queue: its copies in order, who holds which, and what it may hold.
+
+A queue knows neither subscriptions nor the store: `dispatch` asks it for the next copy, `copies`
+puts in and takes out. Copies that nobody holds are found at three places: behind `head` (never
+acquired so far), in the `returned` heap (given back, all before `head`), and, once copies are kept
+from some subscription (`choosy`), by each subscription on its own.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import Final, final
+
+from gateway.audit.records import entry_mix
+from gateway.bridge.queues.places import AVAILABLE, Entry, Places
+from gateway.bridge.remote.remote import Placement, Target
+from gateway.bridge.seams import Owner, QueueSettings
+from gateway.message import NEVER, Message
+
+REBUILD_SLACK: Final = 64
+
+
+@final
+class Queue:
+    """One queue of one virtual host.
+
+    Attributes:
+        number: unique in the life of the data directory; `Delivery.queue`.
+        host, name, settings: as declared.
+        owner: whoever has it exclusively, or `None`.
+        subscriptions: how many there are now; `consumers` of them acquire.
+        octets: payload octets of all copies, acquired ones included.
+        unsettled: copies that are acquired.
+        deleted: gone by name; it lives on until its acquired copies are settled.
+        placement: of a remote node, where it lives; `None` for local ones.
+        target: what of the upstream its copies go to, when it stands in front of one.
+        transit: it holds what is on its way only, and whoever sent a copy hears of its end.
+        inbound: of a transit queue: it stands behind the upstream, for one subscription.
+        stored: the store has its row.
+    """
+
+    __slots__ = (
+        "armed_ms",
+        "bindings",
+        "checksum",
+        "choosy",
+        "consumers",
+        "delete_at_ms",
+        "deleted",
+        "entered",
+        "expiring",
+        "head",
+        "host",
+        "inbound",
+        "key",
+        "links",
+        "marked",
+        "max_count",
+        "max_size",
+        "name",
+        "next_position",
+        "node",
+        "node_name",
+        "number",
+        "octets",
+        "only",
+        "owner",
+        "placement",
+        "places",
+        "returned",
+        "safe_after",
+        "settings",
+        "stored",
+        "subscriptions",
+        "target",
+        "transit",
+        "unsettled",
+        "used",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        host: str,
+        name: str,
+        key: str,
+        settings: QueueSettings,
+        first_position: int,
+    ) -> None:
+        self.number = number
+        self.host = host
+        self.name = name
+        self.key = key  # of its row in the store
+        self.settings = settings
+        self.node = 0  # the audit log's number of its name
+        self.node_name = ""  # that name, when it is another than `name`
+        self.max_count = settings.max_count
+        self.max_size = settings.max_size
+        self.owner: Owner | None = None
+        self.only = [self]
+        self.bindings: dict[tuple[str, str], bytes] = {}
+        self.subscriptions = 0
+        self.consumers = 0
+        self.used = False  # has had a subscription
+        self.deleted = False
+        self.links = 0  # subscriptions that live or have unsettled deliveries
+        self.delete_at_ms = NEVER  # when it is to be deleted unless it is used again
+        self.armed_ms = NEVER  # what `Deadlines` has it for
+        self.places = Places()
+        self.next_position = first_position
+        self.head = 0
+        self.returned: list[int] = []
+        self.expiring: list[tuple[int, int]] = []
+        self.choosy = False
+        self.octets = 0
+        self.unsettled = 0
+        self.entered = 0
+        self.checksum = 0
+        # The turn whose commit allows the first dispatch of a durable queue; -1 is "no need".
+        self.safe_after = -1
+        self.marked = False  # the store knows that it was dispatched from
+        self.placement: Placement | None = None
+        self.target = Target.QUEUE
+        self.transit = False
+        self.inbound = False
+        self.stored = False
+
+    @property
+    def depth(self) -> int:
+        """Copies in it, acquired ones included."""
+        return self.places.count
+
+    @property
+    def available(self) -> int:
+        """Copies that nobody has acquired."""
+        return self.places.count - self.unsettled
+
+    @property
+    def durable(self) -> bool:
+        """Whether it, and durable messages in it, survive a restart."""
+        return self.settings.durable
+
+    @property
+    def kept(self) -> bool:
+        """Whether its name and bindings survive a restart: it is durable, or a rule makes it."""
+        return self.settings.durable or (self.transit and not self.inbound)
+
+    def keeps_out(self, message: Message) -> bool:
+        """Whether its owner published `message`, and does not want to have it back."""
+        if not self.settings.no_local or self.owner is None:
+            return False
+        return self.owner.connection_id() == message.publisher
+
+    def full_for(self, size: int, count: int = 1) -> bool:
+        """Whether its own limits forbid so many more messages, of `size` octets together."""
+        if self.max_count and self.places.count + count > self.max_count:
+            return True
+        return self.max_size > 0 and self.octets + size > self.max_size
+
+    def append(self, message: Message, durable: bool) -> Entry:
+        """A new copy at the end."""
+        entry = Entry(self.next_position, message, message.delivery_count, durable)
+        self.put(entry)
+        self.entered += 1
+        return entry
+
+    def put(self, entry: Entry) -> None:
+        """A copy at its position, which is behind all others: new, or recovered."""
+        position = entry.position
+        message = entry.message
+        self.next_position = position + 1
+        self.places.append(entry)
+        self.octets += len(message.payload)
+        self.checksum ^= entry_mix(message.id, position)
+        if message.expires_ms != NEVER:
+            heappush(self.expiring, (message.expires_ms, position))
+
+    def remove(self, entry: Entry) -> None:
+        """The copy leaves the queue, whoever held it."""
+        self.places.remove(entry)
+        message = entry.message
+        self.octets -= len(message.payload)
+        self.checksum ^= entry_mix(message.id, entry.position)
+        if entry.holder != AVAILABLE:
+            self.unsettled -= 1
+        if self.places.count == 0:
+            self.choosy = False
+            self.returned.clear()
+            self.expiring.clear()
+        else:
+            self._trim_expiring()
+
+    def peek(self) -> Entry | None:
+        """The first copy that anybody may take; not for choosy queues."""
+        returned = self.returned
+        while returned:
+            entry = self.places.get(returned[0])
+            if entry is not None and entry.holder == AVAILABLE:
+                return entry
+            heappop(returned)
+            if entry is not None:
+                entry.returned = False
+        entry = self.places.next_at(self.head)
+        while entry is not None and entry.holder != AVAILABLE:
+            self.head = entry.position + 1
+            entry = self.places.next_at(self.head)
+        if entry is not None:
+            self.head = entry.position
+        return entry
+
+    def hold(self, entry: Entry, holder: int) -> None:
+        """An available copy is acquired by the subscription `holder`."""
+        entry.holder = holder
+        self.unsettled += 1
+        if entry.position == self.head:
+            self.head += 1
+
+    def give_back(self, entry: Entry) -> None:
+        """An acquired copy is available again, at its old place."""
+        entry.holder = AVAILABLE
+        self.unsettled -= 1
+        if entry.position < self.head and not entry.returned:
+            entry.returned = True
+            heappush(self.returned, entry.position)
+        if entry.message.expires_ms != NEVER:
+            # It may have been passed over while it was held.
+            heappush(self.expiring, (entry.message.expires_ms, entry.position))
+            self._trim_expiring()
+
+    def next_expired(self, now_ms: int) -> Entry | None:
+        """A copy that is over its time and that nobody holds; call again until `None`."""
+        expiring = self.expiring
+        while expiring and expiring[0][0] <= now_ms:
+            entry = self.places.get(heappop(expiring)[1])
+            if entry is not None and entry.holder == AVAILABLE:
+                return entry
+        return None
+
+    def next_expiry_ms(self) -> int | None:
+        """When the next copy may expire."""
+        return self.expiring[0][0] if self.expiring else None
+
+    def _trim_expiring(self) -> None:
+        places = self.places
+        if len(self.expiring) > 2 * places.count + REBUILD_SLACK:
+            kept = {item for item in self.expiring if places.get(item[1]) is not None}
+            self.expiring = list(kept)
+            heapify(self.expiring)

@@ -1,0 +1,144 @@
+"""One outlet's claim on one queue: its credit, its place among the messages, its state.
+
+The face that subscribed holds it and grants credit; the queue's `Line` (module `dispatch`) sends.
+A subscription never delivers by itself: every verb here only wakes the line, and deliveries come
+from the end of the turn.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, final
+
+from gateway.bridge.queues.credit import UNLIMITED, Credit
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.seams import Filter, Outlet, Owner
+
+__all__ = ["UNLIMITED", "Subscription"]
+
+START: Final = 0
+
+
+class Wake(Protocol):
+    """What a subscription tells of itself: the `Line` of its queue."""
+
+    def wake(self, subscription: Subscription) -> None:
+        """It may have become able to take deliveries, or is draining."""
+
+    def halt(self, subscription: Subscription) -> None:
+        """It was stopped."""
+
+    def leave(self, subscription: Subscription) -> None:
+        """It was cancelled."""
+
+
+@final
+class Subscription:
+    """One outlet on one queue.
+
+    Attributes:
+        number: unique in this run of the gateway; `Delivery.subscription`.
+        queue_name: the queue's name.
+        acquire: takes messages (a consumer) rather than seeing copies of them (a browser).
+        settled: what is sent is settled by that.
+        exclusive: nobody else may subscribe while it lives.
+        attaching: an upstream was asked for its node and has not answered (`Outlet.on_attached`).
+        sent, unsettled: deliveries so far, and of them not ended; also after `cancel`.
+    """
+
+    __slots__ = (
+        "acquire",
+        "active",
+        "allowance",
+        "attaching",
+        "blocked",
+        "cancelled",
+        "cursor",
+        "draining",
+        "exclusive",
+        "filter",
+        "line",
+        "number",
+        "outlet",
+        "owner",
+        "queue",
+        "queue_name",
+        "revisit",
+        "sent",
+        "settled",
+        "unsettled",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        queue: Queue,
+        outlet: Outlet,
+        owner: Owner,
+        line: Wake,
+        *,
+        acquire: bool,
+        exclusive: bool,
+        settled: bool,
+        filter: Filter | None,
+    ) -> None:
+        self.number = number
+        self.queue = queue
+        self.queue_name = queue.name
+        self.outlet = outlet
+        self.owner = owner
+        self.line = line
+        self.acquire = acquire
+        self.exclusive = exclusive
+        self.settled = settled
+        self.filter = filter
+        self.allowance = Credit()
+        # Kept by the line: whether it is in the ring, and where a browser or a chooser stands.
+        self.active = False
+        self.cursor: int = START
+        self.revisit: list[int] = []
+        self.blocked = False
+        self.draining = False
+        self.cancelled = False
+        self.attaching = False
+        self.sent = 0
+        self.unsettled = 0
+
+    @property
+    def credit(self) -> int:
+        """Messages that may still be sent; `UNLIMITED` is -1."""
+        return self.allowance.messages
+
+    def grant(self, messages: int, octets: int = UNLIMITED) -> None:
+        """What may be sent *now*: absolute remaining credit, `UNLIMITED` (-1) for no bound."""
+        self.allowance.set(messages, octets)
+        self.line.wake(self)
+
+    def add(self, messages: int, octets: int = 0) -> None:
+        """So much more may be sent."""
+        self.allowance.add(messages, octets)
+        self.line.wake(self)
+
+    def drain(self) -> None:
+        """Send what there is within the credit, then credit 0 and `outlet.on_drained()`.
+
+        Both happen at the end of this turn or, if the outlet blocks, of a later one.
+        """
+        self.draining = True
+        self.line.wake(self)
+
+    def stop(self) -> None:
+        """Credit 0 at once; nothing is sent until the next grant. Ends a drain unanswered."""
+        self.allowance.set(0, 0)
+        self.draining = False
+        self.line.halt(self)
+
+    def resume(self) -> None:
+        """The outlet that answered `BLOCKED` has room again."""
+        self.blocked = False
+        self.line.wake(self)
+
+    def cancel(self) -> None:
+        """No more deliveries; what is unsettled stays with the owner. Auto-delete is applied."""
+        if not self.cancelled:
+            self.cancelled = True
+            self.line.leave(self)

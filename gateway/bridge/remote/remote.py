@@ -1,0 +1,240 @@
+"""What the bridge and an upstream are to one another: where nodes live, and links to them.
+
+A *placement* says that a queue or an exchange of ours is a node of an upstream. The bridge keeps
+nothing for such a node but what is on its way: a *transit queue* in front of the upstream, whose
+publishers hear of the end of each copy and not of its beginning, and one behind it for each
+subscription. Everything that the bridge does for a queue - order, credit, settlement, the ledger -
+it does for these, too. What speaks to the upstream is a face, behind `Remote` and `Source`.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol, final
+
+from gateway.bridge.seams import Publisher
+from gateway.message import Delivery, Outcome, Refusal
+from gateway.wire.tagged import Tagged
+
+if TYPE_CHECKING:
+    from gateway.bridge.queues.queue import Queue
+    from gateway.bridge.remote.feed import Feed
+    from gateway.bridge.remote.inlet import Inlet
+
+
+class OnRejected(IntEnum):
+    """What becomes of a copy that the upstream rejected and whose publisher did not ask."""
+
+    DEAD_LETTER = 0  # to the local queue `gateway.rejected`
+    EXCEPTION = 1  # its publisher hears of it as an exception
+    DROP = 2  # counted
+
+
+class Target(IntEnum):
+    """Which address of the upstream the copies of a transit queue go to."""
+
+    QUEUE = 0  # that of the queue: `Queue.name`
+    EXCHANGE = 1  # that of the exchange and the key of each message (`Queue.name`: the exchange)
+    ADDRESS = 2  # the routing key of each message is the address
+
+
+class Source(Protocol):
+    """A link from an upstream node, as the bridge sees it: it feeds an `Inlet` or a `Feed`.
+
+    It is the `Publisher` of what it brings: `on_published(token, outcome)` tells how each copy
+    ended, which is what the upstream is to be told. None of these calls a verb of the bridge.
+    """
+
+    def on_published(self, token: int, outcome: Outcome) -> None:
+        """The copy that was received with `token` has ended; what that made durable is safe."""
+
+    def on_credit(self) -> None:
+        """`wanted()` or `draining` may have changed: look at the end of the turn."""
+
+    def on_left(self) -> None:
+        """Nobody wants messages from here any more; what is unsettled still gets its outcome."""
+
+    def on_moved(self) -> None:
+        """As `on_left`: the node lives elsewhere now. What a durable subscription has stays."""
+
+
+class LookUpWaiter(Protocol):
+    """Whoever asked whether a node is there."""
+
+    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
+        """It is, or why not."""
+
+
+class FeedSource(Source, Protocol):
+    """A link from an exchange's node: it feeds a `Feed`."""
+
+    def reach(self, waiter: LookUpWaiter, token: int) -> bool:
+        """Ask whether the subscription is there; `False`: it is, or nobody knows now.
+
+        `on_looked_up` follows, not from inside, without a refusal, and also when the upstream does
+        not answer soon, or does not want it.
+        """
+
+
+class Branch(Protocol):
+    """A transaction at an upstream, which was asked for, and has begun with `Work.on_begun`."""
+
+    @property
+    def txn_id(self) -> bytes:
+        """By what name it goes there."""
+
+    def give_up(self) -> None:
+        """Nobody wants it any more, and it has not begun: nothing more is told of it."""
+
+    def retire(self, source: Publisher, token: int, outcome: Outcome) -> bool:
+        """End in it what a `Source` received with `token`; `False`: its link has gone.
+
+        Once it is committed the copy ends so, and the source is told, as always.
+        """
+
+    def discharge(self, *, fail: bool) -> None:
+        """End it: commit, or roll back; `Work.on_discharged` or `on_lost` follows."""
+
+
+class Work(Protocol):
+    """What is to be done in a transaction at an upstream: told how it stands with that.
+
+    The branch that a copy in a transit queue belongs to is its ticket's; it is sent in it, and
+    stays unsettled until its end.
+    """
+
+    def on_begun(self) -> None:
+        """The transaction has begun."""
+
+    def on_presumed(self, delivery: Delivery, outcome: Outcome) -> None:
+        """How a copy that was sent will have ended, if the transaction is committed."""
+
+    def on_discharged(self, refusal: Refusal | None) -> None:
+        """It is done, or why it was rolled back."""
+
+    def on_lost(self, refusal: Refusal) -> None:
+        """There is none, or not any more; what a discharge under way did is not known."""
+
+
+class Remote(Protocol):
+    """One upstream. Every call returns at once; answers come as calls."""
+
+    @property
+    def name(self) -> str:
+        """As configured."""
+
+    @property
+    def transactional(self) -> bool:
+        """Whether it offers transactions."""
+
+    def begin_transaction(self, work: Work) -> Branch:
+        """Begin a transaction there; `on_begun` or `on_lost` follows, not from inside."""
+
+    def serve(self, queue: Queue) -> None:
+        """Send what is in `queue` to its node from now on: subscribe by `VirtualHost.relay`."""
+
+    def unserve(self, queue: Queue) -> None:
+        """Send nothing more from `queue`: the relay is cancelled once what is under way ended."""
+
+    def abandon(self, queue: Queue) -> None:
+        """As `unserve`, at once: what became of what is under way is not known; it goes back."""
+
+    def open(self, inlet: Inlet) -> Source:
+        """Open a link from the node of `inlet`, now or when the upstream is there.
+
+        `inlet.on_attached` or `inlet.on_refused` follows, never from inside this call.
+        """
+
+    def can_feed(
+        self, host: str, exchange: str, queue: str, key: str, arguments: dict[str, Tagged]
+    ) -> Refusal | None:
+        """Why no link from the exchange's node could feed such a binding, as far as is known."""
+
+    def feed(self, feed: Feed) -> FeedSource:
+        """Open a link from an exchange's node for one binding: a subscription there."""
+
+    def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
+        """Ask whether the queue's node exists; `False`: taken to exist, no answer will come."""
+
+    def reach(self, queue: Queue, waiter: LookUpWaiter, token: int) -> bool:
+        """Ask whether what is in `queue` can be sent; `False`: it can, or nobody knows now.
+
+        It was to be served before. `on_looked_up` follows, not from inside, and without a refusal
+        also when the upstream does not answer soon.
+        """
+
+    def delete(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> Refusal | None:
+        """Delete the node: `on_looked_up` follows, not from inside, if that can be tried at all."""
+
+    def purge(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> Refusal | None:
+        """Empty the node, in the same way."""
+
+
+@final
+class Placement:
+    """Where a node lives.
+
+    Attributes:
+        remote: the upstream.
+        spool: of a queue: what is published is stored here first, and sent on from there.
+        on_rejected: as the enumeration says.
+        max_redeliveries: released or modified that often, a copy is taken to be rejected; `None`:
+            as the upstream's settings say.
+        way: what gives its nodes other addresses than another placement has, if it differs.
+        paused: the rule says so: nothing is sent there and nothing wanted from there.
+        held: the same, while the nodes are about to move.
+        settled: of a queue: subscriptions without acceptance ask for settled deliveries.
+    """
+
+    __slots__ = (
+        "held",
+        "max_redeliveries",
+        "on_rejected",
+        "paused",
+        "remote",
+        "settled",
+        "spool",
+        "way",
+    )
+
+    def __init__(
+        self,
+        remote: Remote,
+        *,
+        spool: bool = False,
+        on_rejected: OnRejected = OnRejected.DEAD_LETTER,
+        max_redeliveries: int | None = None,
+        way: str = "",
+        paused: bool = False,
+        settled: bool = False,
+    ) -> None:
+        self.remote = remote
+        self.spool = spool
+        self.on_rejected = on_rejected
+        self.max_redeliveries = max_redeliveries
+        self.way = way
+        self.paused = paused
+        self.held = False
+        self.settled = settled
+
+    @property
+    def rests(self) -> bool:
+        """Nothing new is to go there or to come from there."""
+        return self.paused or self.held
+
+    def same_node(self, other: Placement) -> bool:
+        """Whether a node with either of them is the same one, kept in the same way."""
+        return self.remote is other.remote and self.way == other.way and self.spool == other.spool
+
+
+class Placements(Protocol):
+    """The node rules: which nodes of which virtual host are remote. Everything else is local."""
+
+    def queue(self, host: str, name: str) -> Placement | None:
+        """Where the queue `name` lives; `None`: here."""
+
+    def exchange(self, host: str, name: str) -> Placement | None:
+        """Where the exchange `name` lives; `None`: here."""
+
+    def queues(self, host: str) -> list[str]:
+        """Remote queues that are named one by one: they are there from the start."""

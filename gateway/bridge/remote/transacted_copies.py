@@ -1,0 +1,218 @@
+"""The copies of a transaction at an upstream, from their publish to its end.
+
+A copy is held until the transaction has begun there, *waits* for its outcome in the queue in front
+of the upstream or at that, and is *presumed* to have it until the end: then it keeps its place and
+its number, since only the end says what became of it, but not its octets. Whoever published it
+waits no longer than for the presumed outcome.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.audit.schema import Outcome as AuditOutcome
+from gateway.audit.schema import Reason
+from gateway.bridge.publishing import Publishing
+from gateway.bridge.queues.copies import Copies
+from gateway.bridge.queues.places import AVAILABLE
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.remote.remote import Branch, Work
+from gateway.bridge.remote.transit import OUTCOMES, TOLD
+from gateway.bridge.seams import Publisher
+from gateway.bridge.settlement import Settlement
+from gateway.bridge.tickets import Ticket
+from gateway.bridge.transaction import Held, Transaction, drop, refuse_deleted, remote_of
+from gateway.message import ACCEPTED, Condition, Delivery, Outcome, OutcomeKind
+
+# Of a copy whose transaction came to nothing before its outcome was there.
+FALLEN: Final = Outcome(
+    OutcomeKind.REJECTED,
+    condition=Condition.INTERNAL_ERROR,
+    description="the transaction is rolled back",
+)
+
+AS_AUDITED: Final = {
+    OutcomeKind.REJECTED: AuditOutcome.REJECTED,
+    OutcomeKind.RELEASED: AuditOutcome.RELEASED,
+    OutcomeKind.MODIFIED: AuditOutcome.MODIFIED,
+}
+
+
+@final
+class Posted:
+    """A copy without an outcome.
+
+    Attributes:
+        ticket: of its publish; `None`: nobody waits.
+        told: its publisher hears of outcomes by themselves, and not only from the commit.
+        passed: that outcome is the publisher's affair: the transaction goes on without the copy.
+    """
+
+    __slots__ = ("passed", "position", "queue", "ticket", "told")
+
+    def __init__(
+        self, queue: Queue, position: int, ticket: Ticket | None, *, told: bool, passed: bool
+    ) -> None:
+        self.queue = queue
+        self.position = position
+        self.ticket = ticket
+        self.told = told
+        self.passed = passed
+
+
+@final
+class TransactedCopies:
+    """All of one transaction."""
+
+    __slots__ = (
+        "_copies",
+        "_number",
+        "_presumed",
+        "_publishing",
+        "_settlement",
+        "_transaction",
+        "_waiting",
+    )
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        *,
+        publishing: Publishing,
+        settlement: Settlement,
+        copies: Copies,
+    ) -> None:
+        self._transaction = transaction
+        self._publishing = publishing
+        self._settlement = settlement
+        self._copies = copies
+        self._number = 0  # of the last copy
+        self._waiting: dict[int, Posted] = {}  # by number of the copy
+        self._presumed: list[Delivery] = []
+
+    @property
+    def waiting(self) -> bool:
+        """Whether some have no outcome yet."""
+        return len(self._waiting) > 0
+
+    def have_moved(self) -> bool:
+        """Whether a queue lives somewhere else than when it was published to."""
+        remote = self._transaction.remote
+        for each in self._transaction.held:
+            for queue in each.queues:
+                if not queue.deleted and remote_of(queue) is not remote:
+                    return True
+        return False
+
+    def post(self, work: Work, publisher: Publisher, branch: Branch) -> None:
+        """What is held goes into the queues, to be sent in `branch`.
+
+        `publisher` is told, by number, of copies that end without being sent.
+        """
+        copies = self._copies
+        copies.ledger.transaction = self._transaction.number
+        for each in self._transaction.let_go(copies.pressure):
+            queues = refuse_deleted(each, copies.ledger)
+            if each.ticket is not None:
+                for _ in range(len(each.queues) - len(queues)):
+                    copies.tickets.end(each.ticket, ACCEPTED)
+            for queue in queues:
+                self._number += 1
+                ticket = Ticket(publisher, self._number, 1)
+                ticket.work = work
+                ticket.branch = branch
+                self._put(queue, each, ticket)
+        copies.ledger.transaction = 0
+
+    def _put(self, queue: Queue, each: Held, ticket: Ticket) -> None:
+        message = each.message
+        self._publishing.put(queue, message, each.exchange, ticket, rerouted=each.rerouted)
+        # Of several copies one outcome is told, which need not be the worst.
+        alone = each.ticket is not None and len(each.queues) == 1
+        self._waiting[ticket.token] = Posted(
+            queue,
+            queue.next_position - 1,
+            each.ticket,
+            told=message.flags & TOLD != 0,
+            passed=alone and message.flags & OUTCOMES != 0,
+        )
+
+    def presume(self, delivery: Delivery, outcome: Outcome) -> Outcome | None:
+        """A copy that was sent has its outcome: what that is to the transaction.
+
+        `None`: too late, and it has just ended.
+        """
+        queue = self._settlement.queue_of(delivery)
+        entry = queue.places.get(delivery.position)
+        if entry is None or entry.ticket is None:
+            return None
+        posted = self._waiting.pop(entry.ticket.token, None)
+        entry.ticket = None
+        if posted is None:
+            ledger = self._copies.ledger
+            ledger.transaction = self._transaction.number
+            self._settlement.conclude(delivery, AuditOutcome.ROLLED_BACK)
+            ledger.transaction = 0
+            return None
+        self._tell(posted, outcome)
+        if posted.passed and outcome.kind != OutcomeKind.ACCEPTED:
+            self._settlement.conclude(delivery, AS_AUDITED[outcome.kind])
+            return ACCEPTED
+        self._copies.hollow(queue, entry)
+        delivery.message = entry.message
+        self._presumed.append(delivery)
+        return outcome
+
+    def on_unsent(self, number: int, outcome: Outcome) -> Outcome | None:
+        """A copy has ended without being sent: what that is to the transaction.
+
+        `None`: nobody has waited for it any more.
+        """
+        posted = self._waiting.pop(number, None)
+        if posted is None:
+            return None
+        self._tell(posted, outcome)
+        return ACCEPTED if posted.passed else outcome
+
+    def _tell(self, posted: Posted, outcome: Outcome) -> None:
+        if posted.ticket is not None:
+            self._copies.tickets.end(posted.ticket, outcome if posted.told else ACCEPTED)
+
+    def drop_held(self) -> None:
+        """What is held is not sent any more."""
+        copies = self._copies
+        held = self._transaction.let_go(copies.pressure)
+        drop(held, self._transaction.number, copies.ledger)
+        for each in held:
+            if each.ticket is not None:
+                told = each.message.flags & TOLD != 0
+                for _ in each.queues:
+                    copies.tickets.end(each.ticket, FALLEN if told else ACCEPTED)
+
+    def withdraw(self) -> None:
+        """Copies that were not sent end here."""
+        copies = self._copies
+        self.drop_held()
+        for number, posted in list(self._waiting.items()):
+            queue = posted.queue
+            entry = queue.places.get(posted.position)
+            if entry is None or entry.holder != AVAILABLE:
+                continue
+            del self._waiting[number]
+            entry.ticket = None
+            copies.ledger.returned(queue, entry, Reason.ROLLBACK)
+            copies.leave(queue, entry)
+            self._tell(posted, FALLEN)
+
+    def conclude(self, how: AuditOutcome) -> None:
+        """All end as the transaction has: COMMITTED, ROLLED_BACK or IN_DOUBT.
+
+        Of those that were sent and have no outcome the upstream still has to speak.
+        """
+        self.withdraw()
+        for posted in self._waiting.values():
+            self._tell(posted, FALLEN)
+        self._waiting.clear()
+        for delivery in self._presumed:
+            self._settlement.conclude(delivery, how)
+        self._presumed.clear()

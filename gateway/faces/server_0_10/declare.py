@@ -1,0 +1,387 @@
+"""The `exchange` and `queue` classes of a 0-10 session, in the bridge's topology verbs.
+
+Owns what their fields mean (0-10 XML, classes exchange and queue); knows nothing of sessions: it
+answers a command with a result struct, a refusal, or nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.amqp_0_10._spec import (
+    ExchangeBind,
+    ExchangeBound,
+    ExchangeBoundResult,
+    ExchangeDeclare,
+    ExchangeDelete,
+    ExchangeQuery,
+    ExchangeQueryResult,
+    ExchangeUnbind,
+    QueueDeclare,
+    QueueDelete,
+    QueuePurge,
+    QueueQuery,
+    QueueQueryResult,
+)
+from gateway.amqp_0_10.decoding import read_map
+from gateway.amqp_0_10.encoding import write_map
+from gateway.amqp_0_10.types import Command, FieldTable, Struct
+from gateway.bridge.host import VirtualHost
+from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.bridge.seams import Owner, QueueSettings
+from gateway.faces.feature_uses import FeatureUses
+from gateway.faces.features import (
+    EXCHANGES,
+    FEDERATION_PREFIX,
+    XML_TYPE,
+    Feature,
+)
+from gateway.faces.placed import is_remote_exchange, is_remote_queue, selector_of
+from gateway.faces.server_0_10.subscriptions import NO_LOCAL
+from gateway.message import Condition, Refusal
+from gateway.translate.view import neutral_0_10
+from gateway.wire.buffers import Reader, Writer
+from gateway.wire.tagged import Tagged
+
+Answer = Struct | Refusal | None
+
+# A queue declared with these behaves so; others are kept, answered to queries, and counted.
+MAX_COUNT: Final = "qpid.max_count"
+MAX_SIZE: Final = "qpid.max_size"
+POLICY_TYPE: Final = "qpid.policy_type"
+AUTO_DELETE_TIMEOUT: Final = "qpid.auto_delete_timeout"  # seconds; implies auto-delete
+QUEUE_ARGUMENTS: Final = frozenset((MAX_COUNT, MAX_SIZE, POLICY_TYPE, AUTO_DELETE_TIMEOUT))
+
+# A binding with this argument, of this value, ends with the session.
+SCOPE: Final = "x-scope"
+SESSION: Final = "session"
+
+RESERVED_PREFIX: Final = "amq."
+NAME_REQUIRED: Final = "a name is required"
+
+
+@final
+class Declarations:
+    """Answers the exchange and queue commands of one session, its owner."""
+
+    def __init__(
+        self,
+        host: VirtualHost,
+        owner: Owner,
+        uses: FeatureUses,
+        *,
+        strict: bool,
+    ) -> None:
+        self.host = host
+        self.owner = owner
+        self.uses = uses
+        self.strict = strict
+
+    def answer(self, command: Command) -> Answer:
+        """Carry out one command of class exchange or queue; the result is for execution.result."""
+        if isinstance(command, (ExchangeDeclare, ExchangeDelete, ExchangeQuery)):
+            return self._exchange(command)
+        if isinstance(command, (ExchangeBind, ExchangeUnbind, ExchangeBound)):
+            return self._binding(command)
+        if isinstance(command, QueueDeclare):
+            return self.on_queue_declare(command)
+        if isinstance(command, QueueDelete):
+            return self.on_queue_delete(command)
+        if isinstance(command, QueuePurge):
+            return self.on_queue_purge(command)
+        if isinstance(command, QueueQuery):
+            return self.on_queue_query(command)
+        return Refusal(Condition.NOT_IMPLEMENTED, f"command {command.CODE:#06x}")
+
+    def carry_out_there(
+        self, command: Command, waiter: LookUpWaiter, command_id: int
+    ) -> bool | Refusal:
+        """Whether an upstream has been asked to do it first: `waiter` is told, by the id."""
+        host = self.host
+        if isinstance(command, QueueDelete):
+            return host.delete_there(
+                command.queue or "",
+                waiter,
+                command_id,
+                self.owner,
+                if_unused=command.if_unused,
+                if_empty=command.if_empty,
+            )
+        if isinstance(command, QueuePurge):
+            return host.purge_there(command.queue or "", waiter, command_id, self.owner)
+        return False
+
+    def must_reach(self, command: Command, waiter: LookUpWaiter, command_id: int) -> bool:
+        """Whether what was carried out takes effect at an upstream later: `waiter` is told."""
+        if not isinstance(command, ExchangeBind):
+            return False
+        return self.host.reach_binding(
+            command.queue or "",
+            command.exchange or "",
+            command.binding_key or "",
+            waiter,
+            command_id,
+        )
+
+    def refused(self, command: Command, refusal: Refusal) -> Answer:
+        """The answer when an upstream does not have the queue, or cannot be asked about it."""
+        if refusal.condition == Condition.NOT_FOUND:
+            if isinstance(command, QueueQuery):
+                return QueueQueryResult()
+            if isinstance(command, ExchangeBound):
+                no_exchange = self.host.exchange(command.exchange or "") is None
+                return ExchangeBoundResult(exchange_not_found=no_exchange, queue_not_found=True)
+        return refusal
+
+    def _exchange(self, command: Command) -> Answer:
+        if isinstance(command, ExchangeDeclare):
+            self._count_exchange(command.exchange)
+            return self.on_exchange_declare(command)
+        if isinstance(command, ExchangeDelete):
+            return self.on_exchange_delete(command)
+        assert isinstance(command, ExchangeQuery)
+        self._count_exchange(command.name)
+        return self.on_exchange_query(command)
+
+    def _binding(self, command: Command) -> Answer:
+        if isinstance(command, ExchangeBind):
+            self._count_exchange(command.exchange)
+            return self.on_exchange_bind(command)
+        if isinstance(command, ExchangeUnbind):
+            return self.on_exchange_unbind(command)
+        assert isinstance(command, ExchangeBound)
+        return self.on_exchange_bound(command)
+
+    def _count_exchange(self, name: str | None) -> None:
+        feature = EXCHANGES.get(name or "")
+        if feature is not None:
+            self.uses.count(feature)
+
+    def on_exchange_declare(self, command: ExchangeDeclare) -> Refusal | None:
+        """exchange.declare: reserved names and types are the bridge's to judge."""
+        name = command.exchange or ""
+        if not name:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        arguments = command.arguments or []
+        if not command.passive and arguments:
+            if self.strict:
+                return unknown_argument(arguments[0][0])
+            self.uses.ignore([key for key, _ in arguments])
+        if command.type == XML_TYPE and not command.passive:
+            self.uses.count(Feature.XML_EXCHANGE)
+        answer = self.host.declare_exchange(
+            name,
+            command.type or "",
+            durable=command.durable,
+            auto_delete=command.auto_delete,
+            alternate_exchange=command.alternate_exchange or "",
+            arguments=encoded(arguments),
+            passive=command.passive,
+        )
+        return answer if isinstance(answer, Refusal) else None
+
+    def on_exchange_delete(self, command: ExchangeDelete) -> Refusal | None:
+        """exchange.delete."""
+        if not command.exchange:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        return self.host.delete_exchange(command.exchange, if_unused=command.if_unused)
+
+    def on_exchange_query(self, command: ExchangeQuery) -> ExchangeQueryResult:
+        """exchange.query: a name that is not there is an answer, not an exception."""
+        found = self.host.exchange(command.name or "")
+        if found is None:
+            return ExchangeQueryResult(type="", not_found=True, arguments=[])
+        return ExchangeQueryResult(
+            type=found.type, durable=found.durable, arguments=decoded(found.arguments)
+        )
+
+    def on_exchange_bind(self, command: ExchangeBind) -> Refusal | None:
+        """exchange.bind: what a binding's arguments mean is the exchange type's to know."""
+        if not command.queue or not command.exchange:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        arguments = command.arguments or []
+        keys = [key for key, _ in arguments]
+        if any([key.startswith(FEDERATION_PREFIX) for key in keys]):
+            self.uses.refuse(Feature.FEDERATION)
+            return Refusal(Condition.NOT_IMPLEMENTED, "federation is not offered here")
+        self.uses.arguments(keys)
+        if self._selects_otherwise(command, neutral(arguments)):
+            text = "it is bound there with another selector"
+            return Refusal(Condition.PRECONDITION_FAILED, text)
+        return self.host.bind(
+            command.queue,
+            command.exchange,
+            command.binding_key or "",
+            neutral(arguments),
+            encoded(arguments),
+            self.owner,
+            scoped=any([key == SCOPE and tagged.value == SESSION for key, tagged in arguments]),
+        )
+
+    def _selects_otherwise(self, command: ExchangeBind, arguments: dict[str, Tagged]) -> bool:
+        """Whether there is the binding, and a second one would get what the client excludes."""
+        if not is_remote_exchange(self.host, command.exchange or ""):
+            return False
+        exchange = self.host.exchange(command.exchange or "")
+        assert exchange is not None
+        bound = exchange.bindings.get((command.queue or "", command.binding_key or ""))
+        return bound is not None and selector_of(bound.arguments) != selector_of(arguments)
+
+    def on_exchange_unbind(self, command: ExchangeUnbind) -> Refusal | None:
+        """exchange.unbind."""
+        if not command.queue or not command.exchange:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        key = command.binding_key or ""
+        return self.host.unbind(command.queue, command.exchange, key, self.owner)
+
+    def on_exchange_bound(self, command: ExchangeBound) -> ExchangeBoundResult:
+        """exchange.bound: answers for names that do not exist (C++ clients resolve names so)."""
+        arguments = None if command.arguments is None else neutral(command.arguments)
+        bound = self.host.bound(
+            command.exchange or "", command.queue, command.binding_key, arguments
+        )
+        return ExchangeBoundResult(
+            exchange_not_found=bound.exchange_not_found,
+            queue_not_found=bound.queue_not_found,
+            queue_not_matched=bound.queue_not_matched,
+            key_not_matched=bound.key_not_matched,
+            args_not_matched=bound.args_not_matched,
+        )
+
+    def on_queue_declare(self, command: QueueDeclare) -> Refusal | None:
+        """queue.declare: limits are read from the arguments, which are all kept."""
+        name = command.queue or ""
+        if not name:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        if self.strict and not command.passive and name.startswith(RESERVED_PREFIX):
+            return Refusal(Condition.NOT_ALLOWED, f"queue name {name} is reserved")
+        arguments = command.arguments or []
+        settings = QueueSettings(
+            durable=command.durable,
+            exclusive=command.exclusive,
+            auto_delete=command.auto_delete,
+            alternate_exchange=command.alternate_exchange or "",
+            arguments=encoded(arguments),
+        )
+        if not command.passive:
+            refusal = self._apply(arguments, settings)
+            if refusal is not None:
+                return refusal
+        if settings.no_local and not (settings.exclusive and self._is_here(name)):
+            # A consumer must never get what it excluded.
+            self.uses.refuse(Feature.NO_LOCAL)
+            return Refusal(Condition.NOT_IMPLEMENTED, "no-local needs an exclusive queue of ours")
+        answer = self.host.declare_queue(name, settings, self.owner, passive=command.passive)
+        return answer if isinstance(answer, Refusal) else None
+
+    def _is_here(self, queue: str) -> bool:
+        return not is_remote_queue(self.host, queue)
+
+    def _apply(self, arguments: FieldTable, settings: QueueSettings) -> Refusal | None:
+        for key, tagged in arguments:
+            if key == NO_LOCAL:
+                settings.no_local = bool(tagged.value)
+            elif key not in QUEUE_ARGUMENTS:
+                if self.strict:
+                    return unknown_argument(key)
+                self._ignore(key)
+            elif key == POLICY_TYPE:
+                if tagged.value != "reject":
+                    self._ignore(key)
+            else:
+                limit = number(tagged)
+                if limit < 0:
+                    return Refusal(Condition.INVALID_ARGUMENT, f"{key} is no number of 0 or more")
+                apply_number(settings, key, limit)
+        return None
+
+    def _ignore(self, key: str) -> None:
+        self.uses.ignore([key])
+
+    def on_queue_delete(self, command: QueueDelete) -> Refusal | None:
+        """queue.delete."""
+        if not command.queue:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        return self.host.delete_queue(
+            command.queue, self.owner, if_unused=command.if_unused, if_empty=command.if_empty
+        )
+
+    def on_queue_purge(self, command: QueuePurge) -> Refusal | None:
+        """queue.purge: what has been sent and is not settled yet stays."""
+        if not command.queue:
+            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        answer = self.host.purge_queue(command.queue, self.owner)
+        return answer if isinstance(answer, Refusal) else None
+
+    def on_queue_query(self, command: QueueQuery) -> QueueQueryResult:
+        """queue.query: a queue that is not there is a result without fields, not an exception."""
+        found = self.host.queue(command.queue or "")
+        if found is None:
+            return QueueQueryResult()
+        settings = found.settings
+        return QueueQueryResult(
+            queue=found.name,
+            alternate_exchange=settings.alternate_exchange or None,
+            durable=settings.durable,
+            exclusive=settings.exclusive,
+            auto_delete=settings.auto_delete,
+            arguments=decoded(settings.arguments),
+            message_count=found.depth,
+            subscriber_count=found.subscriptions,
+        )
+
+
+def queue_asked_for(command: Command) -> str:
+    """The queue that has to be there for the command's answer; "" if it depends on none."""
+    if isinstance(command, QueueDeclare):
+        return (command.queue or "") if command.passive else ""
+    if isinstance(command, (QueueQuery, QueueDelete, QueuePurge, ExchangeBound)):
+        return command.queue or ""
+    return ""
+
+
+def apply_number(settings: QueueSettings, key: str, value: int) -> None:
+    """One numeric argument of queue.declare."""
+    if key == MAX_COUNT:
+        settings.max_count = value
+    elif key == MAX_SIZE:
+        settings.max_size = value
+    else:
+        settings.auto_delete = settings.auto_delete or value > 0
+        settings.auto_delete_timeout_ms = value * 1000
+
+
+def unknown_argument(key: str) -> Refusal:
+    """What the 0-10 XML wants for an argument that the server does not understand."""
+    return Refusal(Condition.NOT_IMPLEMENTED, f"argument {key} is not understood")
+
+
+def number(tagged: Tagged) -> int:
+    """A limit's value: an integer, or one written as text, as some clients do; else -1."""
+    value = tagged.value
+    if isinstance(value, bool):
+        return -1
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    return -1
+
+
+def neutral(arguments: FieldTable) -> dict[str, Tagged]:
+    """Arguments as the bridge compares them."""
+    return {key: neutral_0_10(tagged) for key, tagged in arguments}
+
+
+def encoded(arguments: FieldTable) -> bytes:
+    """Arguments as they are kept, for queries and over a restart; empty for none."""
+    if not arguments:
+        return b""
+    writer = Writer()
+    write_map(writer, arguments)
+    return writer.getvalue()
+
+
+def decoded(octets: bytes) -> FieldTable:
+    """What `encoded` made."""
+    return read_map(Reader(octets)) if octets else []

@@ -1,0 +1,238 @@
+"""What a 0-10 session is subscribed to, by destination, and the commands about that.
+
+Source: 0-10 XML, message.subscribe, cancel, set-flow-mode, flow, flush, stop. A value outside of
+its domain is an illegal-argument, as class execution says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.types import Command, FieldTable
+from gateway.audit.schema import Flag as AuditFlag
+from gateway.audit.schema import Reason
+from gateway.bridge.exchanges.filters import NoLocal, binding_selector, together
+from gateway.bridge.seams import Filter
+from gateway.faces.features import Feature
+from gateway.faces.placed import JMS_SELECTOR, SELECTOR, is_remote_queue
+from gateway.faces.server_0_10.subscription import Subscription010
+from gateway.message import Condition, Refusal
+from gateway.translate.view import neutral_0_10
+
+if TYPE_CHECKING:
+    from gateway.faces.server_0_10.session import ServerSession
+
+NO_LOCAL: Final = "no-local"
+SELECTOR_ARGUMENTS: Final = frozenset((SELECTOR, JMS_SELECTOR))
+FILTER_ARGUMENTS: Final = frozenset((*SELECTOR_ARGUMENTS, NO_LOCAL))
+
+
+@final
+class Subscriptions:
+    """Those of one session.
+
+    Attributes:
+        attaching: the one that has just come has to be attached at an upstream first.
+    """
+
+    __slots__ = ("_leaving", "_living", "attaching", "session")
+
+    def __init__(self, session: ServerSession) -> None:
+        self.session = session
+        self.attaching = False
+        self._living: dict[str, Subscription010] = {}
+        # Cancelled, for what reason, and still with deliveries that are not settled.
+        self._leaving: list[tuple[Subscription010, Reason]] = []
+
+    def answer(self, command: Command) -> Refusal | None:
+        """Carry out one command of class message that is about a subscription, flush excepted."""
+        if isinstance(command, spec.MessageSubscribe):
+            return self._subscribe(command)
+        if isinstance(command, spec.MessageFlow):
+            return self._flow(command)
+        if isinstance(command, spec.MessageSetFlowMode):
+            return self._set_flow_mode(command)
+        if isinstance(command, spec.MessageStop):
+            return self._stop(command)
+        if isinstance(command, spec.MessageCancel):
+            return self._cancel(command)
+        # message.resume is the only one left.
+        self.session.face.uses.refuse(Feature.RESUME)
+        return Refusal(Condition.NOT_IMPLEMENTED, f"{type(command).__name__} is not offered here")
+
+    def flush(self, command: spec.MessageFlush, command_id: int) -> Refusal | None:
+        """message.flush: the command is completed when the flush is done."""
+        found = self._find(command.destination)
+        if isinstance(found, Refusal):
+            return found
+        found.flush(command_id)
+        return None
+
+    def unaccepting(self) -> bool:
+        """Whether there is a subscription whose deliveries are settled as they are sent."""
+        return any(not each.accept_explicit for each in self._living.values())
+
+    def resume(self) -> None:
+        """There is room again."""
+        for subscription in self._living.values():
+            subscription.resume()
+
+    def on_settled(self) -> None:
+        """Deliveries were settled: there may be room, and cancelled subscriptions may be over."""
+        self.resume()
+        leaving = self._leaving
+        if leaving:
+            self._leaving = []
+            for subscription, reason in leaving:
+                self._detach(subscription, reason)
+
+    def cancel_all(self, reason: Reason) -> None:
+        """The session is over; its deliveries are settled next."""
+        living = self._living
+        self._living = {}
+        for subscription in living.values():
+            subscription.cancel()
+            self._leaving.append((subscription, reason))
+
+    def _find(self, destination: str | None) -> Subscription010 | Refusal:
+        found = self._living.get(destination or "")
+        if found is None:
+            return Refusal(Condition.NOT_FOUND, f"there is no subscription {destination!r}")
+        return found
+
+    def _subscribe(self, command: spec.MessageSubscribe) -> Refusal | None:
+        refusal = self._check(command)
+        if refusal is not None:
+            return refusal
+        session = self.session
+        arguments = command.arguments or []
+        remote = is_remote_queue(session.host, command.queue or "")
+        filter = None if remote else filter_of(arguments, session.connection_id())
+        if isinstance(filter, Refusal):
+            return filter
+        explicit = command.accept_mode != spec.AcceptMode.NONE
+        acquire = command.acquire_mode != spec.AcquireMode.NOT_ACQUIRED
+        destination = command.destination or ""
+        outlet = Subscription010(session, destination, accept_explicit=explicit, acquire=acquire)
+        bridged = session.host.subscribe(
+            command.queue or "",
+            outlet,
+            session,
+            acquire=acquire,
+            exclusive=command.exclusive,
+            settled=not explicit,
+            filter=filter,
+            selector=selector_of(arguments) if remote else "",
+        )
+        if isinstance(bridged, Refusal):
+            return bridged
+        outlet.bridged = bridged
+        outlet.attaching = self.attaching = bridged.attaching
+        self._living[destination] = outlet
+        session.face.on_link(opened=True)
+        session.bridge.audit.link_attached(
+            session.bridge.now_ms,
+            bridged.number,
+            connection=session.connection_id(),
+            node=bridged.queue.node,
+            flags=0 if acquire else AuditFlag.COPY,
+        )
+        return None
+
+    def _check(self, command: spec.MessageSubscribe) -> Refusal | None:
+        settings = self.session.face.settings
+        arguments = command.arguments or []
+        destination = command.destination or ""
+        if destination in self._living:
+            return Refusal(Condition.NOT_ALLOWED, f"destination {destination!r} is in use")
+        if len(self._living) >= settings.limits.links_max:
+            return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "too many subscriptions")
+        if (command.accept_mode or 0) > 1 or (command.acquire_mode or 0) > 1:
+            return Refusal(Condition.ILLEGAL_ARGUMENT, "no such accept-mode or acquire-mode")
+        if (
+            settings.strict
+            and command.accept_mode == spec.AcceptMode.NONE
+            and self.session.transactions.current is not None
+        ):
+            return Refusal(Condition.NOT_ALLOWED, "accept-mode none in a transactional session")
+        remote = is_remote_queue(self.session.host, command.queue or "")
+        if remote and is_without_own(arguments):
+            # A consumer must never get what it excluded.
+            self.session.face.uses.refuse(Feature.NO_LOCAL)
+            return Refusal(Condition.NOT_IMPLEMENTED, "no-local is not offered here")
+        ignored = [key for key, _ in arguments if key not in FILTER_ARGUMENTS]
+        self.session.face.uses.ignore(ignored)
+        return None
+
+    def _cancel(self, command: spec.MessageCancel) -> Refusal | None:
+        found = self._find(command.destination)
+        if isinstance(found, Refusal):
+            return found
+        del self._living[found.destination]
+        found.cancel()
+        self._detach(found, Reason.CANCELLED)
+        return None
+
+    def _detach(self, subscription: Subscription010, reason: Reason) -> None:
+        """It is over once what was sent, which stays with the session, is settled."""
+        if subscription.unsettled():
+            self._leaving.append((subscription, reason))
+            return
+        session = self.session
+        session.face.on_link(opened=False)
+        session.bridge.audit.link_detached(
+            session.bridge.now_ms,
+            subscription.number(),
+            connection=session.connection_id(),
+            reason=reason,
+        )
+
+    def _set_flow_mode(self, command: spec.MessageSetFlowMode) -> Refusal | None:
+        found = self._find(command.destination)
+        if isinstance(found, Refusal):
+            return found
+        mode = command.flow_mode or spec.FlowMode.CREDIT
+        if mode > spec.FlowMode.WINDOW:
+            return Refusal(Condition.ILLEGAL_ARGUMENT, "flow-mode is credit or window")
+        found.set_window(mode == spec.FlowMode.WINDOW)
+        return None
+
+    def _flow(self, command: spec.MessageFlow) -> Refusal | None:
+        found = self._find(command.destination)
+        if isinstance(found, Refusal):
+            return found
+        unit = command.unit or spec.CreditUnit.MESSAGE
+        if unit > spec.CreditUnit.BYTE:
+            return Refusal(Condition.ILLEGAL_ARGUMENT, "unit is message or byte")
+        found.flow(unit == spec.CreditUnit.BYTE, command.value)
+        return None
+
+    def _stop(self, command: spec.MessageStop) -> Refusal | None:
+        found = self._find(command.destination)
+        if isinstance(found, Refusal):
+            return found
+        found.stop()
+        return None
+
+
+def is_without_own(arguments: FieldTable) -> bool:
+    """Whether a subscription wants nothing that its own connection published."""
+    return any([key == NO_LOCAL and bool(tagged.value) for key, tagged in arguments])
+
+
+def filter_of(arguments: FieldTable, connection_id: int) -> Filter | Refusal | None:
+    """What a subscription to a queue here wants to see; `None`: everything."""
+    given = {key: neutral_0_10(tagged) for key, tagged in arguments if key in SELECTOR_ARGUMENTS}
+    selector = binding_selector(given)
+    if isinstance(selector, Refusal):
+        return selector
+    return together(selector, NoLocal(connection_id) if is_without_own(arguments) else None)
+
+
+def selector_of(arguments: FieldTable) -> str:
+    """The selector that a subscription wants; "" for none."""
+    for key, tagged in arguments:
+        if key in SELECTOR_ARGUMENTS and tagged.value:
+            return str(tagged.value)
+    return ""

@@ -1,0 +1,125 @@
+"""tx.select, commit and rollback of a 0-10 session.
+
+Once selected, a session is always in a transaction: its transfers go into it, and its accepts are
+kept back until the commit. Accepted ids that are released or rejected meanwhile are out of it again
+(some clients release them before they roll back); what is rolled back stays acquired.
+Source: 0-10 XML, class tx.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.primitives import Ranges
+from gateway.amqp_0_10.types import Command
+from gateway.bridge.seams import PublishStatus
+from gateway.bridge.transaction import Transaction
+from gateway.faces.server_0_10.transfers import failure_of
+from gateway.message import Condition, Outcome, OutcomeKind, Refusal
+from gateway.wire.serial import RangeSet
+
+if TYPE_CHECKING:
+    from gateway.faces.server_0_10.session import ServerSession
+
+
+@final
+class Transactions:
+    """Implements `Publisher`, of commits.
+
+    Attributes:
+        current: the transaction that the session is in; `None`: it has not selected any.
+    """
+
+    __slots__ = ("_accepted", "current", "session")
+
+    def __init__(self, session: ServerSession) -> None:
+        self.session = session
+        self.current: Transaction | None = None
+        # Ids of deliveries that the commit is to accept.
+        self._accepted = RangeSet()
+
+    def answer(self, command: Command, command_id: int) -> Refusal | None:
+        """Carry out a command of class tx; a commit may have to be waited for."""
+        if isinstance(command, spec.TxSelect):
+            return self._select()
+        current = self.current
+        if current is None:
+            return Refusal(Condition.ILLEGAL_STATE, "the session has not selected transactions")
+        if isinstance(command, spec.TxCommit):
+            return self._commit(current, command, command_id)
+        self._rollback(current)
+        return None
+
+    def accept(self, ranges: Ranges) -> Refusal | None:
+        """Accept deliveries, known ones only, when the transaction is committed."""
+        current = self.current
+        assert current is not None
+        session = self.session
+        found = session.deliveries.unsettled.find(ranges)
+        refusal = session.host.enlist(current, [delivery for _, delivery in found])
+        if refusal is None:
+            for command_id, _ in found:
+                self._accepted.add(command_id)
+        return refusal
+
+    def open_work(self) -> bool:
+        """Whether publishes wait for the client's commit."""
+        return self.current is not None and self.current.octets > 0
+
+    def on_published(self, token: int, outcome: Outcome) -> None:
+        """A commit that had to be waited for has ended; the token is its command id."""
+        session = self.session
+        if session.over:
+            return
+        refusal = None if outcome.kind == OutcomeKind.ACCEPTED else failure_of(outcome)
+        session.parking.answer(token, refusal)
+        session.face.touch()
+
+    def end(self) -> None:
+        """The session is over: what is not committed is rolled back."""
+        current = self.current
+        if current is not None:
+            self.current = None
+            self._rollback(current, again=False)
+
+    def _select(self) -> Refusal | None:
+        session = self.session
+        if self.current is not None:
+            return Refusal(Condition.ILLEGAL_STATE, "the session has selected transactions before")
+        if session.face.settings.strict and session.subscriptions.unaccepting():
+            return Refusal(Condition.NOT_ALLOWED, "a subscription has accept-mode none")
+        self._begin()
+        return None
+
+    def _begin(self) -> None:
+        self.current = self.session.host.begin(self.session.connection_id())
+
+    def _commit(
+        self, current: Transaction, command: spec.TxCommit, command_id: int
+    ) -> Refusal | None:
+        session = self.session
+        if not current.enlisted:
+            return None
+        unsettled = session.deliveries.unsettled
+        ranges = self._accepted.take()
+        deliveries = [delivery for _, delivery in unsettled.find(ranges)]
+        published = session.host.commit(current, deliveries, self, command_id)
+        if published.status == PublishStatus.REFUSED:
+            # The next transaction has nothing in it; the session ends.
+            self._begin()
+            return published.refusal
+        unsettled.take(ranges)
+        self._begin()
+        session.subscriptions.on_settled()
+        if published.status == PublishStatus.PENDING:
+            session.parking.wait(command_id, command)
+        return None
+
+    def _rollback(self, current: Transaction, *, again: bool = True) -> None:
+        self._accepted.take()
+        if not current.enlisted:
+            return
+        self.session.host.rollback(current)
+        if again:
+            self._begin()

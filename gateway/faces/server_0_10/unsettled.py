@@ -1,0 +1,95 @@
+"""What a 0-10 session has sent: deliveries that are not settled, transfers that are not completed.
+
+The two are apart: completion gives window credit back and settles nothing; accept, reject and
+release settle, also after the subscription was cancelled. Ids are serial numbers; ranges that a
+client gives may be far larger than what there is, so the smaller side is walked.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar, final
+
+from gateway.amqp_0_10.primitives import Ranges
+from gateway.faces.server_0_10.subscription import Subscription010
+from gateway.message import Delivery
+from gateway.wire.serial import add, distance
+
+V = TypeVar("V")
+
+
+@final
+class Unsettled:
+    """By command id, in the order of sending."""
+
+    __slots__ = ("_deliveries", "_windowed")
+
+    def __init__(self) -> None:
+        self._deliveries: dict[int, Delivery] = {}
+        # Sent in window mode and not completed: the subscription, its era, octets.
+        self._windowed: dict[int, tuple[Subscription010, int, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._deliveries)
+
+    def sent(
+        self, command_id: int, subscription: Subscription010, octets: int, delivery: Delivery | None
+    ) -> None:
+        """Remember a transfer; without `delivery` it was settled as it was sent."""
+        if delivery is not None:
+            self._deliveries[command_id] = delivery
+        if subscription.window:
+            self._windowed[command_id] = (subscription, subscription.era, octets)
+
+    def completed(self, ranges: Ranges) -> None:
+        """The client completed transfers: each subscription's window opens by what it held."""
+        windowed = self._windowed
+        due: dict[int, Subscription010] = {}
+        for command_id in _pick(ranges, windowed):
+            subscription, era, octets = windowed.pop(command_id)
+            if subscription.completed(octets, era):
+                due[subscription.number()] = subscription
+        for subscription in due.values():
+            subscription.grant()
+
+    def take(self, ranges: Ranges) -> list[Delivery]:
+        """The deliveries in `ranges`, which are then forgotten; ids that are not there are not."""
+        deliveries = self._deliveries
+        return [deliveries.pop(command_id) for command_id in _pick(ranges, deliveries)]
+
+    def find(self, ranges: Ranges) -> list[tuple[int, Delivery]]:
+        """The deliveries in `ranges`, which stay."""
+        deliveries = self._deliveries
+        return [(command_id, deliveries[command_id]) for command_id in _pick(ranges, deliveries)]
+
+    def take_all(self) -> list[Delivery]:
+        """Everything, the last sent first: so each goes back to its place from behind."""
+        taken = list(self._deliveries.values())
+        taken.reverse()
+        self._deliveries = {}
+        self._windowed = {}
+        return taken
+
+
+def _pick(ranges: Ranges, known: dict[int, V]) -> list[int]:
+    """The keys of `known`, which ascend, that lie in `ranges`; linear in the smaller of the two."""
+    total = 0
+    for first, last in ranges:
+        total += max(0, distance(first, last) + 1)
+    if total <= len(known):
+        return [
+            add(first, step)
+            for first, last in ranges
+            for step in range(distance(first, last) + 1)
+            if add(first, step) in known
+        ]
+    base = next(iter(known), 0)
+    spans = sorted([(distance(base, first), distance(base, last)) for first, last in ranges])
+    picked: list[int] = []
+    at = 0
+    for each in known:
+        offset = distance(base, each)
+        while at < len(spans) and spans[at][1] < offset:
+            at += 1
+        if at < len(spans) and spans[at][0] <= offset:
+            picked.append(each)
+    return picked

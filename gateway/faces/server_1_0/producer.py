@@ -1,0 +1,457 @@
+"""A link by which a 1.0 client publishes: deliveries into the bridge, outcomes and credit back.
+
+An outcome is told when every copy is safe or has ended by rule: at once, with the commit of its
+turn, or when the bridge lets go what it holds back. What an upstream says of a message is passed on
+as it is, if the source can know it. Credit is given back as outcomes are told, so that a publisher
+which is held back runs dry instead of filling memory; where too many octets are, it is taken back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.amqp_1_0._spec import DeliveryState, Error, TransactionalState
+from gateway.amqp_1_0._spec_conditions import UNKNOWN_ID
+from gateway.amqp_1_0.events import DeliveryReceived
+from gateway.amqp_1_0.link import Link
+from gateway.audit.schema import Flag as AuditFlag
+from gateway.bridge.seams import Published, PublishStatus
+from gateway.errors import DecodeError, LimitError
+from gateway.faces import qmf
+from gateway.faces.outcomes import (
+    STATE_ACCEPTED,
+    Known,
+    error_of,
+    refusal_of,
+    rejected,
+)
+from gateway.faces.server_1_0.batch import Batch
+from gateway.faces.server_1_0.transactions import Transaction10, presumed
+from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
+from gateway.translate.addresses import Capability, Node, resolve
+from gateway.translate.batch import BATCH_FORMAT, messages_in
+from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
+from gateway.translate.view import READER_1_0
+
+if TYPE_CHECKING:
+    from gateway.faces.server_1_0.session import ServerSession10
+
+DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
+REJECT_UNROUTABLE: Final = "REJECT_UNROUTABLE"
+LENIENT_TYPES: Final = ("topic", "fanout")
+UNTOLD: Final = Refusal(
+    Condition.INTERNAL_ERROR, "a link has gone before outcomes of its deliveries were told"
+)
+
+
+@final
+class Producer10:
+    """Implements `Publisher`, `CommitWaiter`.
+
+    Args:
+        node: what its target names; `None` for the anonymous terminus.
+        capabilities: of its target, as the client asked for them.
+        dynamic: the name of the node that was made for it, or "".
+    """
+
+    def __init__(
+        self,
+        session: ServerSession10,
+        link: Link,
+        node: Node | None,
+        capabilities: list[str],
+        dynamic: str,
+    ) -> None:
+        self.session = session
+        self.link = link
+        self.node = node
+        self.dynamic = dynamic
+        self.number = session.bridge.next_link_number()
+        self.lenient = self._is_lenient(capabilities)
+        # Deliveries that are done once a turn is committed: (turn, first, last), ascending turns.
+        self._safe_with: list[tuple[int, int, int]] = []
+        self._second: set[int] = set()  # deliveries that their sender is to settle first
+        # What is held back, by token: a delivery-id, or a number below 0 for what came settled.
+        self._held_back = 0
+        self._octets: dict[int, int] = {}
+        self._batches: dict[int, Batch] = {}
+        self._works: dict[int, Transaction10] = {}  # those without an outcome are part of
+        self._settled = 0
+        self._leaving = False
+        self._closed = True  # as the client detached, while it is leaving
+        attach = link.attach
+        outcomes = None
+        if attach is not None and attach.source is not None:
+            outcomes = attach.source.outcomes
+        self._known = Known(outcomes)
+        self._takes_back = self._known.takes_back()
+
+    def _is_lenient(self, capabilities: list[str]) -> bool:
+        """Whether a message that no queue takes is accepted all the same."""
+        if REJECT_UNROUTABLE in capabilities:
+            return False
+        if DISCARD_UNROUTABLE in capabilities or "topic" in capabilities:
+            return True
+        node = self.node
+        if node is None or not node.exchange:
+            return False
+        exchange = self.session.host.exchange(node.exchange)
+        return exchange is not None and exchange.type in LENIENT_TYPES
+
+    def node_name(self) -> str:
+        """The queue or exchange that it publishes to; "" for the anonymous terminus."""
+        return "" if self.node is None else self.node.queue or self.node.exchange
+
+    def start(self) -> None:
+        """The link is attached: record it, give credit."""
+        session = self.session
+        session.bridge.audit.link_attached(
+            session.bridge.now_ms,
+            self.number,
+            connection=session.face.peer.connection_id,
+            node=self._audit_node(),
+            flags=AuditFlag.PUBLISHER,
+        )
+        self._give_credit()
+
+    def _audit_node(self) -> int:
+        node = self.node
+        if node is None:
+            return 0
+        if node.queue:
+            queue = self.session.host.queue(node.queue)
+            return 0 if queue is None else queue.node
+        exchange = self.session.host.exchange(node.exchange)
+        return 0 if exchange is None else exchange.node
+
+    # Deliveries.
+
+    def on_delivery(self, event: DeliveryReceived) -> None:
+        """Publish one message."""
+        if event.rcv_second and not event.settled:
+            self._second.add(event.delivery_id)
+        if isinstance(event.state, TransactionalState):
+            self._on_transactional(event, event.state)
+        else:
+            self._take(event)
+
+    def _on_transactional(self, event: DeliveryReceived, state: TransactionalState) -> None:
+        """Publish in a transaction; without that the link ends."""
+        work = self.session.face.transactions.find(state.txn_id)
+        if work is None:
+            error = Error(condition=UNKNOWN_ID, description="no transaction of that id")
+            self.link.send_detach(error=error)
+            self.session.forget_producer(self)
+            return
+        self._works[event.delivery_id] = work
+        self._take(event)
+        if event.settled:
+            del self._works[event.delivery_id]
+
+    def _take(self, event: DeliveryReceived) -> None:
+        if event.message_format == BATCH_FORMAT:
+            self._on_batch(event)
+            return
+        message = self._message(event.payload, event.message_format)
+        if isinstance(message, Refusal):
+            self._refuse(event, message)
+        else:
+            self._publish(event, message)
+
+    def _message(self, payload: bytes, message_format: int) -> Message | Refusal:
+        """The message, if it is one that may be published by this link."""
+        try:
+            arrival = arrival_1_0(payload) if message_format == 0 else from_foreign(payload)
+        except DecodeError as error:
+            return Refusal(Condition.DECODE_ERROR, str(error))
+        if not self.session.face.may_claim(arrival.user_id):
+            return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
+        node = self.node
+        if node is None:
+            node = resolve(arrival.to or "", Capability.ANY, self.session.nodes)
+            if node is None:
+                return Refusal(Condition.NOT_FOUND, f"no node {arrival.to!r} here")
+        key = node.queue
+        if node.exchange:
+            key = node.key if node.key is not None else arrival.subject or ""
+        bridge = self.session.bridge
+        return message_from_1_0(
+            arrival,
+            payload,
+            message_format,
+            id=bridge.next_message_id(),
+            exchange=node.exchange,
+            routing_key=key,
+            now_ms=bridge.now_ms,
+            publisher=self.session.face.peer.connection_id,
+            reader=READER_1_0,
+        )
+
+    def _token(self, event: DeliveryReceived) -> int:
+        if not event.settled:
+            return event.delivery_id
+        self._settled += 1
+        return -self._settled
+
+    def _publish(self, event: DeliveryReceived, message: Message) -> None:
+        if self._takes_back and not event.settled:
+            message.flags |= Flag.OUTCOMES
+        token = self._token(event)
+        published = self._hand_on(event, message, token)
+        status = published.status
+        if status is PublishStatus.IN_TURN:
+            if not event.settled:
+                self._accept_when_safe(event.delivery_id)
+        elif status is PublishStatus.PENDING:
+            self._hold(token, 1, len(message.payload))
+        else:
+            refusal = self._refusal_of(published, message)
+            if refusal is None:
+                self._end(event, STATE_ACCEPTED)
+            else:
+                self._refuse(event, refusal)
+        self._give_credit()
+
+    def _hand_on(self, event: DeliveryReceived, message: Message, token: int) -> Published:
+        work = self._works.get(event.delivery_id) if self._works else None
+        return self.session.host.publish(
+            message,
+            self,
+            token,
+            self.number,
+            transaction=None if work is None else work.transaction,
+        )
+
+    def _refusal_of(self, published: Published, message: Message) -> Refusal | None:
+        """Why a publish has come to nothing; `None` if it has not."""
+        if published.status is PublishStatus.REFUSED:
+            return published.refusal or Refusal(Condition.INTERNAL_ERROR, "")
+        if published.status is PublishStatus.UNROUTABLE:
+            if message.exchange == qmf.QMF_DIRECT and self._asked_for_management(message):
+                return None
+            if self.lenient:
+                return None
+            return Refusal(Condition.NOT_FOUND, "no queue took the message")
+        return None
+
+    def _asked_for_management(self, message: Message) -> bool:
+        """Nobody took a message to the exchange of management; whether it is answered."""
+        session = self.session
+        context = session.face.context_for(session.host)
+        settings = session.face.settings
+        return qmf.answer_1_0(session.bridge, session.host, settings, message, context)
+
+    def _on_batch(self, event: DeliveryReceived) -> None:
+        """Publish the messages of one batch, if all of them may be."""
+        messages: list[Message] = []
+        try:
+            payloads = messages_in(event.payload, self.session.face.settings.limits.batch_max)
+        except LimitError as limit:
+            self._refuse(event, Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, str(limit)))
+            return
+        except DecodeError as error:
+            self._refuse(event, Refusal(Condition.DECODE_ERROR, str(error)))
+            return
+        for number, payload in enumerate(payloads, 1):
+            message = self._message(payload, 0)
+            if isinstance(message, Refusal):
+                why = f"message {number} of the batch: {message.description}"
+                self._refuse(event, Refusal(message.condition, why))
+                return
+            messages.append(message)
+        self._publish_batch(event, messages)
+
+    def _publish_batch(self, event: DeliveryReceived, messages: list[Message]) -> None:
+        token = self._token(event)
+        told = self.node is not None and self.node.queue and not event.settled
+        batch = Batch(len(messages))
+        for message in messages:
+            if told:
+                # What is taken back is sent again, not the whole batch; what is rejected is told.
+                message.flags |= Flag.TELL_UNROUTABLE
+            published = self._hand_on(event, message, token)
+            refusal = self._refusal_of(published, message)
+            if refusal is not None:
+                self._fail(event, refusal)  # Some messages of the delivery may be in it.
+                batch.stop(refusal)
+                break
+            batch.take(published.status, len(message.payload))
+        if batch.held_back:
+            self._batches[token] = batch
+            self._hold(token, batch.held_back, batch.octets)
+        elif not event.settled:
+            if batch.in_turn and batch.refusal is None:
+                self._accept_when_safe(token)
+            else:
+                self._end_batch(token, batch)
+        self._give_credit()
+
+    def _end_batch(self, delivery_id: int, batch: Batch) -> None:
+        if batch.refusal is not None:
+            self._reject(delivery_id, batch.refusal)
+        else:
+            outcome = batch.outcome
+            self._tell_outcome(delivery_id, ACCEPTED if outcome is None else outcome)
+
+    def _fail(self, event: DeliveryReceived, refusal: Refusal) -> None:
+        """What is refused is part of a transaction: that cannot be committed any more."""
+        work = self._works.get(event.delivery_id)
+        if work is not None:
+            work.fail(refusal)
+            self.session.face.uses.on_refused(refusal)
+
+    def _refuse(self, event: DeliveryReceived, refusal: Refusal) -> None:
+        # Who is told in time may commit without it (4.4.4.1), but for what the transaction itself
+        # cannot do.
+        told = not event.settled and self._known.rejected
+        if not told or refusal.condition == Condition.NOT_IMPLEMENTED:
+            self._fail(event, refusal)
+        if not event.settled:
+            self._reject(event.delivery_id, refusal)
+
+    def _reject(self, delivery_id: int, refusal: Refusal) -> None:
+        if self._known.rejected:
+            self._tell(delivery_id, rejected(refusal))
+        else:
+            # The source does not know the outcome rejected: the link has to tell (3.2.1, 4.2).
+            self.link.send_detach(error=error_of(refusal))
+            self.session.forget_producer(self)
+
+    def _tell_outcome(self, delivery_id: int, outcome: Outcome) -> None:
+        state = self._known.state(outcome)
+        if state is None:
+            self._reject(delivery_id, refusal_of(outcome))
+        else:
+            self._tell(delivery_id, state)
+
+    def _end(self, event: DeliveryReceived, state: DeliveryState) -> None:
+        if not event.settled:
+            self._tell(event.delivery_id, state)
+
+    def _tell(self, delivery_id: int, state: DeliveryState) -> None:
+        second = delivery_id in self._second
+        if second:
+            self._second.discard(delivery_id)
+        if self._works:
+            work = self._works.pop(delivery_id, None)
+            if work is not None:
+                if second:
+                    work.posted.append((self.link.session, delivery_id, state))
+                state = presumed(work, state)
+        self.link.session.settle_incoming(delivery_id, state, settled=not second)
+        self.session.face.touch()
+
+    def _accept_when_safe(self, delivery_id: int) -> None:
+        turn = self.session.bridge.wait(self)
+        waiting = self._safe_with
+        if waiting:
+            number, first, last = waiting[-1]
+            if number == turn and last + 1 == delivery_id:
+                waiting[-1] = (turn, first, delivery_id)
+                return
+        waiting.append((turn, delivery_id, delivery_id))
+
+    def on_committed(self, turn: int) -> None:
+        """As a `CommitWaiter`."""
+        done = 0
+        for number, first, last in self._safe_with:
+            if number > turn:
+                break
+            done += 1
+            for delivery_id in range(first, last + 1):
+                self._tell(delivery_id, STATE_ACCEPTED)
+        del self._safe_with[:done]
+        self._moved_on()
+
+    def on_published(self, token: int, outcome: Outcome) -> None:
+        """As a `Publisher`: a message that was held back has its outcome."""
+        if self._held_back == 0:
+            return  # the link is gone
+        self._held_back -= 1
+        batch = self._batches.get(token)
+        if batch is not None and not batch.let_go(outcome):
+            return
+        self._let_go(token)
+        if batch is not None:
+            del self._batches[token]
+            if token >= 0:
+                self._end_batch(token, batch)
+        elif token >= 0:
+            self._tell_outcome(token, outcome)
+        self._moved_on()
+
+    def _moved_on(self) -> None:
+        if self._leaving:
+            self._leave()
+        else:
+            self._give_credit()
+
+    # Credit and the end.
+
+    def _hold(self, token: int, messages: int, octets: int) -> None:
+        self._held_back += messages
+        self._octets[token] = octets
+        if self.session.face.doubt.hold(octets):
+            self.session.face.on_doubt()
+
+    def _let_go(self, token: int) -> None:
+        if self.session.face.doubt.let_go(self._octets.pop(token, 0)):
+            self.session.face.on_doubt()
+
+    def held_back(self) -> int:
+        """How many messages the bridge holds back."""
+        return self._held_back
+
+    def outstanding(self) -> bool:
+        """Whether an outcome has not been told yet."""
+        return self._held_back > 0 or len(self._safe_with) > 0
+
+    def on_aborted(self) -> None:
+        """A delivery was given up, and its credit with it."""
+        self._give_credit()
+
+    def on_doubt(self) -> None:
+        """Too much is held back on the connection, or so much no more."""
+        self._give_credit()
+
+    def _give_credit(self) -> None:
+        if self._leaving or self.session.face.draining or not self.link.attached:
+            return
+        if self._held_back and self.session.face.doubt.high:
+            if self.link.credit > 0:
+                self.link.send_flow(credit=0)
+                self.session.face.touch()
+            return
+        wanted = self.session.face.settings.limits.link_credit - self._held_back
+        if wanted > 0 and self.link.credit * 2 <= wanted:
+            self.link.send_flow(credit=wanted)
+            self.session.face.touch()
+
+    def on_detached(self, closed: bool) -> None:
+        """The client detached: answer in kind when the last outcome has been told."""
+        self._leaving = True
+        self._closed = closed
+        self._leave()
+
+    def _leave(self) -> None:
+        if not self.outstanding():
+            self.link.send_detach(closed=self._closed)
+            self.session.forget_producer(self)
+            self.session.face.touch()
+
+    def end(self) -> None:
+        """The link is gone; what was published stays so, but nobody is told."""
+        self._leaving = True
+        for work in self._works.values():
+            work.fail(UNTOLD)
+        self._works = {}
+        self._safe_with = []
+        self._batches = {}
+        self._held_back = 0
+        for token in list(self._octets):
+            self._let_go(token)
+        self.session.bridge.audit.link_detached(
+            self.session.bridge.now_ms,
+            self.number,
+            connection=self.session.face.peer.connection_id,
+        )

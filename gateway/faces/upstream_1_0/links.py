@@ -1,0 +1,434 @@
+"""All links of one connection: on which session each is, and when it is attached again.
+
+Senders to nodes that are known to be there share a session. A link that may be refused, and every
+receiver, has one of its own, as far as the peer's channel-max and our limit go: an error that ends
+a session then hits nobody else, and one slow receiver does not hold up others. Beyond that sessions
+are shared. Where the peer is known to end sessions for the error of a link, one attach at a time is
+left unanswered in each session, so that it is known whose the error is, and links that have ended a
+session stay among themselves. The others are attached again, as after any end, with a back-off that
+doubles.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.amqp_1_0._spec import Error
+from gateway.amqp_1_0.connection import Connection
+from gateway.amqp_1_0.events import AttachReceived
+from gateway.amqp_1_0.link import Link
+from gateway.amqp_1_0.session import Session
+from gateway.bridge.bridge import Bridge
+from gateway.errors import RemoteProtocolError
+from gateway.faces.upstream_1_0.errors import TooSmallError
+from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
+from gateway.faces.upstream_1_0.sleepers import Sleepers
+from gateway.faces.upstream_1_0.slot import Gate, LinkSlot, SessionUse, SlotState, UpstreamLink
+
+
+@final
+class Links:
+    """Those of an upstream's own connection, or of a detour; they outlive it.
+
+    Attributes:
+        one_at_a_time: the peer ends sessions for the errors of links.
+        number: of the connection, in the audit log; 0: there is none.
+        full: the transport is above its high-water mark.
+        slots: every link that has not been dropped.
+        gate: who is asked before a link is attached.
+    """
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        settings: UpstreamSettings,
+        counts: UpstreamCounts,
+        sleepers: Sleepers,
+        *,
+        one_at_a_time: bool,
+    ) -> None:
+        self.bridge = bridge
+        self.settings = settings
+        self.counts = counts
+        self.sleepers = sleepers
+        self.one_at_a_time = one_at_a_time
+        self.slots: dict[LinkSlot, None] = {}
+        self.gate: Gate | None = None
+        self.number = 0
+        self.full = False
+        self._connection: Connection | None = None
+        self._uses: list[SessionUse] = []
+        self._due: list[LinkSlot] = []
+        self._placed = 0
+
+    def another(self) -> Links:
+        """None yet: for another connection to the same upstream."""
+        return Links(
+            self.bridge,
+            self.settings,
+            self.counts,
+            self.sleepers,
+            one_at_a_time=self.one_at_a_time,
+        )
+
+    # What the users of links ask; `Upstream` passes it on.
+
+    def add(
+        self,
+        user: UpstreamLink,
+        *,
+        alone: bool,
+        address: str = "",
+        beside: LinkSlot | None = None,
+        stays: bool = False,
+    ) -> LinkSlot:
+        """A place for a link, which is attached by `flush`."""
+        slot = LinkSlot(
+            user,
+            self,
+            alone=alone or self.one_at_a_time,
+            address=address,
+            beside=beside,
+            stays=stays,
+        )
+        self.slots[slot] = None
+        self._due.append(slot)
+        return slot
+
+    def drop(self, slot: LinkSlot, *, closed: bool = True) -> None:
+        """Forget a link, and detach it if it is attached; its user is not called any more."""
+        if slot not in self.slots:
+            return
+        del self.slots[slot]
+        self.sleepers.unwake(slot)
+        link = slot.link
+        if link is not None:
+            link.send_detach(closed=closed)
+        self._leave(slot)
+        slot.state = SlotState.DROPPED
+
+    def retry(self, slot: LinkSlot) -> None:
+        """Attach again after the back-off."""
+        if slot.state != SlotState.IDLE:
+            return
+        slot.failures += 1
+        slot.state = SlotState.BACKING_OFF
+        wait_ms = self.settings.back_off_ms(slot.failures)
+        self.sleepers.wake(slot, self.bridge.now_ms + wait_ms)
+
+    def hurry(self, slot: LinkSlot) -> None:
+        """Attach it now, if it backs off."""
+        if slot.state == SlotState.BACKING_OFF:
+            self.sleepers.unwake(slot)
+            slot.state = SlotState.IDLE
+            self._due.append(slot)
+
+    def hand_over(self, slot: LinkSlot, other: Links) -> None:
+        """The link, which is in no session, belongs to another connection from now on."""
+        del self.slots[slot]
+        slot.links = other
+        other.slots[slot] = None
+        other.admit([slot])
+
+    def on_slot_deadline(self, slot: LinkSlot) -> None:
+        """The time that `slot` waited for has come."""
+        if slot.state == SlotState.BACKING_OFF:
+            slot.state = SlotState.IDLE
+            self._due.append(slot)
+        elif slot.state == SlotState.QUEUED or slot.state == SlotState.ATTACHING:
+            link = slot.link
+            if link is not None:
+                link.send_detach(closed=True)
+            self._leave(slot)
+            slot.user.on_failed(RemoteProtocolError("no answer to our attach"))
+
+    def room(self, slot: LinkSlot, holding: int) -> int:
+        """How much credit a receiver that holds so many deliveries may give.
+
+        Those that share a session have equal parts of half of what it may hold, so that none can
+        starve another; the other half is for what is under way when parts become smaller.
+        """
+        use = slot.held
+        if use is None:
+            return 0
+        limit = self.settings.limits.unsettled_max
+        free = limit - len(use.session.unsettled_in)
+        others = [other for other in _receivers(use) if other is not slot]
+        if not others:
+            return max(0, free)
+        for other in others:
+            if other.link is not None:
+                free -= other.link.credit
+        part = max(1, limit // 2 // (len(others) + 1)) - holding
+        if free < part:
+            use.short = True
+        return max(0, min(part, free))
+
+    def freed(self, slot: LinkSlot) -> None:
+        """A receiver holds less: there may be room for those that share its session."""
+        use = slot.held
+        if use is not None and use.short:
+            self._tell_room(use, slot)
+
+    def _tell_room(self, use: SessionUse, slot: LinkSlot | None) -> None:
+        use.short = False
+        for other in _receivers(use):
+            if other is not slot:
+                other.user.on_room()
+
+    # The connection's life.
+
+    def open(self, connection: Connection, number: int) -> None:
+        """The peer's open has come."""
+        self._connection = connection
+        self.number = number
+        self._due = [slot for slot in self.slots if slot.state == SlotState.IDLE]
+
+    def lose(self) -> None:
+        """The connection is gone: every link that was on it hears so."""
+        self._connection = None
+        self.number = 0
+        self.full = False
+        uses = self._uses
+        self._uses = []
+        for use in uses:
+            for slot in list(use.slots):
+                self._let_go(slot)
+                slot.user.on_lost()
+
+    def flush(self) -> None:
+        """Attach what is due."""
+        if self._connection is None:
+            return
+        while self._due:
+            due = self._due
+            self._due = []
+            for slot in due:
+                if slot.state == SlotState.IDLE and slot in self.slots and self._admitted(slot):
+                    self._place(slot)
+
+    def _admitted(self, slot: LinkSlot) -> bool:
+        return self.gate is None or self.gate.admits(slot)
+
+    def admit(self, slots: list[LinkSlot]) -> None:
+        """The gate is open for these."""
+        self._due += slots
+
+    def on_room(self) -> None:
+        """The transport has room again."""
+        for slot in list(self.slots):
+            if slot.attached:
+                slot.user.on_room()
+
+    # Sessions.
+
+    def _place(self, slot: LinkSlot) -> None:
+        use = self._use_for(slot)
+        if use is None:
+            self.retry(slot)
+            return
+        slot.held = use
+        slot.state = SlotState.QUEUED
+        self._placed += 1
+        use.slots[slot] = None
+        use.waiting.append(slot)
+        self.sleepers.wake(slot, self.bridge.now_ms + self.settings.attach_timeout_ms)
+        self._advance(use)
+
+    def _use_for(self, slot: LinkSlot) -> SessionUse | None:
+        """A session with room for one more link; `None`: there is none."""
+        if self._placed >= self.settings.limits.links_max:
+            return None
+        if slot.beside is not None:
+            return slot.beside.held
+        if not slot.alone:
+            for use in self._uses:
+                if use.shared and _has_room(use):
+                    return use
+        if self._may_begin(slot):
+            return self._begin(slot)
+        best: SessionUse | None = None
+        for use in self._uses:
+            if _has_room(use) and (best is None or _rank(use, slot) < _rank(best, slot)):
+                best = use
+        return best
+
+    def _may_begin(self, slot: LinkSlot) -> bool:
+        """Whether a session is left; the last one is for links that sessions have ended over."""
+        connection = self._connection
+        if connection is None or not connection.can_begin:
+            return False
+        begun = len(self._uses)
+        limit = self.settings.limits.sessions_max
+        performative = connection.open
+        if performative is not None and performative.channel_max is not None:
+            limit = min(limit, performative.channel_max + 1)
+        if self.one_at_a_time and limit > 1 and not slot.suspect:
+            for use in self._uses:
+                if use.suspect:
+                    break
+            else:
+                limit -= 1
+        return begun < limit
+
+    def _begin(self, slot: LinkSlot) -> SessionUse:
+        connection = self._connection
+        assert connection is not None
+        use = SessionUse(connection.session(), shared=not slot.alone, suspect=slot.suspect)
+        use.session.context = use
+        use.session.send_begin()
+        self._uses.append(use)
+        return use
+
+    def _advance(self, use: SessionUse) -> None:
+        while use.begun and use.waiting and use.asking is None:
+            slot = use.waiting.pop(0)
+            if not use.session.can_attach:
+                self._let_go(slot)
+                self.retry(slot)
+                continue
+            if self.one_at_a_time:
+                use.asking = slot
+            slot.state = SlotState.ATTACHING
+            link = slot.user.attach(use.session)
+            link.context = slot
+            slot.link = link
+            if link.dead:
+                self.on_failed(slot, TooSmallError("its frames are too small for our attach"))
+
+    def on_begun(self, session: Session) -> None:
+        """The peer has answered our begin."""
+        use = session.context
+        if isinstance(use, SessionUse):
+            use.begun = True
+            self._advance(use)
+
+    def on_ended(
+        self, session: Session, error: Error | None, failure: RemoteProtocolError | None
+    ) -> None:
+        """The peer ended a session of ours, or broke its rules (`failure`)."""
+        use = session.context
+        if not isinstance(use, SessionUse) or use not in self._uses:
+            return
+        self._uses.remove(use)
+        self.counts.sessions_ended += 1
+        slots = list(use.slots)
+        cause = slots[0] if len(slots) == 1 else use.asking
+        for slot in slots:
+            self._let_go(slot)
+        for slot in slots:
+            if slot is not cause:
+                slot.user.on_lost()
+                self.retry(slot)
+                continue
+            slot.suspect = True
+            if failure is not None:
+                slot.user.on_failed(failure)
+            else:
+                slot.user.on_detach(error, True)
+
+    # Links.
+
+    def on_attached(self, slot: LinkSlot, event: AttachReceived) -> None:
+        """The peer answered an attach, and has not refused it."""
+        slot.state = SlotState.ATTACHED
+        slot.attached_ms = self.bridge.now_ms
+        self.sleepers.unwake(slot)
+        self.counts.links_attached += 1
+        self._answered(slot)
+        use = slot.held
+        if use is not None and event.link.role:
+            self._tell_room(use, slot)  # their parts are smaller now
+        slot.user.on_attach(event)
+
+    def on_detached(self, slot: LinkSlot, error: Error | None, closed: bool) -> None:
+        """The peer detached, or refused."""
+        self.on_left(slot)
+        slot.user.on_detach(error, closed)
+
+    def on_left(self, slot: LinkSlot) -> None:
+        """The same, without a word to the link's user."""
+        if slot.attached:
+            self.counts.links_detached += 1
+        else:
+            self.counts.links_refused += 1
+        self._leave(slot)
+
+    def give_up(self, slot: LinkSlot, error: RemoteProtocolError) -> None:
+        """The peer does not answer on an attached link: it ends."""
+        link = slot.link
+        if link is not None:
+            link.send_detach(closed=True)
+        self.on_failed(slot, error)
+
+    def on_failed(self, slot: LinkSlot, error: RemoteProtocolError) -> None:
+        """The peer broke the link's rules."""
+        self.counts.links_detached += 1
+        self._leave(slot)
+        slot.user.on_failed(error)
+
+    def _leave(self, slot: LinkSlot) -> None:
+        """The link is off its session, which ends when it has no other."""
+        use = slot.held
+        self._let_go(slot)
+        if use is None:
+            return
+        if use.slots or use.shared:
+            self._tell_room(use, None)
+            self._advance(use)
+        elif use in self._uses:
+            self._uses.remove(use)
+            use.session.send_end()
+
+    def _let_go(self, slot: LinkSlot) -> None:
+        use = slot.held
+        self.sleepers.unwake(slot)
+        if self.lasted(slot):
+            slot.failures = 0
+            slot.redirects = 0
+            slot.suspect = False
+        slot.state = SlotState.IDLE
+        slot.held = None
+        slot.link = None
+        if use is not None:
+            self._placed -= 1
+            use.slots.pop(slot, None)
+            if slot in use.waiting:
+                use.waiting.remove(slot)
+            if use.asking is slot:
+                use.asking = None
+
+    def _answered(self, slot: LinkSlot) -> None:
+        use = slot.held
+        if use is not None and use.asking is slot:
+            use.asking = None
+            self._advance(use)
+
+    def lasted(self, slot: LinkSlot) -> bool:
+        """Whether the link has been attached for so long that its failures are forgotten."""
+        lasted_ms = self.bridge.now_ms - slot.attached_ms
+        return slot.attached and lasted_ms >= self.settings.back_off_max_ms
+
+
+def slot_of(link: Link) -> LinkSlot | None:
+    """The slot of a link that is still used; `None`: nobody is to hear of it."""
+    slot = link.context
+    return slot if isinstance(slot, LinkSlot) and slot.link is link else None
+
+
+def _receivers(use: SessionUse) -> list[LinkSlot]:
+    """The attached links of a session by which the peer sends."""
+    return [
+        slot for slot in use.slots if slot.attached and slot.link is not None and slot.link.role
+    ]
+
+
+def _has_room(use: SessionUse) -> bool:
+    """Whether the peer takes one more link there, as far as is known."""
+    begin = use.session.begin
+    return begin is None or begin.handle_max is None or len(use.slots) <= begin.handle_max
+
+
+def _rank(use: SessionUse, slot: LinkSlot) -> tuple[bool, int]:
+    """The lowest is the session to share: with links of the same kind, else with any at all."""
+    return use.suspect != slot.suspect, len(use.slots)

@@ -1,0 +1,6 @@
+"""Queues and bindings at an upstream whose management the gateway speaks (RabbitMQ 4).
+
+management   requests to the management node, and their answers
+managed      what is made for one binding
+tidying      what is removed again
+"""

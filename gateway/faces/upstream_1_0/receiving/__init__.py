@@ -1,0 +1,11 @@
+"""From an upstream to subscriptions and bindings.
+
+receiver      one link for one subscription of a client
+feeder        one link for one binding of a queue to a remote exchange
+intake        what comes by either: deliveries as messages, and their outcomes back
+sources       the filters that the links ask for
+reply_nodes   nodes at the upstream by which replies come back
+look_ups      whether a node is there
+reaching      who waits for a link
+seen_before   messages that the upstream may send again
+"""

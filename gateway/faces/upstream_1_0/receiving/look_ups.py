@@ -1,0 +1,118 @@
+"""Whether a node is there: a link to it without credit, attached and detached again.
+
+A receiver first; where we may only send to the node, and for an exchange, a sender.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from gateway.amqp_1_0 import _spec
+from gateway.amqp_1_0._spec import DeliveryState, Error
+from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
+from gateway.amqp_1_0.link import Link
+from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.session import Session
+from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.errors import RemoteProtocolError
+from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
+from gateway.faces.upstream_1_0.receiving import sources as sources_1_0
+from gateway.faces.upstream_1_0.slot import LinkSlot
+from gateway.message import Condition, Refusal
+
+if TYPE_CHECKING:
+    from gateway.faces.upstream_1_0.upstream import Upstream
+
+
+@final
+class LookUp:
+    """Implements `UpstreamLink`, `Sleeper`; ends with one answer to its waiter."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        address: str,
+        waiter: LookUpWaiter,
+        token: int,
+        *,
+        exchange: bool = False,
+    ) -> None:
+        self.upstream = upstream
+        self.address = address
+        self.waiter = waiter
+        self.token = token
+        self._exchange = exchange
+        self._role = _spec.SENDER if exchange else _spec.RECEIVER
+        self._name = upstream.link_name(f"look-up-{address}")
+        self._problem = "it does not answer"
+        self._slot: LinkSlot = upstream.add(self, alone=True, address=address)
+        upstream.wake(self, upstream.bridge.now_ms + upstream.settings.attach_timeout_ms)
+
+    def attach(self, session: Session) -> Link:
+        """A receiver that takes nothing away, or a sender."""
+        profile = self.upstream.profile
+        link = session.attach(self._name, self._role)
+        source = _spec.Source(address=self._name)
+        target = _spec.Target(address=self._name)
+        capabilities = profile.queue_capabilities or None
+        if self._exchange:
+            capabilities = profile.exchange_capabilities or None
+        if self._role == _spec.RECEIVER:
+            mode = sources_1_0.COPY if profile.browse == sources_1_0.COPY else None
+            source = _spec.Source(
+                address=self._slot.address, distribution_mode=mode, capabilities=capabilities
+            )
+        else:
+            target = _spec.Target(address=self._slot.address, capabilities=capabilities)
+        link.send_attach(source=source, target=target)
+        return link
+
+    def on_attach(self, event: AttachReceived) -> None:
+        """It is there."""
+        self._end(None)
+
+    def on_detach(self, error: Error | None, closed: bool) -> None:
+        """It is not, or cannot be reached so."""
+        refusal = refusal_of(error)
+        self._problem = text_of(error)
+        if refusal is None:
+            self.upstream.retry(self._slot)
+        elif refusal.condition == Condition.UNAUTHORIZED_ACCESS and self._role:
+            self._role = _spec.SENDER
+            self.upstream.drop(self._slot)
+            self._slot = self.upstream.add(self, alone=True, address=self.address)
+        else:
+            self._end(refusal)
+
+    def on_failed(self, error: RemoteProtocolError) -> None:
+        """The peer broke a rule, or is late."""
+        self._problem = str(error)
+        self.upstream.retry(self._slot)
+
+    def on_lost(self) -> None:
+        """It is asked again with the next connection."""
+
+    def on_flow(self) -> None:
+        """No credit is used."""
+
+    def on_room(self) -> None:
+        """Nothing is sent."""
+
+    def on_delivery(self, event: DeliveryReceived) -> None:
+        """Nothing comes without credit."""
+
+    def on_disposition(
+        self, delivery: Outgoing, state: DeliveryState | None, settled: bool
+    ) -> None:
+        """Nothing is sent."""
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """As a `Sleeper`: there was no answer that means something."""
+        self._end(lasting(self.upstream.name, self._problem))
+
+    def _end(self, refusal: Refusal | None) -> None:
+        self.upstream.unwake(self)
+        self.upstream.drop(self._slot)
+        self.upstream.forget_look_up(self)
+        self.waiter.on_looked_up(self.token, refusal)
+        self.upstream.touch()

@@ -1,0 +1,429 @@
+"""One receiver link for one subscription of a client of ours: credit, deliveries, outcomes.
+
+The link's credit is what the inlet wants, its settlement is the client's. It outlives connections.
+When the client has left, the link stays attached until the last delivery has its outcome, since to
+detach gives unsettled deliveries back. Where a rule wants it, deliveries to clients that do not
+settle come settled already: little credit then, since nothing of it can be given back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.amqp_1_0 import _spec
+from gateway.amqp_1_0._spec import DeliveryState, Error, Modified, Rejected, Released
+from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
+from gateway.amqp_1_0.link import Link
+from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.session import Session
+from gateway.audit.schema import Flag as AuditFlag
+from gateway.bridge.queues.credit import UNLIMITED
+from gateway.bridge.remote.inlet import Inlet
+from gateway.errors import RemoteProtocolError
+from gateway.faces.upstream_1_0.detours import is_elsewhere
+from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
+from gateway.faces.upstream_1_0.receiving import sources as sources_1_0
+from gateway.faces.upstream_1_0.receiving.intake import Intake
+from gateway.faces.upstream_1_0.slot import LinkSlot
+from gateway.message import Condition, Outcome, Refusal
+
+if TYPE_CHECKING:
+    from gateway.faces.upstream_1_0.upstream import Upstream
+
+# How long the peer has to say that nothing more is under way. Artemis does not always answer, and
+# keeps what it had for this link from others until the link is detached.
+LEAVE_MS: Final = 500
+LEAVE_SETTLED_MS: Final = 5_000  # what comes after a detach would be lost
+SETTLED_CREDIT_MAX: Final = 50
+DRAIN_MS: Final = 200  # how long we wait for what there is where drain is not answered
+TAKEN_BACK: Final = (Released, Modified, Rejected)  # the outcomes that leave it with the peer
+# What ends a subscription that has been in force; all else is tried again.
+FINAL: Final = (
+    Condition.NOT_FOUND,
+    Condition.RESOURCE_DELETED,
+    Condition.UNAUTHORIZED_ACCESS,
+    Condition.NOT_IMPLEMENTED,
+)
+
+
+@final
+class Receiver:
+    """Implements `bridge.remote.remote.Source`, `UpstreamLink`, `Sleeper`, `CommitWaiter`.
+
+    Attributes:
+        in_force: the peer has attached once, and the client has been told.
+    """
+
+    def __init__(self, upstream: Upstream, inlet: Inlet) -> None:
+        self.upstream = upstream
+        self.inlet = inlet
+        self.in_force = False
+        self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
+        self.name = upstream.link_name(inlet.queue_name)
+        self._intake = Intake(upstream, copy=not inlet.acquire, address=self.address)
+        self._slot: LinkSlot | None = None
+        self._link: Link | None = None
+        self._left = False
+        self._moved = False  # left, and the inlet has another link
+        self._quiet = False  # left, and nothing more can come
+        self._drain_sent = False
+        self._drain_left = 0  # of the credit that was to be drained
+        self._settled = False  # the peer settles deliveries as it sends them
+        self._patient = inlet.established  # with another link, before: its node has moved
+        self._problem = "it does not answer"
+        self._refusal: Refusal | None = self._impossible()
+        if self._refusal is None:
+            self._slot = upstream.add(self, alone=True, address=self.address)
+            settings = upstream.settings
+            wait_ms = settings.patience_ms if self._patient else settings.attach_timeout_ms
+            upstream.wake(self, upstream.bridge.now_ms + wait_ms)
+        else:
+            upstream.bridge.wait(self)  # since `Remote.open` must not answer
+
+    def _impossible(self) -> Refusal | None:
+        """What the broker is known not to do."""
+        profile = self.upstream.profile
+        inlet = self.inlet
+        if not self.address:
+            return Refusal(Condition.NOT_FOUND, f"{inlet.queue_name!r} has no address there")
+        if inlet.selector and not profile.selector:
+            return self._unable("select")
+        if inlet.no_local:
+            # All our clients are one connection there: it would keep back what others sent.
+            return self._unable("tell our clients apart, as no-local needs it")
+        if not inlet.acquire and profile.browse != sources_1_0.COPY:
+            return self._unable("browse")
+        return None
+
+    def _unable(self, what: str) -> Refusal:
+        text = f"upstream {self.upstream.name} does not {what}"
+        return Refusal(Condition.NOT_IMPLEMENTED, text)
+
+    def on_committed(self, turn: int) -> None:
+        """As a `CommitWaiter`: the turn of `Remote.open` is over."""
+        refusal = self._refusal
+        if refusal is not None and not self._left:
+            self._refuse(refusal)
+
+    # As a `Source`.
+
+    def on_published(self, token: int, outcome: Outcome) -> None:
+        """The client has settled a delivery, or it has ended otherwise."""
+        self._intake.settle(self._link, token, outcome)
+        self.upstream.freed(self._slot)
+        if self._left:
+            self._finish()
+        else:
+            self.on_credit()
+
+    def retire(self, token: int, txn_id: bytes, outcome: Outcome) -> bool:
+        """End a delivery in a transaction; `False`: the link that brought it has gone.
+
+        So has one that is redirected to another container.
+        """
+        if is_elsewhere(self._slot, self.upstream):
+            return False
+        return self._intake.retire(self._link, token, txn_id, outcome)
+
+    def on_credit(self) -> None:
+        """Look at what is wanted at the end of the turn."""
+        if self._link is not None:
+            self.upstream.owe(self)
+
+    def on_moved(self) -> None:
+        """The queue lives elsewhere: this link goes, once all that came by it has its outcome."""
+        self._moved = True
+        self.on_left()
+
+    def on_left(self) -> None:
+        """The client is gone: take credit back, let what comes late go, then detach."""
+        if self._left:
+            return
+        self._left = True
+        upstream = self.upstream
+        upstream.unwake(self)
+        link = self._link
+        slot = self._slot
+        if link is None or slot is None or not slot.attached or not link.may_bring:
+            self._quiet = True
+        else:
+            link.send_flow(credit=0, echo=True)
+            wait_ms = LEAVE_SETTLED_MS if self._settled else LEAVE_MS
+            upstream.wake(self, upstream.bridge.now_ms + wait_ms)
+            upstream.touch()
+        self._finish()
+
+    def _finish(self) -> None:
+        if self._quiet and self._intake.outstanding == 0:
+            self._drop()
+
+    def _drop(self) -> None:
+        upstream = self.upstream
+        upstream.unwake(self)
+        upstream.forget(self)
+        slot = self._slot
+        self._slot = None
+        self._link = None
+        if slot is not None:
+            upstream.drop(slot)
+
+    def outstanding(self) -> int:
+        """Deliveries without an outcome."""
+        return self._intake.outstanding
+
+    # As an `UpstreamLink`.
+
+    def attach(self, session: Session) -> Link:
+        """Ask for the node's messages."""
+        inlet = self.inlet
+        slot = self._slot
+        link = session.attach(self.name, _spec.RECEIVER)
+        self._intake.begin(link)
+        link.send_attach(
+            source=_spec.Source(
+                address=self.address if slot is None else slot.address,
+                distribution_mode=None if inlet.acquire else sources_1_0.COPY,
+                filter=sources_1_0.selector_filter(inlet.selector),
+                default_outcome=self._intake.default_outcome(),
+                outcomes=self._intake.outcomes(),
+                capabilities=self.upstream.profile.queue_capabilities or None,
+            ),
+            target=_spec.Target(address=inlet.queue_name),
+            snd_settle_mode=self._snd_settle_mode(),
+        )
+        return link
+
+    def _snd_settle_mode(self) -> int:
+        """Unsettled, also where the client does not settle: until it is sent, it is not ours."""
+        inlet = self.inlet
+        placement = inlet.queue.placement
+        wanted = inlet.settled and placement is not None and placement.settled
+        asked = wanted and self.upstream.profile.settled
+        return _spec.SND_SETTLED if asked else _spec.SND_UNSETTLED
+
+    def on_attach(self, event: AttachReceived) -> None:
+        """The peer has attached: does it do what was asked for?"""
+        refusal = self._check(event)
+        if refusal is not None:
+            self._refuse(refusal)
+            return
+        self._link = event.link
+        self._settled = event.attach.snd_settle_mode == _spec.SND_SETTLED
+        inlet = self.inlet
+        flags = AuditFlag.PUBLISHER if inlet.acquire else AuditFlag.PUBLISHER | AuditFlag.COPY
+        if self._slot is not None:
+            self.upstream.note_link(inlet.link, inlet.queue.node, self._slot, flags)
+        self._drain_sent = False
+        if not self.in_force:
+            self.in_force = True
+            self.upstream.unwake(self)
+            self.inlet.on_attached()
+        self.on_credit()
+
+    def _check(self, event: AttachReceived) -> Refusal | None:
+        inlet = self.inlet
+        source = event.attach.source
+        if not inlet.acquire and (source is None or source.distribution_mode != sources_1_0.COPY):
+            return self._unable("browse")
+        if inlet.selector and not sources_1_0.selector_in_place(source):
+            return self._unable("select")
+        if (
+            inlet.acquire
+            and not inlet.settled
+            and event.attach.snd_settle_mode == _spec.SND_SETTLED
+        ):
+            return self._unable("wait for outcomes")
+        return None
+
+    def on_flow(self) -> None:
+        """The sender's flow state: it has answered a drain, or our echo."""
+        if self._left:
+            self._quiet = True
+            self._finish()
+        else:
+            self.on_credit()
+
+    def on_room(self) -> None:
+        """A delivery was given up, and its credit with it."""
+        self.on_credit()
+
+    def on_delivery(self, event: DeliveryReceived) -> None:
+        """One message for the client."""
+        intake = self._intake
+        if self._left and not (event.settled and self.inlet.acquire):
+            intake.release(event)
+            return
+        if self._drain_left:
+            self._drain_left -= 1
+            if self.upstream.profile.drain:
+                self._watch_drain()
+        arrival = intake.read(event)
+        if arrival is None:
+            self.on_credit()
+            return
+        taken = intake.take(event, arrival, exchange="", routing_key=self.inlet.queue_name)
+        if taken is not None:
+            self.inlet.receive(taken.message, taken.token, settled=event.settled)
+        self.on_credit()
+
+    def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
+        """The peer has settled deliveries that the client has not.
+
+        As if they had come settled (2.6.12), unless it says that they are with it again.
+        """
+        tokens = self._intake.forget(delivery_ids)
+        if self.inlet.acquire:
+            self.inlet.settled_there(tokens, taken_back=isinstance(state, TAKEN_BACK))
+        self.upstream.freed(self._slot)
+        if self._left:
+            self._finish()
+        else:
+            self.on_credit()
+
+    def on_disposition(
+        self, delivery: Outgoing, state: DeliveryState | None, settled: bool
+    ) -> None:
+        """Receivers send no deliveries."""
+
+    def on_detach(self, error: Error | None, closed: bool) -> None:
+        """The peer does not want the link, or not any more."""
+        refusal = refusal_of(error)
+        if not self.in_force and refusal is None and error is None:
+            refusal = lasting(self.upstream.name, f"no link from {self.address!r}, without reason")
+        if self.in_force and refusal is not None and refusal.condition not in FINAL:
+            refusal = None
+        if self._patient and not self.in_force:
+            refusal = None  # for a while, until `handle_deadline`
+        if refusal is not None and refusal.condition == Condition.NOT_FOUND:
+            inlet = self.inlet
+            if not self._left and self.upstream.make(inlet.host, inlet.queue_name):
+                refusal = None
+        self._problem = text_of(error)
+        self._let_go(error)
+        if refusal is not None and not self._left:
+            self._refuse(refusal)
+        else:
+            self._again()
+
+    def on_failed(self, error: RemoteProtocolError) -> None:
+        """The peer broke a rule."""
+        self._problem = str(error)
+        self._let_go(None)
+        self._again()
+
+    def on_lost(self) -> None:
+        """Nothing is left of the link; it is attached again with the next connection."""
+        self._let_go(None)
+        if self._left:
+            self._drop()
+
+    def _let_go(self, error: Error | None) -> None:
+        had_link = self._link is not None
+        self._link = None
+        self._intake.lose(error)
+        self._quiet = self._left
+        if had_link and not self._moved:
+            self.inlet.lost()
+
+    def _again(self) -> None:
+        slot = self._slot
+        if self._left or slot is None:
+            self._drop()
+        else:
+            self.upstream.retry(slot)
+
+    def _refuse(self, refusal: Refusal) -> None:
+        self._left = True
+        self._drop()
+        self.inlet.on_refused(refusal.condition, refusal.description)
+        self.upstream.touch()
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """As a `Sleeper`: no attach in time, no answer to the last flow, no more to drain."""
+        if self._left:
+            self._quiet = True
+            self._finish()
+        elif not self.in_force:
+            self._refuse(lasting(self.upstream.name, self._problem))
+        elif self._drain_sent and self._link is not None:
+            if self.upstream.profile.drain:
+                self._give_up()
+            else:
+                self._link.send_flow(credit=0)
+                self._drained()
+
+    def _give_up(self) -> None:
+        """A drain is not answered: with the link it ends, and nothing can come of it any more."""
+        problem = f"no answer to a drain of {self.address!r}"
+        self.upstream.note_problem(problem)
+        if self._slot is not None:
+            self._slot.links.give_up(self._slot, RemoteProtocolError(problem))
+        self.upstream.touch()
+
+    # Credit, at the end of a turn.
+
+    def flush(self) -> None:
+        """Have the link's credit follow what is wanted."""
+        link = self._link
+        slot = self._slot
+        if link is None or slot is None or self._left:
+            return
+        upstream = self.upstream
+        if self._drain_sent and link.credit == 0:
+            # Seen only here, behind every delivery of the turn: the link itself is ahead of them.
+            self._drain_sent = False
+            if self._drain_left:
+                self._drained()
+        room = upstream.room(slot, self._intake.outstanding)
+        wanted = min(self.inlet.wanted(), room, upstream.settings.limits.link_credit)
+        if self._settled:
+            wanted = min(wanted, SETTLED_CREDIT_MAX)
+        if self.inlet.draining:
+            self._drain(link, wanted)
+        elif self._drain_sent or self._intake.is_due(link, wanted):
+            if self._drain_sent:
+                self._drain_sent = False
+                upstream.unwake(self)
+            if wanted != link.credit or link.drain:
+                link.send_flow(credit=wanted)
+
+    def _drain(self, link: Link, wanted: int) -> None:
+        """Ask for what there is; it may take several rounds, each as large as a link's credit."""
+        if self._drain_sent:
+            return
+        if wanted == 0:
+            if link.credit:
+                link.send_flow(credit=0)
+            if not self._is_handing_over():
+                self._drained()
+            return
+        self._drain_sent = True
+        self._drain_left = wanted
+        upstream = self.upstream
+        if upstream.profile.drain or self._intake.is_due(link, wanted):
+            link.send_flow(credit=wanted, drain=upstream.profile.drain)
+        self._watch_drain()
+
+    def _watch_drain(self) -> None:
+        """How long we wait for the answer, or for the next delivery."""
+        upstream = self.upstream
+        wait_ms = upstream.settings.attach_timeout_ms if upstream.profile.drain else DRAIN_MS
+        if self._drain_left:
+            upstream.wake(self, upstream.bridge.now_ms + wait_ms)
+        else:
+            upstream.unwake(self)
+
+    def _is_handing_over(self) -> bool:
+        """Whether nothing is wanted only because what came has not been sent to the client."""
+        allowance = self.inlet.subscription.allowance
+        return (
+            self.inlet.queue.available > 0
+            and allowance.some()
+            and allowance.octets == UNLIMITED  # else one of them may be too large to go at all
+        )
+
+    def _drained(self) -> None:
+        self._drain_sent = False
+        self.upstream.unwake(self)
+        self.inlet.on_drained()
+        self.upstream.touch()

@@ -1,0 +1,275 @@
+"""Nodes at an upstream by which replies come back to nodes of ours.
+
+A 0-10 message on its way upstream may name one of our own nodes in its reply-to: the upstream's
+clients cannot reach that. So a node is asked for there (a dynamic source, 3.5.3) whose address goes
+out in its place; what arrives at it is published here to the node that was named. It lives until
+its connection ends or what it stands for is gone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gateway.amqp_1_0 import _spec
+from gateway.amqp_1_0._spec import DeliveryState, Error, Source, Target
+from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
+from gateway.amqp_1_0.link import Link
+from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.session import Session
+from gateway.bridge.host import VirtualHost
+from gateway.bridge.seams import PublishStatus
+from gateway.errors import DecodeError, RemoteProtocolError
+from gateway.faces.crossings import HostNodes
+from gateway.faces.outcomes import OUTCOMES, rejected
+from gateway.faces.upstream_1_0.slot import LinkSlot
+from gateway.message import ACCEPTED, Condition, Message, Outcome, Refusal
+from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
+from gateway.translate.outcomes import to_state
+from gateway.translate.view import READER_1_0
+
+if TYPE_CHECKING:
+    from gateway.faces.upstream_1_0.sending.relay import Relay
+    from gateway.faces.upstream_1_0.upstream import Upstream
+
+REPLY_CREDIT: Final = 100
+NO_ADDRESS: Final = ""
+
+
+@final
+class ReplyNodes:
+    """Those of one relay; implements `translate.context.ReplyAddresses`.
+
+    A message whose reply node has no address yet must wait: `take_pending` says so.
+    """
+
+    __slots__ = ("_host", "_nodes", "_pending", "_relay", "_upstream")
+
+    def __init__(self, upstream: Upstream, host: VirtualHost, relay: Relay) -> None:
+        self._upstream = upstream
+        self._host = host
+        self._relay = relay
+        self._nodes: dict[tuple[str, str], ReplyNode] = {}
+        self._pending = False
+
+    def address_of(self, exchange: str, key: str) -> str | None:
+        """As `ReplyAddresses`: a node that lives there has an address, others get a reply node."""
+        upstream = self._upstream
+        if HostNodes(self._host).upstream_of(exchange, key) == upstream.name:
+            host = self._host.name
+            if exchange:
+                return upstream.addresses.exchange_address(host, exchange, key) or None
+            return upstream.addresses.queue_address(host, key) or None
+        if not upstream.profile.dynamic_nodes:
+            return None
+        node = self._nodes.get((exchange, key))
+        if node is None:
+            self._make_room()
+            node = ReplyNode(upstream, self._host, self, exchange, key)
+            self._nodes[(exchange, key)] = node
+            node.slot = upstream.add(node, alone=True)
+        if node.address == NO_ADDRESS:
+            self._pending = not node.refused
+            return None if node.refused else NO_ADDRESS
+        return node.address
+
+    def take_pending(self) -> bool:
+        """Whether an address that the last translation asked for is still on its way."""
+        pending = self._pending
+        self._pending = False
+        return pending
+
+    def on_address(self) -> None:
+        """A node has its address, or will have none: what waits for it can go."""
+        self._relay.resume()
+
+    def forget(self, node: ReplyNode) -> None:
+        """What the node stands for is gone."""
+        if self._nodes.get((node.exchange, node.key)) is node:
+            del self._nodes[(node.exchange, node.key)]
+            if node.slot is not None:
+                self._upstream.drop(node.slot)
+
+    def drop(self) -> None:
+        """The relay is over."""
+        for node in list(self._nodes.values()):
+            node.close()
+
+    def _make_room(self) -> None:
+        if len(self._nodes) >= self._upstream.settings.reply_nodes_max:
+            next(iter(self._nodes.values())).close()  # the oldest
+
+
+@final
+class ReplyNode:
+    """Implements `UpstreamLink`, `Publisher`, `CommitWaiter`.
+
+    Attributes:
+        exchange, key: of the node here, as the reply-to named it.
+        address: of the node there; `NO_ADDRESS` while there is none.
+        refused: the upstream makes no such nodes.
+        slot: its place at the upstream, set by `ReplyNodes`.
+    """
+
+    __slots__ = (
+        "_host",
+        "_link",
+        "_name",
+        "_nodes",
+        "_number",
+        "_pending",
+        "_safe_with",
+        "_token",
+        "_upstream",
+        "address",
+        "exchange",
+        "key",
+        "refused",
+        "slot",
+    )
+
+    def __init__(
+        self, upstream: Upstream, host: VirtualHost, nodes: ReplyNodes, exchange: str, key: str
+    ) -> None:
+        self._upstream = upstream
+        self._host = host
+        self._nodes = nodes
+        self.exchange = exchange
+        self.key = key
+        self.address = NO_ADDRESS
+        self.refused = False
+        self.slot: LinkSlot | None = None
+        self._name = upstream.link_name("reply")
+        self._number = upstream.bridge.next_link_number()
+        self._link: Link | None = None
+        self._safe_with: list[tuple[int, int]] = []  # (turn, delivery-id)
+        self._token = 0
+        # Token -> delivery-id, which means something on this connection only.
+        self._pending: dict[int, int] = {}
+
+    def close(self) -> None:
+        """No more replies by this node."""
+        self._link = None
+        self._nodes.forget(self)
+
+    # As an `UpstreamLink`.
+
+    def attach(self, session: Session) -> Link:
+        """Ask for a node that lives as long as the link."""
+        link = session.attach(self._name, _spec.RECEIVER)
+        link.send_attach(
+            source=Source(
+                dynamic=True,
+                expiry_policy="link-detach",
+                outcomes=OUTCOMES,
+            ),
+            target=Target(),
+        )
+        return link
+
+    def on_attach(self, event: AttachReceived) -> None:
+        """The node's address is in the peer's source."""
+        source = event.attach.source
+        self._link = event.link
+        self.address = (source.address if source is not None else None) or NO_ADDRESS
+        self.refused = self.address == NO_ADDRESS
+        event.link.send_flow(credit=REPLY_CREDIT)
+        self._nodes.on_address()
+
+    def on_flow(self) -> None:
+        """Nothing is drained here."""
+
+    def on_room(self) -> None:
+        """A receiver waits for no room."""
+
+    def on_disposition(
+        self, delivery: Outgoing, state: DeliveryState | None, settled: bool
+    ) -> None:
+        """Never: we receive by this link."""
+
+    def on_detach(self, error: Error | None, closed: bool) -> None:
+        """There is no node, or none any more: requests go without an address of ours."""
+        self._gone()
+
+    def on_failed(self, error: RemoteProtocolError) -> None:
+        """The same."""
+        self._gone()
+
+    def on_lost(self) -> None:
+        """The node went with the connection; later requests get another one."""
+        self._link = None
+        self.address = NO_ADDRESS
+        self._safe_with = []
+        self._pending = {}
+
+    def _gone(self) -> None:
+        had_address = self.address != NO_ADDRESS
+        self.on_lost()
+        self.refused = True
+        if had_address:
+            self._nodes.forget(self)
+        self._nodes.on_address()
+
+    # Replies.
+
+    def on_delivery(self, event: DeliveryReceived) -> None:
+        """Publish a reply to the node that asked for it."""
+        upstream = self._upstream
+        upstream.counts.received += 1
+        try:
+            message = self._message(event)
+        except DecodeError as error:
+            upstream.counts.undecodable += 1
+            self._tell(event.delivery_id, rejected(Refusal(Condition.DECODE_ERROR, str(error))))
+            return
+        self._token += 1
+        published = self._host.publish(message, self, self._token, self._number)
+        if published.status == PublishStatus.DONE:
+            self._tell(event.delivery_id, to_state(ACCEPTED))
+        elif published.status == PublishStatus.IN_TURN:
+            self._safe_with.append((upstream.bridge.wait(self), event.delivery_id))
+        elif published.status == PublishStatus.PENDING:
+            self._pending[self._token] = event.delivery_id
+        else:
+            refusal = published.refusal or Refusal(Condition.NOT_FOUND, "nobody waits for a reply")
+            self._tell(event.delivery_id, rejected(refusal))
+            self.close()
+
+    def _message(self, event: DeliveryReceived) -> Message:
+        bridge = self._upstream.bridge
+        arrival = (
+            arrival_1_0(event.payload) if event.message_format == 0 else from_foreign(event.payload)
+        )
+        return message_from_1_0(
+            arrival,
+            event.payload,
+            event.message_format,
+            id=bridge.next_message_id(),
+            exchange=self.exchange,
+            routing_key=self.key,
+            now_ms=bridge.now_ms,
+            publisher=0,
+            reader=READER_1_0,
+        )
+
+    def on_committed(self, turn: int) -> None:
+        """As a `CommitWaiter`."""
+        waiting = self._safe_with
+        self._safe_with = [(number, token) for number, token in waiting if number > turn]
+        for number, token in waiting:
+            if number <= turn:
+                self._tell(token, to_state(ACCEPTED))
+
+    def on_published(self, token: int, outcome: Outcome) -> None:
+        """As a `Publisher`."""
+        delivery_id = self._pending.pop(token, None)
+        if delivery_id is not None:
+            self._tell(delivery_id, to_state(outcome))
+
+    def _tell(self, delivery_id: int, state: DeliveryState) -> None:
+        link = self._link
+        if link is None:
+            return
+        link.session.settle_incoming(delivery_id, state)
+        if link.credit * 2 <= REPLY_CREDIT:
+            link.send_flow(credit=REPLY_CREDIT)
+        self._upstream.touch()

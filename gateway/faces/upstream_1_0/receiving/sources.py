@@ -1,0 +1,64 @@
+"""The filters that our receivers ask for, and whether an attach reply has them in place (3.5.8)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.amqp_1_0 import _spec, types
+from gateway.amqp_1_0.primitives.fields import Fields
+from gateway.faces.filters import selects
+from gateway.wire.tagged import Tagged
+
+SELECTOR: Final = "apache.org:selector-filter:string"
+DIRECT_BINDING: Final = "apache.org:legacy-amqp-direct-binding:string"
+TOPIC_BINDING: Final = "apache.org:legacy-amqp-topic-binding:string"
+COPY: Final = "copy"
+NEVER: Final = "never"
+DIRECT: Final = "direct"
+TOPIC: Final = "topic"
+HEADERS: Final = "headers"
+
+
+def selector_filter(selector: str) -> Fields | None:
+    """The filter set of a receiver with that selector; `None` without one."""
+    if not selector:
+        return None
+    return {SELECTOR: _described(_spec.SELECTOR_FILTER_CODE, selector)}
+
+
+def binding_filter(key: str, *, topic: bool) -> Fields:
+    """The filter set of a subscription to an exchange with that binding key."""
+    if topic:
+        return {TOPIC_BINDING: _described(_spec.LEGACY_AMQP_TOPIC_BINDING_CODE, key)}
+    return {DIRECT_BINDING: _described(_spec.LEGACY_AMQP_DIRECT_BINDING_CODE, key)}
+
+
+def _described(code: int, text: str) -> Tagged:
+    value = types.Described(Tagged(types.ULONG, code), Tagged(types.STRING, text))
+    return Tagged(types.DESCRIBED, value)
+
+
+def filters_of_binding(key: str, kind: str, selector: str) -> Fields | None:
+    """The filter set of a subscription; `kind`: "" where the key is in its address already."""
+    filters = selector_filter(selector) or {}
+    if kind:
+        filters.update(binding_filter(key, topic=kind == TOPIC))
+    return filters or None
+
+
+def selector_in_place(source: _spec.Source | None) -> bool:
+    """Whether the peer applies the selector that was asked for."""
+    return source is not None and selects(source.filter)
+
+
+def binding_in_place(source: _spec.Source | None, asked: Fields) -> bool:
+    """Whether the peer applies the filters that a subscription asked for."""
+    if source is None or source.filter is None:
+        return False
+    for name in asked:
+        if name == SELECTOR and selector_in_place(source):
+            continue
+        found = source.filter.get(name)
+        if found is None or found.code == types.NULL:
+            return False
+    return True

@@ -1,0 +1,224 @@
+"""What an operator may ask of a running gateway over the admin port, with the admin token.
+
+GET  /ctl/status    upstreams, node rules, and what is under way
+POST /ctl/pause     {"node": "orders"}: nothing is sent there or wanted from there
+POST /ctl/resume    {"node": "orders"}
+POST /ctl/switch    {"node": "orders", "upstream": "new"}: answered when it is done; refused, if
+                    `new` says that it does not have what is to live there
+POST /ctl/reload    read the configuration again
+
+A request shows `Authorization: Bearer TOKEN`; without `admin_token_file` all of it is 404. Answers
+are JSON: {"done": ...} or {"problems": [{"key": ..., "problem": ...}]}. A rule is named by its
+pattern, by "queue:PATTERN" or "exchange:PATTERN", or by its key path, "nodes.0". What was changed
+so holds until the next reload or restart: the configuration is the truth.
+"""
+
+# twisted.web has no annotations.
+# mypy: disallow-untyped-calls=False
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Callable
+from typing import Any, Final, final
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.http import Request
+from twisted.web.pages import notFound
+from twisted.web.resource import IResource, Resource
+from twisted.web.server import NOT_DONE_YET
+
+from gateway.bridge.bridge import Bridge
+from gateway.config import Settings
+from gateway.config.load import rules
+from gateway.errors import ConfigurationError, GatewayError
+from gateway.net.admin.status import status
+from gateway.net.upstreams.reload import BusyError, MissingError, Reloading
+from gateway.net.upstreams.upstreams import Upstreams
+
+BODY_MAX: Final = 64 * 1024
+BEARER: Final = b"Bearer "
+Answer = dict[str, Any]  # Any: what JSON holds
+
+
+@final
+class Control(Resource):
+    """``/ctl`` and what is below it."""
+
+    isLeaf = True  # noqa: N815  # Twisted's name
+    log = Logger()
+
+    def __init__(
+        self,
+        reloading: Reloading,
+        upstreams: Upstreams,
+        bridge: Bridge,
+        read_again: Callable[[], Settings],
+        now_ms: Callable[[], int],
+    ) -> None:
+        super().__init__()
+        self._reloading = reloading
+        self._upstreams = upstreams
+        self._bridge = bridge
+        self._read_again = read_again
+        self._now_ms = now_ms
+
+    def render_GET(self, request: Request) -> bytes | int:
+        """Only the status."""
+        refused = self._admit(request)
+        if refused is not None:
+            return refused
+        if _verb(request) != "status":
+            return _missing(request)
+        told = status(self._reloading, self._upstreams, self._bridge, self._now_ms())
+        return _json(request, 200, told)
+
+    def render_POST(self, request: Request) -> bytes | int:
+        """The other verbs."""
+        refused = self._admit(request)
+        if refused is not None:
+            return refused
+        verb = _verb(request)
+        if verb not in ("pause", "resume", "switch", "reload"):
+            return _missing(request)
+        what = verb
+        try:
+            asked = _asked(request)
+            what = _in_words(verb, asked)
+            done = self._do(verb, asked)
+        except GatewayError as error:
+            return self._refuse(request, what, error)
+        gone: list[bool] = []
+        request.notifyFinish().addErrback(lambda _failure: gone.append(True))
+
+        def answer(told: str) -> None:
+            self.log.info("ctl {what}: {told}", what=what, told=told)
+            if not gone:
+                request.write(_json(request, 200, {"done": told}))
+                request.finish()
+
+        def fail(failure: Failure) -> None:
+            error = failure.value
+            if not isinstance(error, GatewayError):
+                self.log.failure("ctl {what} broke off", failure, what=what)
+                error = GatewayError("a defect of the gateway: see its log")
+            told = self._refuse(request, what, error)
+            if not gone:
+                request.write(told)
+                request.finish()
+
+        done.addCallback(answer)
+        done.addErrback(fail)
+        return NOT_DONE_YET
+
+    def _admit(self, request: Request) -> bytes | int | None:
+        """`None`, or the answer to somebody who may not."""
+        file = self._reloading.settings.admin_token_file
+        if file is None:
+            return _missing(request)
+        try:
+            token = file.read_bytes().strip()
+        except OSError as error:
+            self.log.error("admin_token_file: {error}", error=error)
+            token = b""
+        shown = request.getHeader(b"authorization") or b""
+        own = shown.startswith(BEARER) and hmac.compare_digest(shown[len(BEARER) :].strip(), token)
+        if own and token:
+            return None
+        request.setHeader(b"www-authenticate", b"Bearer")
+        wrong = "this is not its admin token" if shown else "show the admin token"
+        return _json(request, 401, {"problems": [_problem("", wrong)]})
+
+    def _refuse(self, request: Request, what: str, error: GatewayError) -> bytes:
+        found = error.problems if isinstance(error, ConfigurationError) else [("", str(error))]
+        for key, problem in found:
+            told = f"{key}: {problem}" if key else problem
+            self.log.error("ctl {what}: nothing changed: {told}", what=what, told=told)
+        code = 409 if isinstance(error, BusyError | MissingError) else 422
+        return _json(request, code, {"problems": [_problem(*each) for each in found]})
+
+    # What is asked for.
+
+    def _do(self, verb: str, asked: Answer) -> Deferred[str]:
+        if verb == "reload":
+            return self._reloading.reload(self._read_again)
+        settings = self._reloading.settings
+        at = _rule(settings, _text(asked, "node"))
+        change: dict[str, object] = {"paused": verb == "pause"}
+        if verb == "switch":
+            change = {"upstream": _text(asked, "upstream")}
+        nodes = [*settings.nodes]
+        nodes[at] = nodes[at].model_copy(update=change)
+        other = settings.model_copy(update={"nodes": nodes})
+        problems = [(reads[0], text) for reads, text in rules(other)]
+        if problems:
+            raise ConfigurationError(problems)
+        return self._reloading.change(f"{verb} of nodes.{at}", other, configured=False)
+
+
+def _rule(settings: Settings, name: str) -> int:
+    """Which rule is meant."""
+    found = [
+        at
+        for at, node in enumerate(settings.nodes)
+        if name in (f"nodes.{at}", node.pattern, f"{node.kind}:{node.pattern}")
+    ]
+    if not found:
+        raise ConfigurationError([("nodes", f"there is no rule {name!r}")])
+    if len(found) > 1:
+        which = ", ".join(f"nodes.{at}" for at in found)
+        raise ConfigurationError([("nodes", f"{name!r} is more than one rule: {which}")])
+    return found[0]
+
+
+def _verb(request: Request) -> str:
+    return bytes(request.path).decode("ascii", "replace").removeprefix("/ctl/")
+
+
+def _asked(request: Request) -> Answer:
+    assert request.content is not None
+    body = request.content.read(BODY_MAX + 1)
+    try:
+        asked = json.loads(body[: BODY_MAX + 1] or b"{}") if len(body) <= BODY_MAX else None
+    except (ValueError, RecursionError):
+        asked = None
+    if not isinstance(asked, dict):
+        raise ConfigurationError([("", "the body must be a JSON object")])
+    return asked
+
+
+def _in_words(verb: str, asked: Answer) -> str:
+    """What is asked for, as the log tells it."""
+    given = [asked.get("node"), asked.get("upstream")]
+    return " ".join([verb, *(repr(each)[:80] for each in given if isinstance(each, str))])
+
+
+def _text(asked: Answer, key: str) -> str:
+    value = asked.get(key)
+    if not isinstance(value, str) or not value:
+        raise ConfigurationError([(key, "must be given, as a string")])
+    return value
+
+
+def _problem(key: str, problem: str) -> dict[str, str]:
+    return {"key": key, "problem": problem}
+
+
+def _json(request: Request, code: int, answer: Answer) -> bytes:
+    request.setResponseCode(code)
+    request.setHeader(b"content-type", b"application/json")
+    request.setHeader(b"cache-control", b"no-store")
+    return json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _missing(request: Request) -> bytes | int:
+    answer: bytes | int = _not_found().render(request)
+    return answer
+
+
+def _not_found() -> IResource:
+    page: IResource = notFound()
+    return page

@@ -1,0 +1,212 @@
+"""Where each metric's numbers are: a reader for every row of `gateway.metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, final
+
+from gateway.bridge.bridge import Bridge
+from gateway.bridge.queues.queue import Queue
+from gateway.faces.face import FaceCounts
+from gateway.faces.features import Feature
+from gateway.message import Encoding
+from gateway.metrics import HistogramSample, Reader, Sample
+from gateway.net.clock import GatewayClock
+from gateway.net.counts import NetCounts
+from gateway.net.listening.authenticate import Authentication
+from gateway.net.upstreams.measures import upstream_readers
+from gateway.net.upstreams.upstreams import Upstreams
+from gateway.store.interface import StoreCounts
+from gateway.translate.context import Counts as TranslationCounts
+from gateway.translate.mapping_rows import ROWS
+
+PROTOCOLS: Final = {Encoding.AMQP_0_10: "0-10", Encoding.AMQP_1_0: "1.0"}
+OBJECTS_MAX: Final = 10_000
+
+# stage, outcome -> the bridge's count of it
+STAGES: Final = (
+    ("received", "", "received"),
+    ("routed", "alternate_exchange", "rerouted"),
+    ("routed", "unroutable", "unroutable"),
+    ("routed", "refused", "refused"),
+    ("routed", "rolled_back", "rolled_back_copies"),
+    ("queued", "entered", "entered"),
+    ("queued", "stored", "entered_durable"),
+    ("queued", "recovered", "recovered"),
+    ("queued", "orphaned", "orphaned"),
+    ("queued", "held_back", "pending"),
+    ("sent", "taken", "sent"),
+    ("sent", "settled", "sent_settled"),
+    ("sent", "blocked", "blocked"),
+    ("sent", "undeliverable", "undeliverable"),
+    ("sent", "unacquirable", "unacquirable"),
+    ("settled", "accepted", "accepted"),
+    ("settled", "rejected", "rejected"),
+    ("settled", "released", "released"),
+    ("settled", "modified", "modified"),
+    ("settled", "taken_back", "requeued"),
+    ("settled", "too_late", "settled_too_late"),
+    ("ended", "expired", "expired"),
+    ("ended", "dead_lettered", "dead_lettered"),
+    ("ended", "purged", "purged"),
+    ("ended", "returned", "returned"),
+    ("ended", "moved", "moved"),
+    ("ended", "dropped", "dropped"),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Everything that counts."""
+
+    bridge: Bridge
+    faces: FaceCounts
+    translated: TranslationCounts
+    store: StoreCounts
+    net: NetCounts
+    authentication: Authentication
+    clock: GatewayClock
+    ready: Callable[[], str | None]
+    version: str
+    form: str
+    started_ms: int
+    upstreams: Upstreams
+
+
+def readers(sources: Sources) -> dict[str, Reader]:
+    """A reader for each row of `METRICS`."""
+    faces, net, store, bridge = sources.faces, sources.net, sources.store, sources.bridge
+    return {
+        "gateway_build_info": lambda: [((sources.version, sources.form), 1)],
+        "gateway_start_time_seconds": lambda: _one(sources.started_ms / 1000),
+        "gateway_ready": lambda: _one(sources.ready() is None),
+        "gateway_connections": lambda: _gap(faces.connections_opened, faces.connections_closed),
+        "gateway_connections_opened_total": lambda: _protocols(faces.connections_opened),
+        "gateway_connections_accepted_total": lambda: _one(net.accepted),
+        "gateway_connections_refused_total": lambda: _labelled(net.refused),
+        "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
+        "gateway_authentications_total": lambda: _authentications(sources.authentication),
+        "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
+        "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
+        "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
+        "gateway_links": lambda: _gap(faces.links_opened, faces.links_closed),
+        "gateway_links_opened_total": lambda: _protocols(faces.links_opened),
+        "gateway_network_bytes_total": lambda: _labelled(
+            {"received": net.octets_received, "sent": net.octets_sent}
+        ),
+        "gateway_messages_total": lambda: _stages(bridge),
+        "gateway_transactions_total": lambda: _labelled(
+            {
+                "committed": bridge.counts.committed,
+                "rolled_back": bridge.counts.rolled_back,
+                "in_doubt": bridge.counts.in_doubt,
+            }
+        ),
+        "gateway_open_transactions": lambda: _one(
+            faces.transactions_declared - faces.transactions_discharged
+        ),
+        "gateway_transactions_refused_total": lambda: _one(faces.transactions_refused),
+        "gateway_arguments_ignored_total": lambda: _one(faces.arguments_ignored),
+        "gateway_unsupported_total": lambda: _features(faces.unsupported),
+        "gateway_translation_losses_total": lambda: _rows(sources.translated.lost),
+        "gateway_translation_escrowed_total": lambda: _rows(sources.translated.escrowed),
+        "gateway_translation_restored_total": lambda: _rows(sources.translated.restored),
+        "gateway_queues": lambda: _one(sum(1 for _ in _queues(bridge))),
+        "gateway_queue_depth_messages": lambda: _one(bridge.pressure.messages),
+        "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.octets),
+        "gateway_unsettled_messages": lambda: _one(
+            sum(queue.unsettled for _host, queue in _queues(bridge))
+        ),
+        "gateway_waiting_publishes": lambda: _one(bridge.copies.tickets.open),
+        **upstream_readers(sources.upstreams, bridge, sources.clock),
+        "gateway_changes_total": lambda: [
+            ((result,), count) for result, count in net.changes.items()
+        ],
+        "gateway_paused_rules": lambda: _one(net.paused_rules),
+        "gateway_event_loop_lag_seconds": lambda: _lag(net),
+        "gateway_turns_total": lambda: _one(net.turns),
+        "gateway_defects_total": lambda: _one(net.defects),
+        "gateway_store_commits_total": lambda: _one(store.commits),
+        "gateway_store_commit_seconds_total": lambda: _one(store.commit_us / 1e6),
+        "gateway_store_bytes_total": lambda: _one(store.octets),
+        "gateway_store_failures_total": lambda: _one(store.failures),
+        "gateway_store_waiting_turns": lambda: _one(store.turns_waiting),
+        "gateway_store_waiting_bytes": lambda: _one(store.octets_waiting),
+        "gateway_store_rows": lambda: _one(store.rows),
+        "gateway_store_rows_damaged": lambda: _one(store.rows_damaged),
+        "gateway_audit_records_total": lambda: _one(int(bridge.audit.next_sequence) - 1),
+        "gateway_clock_drift_seconds": lambda: _one(sources.clock.drift_ms() / 1000),
+    }
+
+
+def object_readers(bridge: Bridge) -> dict[str, Reader]:
+    """A reader for each row of `OBJECT_METRICS`; beyond `OBJECTS_MAX`, one sample for the rest."""
+    return {
+        "gateway_object_queue_messages": lambda: _by_queue(bridge, lambda queue: queue.depth),
+        "gateway_object_queue_bytes": lambda: _by_queue(bridge, lambda queue: queue.octets),
+        "gateway_object_queue_subscriptions": lambda: _by_queue(
+            bridge, lambda queue: queue.subscriptions
+        ),
+    }
+
+
+def _one(value: float) -> list[Sample]:
+    return [((), value)]
+
+
+def _labelled(values: dict[str, int]) -> list[Sample]:
+    return [((label,), value) for label, value in values.items()]
+
+
+def _protocols(values: list[int]) -> list[Sample]:
+    return [((name,), values[protocol]) for protocol, name in PROTOCOLS.items()]
+
+
+def _gap(opened: list[int], closed: list[int]) -> list[Sample]:
+    return [((name,), opened[number] - closed[number]) for number, name in PROTOCOLS.items()]
+
+
+def _authentications(authentication: Authentication) -> list[Sample]:
+    outcomes = {"accepted": authentication.accepted, "refused": authentication.refused}
+    return [
+        ((mechanism, outcome), count)
+        for outcome, counts in outcomes.items()
+        for mechanism, count in counts.items()
+    ]
+
+
+def _stages(bridge: Bridge) -> list[Sample]:
+    return [((stage, outcome), getattr(bridge.counts, name)) for stage, outcome, name in STAGES]
+
+
+def _rows(by_number: list[int]) -> list[Sample]:
+    return [((row.id,), by_number[row.number]) for row in ROWS.values()]
+
+
+def _features(by_number: list[int]) -> list[Sample]:
+    return [((feature.name.lower(),), by_number[feature]) for feature in Feature]
+
+
+def _lag(net: NetCounts) -> list[HistogramSample]:
+    return [((), net.lag_s.cumulative(), net.lag_s.total)]
+
+
+def _queues(bridge: Bridge) -> Iterable[tuple[str, Queue]]:
+    for name, host in bridge.hosts.items():
+        for queue in host.topology.queues.values():
+            yield name, queue
+
+
+def _by_queue(bridge: Bridge, measure: Callable[[Queue], int]) -> list[Sample]:
+    samples: list[Sample] = []
+    rest = 0
+    for host, queue in _queues(bridge):
+        if len(samples) < OBJECTS_MAX:
+            samples.append(((host, queue.name), measure(queue)))
+        else:
+            rest += measure(queue)
+    if len(samples) == OBJECTS_MAX:
+        samples.append((("other", "other"), rest))
+    return samples

@@ -1,0 +1,9 @@
+"""Connections that come in: ports, the first octets, and who the peer is.
+
+listen                       listeners: who may connect, and which face a connection gets
+first_octets                 what the protocol header asks for
+authenticate                 SASL behind the faces' `Authenticator`
+passwords, password_threads  verifying them, aside of the reactor
+users                        the users file
+ports                        the ports, by name
+"""

@@ -1,0 +1,215 @@
+"""Listeners: who may connect, and which face a connection gets by its first eight octets.
+
+A connection begins with a `Threshold`, a face that reads the protocol header and then gives way to
+the protocol's own face, which is handed all octets, the header included. TLS comes first on the
+`amqps` port, and on the other one where the header asks for it (`AMQP 2 1 0 0`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, final
+
+from twisted.internet.interfaces import IAddress, IOpenSSLContextFactory
+from twisted.internet.protocol import ServerFactory
+from twisted.logger import Logger
+
+from gateway.faces.face import Authenticator, Face, Peer
+from gateway.net.alarm import Later
+from gateway.net.counts import NetCounts
+from gateway.net.listening.authenticate import Authentication
+from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask, choose
+from gateway.net.pump import Pump
+from gateway.net.turns import TurnLoop
+
+
+class FaceMaker(Protocol):
+    """Makes a protocol's server face for one connection."""
+
+    def __call__(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
+        """The face, which has read nothing yet."""
+
+
+@final
+class Threshold:
+    """The face of a connection whose protocol is not known yet."""
+
+    def __init__(self, door: Door, pump: Pump, deadline_ms: int) -> None:
+        self._door = door
+        self._pump = pump
+        self._deadline_ms = deadline_ms
+        self._read = b""
+        self._answer = b""
+        self._left = False  # whatever ends this connection from here on is counted elsewhere
+        self.closed = False
+        self.reading_paused = False
+
+    def receive_data(self, data: bytes, now_ms: int) -> None:
+        """Collect the header, then hand over or refuse."""
+        self._read += data
+        if len(self._read) < HEADER_OCTETS or self.closed:
+            return
+        pump, door = self._pump, self._door
+        possible = door.tls_context is not None and not pump.secure
+        ask, answer = choose(
+            self._read[:HEADER_OCTETS],
+            tls_possible=possible,
+            anonymous_allowed=door.authentication.anonymous_allowed,
+        )
+        if ask is Ask.REFUSE:
+            self._answer = answer
+            self._fail("header")
+        elif ask is Ask.START_TLS:
+            self._left = True
+            door.begin_tls(pump, self._deadline_ms, self._read[HEADER_OCTETS:])
+        else:
+            self._left = True
+            pump.become(door.make_face(ask, pump, now_ms), self._read)
+
+    def _fail(self, reason: str) -> None:
+        if not self._left:
+            self._left = True
+            self._door.counts.handshake_failures[reason] += 1
+        self.closed = True
+
+    def receive_eof(self, now_ms: int) -> None:
+        """Gone before it said what it wants."""
+        self._fail("tls" if self._pump.secure and not self._pump.handshaken else "closed")
+
+    def data_to_send(self) -> bytes:
+        """The header that answers one which we do not speak."""
+        answer, self._answer = self._answer, b""
+        return answer
+
+    def next_deadline(self) -> int | None:
+        """The end of the peer's time for its first octets."""
+        return None if self.closed else self._deadline_ms
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """Too late."""
+        self._fail("timeout")
+
+    def write_blocked(self, blocked: bool) -> None:
+        """Eight octets never block."""
+
+    def drain(self, now_ms: int) -> None:
+        """Nothing has begun: the connection can go."""
+        self._left = True
+        self.closed = True
+
+    def drained(self) -> bool:
+        """Nothing is ever unsettled here."""
+        return True
+
+    def force_close(self, now_ms: int) -> None:
+        """The peer speaks no protocol yet in which it could be told."""
+        self._left = True
+        self.closed = True
+
+
+@final
+class Door:
+    """What all listeners of the gateway share: the faces, the limits, and who is in."""
+
+    log = Logger()
+
+    def __init__(
+        self,
+        later: Later,
+        now_ms: Callable[[], int],
+        turns: TurnLoop,
+        authentication: Authentication,
+        counts: NetCounts,
+        makers: dict[Ask, FaceMaker],
+        *,
+        connections_max: int,
+        connections_per_address_max: int,
+        handshake_timeout_ms: int,
+        tls_context: IOpenSSLContextFactory | None = None,
+    ) -> None:
+        self.later = later
+        self.now_ms = now_ms
+        self.turns = turns
+        self.authentication = authentication
+        self.counts = counts
+        self.makers = makers
+        self.connections_max = connections_max
+        self.connections_per_address_max = connections_per_address_max
+        self.handshake_timeout_ms = handshake_timeout_ms
+        self.tls_context = tls_context
+        self.pumps: dict[int, Pump] = {}
+        self.by_address: dict[str, int] = {}
+        self.on_empty: Callable[[], None] | None = None
+        self._last_id = 0
+
+    def admit(self, address: str, *, tls_first: bool) -> Pump | None:
+        """A pump for a new connection; `None`: it is one too many."""
+        here = self.by_address.get(address, 0)
+        if len(self.pumps) >= self.connections_max:
+            self.counts.refused["limit"] += 1
+            return None
+        if here >= self.connections_per_address_max:
+            self.counts.refused["address_limit"] += 1
+            return None
+        pump = Pump(self, self.next_id(), address)
+        if tls_first:
+            pump.tls_context = self.tls_context
+        self.pumps[pump.connection_id] = pump
+        self.by_address[address] = here + 1
+        self.counts.accepted += 1
+        return pump
+
+    def next_id(self) -> int:
+        """A number for a connection, in the audit log; upstreams' are numbered with the others."""
+        self._last_id += 1
+        return self._last_id
+
+    def gone(self, pump: Pump) -> None:
+        """The connection is over: room for another one."""
+        del self.pumps[pump.connection_id]
+        self.counts.lost += 1
+        left = self.by_address[pump.address] - 1
+        if left:
+            self.by_address[pump.address] = left
+        else:
+            del self.by_address[pump.address]
+        if not self.pumps and self.on_empty is not None:
+            self.on_empty()
+
+    def first_face(self, pump: Pump) -> Face:
+        """Every connection begins by saying which protocol it speaks."""
+        return Threshold(self, pump, self.now_ms() + self.handshake_timeout_ms)
+
+    def begin_tls(self, pump: Pump, deadline_ms: int, rest: bytes) -> None:
+        """Answer the TLS header; what follows is a new protocol header inside TLS."""
+        assert self.tls_context is not None
+        self.counts.octets_sent += HEADER_OCTETS
+        pump.transport.write(HEADER_1_0_TLS)
+        pump.become(Threshold(self, pump, deadline_ms), b"")
+        pump.start_tls(self.tls_context, rest)
+
+    def make_face(self, ask: Ask, pump: Pump, now_ms: int) -> Face:
+        """The face for the protocol that was asked for."""
+        peer = Peer(
+            pump.connection_id,
+            pump.address,
+            secure=pump.secure,
+            certificate_name=pump.certificate_name,
+        )
+        return self.makers[ask](self.authentication.for_peer(peer), peer, now_ms)
+
+
+@final
+class Listener(ServerFactory[Pump]):
+    """One listening port."""
+
+    noisy = False
+
+    def __init__(self, door: Door, *, tls_first: bool = False) -> None:
+        self.door = door
+        self.tls_first = tls_first
+
+    def buildProtocol(self, addr: IAddress | None) -> Pump | None:
+        """A pump, or `None` where a limit is reached: Twisted then closes the connection."""
+        host = str(getattr(addr, "host", "unknown"))
+        return self.door.admit(host, tls_first=self.tls_first)

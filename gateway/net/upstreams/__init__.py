@@ -1,0 +1,9 @@
+"""Connections that the gateway dials, and the rules that say for what.
+
+upstreams     all upstreams of the configuration, and where nodes live
+dialer        the hosts of one upstream, for ever; detours: each once
+credentials   who the gateway is there; renewal: new OAuth tokens
+reload        other settings while the gateway runs; inquiry: are the nodes there
+last_life     what had come from upstreams when the process died
+measures      readers for their metrics
+"""

@@ -1,0 +1,127 @@
+"""Where the numbers of upstreams are: readers for those rows of `gateway.metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from gateway.bridge.bridge import Bridge
+from gateway.bridge.queues.queue import Queue
+from gateway.faces.upstream_1_0.settings import UpstreamCounts
+from gateway.faces.upstream_1_0.upstream import Upstream
+from gateway.message import OutcomeKind
+from gateway.metrics import Reader, Sample
+from gateway.net.admin.status import Load, loads
+from gateway.net.clock import GatewayClock
+from gateway.net.upstreams.upstreams import Upstreams
+
+Count = Callable[[UpstreamCounts], int]
+
+CONNECTIONS: Final[dict[str, Count]] = {
+    "opened": lambda counts: counts.connections_made,
+    "lost": lambda counts: counts.connections_lost,
+    "refused": lambda counts: counts.connections_refused,
+}
+LINKS: Final[dict[str, Count]] = {
+    "attached": lambda counts: counts.links_attached,
+    "refused": lambda counts: counts.links_refused,
+    "detached": lambda counts: counts.links_detached,
+}
+MESSAGES: Final[dict[str, Count]] = {
+    "sent": lambda counts: counts.sent,
+    "received": lambda counts: counts.received,
+}
+
+
+def upstream_readers(
+    all_of_them: Upstreams, bridge: Bridge, clock: GatewayClock
+) -> dict[str, Reader]:
+    """A reader for each row that begins with ``gateway_upstream_``."""
+    upstreams = all_of_them.upstreams
+
+    def one(count: Count) -> Reader:
+        return lambda: [((name,), count(each.counts)) for name, each in upstreams.items()]
+
+    def several(counts: dict[str, Count]) -> Reader:
+        return lambda: [
+            ((name, label), count(each.counts))
+            for name, each in upstreams.items()
+            for label, count in counts.items()
+        ]
+
+    def load(measure: Callable[[Load], float]) -> Reader:
+        return lambda: [
+            ((name,), measure(each)) for name, each in loads(bridge, [*upstreams]).items()
+        ]
+
+    return {
+        "gateway_upstream_up": lambda: [
+            ((name,), each.connected) for name, each in upstreams.items()
+        ],
+        "gateway_upstream_state_seconds": lambda: [
+            (
+                (name, each.state.name.lower()),
+                (clock.now_ms() - each.state_since_ms) / 1000,
+            )
+            for name, each in upstreams.items()
+        ],
+        "gateway_upstream_down_seconds": lambda: [
+            ((name,), 0 if each.connected else (clock.now_ms() - each.turned_ms) / 1000)
+            for name, each in upstreams.items()
+        ],
+        "gateway_upstream_failed_tries": lambda: [
+            ((name,), each.failed_tries) for name, each in all_of_them.dialers.items()
+        ],
+        "gateway_upstream_links": lambda: [
+            ((name,), sum(slot.attached for slot in each.detours.all_slots()))
+            for name, each in upstreams.items()
+        ],
+        "gateway_upstream_held_messages": load(lambda each: each.held),
+        "gateway_upstream_spooled_messages": load(lambda each: each.spooled),
+        "gateway_upstream_oldest_seconds": load(
+            lambda each: 0 if each.oldest_ms is None else (clock.now_ms() - each.oldest_ms) / 1000
+        ),
+        "gateway_upstream_connections_total": several(CONNECTIONS),
+        "gateway_upstream_sessions_ended_total": one(lambda counts: counts.sessions_ended),
+        "gateway_upstream_links_total": several(LINKS),
+        "gateway_upstream_messages_total": several(MESSAGES),
+        "gateway_upstream_outcomes_total": lambda: _outcomes(upstreams),
+        "gateway_upstream_unsettled_messages": lambda: _held(
+            upstreams, bridge, lambda queue: queue.unsettled
+        ),
+        "gateway_upstream_waiting_messages": lambda: _held(
+            upstreams, bridge, lambda queue: queue.available
+        ),
+        "gateway_upstream_in_doubt_total": one(lambda counts: counts.unsettled_lost),
+        "gateway_upstream_poison_total": one(lambda counts: counts.poison),
+        "gateway_upstream_undecodable_total": one(lambda counts: counts.undecodable),
+        "gateway_upstream_redirects_total": one(lambda counts: counts.redirected),
+        "gateway_upstream_detour_connections": lambda: [
+            ((name,), len(each.detours.standing)) for name, each in upstreams.items()
+        ],
+        "gateway_upstream_feeds_refused_total": one(lambda counts: counts.feeds_refused),
+    }
+
+
+def _outcomes(upstreams: dict[str, Upstream]) -> list[Sample]:
+    samples: list[Sample] = []
+    for name, upstream in upstreams.items():
+        counts = upstream.counts
+        both = {"sent": counts.settled_sent, "received": counts.settled_received}
+        for direction, by_kind in both.items():
+            samples += [
+                ((name, direction, kind.name.lower()), by_kind[kind]) for kind in OutcomeKind
+            ]
+    return samples
+
+
+def _held(
+    upstreams: dict[str, Upstream], bridge: Bridge, measure: Callable[[Queue], int]
+) -> list[Sample]:
+    """What the queues before and behind each upstream hold."""
+    sums = {(name, way): 0 for name in upstreams for way in ("sent", "received")}
+    for queue in bridge.living_queues():
+        placement = queue.placement
+        if placement is not None:
+            sums[placement.remote.name, "received" if queue.inbound else "sent"] += measure(queue)
+    return [(labels, value) for labels, value in sums.items()]

@@ -1,0 +1,265 @@
+"""Other settings while the gateway runs: what may change, and in which order it does.
+
+Everything is checked first, and what cannot be changes nothing. What is changed by hand is asked of
+the upstreams, too: nodes that are not there do not move there. Then what is to move to another
+upstream rests until what is in flight has settled, or `switch_timeout` is over; then all of it
+counts at once. One change at a time. Of the configuration the upstreams are asked when it counts:
+it is the truth, whatever their state is, and what they refuse is told in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, final
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from gateway.bridge.bridge import Bridge
+from gateway.bridge.remote.moving import Moving
+from gateway.config import Settings
+from gateway.config.section import Section
+from gateway.errors import ConfigurationError, GatewayError
+from gateway.net.alarm import Later
+from gateway.net.counts import NetCounts
+from gateway.net.turns import TurnLoop
+from gateway.net.upstreams.inquiry import Arrival, Inquiry, arrivals
+from gateway.net.upstreams.upstreams import Estate, Upstreams
+
+# What counts without a restart; all other keys must stay as they are.
+RELOADABLE: Final = (
+    "admin_token_file",
+    "anonymous",
+    "logging.level",
+    "nodes",
+    "switch_timeout",
+    "tls",
+    "upstreams",
+    "users_file",
+)
+LOOK_S: Final = 0.05
+ASK_MS: Final = 10_000  # how long upstreams have to say whether nodes are there, before they move
+ASK_LATER_MS: Final = 60_000  # and after that
+
+
+class BusyError(GatewayError):
+    """Another change is under way."""
+
+
+class MissingError(ConfigurationError):
+    """An upstream does not have what is to live there."""
+
+
+@final
+class Reloading:
+    """Carries out changes of the settings.
+
+    Args:
+        apply: makes what is not about nodes count; told last, and must not fail. Before that,
+            `check` reads the files that new settings name, and may raise ConfigurationError.
+
+    Attributes:
+        settings: those in force.
+        configured: those of the configuration, before anybody changed something by hand.
+        under_way: what is being done now; "" for nothing.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self,
+        later: Later,
+        now_ms: Callable[[], int],
+        turns: TurnLoop,
+        bridge: Bridge,
+        upstreams: Upstreams,
+        settings: Settings,
+        *,
+        check: Callable[[Settings], Callable[[], None]],
+        counts: NetCounts,
+    ) -> None:
+        self.settings = settings
+        self.configured = settings
+        self.under_way = ""
+        self._later = later
+        self._now_ms = now_ms
+        self._turns = turns
+        self._bridge = bridge
+        self._upstreams = upstreams
+        self._check = check
+        self._stopped = False
+        self._counts = counts
+        self._count_paused()
+
+    def stop(self) -> None:
+        """The gateway stops: what is under way does not take place."""
+        self._stopped = True
+
+    def reload(self, read_again: Callable[[], Settings]) -> Deferred[str]:
+        """Have the configuration, read again, count. As `change`."""
+        try:
+            settings = read_again()
+        except GatewayError:
+            self._counts.changes["refused"] += 1
+            raise
+        return self.change("a reload", settings, configured=True)
+
+    def change(self, what: str, settings: Settings, *, configured: bool) -> Deferred[str]:
+        """Have other settings count; fires with what was done when they do.
+
+        Unless they are `configured`, the upstreams must have what is to live there now.
+
+        Raises:
+            ConfigurationError: it cannot be done; nothing was changed. The Deferred may also fail
+                with it: what moves was used in the meantime, and stays where it is; or with
+                MissingError.
+            BusyError: something else is being done.
+        """
+        try:
+            done = self._change(what, settings, configured=configured)
+        except GatewayError:
+            self._counts.changes["refused"] += 1
+            raise
+        return done.addCallbacks(self._done, self._refused)
+
+    def _done(self, told: str) -> str:
+        self._counts.changes["done"] += 1
+        self._count_paused()
+        return told
+
+    def _refused(self, failure: Failure) -> Failure:
+        self._counts.changes["refused"] += 1
+        return failure
+
+    def _count_paused(self) -> None:
+        self._counts.paused_rules = sum(node.paused for node in self.settings.nodes)
+
+    def _change(self, what: str, settings: Settings, *, configured: bool) -> Deferred[str]:
+        if self.under_way:
+            raise BusyError(f"{self.under_way} is under way: try again later")
+        problems = list(fixed(self.settings, settings))
+        if problems:
+            raise ConfigurationError(problems)
+        count = self._check(settings)
+        estate = self._upstreams.prepare(settings)
+        moving = Moving(self._bridge, estate.places, [*estate.upstreams.values()])
+        self._look_for_problems(moving)
+        self.under_way = what
+        coming = arrivals(self._bridge, self._upstreams.places, estate.places)
+        done: Deferred[str] = Deferred()
+
+        def finish(answer: str) -> str:
+            self.settings = settings
+            if configured:
+                self.configured = settings
+            count()
+            return answer
+
+        done.addCallback(finish)
+        if configured:
+            done.addCallback(lambda answer: self._ask_later(answer, coming))
+            self._rest(estate, moving, done)
+        else:
+            self._ask_first(estate, moving, done, coming)
+        return done
+
+    def _ask_first(
+        self, estate: Estate, moving: Moving, done: Deferred[str], coming: list[Arrival]
+    ) -> None:
+        """Move nothing to where it is missing; what nobody could say is told with the answer."""
+        inquiry = self._inquiry(coming, at_once=True, patience_ms=ASK_MS)
+
+        def answered(_result: None) -> None:
+            if missing := inquiry.missing():
+                self._end(moving, done, MissingError(missing))
+                return
+            doubts = [problem for _key, problem in inquiry.doubts()]
+            done.addCallback(lambda answer: "; ".join([answer, *doubts]))
+            self._rest(estate, moving, done)
+
+        def fail(failure: Failure) -> None:
+            self.under_way = ""
+            done.errback(failure)
+
+        inquiry.done.addCallback(answered).addErrback(fail)
+
+    def _ask_later(self, answer: str, coming: list[Arrival]) -> str:
+        """Nobody waits for it."""
+        inquiry = self._inquiry(coming, at_once=False, patience_ms=ASK_LATER_MS)
+
+        def answered(_result: None) -> None:
+            if missing := [problem for _key, problem in inquiry.missing()]:
+                self.log.warn("after a reload: {problems}", problems="; ".join(missing))
+
+        inquiry.done.addCallback(answered)
+        return answer
+
+    def _inquiry(self, coming: list[Arrival], *, at_once: bool, patience_ms: int) -> Inquiry:
+        return Inquiry(
+            self._later,
+            self._now_ms,
+            self._bridge,
+            coming,
+            at_once=at_once,
+            patience_ms=patience_ms,
+        )
+
+    def _rest(self, estate: Estate, moving: Moving, done: Deferred[str]) -> None:
+        """Wait for what is in flight, then move."""
+        moving.hold()
+        self._turns.schedule()
+        until_ms = self._now_ms() + self.settings.switch_timeout
+
+        def look() -> None:
+            left = moving.unsettled()
+            if self._stopped:
+                self._end(moving, done, BusyError("the gateway stops"))
+            elif left and self._now_ms() < until_ms:
+                self._later.callLater(LOOK_S, look)
+            else:
+                self._carry_out(estate, moving, done, left)
+
+        look()
+
+    def _look_for_problems(self, moving: Moving) -> None:
+        problems = [("nodes", f"{node}: {problem}") for node, problem in moving.problems()]
+        if problems:
+            raise ConfigurationError(problems)
+
+    def _carry_out(self, estate: Estate, moving: Moving, done: Deferred[str], left: int) -> None:
+        self._bridge.now_ms = self._now_ms()
+        try:
+            self._look_for_problems(moving)
+        except ConfigurationError as error:
+            self._end(moving, done, error)
+            return
+        moving.carry_out()
+        self._upstreams.adopt(estate)
+        self.under_way = ""
+        self._turns.schedule()
+        told = f"; {left} deliveries had not settled in time" if left else ""
+        done.callback(f"done{told}")
+
+    def _end(self, moving: Moving, done: Deferred[str], why: GatewayError) -> None:
+        moving.release()
+        self.under_way = ""
+        self._turns.schedule()
+        done.errback(why)
+
+
+def fixed(before: Settings, after: Settings) -> Iterator[tuple[str, str]]:
+    """What differs and cannot without a restart."""
+    for path in _differences(before, after, ""):
+        if not any(path == each or path.startswith(each + ".") for each in RELOADABLE):
+            yield path, "cannot change while the gateway runs: restart it"
+
+
+def _differences(before: Any, after: Any, prefix: str) -> Iterator[str]:
+    # Any: a section, or the value of a key
+    if isinstance(before, Section) and type(before) is type(after):
+        for name in type(before).model_fields:
+            path = f"{prefix}.{name}" if prefix else name
+            yield from _differences(getattr(before, name), getattr(after, name), path)
+    elif before != after:
+        yield prefix

@@ -1,0 +1,66 @@
+"""The headers exchange against a naive matcher."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from support.bridge_world import World
+
+from gateway.bridge.exchanges.headers import HeadersRouter, match_of
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.seams import QueueSettings
+from gateway.message import Kind
+from gateway.wire.tagged import Tagged
+
+VALUES = st.sampled_from(
+    [
+        Tagged(Kind.NULL, None),
+        Tagged(Kind.INTEGER, 1),
+        Tagged(Kind.REAL, 1.0),
+        Tagged(Kind.BOOLEAN, True),
+        Tagged(Kind.STRING, "x"),
+        Tagged(Kind.BINARY, b"x"),
+        Tagged(Kind.OTHER, [1]),
+    ]
+)
+NAMES = st.sampled_from(["a", "b", "c", "qpid.x"])
+TABLES = st.dictionaries(NAMES, VALUES, max_size=3)
+
+
+def matches(arguments: dict[str, Tagged], every: bool, headers: dict[str, Tagged]) -> bool:
+    def fits(name: str, value: Tagged) -> bool:
+        header = headers.get(name)
+        if header is None or value.code == Kind.OTHER:
+            return False
+        return value.code == Kind.NULL or (header.code, header.value) == (value.code, value.value)
+
+    wanted = {name: value for name, value in arguments.items() if not name.startswith("qpid.")}
+    found = [fits(name, value) for name, value in wanted.items()]
+    return all(found) if every else any(found)
+
+
+@given(st.lists(st.tuples(TABLES, st.booleans()), max_size=6), TABLES, st.integers(0, 6))
+def test_routes_as_a_naive_matcher_does(
+    bindings: list[tuple[dict[str, Tagged], bool]], headers: dict[str, Tagged], removed: int
+) -> None:
+    world = World()
+    router = HeadersRouter()
+    queues = [
+        Queue(number, "/", f"q{number}", "", QueueSettings(), 0) for number in range(len(bindings))
+    ]
+    for (table, every), queue in zip(bindings, queues, strict=True):
+        match = Tagged(Kind.STRING, "all" if every else "any")
+        router.bind(queue, "key", {**table, "x-match": match})
+    expected = {
+        number
+        for number, (table, every) in enumerate(bindings)
+        if number != removed and matches(table, every, headers)
+    }
+    if removed < len(queues):
+        router.unbind(queues[removed], "key")
+    found = [queue.number for queue in router.route(world.message(headers=headers))]
+    assert sorted(found) == sorted(expected)
+
+
+def test_x_match_is_all_when_absent_and_refused_when_it_is_neither() -> None:
+    assert match_of({}) == "all"
+    assert match_of({"x-match": Tagged(Kind.STRING, "any")}) == "any"
+    assert match_of({"x-match": Tagged(Kind.STRING, "some")}) == ""

@@ -1,0 +1,75 @@
+"""The topic trie against a naive matcher."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from support.bridge_world import World
+
+from gateway.bridge.exchanges.topic import TopicRouter
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.seams import QueueSettings
+
+WORDS = st.sampled_from(["a", "b", "c", ""])
+KEYS = st.lists(WORDS, min_size=1, max_size=5).map(".".join)
+PATTERNS = st.lists(st.sampled_from(["a", "b", "", "*", "#"]), min_size=1, max_size=5).map(".".join)
+
+
+def matches(pattern: list[str], words: list[str]) -> bool:
+    if not pattern:
+        return not words
+    if pattern[0] == "#":
+        return any(matches(pattern[1:], words[taken:]) for taken in range(len(words) + 1))
+    if not words:
+        return False
+    return pattern[0] in ("*", words[0]) and matches(pattern[1:], words[1:])
+
+
+def queue(number: int) -> Queue:
+    return Queue(number, "/", f"q{number}", "", QueueSettings(), 0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), PATTERNS, st.booleans()), max_size=12),
+    st.lists(KEYS, min_size=1, max_size=4),
+)
+def test_routes_as_a_naive_matcher_does_after_any_binds_and_unbinds(
+    steps: list[tuple[int, str, bool]], keys: list[str]
+) -> None:
+    world = World()
+    router = TopicRouter(cache_max=2)
+    queues = [queue(number) for number in range(4)]
+    bound: set[tuple[int, str]] = set()
+    for number, pattern, bind in steps:
+        identity = (number, pattern)
+        if bind and identity not in bound:
+            router.bind(queues[number], pattern, {})
+            bound.add(identity)
+        elif not bind and identity in bound:
+            router.unbind(queues[number], pattern)
+            bound.remove(identity)
+        for key in keys:
+            found = [found.number for found in router.route(world.message(key=key))]
+            expected = {n for n, p in bound if matches(p.split("."), key.split("."))}
+            assert sorted(found) == sorted(expected)
+
+
+def test_many_bindings_that_do_not_match_are_not_visited() -> None:
+    router = TopicRouter(cache_max=1)
+    for number in range(2000):
+        router.bind(queue(number), f"stock.{number}.#", {})
+    wanted = router.route(World().message(key="stock.77.nyse.ibm"))
+    assert [found.number for found in wanted] == [77]
+    # Two nodes are met a word, however many bindings there are.
+    assert sum(1 for node in router._root.children.values() if node.mark) <= 1
+
+
+def test_all_is_forgotten_when_all_is_unbound() -> None:
+    router = TopicRouter(cache_max=10)
+    one = queue(1)
+    for key in ("a.*.#", "a.b", "#", "a.#.#", "a.#"):
+        router.bind(one, key, {})
+    for key in ("a.#.#", "a.*.#", "a.b", "#"):
+        router.unbind(one, key)
+    assert router.route(World().message(key="a.x"))
+    router.unbind(one, "a.#")
+    assert router.route(World().message(key="a.x")) == []
+    assert router._root.empty()

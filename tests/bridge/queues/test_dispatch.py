@@ -1,0 +1,300 @@
+"""Who gets which copy: round-robin, credit, browsing, filters, exclusions, draining, expiry."""
+
+from support.bridge_world import Consumer, World
+from support.rules import rule
+
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.queues.subscription import UNLIMITED
+from gateway.bridge.seams import DeliverStatus
+from gateway.message import ACCEPTED, RELEASED, Condition, Message, Outcome, OutcomeKind, Refusal
+
+ELSEWHERE = Outcome(OutcomeKind.MODIFIED, undeliverable_here=True)
+
+
+class Begins:
+    """A `Filter` by the first octet."""
+
+    def __init__(self, octet: bytes) -> None:
+        self.octet = octet
+
+    def accepts(self, message: Message) -> bool:
+        return message.payload.startswith(self.octet)
+
+
+def test_subscriptions_with_credit_take_turns() -> None:
+    world = World()
+    world.queue()
+    first, _ = world.subscribe()
+    second, _ = world.subscribe(credit=1)
+    third, _ = world.subscribe()
+    world.send(b"1", b"2", b"3", b"4", b"5")
+    world.turn()
+    assert (first.bodies(), second.bodies(), third.bodies()) == (
+        [b"1", b"4"],
+        [b"2"],
+        [b"3", b"5"],
+    )
+
+
+def test_octet_credit_blocks_at_a_larger_message_until_there_is_more() -> None:
+    world = World()
+    world.queue()
+    consumer, subscription = world.subscribe(octets=5)
+    world.send(b"123", b"4567", b"8")
+    world.turn()
+    assert consumer.bodies() == [b"123"]
+    subscription.add(0, 2)
+    world.turn()
+    assert consumer.bodies() == [b"123", b"4567"]
+    assert subscription.allowance.octets == 0
+
+
+@rule("1.0", "3.5.2", "copy-leaves-the-node-alone")
+def test_a_browser_sees_everything_in_order_and_takes_nothing() -> None:
+    world = World()
+    world.queue()
+    world.send(b"1", b"2")
+    browser, _ = world.subscribe(acquire=False)
+    world.turn()
+    world.send(b"3")
+    world.turn()
+    assert browser.bodies() == [b"1", b"2", b"3"]
+    for delivery in browser.deliveries:
+        assert not delivery.acquired
+        assert world.host.settle(delivery, ACCEPTED)
+    assert world.depth() == 3
+    world.check()
+
+
+def test_a_browsed_message_can_be_acquired_unless_somebody_has_it() -> None:
+    world = World()
+    world.queue()
+    world.send(b"1", b"2")
+    browser, _ = world.subscribe(acquire=False)
+    world.turn()
+    consumer, _ = world.subscribe(credit=1)
+    world.turn()
+    assert consumer.bodies() == [b"1"]
+    one, two = browser.deliveries
+    assert not world.host.acquire(one)
+    assert world.host.acquire(two)
+    assert not world.host.acquire(two)
+    assert world.host.settle(two, ACCEPTED)
+    assert world.host.settle(one, ACCEPTED)
+    assert world.depth() == 1
+    world.check()
+
+
+def test_a_settled_subscription_removes_as_it_sends() -> None:
+    world = World()
+    world.queue(durable=True)
+    consumer, _ = world.subscribe(settled=True)
+    world.send(b"1", b"2", durable=True)
+    world.turn()
+    assert consumer.bodies() == [b"1", b"2"]
+    assert all(delivery.settled for delivery in consumer.deliveries)
+    assert world.depth() == 0
+    world.crash()
+    assert world.depth() == 0
+    world.check()
+
+
+@rule("1.0", "3.5.1", "filters-hold")
+def test_a_filter_passes_over_what_it_does_not_want_and_looks_back_at_what_is_returned() -> None:
+    world = World()
+    world.queue()
+    world.send(b"a1", b"b1", b"a2", b"b2")
+    wants_b, _ = world.subscribe(filter=Begins(b"b"))
+    world.turn()
+    assert wants_b.bodies() == [b"b1", b"b2"]
+    rest, rest_subscription = world.subscribe()
+    world.turn()
+    assert rest.bodies() == [b"a1", b"a2"]
+    rest_subscription.stop()
+    world.host.settle(wants_b.take()[0], RELEASED)
+    world.turn()
+    assert wants_b.bodies() == [b"b1"]
+    world.check()
+
+
+def test_what_is_kept_from_one_subscription_goes_to_the_others_in_place() -> None:
+    world = World()
+    world.queue()
+    first, _ = world.subscribe(credit=2)
+    world.send(b"1", b"2", b"3")
+    world.turn()
+    second, _ = world.subscribe(credit=1)
+    world.turn()
+    assert second.bodies() == [b"3"]
+    for delivery in first.take():
+        world.host.settle(delivery, ELSEWHERE)
+    world.turn()
+    assert first.deliveries == []
+    third, _ = world.subscribe()
+    world.turn()
+    assert third.bodies() == [b"1", b"2"]
+    for delivery in third.take():
+        world.host.settle(delivery, ACCEPTED)
+    world.host.settle(second.take()[0], ACCEPTED)
+    world.send(b"4")
+    world.turn()
+    assert third.bodies() == [b"4"]  # empty once, the queue is plain again
+    world.check()
+
+
+def test_a_consumer_that_has_gone_past_an_excluded_copy_still_gets_it() -> None:
+    world = World()
+    world.queue()
+    first, _ = world.subscribe(credit=1)
+    second, _ = world.subscribe(credit=2)
+    world.send(b"1", b"2")
+    world.turn()
+    assert (first.bodies(), second.bodies()) == ([b"1"], [b"2"])
+    world.host.settle(first.take()[0], ELSEWHERE)
+    world.turn()
+    assert second.bodies() == [b"2", b"1"]
+    world.check()
+
+
+def test_a_drain_sends_what_there_is_and_then_takes_the_credit_away() -> None:
+    world = World()
+    world.queue()
+    consumer, subscription = world.subscribe(credit=10)
+    world.send(b"1", b"2")
+    subscription.drain()
+    world.turn()
+    assert consumer.bodies() == [b"1", b"2"]
+    assert (consumer.drained, subscription.credit) == (1, 0)
+    world.send(b"3")
+    world.turn()
+    assert len(consumer.deliveries) == 2
+    subscription.drain()
+    world.turn()
+    assert consumer.drained == 2
+
+
+def test_a_drain_waits_for_a_blocked_outlet() -> None:
+    world = World()
+    world.queue()
+    consumer, subscription = world.subscribe(credit=10)
+    consumer.answers = [DeliverStatus.BLOCKED]
+    world.send(b"1")
+    subscription.drain()
+    world.turn()
+    assert consumer.drained == 0
+    subscription.resume()
+    world.turn()
+    assert (consumer.bodies(), consumer.drained) == ([b"1"], 1)
+
+
+def test_a_stop_ends_a_drain_unanswered() -> None:
+    world = World()
+    world.queue()
+    consumer, subscription = world.subscribe(credit=10)
+    subscription.drain()
+    subscription.stop()
+    world.turn()
+    assert consumer.drained == 0
+
+
+def test_a_cancelled_subscription_gets_no_more_but_settles_what_it_has() -> None:
+    world = World()
+    world.queue()
+    consumer, subscription = world.subscribe(credit=UNLIMITED)
+    world.send(b"1")
+    world.turn()
+    world.send(b"2")
+    subscription.cancel()
+    world.turn()
+    assert consumer.bodies() == [b"1"]
+    assert world.host.settle(consumer.deliveries[0], ACCEPTED)
+    assert world.depth() == 1
+    assert world.bridge._dispatcher.links == {}
+    world.check()
+
+
+def test_an_exclusive_subscription_is_alone() -> None:
+    world = World()
+    world.queue()
+    _, subscription = world.subscribe(exclusive=True)
+    for exclusive in (False, True):
+        answer = world.host.subscribe(
+            "q", Consumer(), world.owner(), acquire=True, exclusive=exclusive, settled=False
+        )
+        assert isinstance(answer, Refusal) and answer.condition == Condition.RESOURCE_LOCKED
+    subscription.cancel()
+    world.subscribe()
+    answer = world.host.subscribe(
+        "q", Consumer(), world.owner(), acquire=True, exclusive=True, settled=False
+    )
+    assert isinstance(answer, Refusal) and answer.condition == Condition.RESOURCE_LOCKED
+
+
+def test_an_expired_message_is_not_sent_and_goes_without_consumers_too() -> None:
+    world = World()
+    world.queue()
+    world.send(b"1", ttl_ms=10)
+    world.send(b"2", ttl_ms=1000)
+    world.send(b"3")
+    world.pass_time(20)
+    assert world.depth() == 2
+    world.now_ms += 2000  # the deadline is met late: whoever consumes must not see it
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert consumer.bodies() == [b"3"]
+    assert world.bridge.counts.expired == 2
+    world.check()
+
+
+def test_a_message_that_expires_while_it_is_held_goes_when_it_comes_back() -> None:
+    world = World()
+    world.queue()
+    consumer, _ = world.subscribe(credit=1)
+    world.send(b"1", ttl_ms=10)
+    world.turn()
+    world.pass_time(50)
+    assert world.depth() == 1
+    world.host.settle(consumer.deliveries[0], RELEASED)
+    world.pass_time(1)
+    assert world.depth() == 0
+    world.check()
+
+
+def test_expired_messages_that_a_turn_finds_cost_its_budget() -> None:
+    world = World(limits=BridgeLimits(turn_deliveries=10))
+    world.queue()
+    for _ in range(25):
+        world.send(b"old", ttl_ms=1)
+    world.send(b"new")
+    world.turn()
+    consumer, _ = world.subscribe()
+    world.now_ms += 100
+    depths = []
+    while world.bridge.end_turn(world.now_ms):
+        depths.append(world.depth())
+    assert depths == [16, 6]
+    assert consumer.bodies() == [b"new"]
+    world.check()
+
+
+def test_a_copy_that_comes_back_over_and_over_is_remembered_once() -> None:
+    world = World()
+    world.queue()
+    world.send(b"1", ttl_ms=1_000_000)
+    browser, looking = world.subscribe(acquire=False)
+    world.turn()
+    looking.grant(0, 0)
+    consumer, _ = world.subscribe()
+    for _ in range(500):
+        world.turn()
+        [delivery] = consumer.take()
+        world.host.settle(delivery, RELEASED)
+    queue = world.host.queue("q")
+    assert queue is not None
+    assert len(looking.revisit) < 100
+    assert len(queue.expiring) < 100
+    world.turn()
+    assert len(browser.deliveries) == 1
+    [delivery] = consumer.take()
+    world.host.settle(delivery, ACCEPTED)
+    world.check()

@@ -1,0 +1,333 @@
+"""Other settings while a gateway runs: what counts at once, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+from support.house import House
+from support.upstream_world import Broker
+from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs, formatEvent
+from twisted.web.test.requesthelper import DummyRequest
+
+from gateway.amqp_1_0 import _spec
+from gateway.clients.letter import Letter, Typed
+from gateway.config import Settings, load
+from gateway.errors import ConfigurationError
+from gateway.message import Refusal
+from gateway.net.admin.control import Control
+from gateway.net.listening.users import make_user, write_users
+from gateway.net.upstreams.reload import BusyError, fixed
+
+UPSTREAMS = {name: {"hosts": [f"amqp://127.0.0.1:{port}"]} for name, port in [("a", 1), ("b", 2)]}
+
+LETTER = Letter(body=Typed("string", "x"))
+
+
+class Stay:
+    """A gateway with a configuration file that the test rewrites."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.directory = directory
+        self.token = directory / "token"
+        self.token.write_text("secret\n")
+        self.file = directory / "gateway.yaml"
+        self.raw: dict[str, Any] = {
+            "listen": {"amqp": "127.0.0.1:0"},
+            "admin": "127.0.0.1:0",
+            "data_directory": str(directory / "data"),
+            "admin_token_file": str(self.token),
+            "upstreams": UPSTREAMS,
+            "nodes": [{"queue": "far", "upstream": "a"}, {"exchange": "x", "upstream": "b"}],
+        }
+        changes = [f"{key}={json.dumps(value)}" for key, value in self.raw.items()]
+        self.house = House(directory / "data", *changes).start()
+        self.house.service.read_again = self.read
+        self.control = Control(
+            self.house.service.reloading,
+            self.house.service.upstreams,
+            self.house.service.bridge,
+            self.read,
+            self.house.service.clock.now_ms,
+        )
+
+    def read(self) -> Settings:
+        self.file.write_text(yaml.safe_dump(self.raw))
+        return load(self.file)
+
+    def reload(self) -> str:
+        change = self.house.service.reloading.change
+        return str(self.house.result(change("a reload", self.read(), configured=True)))
+
+    def ask(self, verb: str, body: object = None, token: str = "secret") -> tuple[int, Any]:
+        request, answer = self.begin(verb, body, token)
+        self.house.run()
+        octets = answer if isinstance(answer, bytes) else b"".join(request.written)
+        told = json.loads(octets) if octets.startswith(b"{") else None
+        return request.responseCode or 200, told
+
+    def begin(self, verb: str, body: object = None, token: str = "secret") -> tuple[Any, object]:
+        request: Any = DummyRequest([b"ctl", verb.encode()])
+        request.path = b"/ctl/" + verb.encode()
+        if token:
+            request.requestHeaders.addRawHeader(b"authorization", b"Bearer " + token.encode())
+        request.content = io.BytesIO(json.dumps({} if body is None else body).encode())
+        render = self.control.render_GET if body is None else self.control.render_POST
+        return request, render(request)
+
+    def rule(self, at: int) -> dict[str, Any]:
+        _code, told = self.ask("status")
+        found: dict[str, Any] = told["rules"][at]
+        return found
+
+
+@pytest.fixture
+def stay(tmp_path: pathlib.Path) -> Stay:
+    return Stay(tmp_path)
+
+
+def test_keys_that_need_a_restart_are_named(stay: Stay) -> None:
+    stay.raw["data_directory"] = "/elsewhere"
+    stay.raw["limits"] = {"links": 5}
+    stay.raw["logging"] = {"level": "debug", "format": "json"}
+    paths = [path for path, _ in fixed(stay.house.service.settings, stay.read())]
+    assert paths == ["data_directory", "limits.links", "logging.format"]
+    with pytest.raises(ConfigurationError):
+        stay.reload()
+    assert stay.house.service.settings.logging.level == "info"
+
+
+def test_a_wrong_file_changes_nothing(stay: Stay) -> None:
+    before = stay.house.service.reloading.settings
+    stay.raw["nodes"] = [{"queue": "far", "upstream": "nowhere"}]
+    stay.house.service.reload()
+    assert stay.house.service.reloading.settings is before
+    assert stay.house.service.counts.changes == {"done": 0, "refused": 1}
+
+
+def test_users_and_certificates_are_read_anew(stay: Stay) -> None:
+    service = stay.house.service
+    assert service.authentication.passwords is None
+    users = stay.directory / "users.yaml"
+    write_users(users, {"joe": make_user("secret", iterations=4096)})
+    stay.raw["users_file"] = str(users)
+    stay.reload()
+    assert service.authentication.passwords is not None
+    assert not service.authentication.anonymous_allowed
+    users.unlink()
+    with pytest.raises(ConfigurationError):
+        stay.reload()
+    assert service.authentication.passwords is not None
+
+
+def test_upstreams_come_change_and_go(stay: Stay) -> None:
+    upstreams = stay.house.service.upstreams
+    a, b = upstreams.upstreams["a"], upstreams.upstreams["b"]
+    dialers = dict(upstreams.dialers)
+    stay.raw["upstreams"] = {
+        "a": UPSTREAMS["a"],
+        "b": {"hosts": ["amqp://127.0.0.1:3"]},
+        "c": {"hosts": ["amqp://127.0.0.1:4"]},
+    }
+    stay.reload()
+    assert upstreams.upstreams["a"] is a and upstreams.dialers["a"] is dialers["a"]
+    assert upstreams.upstreams["b"] is not b and upstreams.upstreams["b"].counts is b.counts
+    stay.house.pass_time(5)
+    assert str(upstreams.dialers["b"].hosts[0]) == "amqp://127.0.0.1:3"
+    stay.raw["upstreams"] = {"b": stay.raw["upstreams"]["b"]}
+    stay.raw["nodes"] = [{"queue": "far", "upstream": "b"}]
+    stay.reload()
+    stay.house.pass_time(5)
+    assert sorted(upstreams.dialers) == sorted(upstreams.upstreams) == ["b"]
+    assert "upstream.a" not in stay.house.service.bridge.default_host.topology.exchanges
+    stay.house.stop()
+
+
+class Waiter:
+    def __init__(self) -> None:
+        self.answers: list[Refusal | None] = []
+
+    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
+        self.answers.append(refusal)
+
+
+def test_whoever_waits_for_an_upstream_that_is_gone_is_told_in_time(stay: Stay) -> None:
+    waiter = Waiter()
+    assert stay.house.service.bridge.default_host.look_up("far", waiter, 1)
+    stay.raw["upstreams"] = {"b": UPSTREAMS["b"]}
+    stay.raw["nodes"] = [{"queue": "far", "upstream": "b"}]
+    stay.reload()
+    for _ in range(140):
+        stay.house.pass_time(0.25)
+    assert len(waiter.answers) == 1 and waiter.answers[0] is not None
+    stay.house.stop()
+
+
+def test_ctl_wants_the_token_and_is_not_there_without_one(stay: Stay) -> None:
+    wrong = {"problems": [{"key": "", "problem": "this is not its admin token"}]}
+    assert stay.ask("status", token="wrong") == (401, wrong)
+    assert stay.ask("pause", {"node": "far"}, token="")[0] == 401
+    assert stay.ask("nothing")[0] == 404
+    assert stay.ask("nothing", {})[0] == 404
+    stay.token.write_text("other")
+    assert stay.ask("status")[0] == 401
+    assert stay.ask("status", token="other")[0] == 200
+    stay.token.write_text("")
+    assert stay.ask("status", token="")[0] == 401
+    stay.token.unlink()
+    assert stay.ask("status")[0] == 401
+    stay.token.write_text("x")
+    del stay.raw["admin_token_file"]
+    stay.reload()
+    assert stay.ask("status", token="x")[0] == 404
+
+
+def test_a_rule_is_paused_and_resumed_until_the_next_reload(stay: Stay) -> None:
+    assert stay.rule(0) == {
+        "key": "nodes.0",
+        "kind": "queue",
+        "pattern": "far",
+        "virtual_host": None,
+        "upstream": "a",
+        "spool": False,
+        "state": "active",
+        "changed_by_ctl": False,
+        "nodes": 1,
+        "waiting": 0,
+        "unsettled": 0,
+    }
+    assert stay.ask("pause", {"node": "queue:far"}) == (200, {"done": "done"})
+    assert (stay.rule(0)["state"], stay.rule(0)["changed_by_ctl"]) == ("paused", True)
+    counts = stay.house.service.counts
+    assert (counts.changes["done"], counts.paused_rules) == (1, 1)
+    with capturedLogs() as captured:
+        assert stay.ask("resume", {"node": "nodes.0"})[0] == 200
+        stay.ask("switch", {"node": "far", "upstream": "z"})
+    told = [formatEvent(event) for event in captured]
+    assert "ctl resume 'nodes.0': done" in told
+    assert told[-1].startswith("ctl switch 'far' 'z': nothing changed: nodes.0.upstream:")
+    assert stay.rule(0)["state"] == "active"
+    stay.ask("pause", {"node": "far"})
+    assert stay.ask("reload", {})[0] == 200
+    assert (stay.rule(0)["state"], stay.rule(0)["changed_by_ctl"]) == ("active", False)
+
+
+def test_what_waits_moves_along_with_its_rule(stay: Stay) -> None:
+    client = stay.house.connect_0_10()
+    sent: Deferred[Any] = client.send("far", LETTER)
+    stay.house.run()
+    assert stay.rule(0)["waiting"] == 1
+    code, told = stay.ask("switch", {"node": "far", "upstream": "b"})
+    doubt = "not known whether b has queue 'far' of virtual host 'default' (far)"
+    assert (code, told) == (200, {"done": f"done; {doubt}: it is not connected"})
+    stay.house.run()
+    assert (stay.rule(0)["upstream"], stay.rule(0)["waiting"]) == ("b", 1)
+    assert not sent.called
+
+
+def test_what_cannot_be_is_answered_with_every_problem(stay: Stay) -> None:
+    assert stay.ask("switch", {"node": "far", "upstream": "z"}) == (
+        422,
+        {"problems": [{"key": "nodes.0.upstream", "problem": 'there is no upstream "z"'}]},
+    )
+    assert stay.ask("pause", {"node": "z"})[0] == 422
+    assert stay.ask("pause", {})[0] == 422
+    assert stay.ask("pause", [])[0] == 422
+    stay.raw["nodes"] = []
+    client = stay.house.connect_0_10()
+    client.send("far", LETTER)
+    stay.house.run()
+    code, told = stay.ask("reload", {})
+    assert code == 422
+    assert "must be empty" in told["problems"][0]["problem"]
+
+
+def test_one_change_is_done_at_a_time_and_none_when_the_gateway_stops(stay: Stay) -> None:
+    service = stay.house.service
+    queue = service.bridge.default_host.queue("far")
+    assert queue is not None
+    queue.unsettled = 1  # something that never settles
+    stay.raw["nodes"][0] = {"queue": "far", "upstream": "b"}
+    done = service.reloading.change("a reload", stay.read(), configured=True)
+    failures: list[Any] = []
+    done.addErrback(failures.append)
+    with pytest.raises(BusyError):
+        stay.reload()
+    assert stay.ask("pause", {"node": "far"})[0] == 409
+    assert stay.rule(0)["state"] == "moving"
+    service.reloading.stop()
+    stay.house.pass_time(1)
+    assert failures[0].check(BusyError)
+    assert stay.rule(0)["state"] == "active"
+    queue.unsettled = 0
+
+
+NOT_FOUND = _spec.Error(condition="amqp:not-found", description="no such node")
+
+
+class Far:
+    """The container behind an upstream; by hand, for nobody listens there."""
+
+    def __init__(self, stay: Stay, name: str, *missing: str) -> None:
+        self.house = stay.house
+        now_ms = self.house.service.clock.now_ms
+        upstream = self.house.service.upstreams.upstreams[name]
+        upstream.settings.mechanisms = lambda secure: []  # it asks for none
+        self.face = upstream.connect(now_ms())
+        self.broker = Broker(now_ms())
+        self.broker.refusals.update(dict.fromkeys(missing, NOT_FOUND))
+        self.talk()
+
+    def talk(self) -> None:
+        for _ in range(10):
+            self.house.run()
+            now_ms = self.house.service.clock.now_ms()
+            self.broker.receive(self.face.data_to_send(), now_ms)
+            self.face.receive_data(self.broker.connection.data_to_send(), now_ms)
+
+
+def test_a_switch_to_where_a_queue_is_missing_changes_nothing_and_says_what_is(
+    stay: Stay,
+) -> None:
+    far = Far(stay, "b", "far")
+    request, _ = stay.begin("switch", {"node": "far", "upstream": "b"})
+    assert stay.ask("pause", {"node": "far"})[0] == 409
+    assert stay.rule(0)["state"] == "active"  # it is not stopped only to be asked about
+    far.talk()
+    problem = "b refuses queue 'far' of virtual host 'default' (far): no such node"
+    told = json.loads(b"".join(request.written))
+    assert request.responseCode == 409
+    assert told == {"problems": [{"key": "nodes.0.upstream", "problem": problem}]}
+    assert (stay.rule(0)["upstream"], stay.rule(0)["changed_by_ctl"]) == ("a", False)
+    assert stay.house.service.counts.changes == {"done": 0, "refused": 2}
+    far.broker.refusals.clear()
+    request, _ = stay.begin("switch", {"node": "far", "upstream": "b"})
+    far.talk()
+    assert json.loads(b"".join(request.written)) == {"done": "done"}
+    assert stay.rule(0)["upstream"] == "b"
+
+
+def test_a_gateway_that_stops_while_it_asks_switches_nothing(stay: Stay) -> None:
+    far = Far(stay, "b")
+    request, _ = stay.begin("switch", {"node": "far", "upstream": "b"})
+    stay.house.service.reloading.stop()
+    far.talk()
+    assert request.responseCode == 409
+    assert stay.house.service.upstreams.places.rules.rules[0].upstream == "a"
+
+
+def test_a_reload_moves_what_is_missing_and_says_so_in_the_log(stay: Stay) -> None:
+    far = Far(stay, "b", "far")
+    stay.raw["nodes"][0] = {"queue": "far", "upstream": "b"}
+    with capturedLogs() as captured:
+        assert stay.reload() == "done"
+        far.talk()
+    told = [formatEvent(event) for event in captured]
+    problem = "b refuses queue 'far' of virtual host 'default' (far): no such node"
+    assert told.count(f"after a reload: {problem}") == 1
+    assert stay.rule(0)["upstream"] == "b"

@@ -1,0 +1,234 @@
+"""A token that is new is shown between deliveries; one that nears its end is told of."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+from support.house import START_S, House
+from support.web_token import web_token
+from twisted.logger import capturedLogs, formatEvent
+
+from gateway.faces.upstream_1_0.upstream import UpstreamState
+from gateway.net.upstreams.renewal import Renewal
+
+
+class FakePump:
+    pass
+
+
+class FakeDialer:
+    """The next connection is opened at once."""
+
+    def __init__(self, connect: object) -> None:
+        self.connect = connect
+        self.pump: object = FakePump()
+        self.redialled = 0
+        self.hastened = 0
+
+    def redial(self) -> None:
+        self.redialled += 1
+        self.pump = FakePump()
+        self.connect()  # type: ignore[operator]  # a function
+
+    def hasten(self) -> None:
+        self.hastened += 1
+
+
+def jwt(expires_s: float) -> str:
+    return web_token({"exp": expires_s}, b"key", key_id="one")
+
+
+class Stand:
+    """An upstream that is connected, and took the token that there was then."""
+
+    def __init__(self, directory: pathlib.Path, profile: str = "generic", **keys: object) -> None:
+        self.file = directory / "token"
+        self.file.write_text("one")
+        upstream = {
+            "hosts": ["amqp://127.0.0.1:1"],
+            "token_file": str(self.file),
+            "profile": profile,
+            **keys,
+        }
+        self.house = House(
+            directory / "data",
+            f"upstreams={json.dumps({'a': upstream})}",
+            'nodes=[{"queue": "far", "upstream": "a"}]',
+            "switch_timeout=5s",
+        ).start()
+        service = self.house.service
+        self.renewal = Renewal(
+            service.clock.now_ms,
+            service.turns,
+            service.bridge,
+            service.upstreams,
+            service.reloading,
+        )
+        self.dialer = FakeDialer(self.connect)
+        service.upstreams.dialers["a"] = self.dialer  # type: ignore[assignment]  # a fake
+        queue = service.bridge.default_host.queue("far")
+        assert queue is not None
+        self.queue = queue
+        self.connect()
+
+    def connect(self, state: UpstreamState = UpstreamState.UP) -> None:
+        """What is shown is what is in the file now."""
+        upstreams = self.house.service.upstreams
+        upstreams.credentials["a"].mechanisms(True)
+        upstreams.upstreams["a"].state = state
+
+    def rests(self) -> bool:
+        assert self.queue.placement is not None
+        return self.queue.placement.rests
+
+
+@pytest.mark.parametrize("keys", [{}, {"username": "me", "mechanisms": ["PLAIN"]}])
+def test_a_new_token_is_shown_when_what_is_in_flight_has_settled(
+    tmp_path: pathlib.Path, keys: dict[str, object]
+) -> None:
+    stand = Stand(tmp_path, **keys)
+    stand.renewal.look()
+    assert not stand.rests()
+    stand.queue.unsettled = 1
+    stand.file.write_text("two")
+    stand.renewal.look()
+    assert stand.rests() and stand.house.service.reloading.under_way
+    stand.renewal.look()
+    assert stand.dialer.redialled == 0
+    stand.queue.unsettled = 0
+    stand.renewal.look()
+    assert (stand.dialer.redialled, stand.rests()) == (1, False)
+    assert stand.house.service.reloading.under_way == ""
+    stand.renewal.look()
+    stand.renewal.look()
+    assert stand.dialer.redialled == 1
+
+
+def test_what_does_not_settle_holds_a_new_token_up_for_a_while_only(tmp_path: pathlib.Path) -> None:
+    stand = Stand(tmp_path)
+    stand.queue.unsettled = 1
+    stand.file.write_text("two")
+    stand.renewal.look()
+    stand.house.pass_time(6)
+    stand.renewal.look()
+    assert stand.dialer.redialled == 1
+    stand.queue.unsettled = 0
+
+
+def test_nor_does_it_hold_it_up_until_the_old_token_expires(tmp_path: pathlib.Path) -> None:
+    stand = Stand(tmp_path)
+    stand.file.write_text(jwt(START_S + 5))
+    stand.connect()
+    stand.queue.unsettled = 1
+    stand.file.write_text(jwt(START_S + 600))
+    stand.renewal.look()
+    stand.house.pass_time(2)
+    stand.renewal.look()
+    assert stand.dialer.redialled == 0
+    stand.house.pass_time(1)
+    stand.renewal.look()
+    assert stand.dialer.redialled == 1
+    stand.queue.unsettled = 0
+
+
+def test_a_connection_that_ended_meanwhile_needs_no_other_end(tmp_path: pathlib.Path) -> None:
+    stand = Stand(tmp_path)
+    stand.queue.unsettled = 1
+    stand.file.write_text("two")
+    stand.renewal.look()
+    stand.dialer.pump = FakePump()
+    stand.connect()
+    stand.renewal.look()
+    assert (stand.dialer.redialled, stand.rests()) == (0, False)
+    assert stand.house.service.reloading.under_way == ""
+    stand.queue.unsettled = 0
+
+
+def test_a_token_that_was_replaced_right_after_it_was_shown_is_not_taken_for_the_shown_one(
+    tmp_path: pathlib.Path,
+) -> None:
+    stand = Stand(tmp_path)
+    stand.file.write_text("two")  # before anybody has looked
+    stand.renewal.look()
+    stand.renewal.look()
+    assert stand.dialer.redialled == 1
+
+
+def test_a_token_that_a_detour_has_shown_is_new_to_the_upstream_itself(
+    tmp_path: pathlib.Path,
+) -> None:
+    stand = Stand(tmp_path)
+    stand.renewal.look()
+    stand.file.write_text("two")
+    stand.connect()  # not to the upstream itself
+    stand.renewal.look()
+    stand.renewal.look()
+    assert stand.dialer.redialled == 1
+    stand.renewal.look()
+    assert (stand.dialer.redialled, stand.rests()) == (1, False)
+
+
+def test_a_token_that_a_new_connection_has_shown_is_not_new(tmp_path: pathlib.Path) -> None:
+    stand = Stand(tmp_path)
+    stand.renewal.look()
+    stand.file.write_text("two")
+    stand.dialer.pump = FakePump()
+    stand.connect()
+    stand.renewal.look()
+    stand.renewal.look()
+    assert (stand.dialer.redialled, stand.rests()) == (0, False)
+
+
+def test_a_new_token_ends_the_wait_for_the_next_try_once(tmp_path: pathlib.Path) -> None:
+    stand = Stand(tmp_path)
+    stand.connect(UpstreamState.DOWN)
+    stand.renewal.look()
+    assert stand.dialer.hastened == 0
+    stand.file.write_text("two")
+    stand.renewal.look()
+    stand.renewal.look()
+    assert (stand.dialer.hastened, stand.dialer.redialled, stand.rests()) == (1, 0, False)
+
+
+def test_a_token_file_that_is_empty_or_gone_changes_nothing(tmp_path: pathlib.Path) -> None:
+    stand = Stand(tmp_path)
+    stand.file.write_text("")
+    stand.renewal.look()
+    stand.file.unlink()
+    stand.renewal.look()
+    assert (stand.dialer.redialled, stand.rests()) == (0, False)
+
+
+def test_a_token_for_single_nodes_needs_no_new_connection(tmp_path: pathlib.Path) -> None:
+    stand = Stand(tmp_path, "azure-service-bus")
+    stand.file.write_text("two")
+    stand.renewal.look()
+    stand.renewal.look()
+    assert (stand.dialer.redialled, stand.rests()) == (0, False)
+
+
+def test_a_token_without_successor_is_told_of_once(tmp_path: pathlib.Path) -> None:
+    stand = Stand(tmp_path)
+    stand.file.write_text(jwt(START_S + 90))
+    stand.connect()
+    with capturedLogs() as logs:
+        stand.renewal.look()
+        assert logs == []
+        stand.house.pass_time(40)
+        stand.renewal.look()
+        stand.renewal.look()
+    told = [formatEvent(each) for each in logs if each["log_source"] is stand.renewal]
+    assert told == ["upstream a: its token expires in 50 s, and token_file has no other"]
+
+
+def test_a_token_that_has_expired_is_told_of_too(tmp_path: pathlib.Path) -> None:
+    stand = Stand(tmp_path)
+    stand.file.write_text(jwt(START_S - 1))
+    stand.connect(UpstreamState.DOWN)
+    with capturedLogs() as logs:
+        stand.renewal.look()
+        stand.renewal.look()
+    told = [formatEvent(each) for each in logs if each["log_source"] is stand.renewal]
+    assert told == ["upstream a: its token has expired, and token_file has no other"]

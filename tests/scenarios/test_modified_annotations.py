@@ -1,0 +1,114 @@
+"""What a 1.0 receiver adds to a message by a modified outcome, and who sees it later (3.4.5)."""
+
+import pytest
+from support.face_1_0 import House, message
+from support.rules import rule
+
+from gateway.amqp_1_0 import _spec, events, sections, types
+from gateway.translate.mapping_rows import ROWS
+from gateway.translate.outcomes import MERGED_MAX
+from gateway.wire.tagged import Tagged
+
+MODIFIED = ROWS["outcomes.modified"].number
+
+
+def string(text):
+    return Tagged(types.STRING, text)
+
+
+def symbols(**values):
+    return [(Tagged(types.SYMBOL, key), string(value)) for key, value in values.items()]
+
+
+@pytest.fixture
+def house():
+    house = House()
+    house.world.queue("q")
+    yield house
+    house.end()
+
+
+def modify(client, receiver, **annotations):
+    """Take the one message that has come, and give it back with these annotations."""
+    (event,) = client.take_all(events.DeliveryReceived)
+    values = {key: string(value) for key, value in annotations.items()}
+    receiver.session.settle_incoming(
+        event.delivery_id, _spec.Modified(message_annotations=values or None)
+    )
+    client.step()
+
+
+def seen(client):
+    """The annotations of the one message that has come, which stays unsettled."""
+    (event,) = [one for one in client.events if isinstance(one, events.DeliveryReceived)]
+    found = sections.scan(event.payload)
+    pairs = sections.annotations(event.payload, found.message_annotations)
+    return {key.value: value.value for key, value in pairs}
+
+
+@rule("1.0", "3.4.5", "annotations-are-merged")
+def test_annotations_are_merged_into_later_deliveries_of_the_copy(house):
+    client = house.client()
+    client.send(client.sender("q"), message(annotations=symbols(a="1", b="2")))
+    receiver = client.receiver("q")
+    assert seen(client) == {"a": "1", "b": "2"}
+    modify(client, receiver, b="3", c="4")
+    assert seen(client) == {"a": "1", "b": "3", "c": "4"}
+    modify(client, receiver, c="5")
+    assert seen(client) == {"a": "1", "b": "3", "c": "5"}
+    modify(client, receiver)
+    assert seen(client) == {"a": "1", "b": "3", "c": "5"}
+
+
+def test_a_message_that_came_by_0_10_carries_them_to_1_0(house):
+    house.world.send(b"body")
+    client = house.client()
+    receiver = client.receiver("q")
+    before = seen(client)
+    modify(client, receiver, c="4")
+    assert seen(client) == before | {"c": "4"}
+
+
+def test_they_go_with_the_copy_to_the_alternate_exchange(house):
+    house.world.queue("dead")
+    house.host.bind("dead", "amq.fanout", "", {}, b"")
+    house.world.queue("work", alternate_exchange="amq.fanout")
+    client = house.client()
+    client.send(client.sender("work"), message())
+    receiver = client.receiver("work")
+    modify(client, receiver, why="poison")
+    (event,) = client.take_all(events.DeliveryReceived)
+    receiver.session.settle_incoming(event.delivery_id, _spec.Rejected())
+    client.step()
+    client.receiver("dead")
+    assert seen(client) == {"why": "poison"}
+
+
+def test_what_they_take_counts_as_held_and_is_let_go(house):
+    client = house.client()
+    client.send(client.sender("q"), message())
+    held = house.world.bridge.pressure.octets
+    receiver = client.receiver("q", credit=1)
+    modify(client, receiver, text="x" * 1000)
+    assert house.world.bridge.pressure.octets > held + 1000
+    assert house.host.purge_queue("q") == 1
+    assert house.world.bridge.pressure.octets == 0
+
+
+def test_too_many_are_a_counted_loss_and_those_before_stay(house):
+    client = house.client()
+    client.send(client.sender("q"), message())
+    receiver = client.receiver("q")
+    modify(client, receiver, a="1")
+    modify(client, receiver, b="x" * MERGED_MAX)
+    assert seen(client) == {"a": "1"}
+    assert house.settings.translated.lost[MODIFIED] == 1
+
+
+def test_a_browser_adds_nothing(house):
+    client = house.client()
+    client.send(client.sender("q"), message())
+    browser = client.receiver("q", distribution_mode="copy")
+    modify(client, browser, a="1")
+    client.receiver("q")
+    assert seen(client) == {}
