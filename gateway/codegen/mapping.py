@@ -6,7 +6,7 @@ from typing import Final
 
 import yaml
 
-from gateway.translate import rows
+from gateway.translate import mapping_rows
 
 HEAD: Final = """\
 # What becomes of a message on the other side
@@ -55,14 +55,14 @@ TITLES: Final = {
 DIRECTIONS: Final = {"to_1_0": "to 1.0", "to_0_10": "to 0-10"}
 
 
-def direction(row: rows.Row) -> str:
+def direction(row: mapping_rows.Row) -> str:
     """Where the row applies, as readers see it."""
     if len(row.directions) == len(DIRECTIONS):
         return "both"
     return ", ".join(DIRECTIONS[each] for each in row.directions)
 
 
-def policy(row: rows.Row) -> str:
+def policy(row: mapping_rows.Row) -> str:
     """What becomes of what does not fit, as readers see it."""
     return row.policy if row.otherwise == row.policy else f"{row.policy}, else {row.otherwise}"
 
@@ -72,7 +72,7 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def table(found: list[rows.Row]) -> str:
+def table(found: list[mapping_rows.Row]) -> str:
     """Rows as a table."""
     lines = ["| No. | Row | 0-10 | 1.0 | Direction | Fits? | |", "|---|---|---|---|---|---|---|"]
     for row in found:
@@ -92,11 +92,11 @@ def table(found: list[rows.Row]) -> str:
 def page() -> str:
     """All rows, file by file, each in the order of its numbers."""
     parts = [HEAD]
-    for name in rows.FILES:
-        entries = yaml.safe_load((rows.FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    for name in mapping_rows.FILES:
+        entries = yaml.safe_load((mapping_rows.FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
         of_file = {entry["id"] for entry in entries}
         parts.append(f"## {TITLES[name]}\n")
-        parts.append(table([row for row in rows.ALL if row.id in of_file]))
+        parts.append(table([row for row in mapping_rows.ALL if row.id in of_file]))
     return "\n".join(parts)
 
 

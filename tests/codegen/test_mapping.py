@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gateway.codegen import mapping
-from gateway.translate import rows
+from gateway.translate import mapping_rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "mapping.md"
 
@@ -14,19 +14,19 @@ def test_the_page_is_what_the_rows_yield() -> None:
 
 def test_every_row_stands_on_the_page_once() -> None:
     page = mapping.page()
-    for row in rows.ALL:
+    for row in mapping_rows.ALL:
         assert page.count(f"| {row.number} | `{row.id}` |") == 1, row.id
 
 
 def test_every_policy_is_explained() -> None:
-    for policy in rows.POLICIES:
+    for policy in mapping_rows.POLICIES:
         assert f"| {policy} | " in mapping.HEAD, policy
 
 
 def test_a_row_says_where_it_applies_and_what_becomes_of_what_does_not_fit() -> None:
-    row = rows.ROWS["delivery.immediate"]
+    row = mapping_rows.ROWS["delivery.immediate"]
     assert (mapping.direction(row), mapping.policy(row)) == ("to 1.0", "escrow, else drop")
-    row = rows.ROWS["values.uuid"]
+    row = mapping_rows.ROWS["values.uuid"]
     assert (mapping.direction(row), mapping.policy(row)) == ("both", "exact")
 
 
