@@ -20,7 +20,7 @@ is one pair of places, with what becomes of a value on its way from one to the o
 **Direction.** Most rows apply in both directions, "both". "to 1.0" and "to 0-10" rows have no way
 back, because the other side has no such thing.
 
-**Fits?** What becomes of a value that the other side has no place for, or no equal place:
+**Policy.** What becomes of a value that the other side has no place for, or no equal place:
 
 | policy | what becomes of it |
 |---|---|
@@ -74,7 +74,10 @@ def cell(text: str) -> str:
 
 def table(found: list[mapping_rows.Row]) -> str:
     """Rows as a table."""
-    lines = ["| No. | Row | 0-10 | 1.0 | Direction | Fits? | |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| No. | Row | 0-10 | 1.0 | Direction | Policy | Meaning |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for row in found:
         cells = (
             str(row.number),
