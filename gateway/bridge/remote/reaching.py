@@ -52,7 +52,8 @@ class Reaching:
         """Whether to wait for `waiter.on_looked_up(token, None)` until a binding takes effect.
 
         `False` for local exchanges, and where the upstream feeds it already, does not want to, or
-        cannot be asked: then it takes effect later.
+        cannot be asked: then it takes effect later. The waiter is told, too, when the upstream does
+        not want to, or does not say so soon.
         """
         feed = self._nodes.feeds.get((exchange, queue, key))
         return feed is not None and feed.reach(waiter, token)
