@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, final
 
 from gateway.bridge.seams import Publisher
-from gateway.message import Delivery, Outcome, Refusal
+from gateway.message import Outcome, Refusal, UpstreamTransaction
 from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
@@ -96,18 +96,15 @@ class Branch(Protocol):
         """End it: commit, or roll back; `Work.on_discharged` or `on_lost` follows."""
 
 
-class Work(Protocol):
+class Work(UpstreamTransaction, Protocol):
     """What is to be done in a transaction at an upstream: told how it stands with that.
 
-    The branch that a copy in a transit queue belongs to is its ticket's; it is sent in it, and
-    stays unsettled until its end.
+    Each delivery of a copy that belongs to it says so; it is sent in it, and stays unsettled until
+    its end.
     """
 
     def on_begun(self) -> None:
         """The transaction has begun."""
-
-    def on_presumed(self, delivery: Delivery, outcome: Outcome) -> None:
-        """How a copy that was sent will have ended, if the transaction is committed."""
 
     def on_discharged(self, refusal: Refusal | None) -> None:
         """It is done, or why it was rolled back."""
