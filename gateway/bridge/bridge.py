@@ -216,7 +216,7 @@ class Bridge:
         return self.hosts[queue.host]
 
     def on_committed(self, turn: int) -> None:
-        """The store says that everything up to `turn` is on disk."""
+        """The store says that everything up to `turn` is on disk; `end_turn` must follow."""
         self.store_error = None
         self.turns.committed(turn)
         self._on_safe()

@@ -73,7 +73,10 @@ class Outlet(Protocol):
     """Where the bridge's deliveries go: a 0-10 subscription or a 1.0 sending link of a face."""
 
     def deliver(self, delivery: Delivery) -> DeliverStatus:
-        """Send one message; credit was there. The face remembers `delivery` until it is settled."""
+        """Send one message; credit was there. The face remembers `delivery` until it is settled.
+
+        Called at the end of a turn only, never from inside a verb, and calls no verb itself.
+        """
 
     def refusal(self) -> Refusal:
         """Why the last delivery was answered with `REFUSED`."""

@@ -95,7 +95,9 @@ class Transacting:
 
         `IN_TURN`: done; safe with the current turn. `PENDING`: `publisher.on_published(token,
         outcome)` follows, also without room; `REJECTED` says that it was rolled back, and the
-        deliveries have gone back. `REFUSED`: rolled back; the deliveries are as they were.
+        deliveries have gone back as failed; with `Condition.IN_DOUBT` nobody knows its end.
+        `REFUSED`: rolled back; the deliveries are as they were. Deliveries that are to have another
+        outcome, or another fate if it fails, are in `transaction.retirements` before.
         """
         if not transaction.enlisted:
             return IN_TURN

@@ -1,6 +1,6 @@
 """What there is to know of the broker behind an upstream, as a plain value.
 
-`profiles` has the help text of each attribute, and reads the files.
+`loading` has the help text of each attribute, and reads the files.
 """
 
 from __future__ import annotations
