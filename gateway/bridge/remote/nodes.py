@@ -43,7 +43,7 @@ class LineMaker(Protocol):
 
 @final
 class Nodes:
-    """Implements `topology.Rules`, `keeping.LastResort`.
+    """Implements `topology.Rules`, `bindings.Feeding`, `keeping.LastResort`.
 
     Attributes:
         outbound: transit queues that stand for no queue: of remote exchanges, and by address.
@@ -102,6 +102,7 @@ class Nodes:
         topology = self._topology
         self._placements = placements
         topology.rules = self
+        topology.bindings.feeding = self
         for exchange in list(topology.exchanges.values()):
             self.adopt_exchange(exchange)
         for remote in remotes:
@@ -111,6 +112,7 @@ class Nodes:
         """Other rules, from now on; `moving` sees to the nodes that there are."""
         self._placements = placements
         self._topology.rules = self
+        self._topology.bindings.feeding = self
 
     def add_remote(self, remote: Remote) -> None:
         """An upstream: the exchange whose keys are addresses there."""
