@@ -6,9 +6,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
-from gateway.bridge.remote.feed import Feed
-from gateway.bridge.remote.inlet import Inlet
-from gateway.bridge.remote.remote import LookUpWaiter, OnRejected, Placement, Work
+from gateway.bridge.remote.remote import Feed, Inlet, LookUpWaiter, OnRejected, Placement, Work
 from gateway.bridge.seams import DeliverStatus, Publisher
 from gateway.message import MODIFIED_FAILED, Condition, Delivery, Outcome, Refusal
 from gateway.wire.tagged import Tagged

@@ -21,8 +21,8 @@ from gateway.bridge.queues.places import AVAILABLE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.refusals import crowded
-from gateway.bridge.remote.feed import Feed
-from gateway.bridge.remote.inlet import Handover, Inlet
+from gateway.bridge.remote.feed import BindingFeed
+from gateway.bridge.remote.inlet import Handover, QueueInlet
 from gateway.bridge.remote.keeping import Keeping
 from gateway.bridge.remote.remote import Placement, Placements, Remote, Target
 from gateway.bridge.seams import Outlet, Owner, QueueSettings, SubscribeOptions
@@ -92,9 +92,9 @@ class Nodes:
         self._started = False
         self.outbound: dict[str, Queue] = {}
         self.sources: dict[str, Exchange] = {}
-        self.inlets: dict[str, dict[int, Inlet]] = {}
-        self.feeds: dict[tuple[str, str, str], Feed] = {}
-        self.starved: list[Feed] = []
+        self.inlets: dict[str, dict[int, QueueInlet]] = {}
+        self.feeds: dict[tuple[str, str, str], BindingFeed] = {}
+        self.starved: list[BindingFeed] = []
         self.keeping = Keeping(topology, dispatcher.copies, publishing, self)
 
     def place(self, placements: Placements | None, remotes: list[Remote]) -> None:
@@ -197,7 +197,7 @@ class Nodes:
         key = (exchange.name, binding.queue.name, binding.key)
         if placement is None or not self._started or key in self.feeds:
             return
-        feed = Feed(
+        feed = BindingFeed(
             exchange,
             binding,
             self.source(placement.remote),
@@ -262,7 +262,7 @@ class Nodes:
         if refusal is not None:
             return refusal
         behind = self._behind(queue.name, placement)
-        inlet = Inlet(
+        inlet = QueueInlet(
             behind,
             self._lines.make_line(behind),
             self._dispatcher,
