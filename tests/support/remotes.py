@@ -53,7 +53,7 @@ class FakeRelay:
     def __init__(self, bridge: Bridge, queue: Queue) -> None:
         self.bridge = bridge
         self.queue = queue
-        self.number = bridge.next_owner_id()
+        self.number = bridge.numbers.next_owner()
         self.deliveries: list[Delivery] = []
         self.answers: list[DeliverStatus] = []
         self.why = Refusal(Condition.MESSAGE_SIZE_EXCEEDED, "too large")

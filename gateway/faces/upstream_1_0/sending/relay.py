@@ -97,7 +97,7 @@ class Relay:
         self._settlement = host.settlement
         self._queue = queue
         self._address = upstream.addresses.queue_target(queue)  # asked once: it is every message's
-        self._number = upstream.bridge.next_owner_id()
+        self._number = upstream.bridge.numbers.next_owner()
         self._replies = ReplyNodes(upstream, host, self)
         self._context = upstream.context(host, self._replies)
         self.subscription: Subscription | None = None
