@@ -60,7 +60,7 @@ class Publishing:
         nor the exchange's alternate, which is tried once unless the message has
         `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was enqueued;
         not-found (no such exchange) or resource-limit-exceeded (a queue is full). `link` is the
-        publisher's number in the audit log (`Bridge.next_link_number`). `transaction` is given by
+        publisher's number in the audit log (`Bridge.numbers.next_link`). `transaction` is given by
         `Transacting.publish` only.
         """
         topology = self._topology

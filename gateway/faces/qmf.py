@@ -54,7 +54,7 @@ def answer(
         arrival_0_10(payload, len(head)),
         payload,
         len(head),
-        id=bridge.next_message_id(),
+        id=bridge.numbers.next_message(),
         exchange=exchange,
         now_ms=bridge.now_ms,
         publisher=0,

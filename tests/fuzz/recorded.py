@@ -28,7 +28,7 @@ QUEUE = "q"
 def seeded(world: World) -> None:
     """A queue with messages of both protocols in it."""
     world.queue(QUEUE, durable=True)
-    for message in messages(world.bridge.next_message_id, world.now_ms):
+    for message in messages(world.bridge.numbers.next_message, world.now_ms):
         world.host.publishing.publish(message, None, 0)
     world.turn()
 

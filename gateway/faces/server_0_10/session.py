@@ -70,7 +70,7 @@ class ServerSession:
         self.session = session
         self.host = host
         self.bridge = face.bridge
-        self.number = face.bridge.next_owner_id()
+        self.number = face.bridge.numbers.next_owner()
         name = session.name.decode("utf-8", "replace")
         self.audit_name = face.bridge.audit.name(f"session {self.number} {name}")
         self.over = False

@@ -144,7 +144,7 @@ class Transfers:
             arrival,
             event.payload,
             event.body_at,
-            id=face.bridge.next_message_id(),
+            id=face.bridge.numbers.next_message(),
             exchange=exchange,
             now_ms=face.bridge.now_ms,
             publisher=face.peer.connection_id,

@@ -67,7 +67,7 @@ class Producer10:
         self.link = link
         self.node = node
         self.dynamic = dynamic
-        self.number = session.bridge.next_link_number()
+        self.number = session.bridge.numbers.next_link()
         self.lenient = self._is_lenient(capabilities)
         # Deliveries that are done once a turn is committed: (turn, first, last), ascending turns.
         self._safe_with: list[tuple[int, int, int]] = []
@@ -180,7 +180,7 @@ class Producer10:
             arrival,
             payload,
             message_format,
-            id=bridge.next_message_id(),
+            id=bridge.numbers.next_message(),
             exchange=node.exchange,
             routing_key=key,
             now_ms=bridge.now_ms,

@@ -54,7 +54,7 @@ class ServerSession10:
         self.bridge = face.bridge
         self.nodes = HostNodes(host)
         self.dynamics = face.settings.dynamic_of(host)
-        self.number = face.bridge.next_owner_id()
+        self.number = face.bridge.numbers.next_owner()
         self.audit_name = face.bridge.audit.name(f"{face.peer.connection_id}/{self.number}")
         self.producers: dict[int, Producer10] = {}  # by the audit number of the link
         self.consumers: dict[int, Consumer10] = {}  # by the client's handle

@@ -122,7 +122,7 @@ class Intake:
             arrival,
             event.payload,
             event.message_format,
-            id=bridge.next_message_id(),
+            id=bridge.numbers.next_message(),
             exchange=exchange,
             routing_key=routing_key,
             now_ms=bridge.now_ms,

@@ -139,7 +139,7 @@ class ReplyNode:
         self.refused = False
         self.slot: LinkSlot | None = None
         self._name = upstream.link_name("reply")
-        self._number = upstream.bridge.next_link_number()
+        self._number = upstream.bridge.numbers.next_link()
         self._link: Link | None = None
         self._safe_with: list[tuple[int, int]] = []  # (turn, delivery-id)
         self._token = 0
@@ -243,7 +243,7 @@ class ReplyNode:
             arrival,
             event.payload,
             event.message_format,
-            id=bridge.next_message_id(),
+            id=bridge.numbers.next_message(),
             exchange=self.exchange,
             routing_key=self.key,
             now_ms=bridge.now_ms,

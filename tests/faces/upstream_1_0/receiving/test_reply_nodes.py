@@ -55,7 +55,7 @@ def request(w, body=b"?", *, key="answers", exchange="", publisher=None):
         arrival_0_10(header, len(header)),
         header + body,
         len(header),
-        id=w.bridge.next_message_id(),
+        id=w.bridge.numbers.next_message(),
         exchange="",
         now_ms=w.now_ms,
         publisher=1,
