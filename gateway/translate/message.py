@@ -72,7 +72,7 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
     note_app_id(crossing, segment.properties, out)
     odd: types.Map = []
     headers.restore_to_1_0(crossing, out, odd)
-    footer = _footer_to_1_0(crossing)
+    footer = _footer_to_1_0(crossing) if crossing.has_escrow else b""
     head = _head(crossing, annotations, properties, out, odd, merged)
     return Translated10(
         head,
@@ -112,11 +112,12 @@ def _head(
     merged: bytes,
 ) -> bytes:
     pairs: types.Map = []
-    entry = crossing.take_typed("annotations", NOTHING, ROW_ANNOTATIONS, types.MAP)
-    if entry is not None and entry.present:
-        for key, value in _annotations_kept(crossing, entry):
-            if key.value not in annotations and key.value != ANNOTATION:
-                pairs.append((key, value))
+    if crossing.has_escrow:
+        entry = crossing.take_typed("annotations", NOTHING, ROW_ANNOTATIONS, types.MAP)
+        if entry is not None and entry.present:
+            for key, value in _annotations_kept(crossing, entry):
+                if key.value not in annotations and key.value != ANNOTATION:
+                    pairs.append((key, value))
     for name, value in annotations.items():
         pairs.append((Tagged(types.SYMBOL, name), value))
     if merged:
@@ -163,7 +164,7 @@ def to_0_10(
     headers.to_0_10(crossing, own, table)
     headers.restore_to_0_10(crossing, table)
     body = body_to_0_10.body_to_0_10(crossing, found, properties, mp, table, annotations)
-    others = other_structs(crossing)
+    others = other_structs(crossing) if crossing.has_escrow else b""
     _keep_rest(crossing, found, pairs, annotations)
     escrow = crossing.finish()
     if escrow is not None:
