@@ -38,10 +38,10 @@ from typing import Final, final
 from gateway.errors import DecodeError, StoreError
 from gateway.store.database import Database
 from gateway.store.interface import AuditSegments, CallInReactor, Committed, Failed, StoreCounts
+from gateway.store.log_rows import pack_row, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recovery import TopologyChanges
 from gateway.store.rewriting import living_part
-from gateway.store.rows import pack_row, unpack_row
 from gateway.store.writes import CONTENTS_AT, HAS_TOPOLOGY
 
 GROUP_OCTETS: Final = 4 * 1024 * 1024

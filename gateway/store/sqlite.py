@@ -23,9 +23,9 @@ from gateway.store.interface import (
     Recovered,
     StoreCounts,
 )
+from gateway.store.log_rows import check, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recovery import Replay
-from gateway.store.rows import check, unpack_row
 
 FILE_NAME: Final = "store.sqlite"
 LOCK_NAME: Final = "lock"

@@ -37,7 +37,7 @@ from gateway.audit.segment import SegmentWriter
 from gateway.errors import DecodeError, StoreError
 from gateway.selectors.selector import Selector, read_selector
 from gateway.store.database import Database
-from gateway.store.rows import check, pack_row, unpack_row
+from gateway.store.log_rows import check, pack_row, unpack_row
 from gateway.store.sqlite import FILE_NAME
 from gateway.store.writes import TurnWriter
 from gateway.translate import facts

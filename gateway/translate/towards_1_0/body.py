@@ -42,7 +42,7 @@ class Body10:
         self.changed = True
 
 
-def prepare(
+def body_to_1_0(
     crossing: Crossing,
     mp: MessageProperties,
     octets: bytes,
