@@ -2,7 +2,7 @@
 
 Why a log: the commit thread shares the interpreter's lock with a reactor that, compiled, keeps it
 for a whole turn. Each statement costs at least one such wait, so a commit is one statement, the
-INSERT of one row that holds everything the waiting turns made durable (`rows`), and never a
+INSERT of one row that holds everything the waiting turns made durable (`log_rows`), and never a
 statement per message. SQLite gives what a bare file lacks: atomic commits, reuse of freed space, a
 WAL that is cut cleanly where a write was torn.
 

@@ -165,7 +165,7 @@ NOTHING_BROUGHT: Final = Withdrawal()
 
 
 def open_escrow(text: str, text_max: int, depth: int) -> Withdrawal:
-    """The escrow in a string; `DecodeError` if it is none of ours or breaks a limit."""
+    """The escrow in a string; `DecodeError` if it is none, or breaks a limit."""
     if len(text) > text_max or not text.startswith(FORMAT):
         raise DecodeError("no escrow")
     try:

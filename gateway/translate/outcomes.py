@@ -70,7 +70,7 @@ def reject_of(outcome: Outcome, counts: Counts) -> tuple[int, str]:
 
 
 def of_state(state: State) -> Outcome | None:
-    """The outcome of a 1.0 delivery state; `None` for one that is not an outcome here."""
+    """The outcome of a 1.0 delivery state; `None` for a state that is no outcome."""
     if isinstance(state, Accepted):
         return ACCEPTED
     if isinstance(state, Released):

@@ -1,9 +1,9 @@
 """Reply-to: a pair of exchange and routing key in 0-10, an address in 1.0.
 
-Nodes here have addresses of their own (`addresses`). An upstream knows none of them: towards it a
-node of ours that lives there goes by its address there, any other one by that of a reply node,
-which the face opens there. What an upstream's message names, and is no node here, is an address at
-that upstream: {upstream.NAME, address}.
+Local nodes have addresses of their own (`addresses`). An upstream knows none of them: towards it a
+node that lives at the upstream goes by the upstream's own address, any other one by that of a reply
+node, which the face opens at the upstream. What an upstream's message names, and is no local node,
+is an address at that upstream: {upstream.NAME, address}.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _upstream_address(
 ) -> str | None:
     """Where the upstream's clients can send a reply.
 
-    The pair means something at this gateway only: it comes back here and nowhere else.
+    The pair means something to this gateway only: it is restored by no other.
     """
     context = crossing.context
     row = ROW_NODE

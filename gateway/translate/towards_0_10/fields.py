@@ -62,7 +62,7 @@ def _message_id(crossing: Crossing, properties: Properties, mp: MessagePropertie
         visible = digest_octets(uuid)
         crossing.keep("properties.message-id", visible, message_id, names.ROW_MESSAGE_ID)
     if properties.reply_to is not None:
-        # A request: a responder here will name it by this uuid.
+        # A request: a responder that gets it by 0-10 will name it by this uuid.
         encoded = new.to_bytes(message_id)
         crossing.context.replies.remember(
             uuid, encoded, crossing.context.now_ms, crossing.message.durable
