@@ -109,10 +109,6 @@ class Bridge:
         self._limits = limits
         self._reader = reader
         self.numbers = Numbers(audit.incarnation)
-=======
-        self._reader = reader
-        self.numbers = Numbers(audit.incarnation)
->>>>>>> slice-c4
         self._deadlines = Deadlines()
         self.copies = Copies(self.ledger, self.turns, self.pressure, self._deadlines)
         self._dispatcher = Dispatcher(self.copies)
@@ -230,8 +226,7 @@ class Bridge:
 
     def recover(self, recovered: Recovered) -> None:
         """Rebuild exchanges, queues, bindings, messages and notes; call once, first of all."""
-<<<<<<< HEAD
-        recovery = Recovery(self.hosts, self._plain_host, self.copies, self.numbers, self._readers)
+        recovery = Recovery(self.hosts, self._plain_host, self.copies, self.numbers, self._reader)
         recovery.run(recovered)
         self.problems.extend(recovery.problems)
         self._absent = recovery.absent
