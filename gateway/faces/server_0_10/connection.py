@@ -56,7 +56,7 @@ JMS_SELECTOR: Final = "qpid.jms-selector"
 
 
 @final
-class Server010:
+class ServerConnection:
     """Implements `Face`, `AuthenticationWaiter`."""
 
     def __init__(

@@ -16,7 +16,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
 from gateway.faces.features import Feature
-from gateway.faces.server_0_10.subscription import Subscription010
+from gateway.faces.server_0_10.subscription import ServerSubscription
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import ACCEPTED, MODIFIED_FAILED, Condition, Delivery, Outcome, Refusal
 from gateway.translate.message import to_0_10
@@ -37,7 +37,7 @@ class Deliveries:
         self.session = session
         self.unsettled = Unsettled()
 
-    def send(self, subscription: Subscription010, delivery: Delivery) -> DeliverStatus:
+    def send(self, subscription: ServerSubscription, delivery: Delivery) -> DeliverStatus:
         """Send one delivery as a transfer, if there is room and byte credit for it."""
         session = self.session
         if not self._has_room():
@@ -120,7 +120,7 @@ class Deliveries:
             host.settle(delivery, MODIFIED_FAILED, reason)
 
 
-def transfer(subscription: Subscription010) -> spec.MessageTransfer:
+def transfer(subscription: ServerSubscription) -> spec.MessageTransfer:
     """The command of a delivery; clients want all its fields."""
     explicit, acquire = subscription.accept_explicit, subscription.acquire
     return spec.MessageTransfer(

@@ -34,7 +34,7 @@ from gateway.faces.server_0_10.transfers import Transfers
 from gateway.message import Condition, Outcome, Refusal
 
 if TYPE_CHECKING:
-    from gateway.faces.server_0_10.connection import Server010
+    from gateway.faces.server_0_10.connection import ServerConnection
 
 CLASS_MESSAGE: Final = 4
 CLASS_TX: Final = 5
@@ -65,7 +65,7 @@ class ServerSession:
         over: it has ended, and holds nothing any more.
     """
 
-    def __init__(self, face: Server010, session: Session, host: VirtualHost) -> None:
+    def __init__(self, face: ServerConnection, session: Session, host: VirtualHost) -> None:
         self.face = face
         self.session = session
         self.host = host

@@ -63,7 +63,7 @@ class Allowance:
 
 
 @final
-class Subscription010:
+class ServerSubscription:
     """An outlet of the bridge, named by its destination within its session.
 
     Attributes:

@@ -16,7 +16,7 @@ from gateway.bridge.exchanges.filters import NoLocal, binding_selector, together
 from gateway.bridge.seams import Filter
 from gateway.faces.features import Feature
 from gateway.faces.placed import JMS_SELECTOR, SELECTOR, is_remote_queue
-from gateway.faces.server_0_10.subscription import Subscription010
+from gateway.faces.server_0_10.subscription import ServerSubscription
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
 
@@ -41,9 +41,9 @@ class Subscriptions:
     def __init__(self, session: ServerSession) -> None:
         self.session = session
         self.attaching = False
-        self._living: dict[str, Subscription010] = {}
+        self._living: dict[str, ServerSubscription] = {}
         # Cancelled, for what reason, and still with deliveries that are not settled.
-        self._leaving: list[tuple[Subscription010, Reason]] = []
+        self._leaving: list[tuple[ServerSubscription, Reason]] = []
 
     def answer(self, command: Command) -> Refusal | None:
         """Carry out one command of class message that is about a subscription, flush excepted."""
@@ -95,7 +95,7 @@ class Subscriptions:
             subscription.cancel()
             self._leaving.append((subscription, reason))
 
-    def _find(self, destination: str | None) -> Subscription010 | Refusal:
+    def _find(self, destination: str | None) -> ServerSubscription | Refusal:
         found = self._living.get(destination or "")
         if found is None:
             return Refusal(Condition.NOT_FOUND, f"there is no subscription {destination!r}")
@@ -114,7 +114,7 @@ class Subscriptions:
         explicit = command.accept_mode != spec.AcceptMode.NONE
         acquire = command.acquire_mode != spec.AcquireMode.NOT_ACQUIRED
         destination = command.destination or ""
-        outlet = Subscription010(session, destination, accept_explicit=explicit, acquire=acquire)
+        outlet = ServerSubscription(session, destination, accept_explicit=explicit, acquire=acquire)
         bridged = session.host.subscribe(
             command.queue or "",
             outlet,
@@ -174,7 +174,7 @@ class Subscriptions:
         self._detach(found, Reason.CANCELLED)
         return None
 
-    def _detach(self, subscription: Subscription010, reason: Reason) -> None:
+    def _detach(self, subscription: ServerSubscription, reason: Reason) -> None:
         """It is over once what was sent, which stays with the session, is settled."""
         if subscription.unsettled():
             self._leaving.append((subscription, reason))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TypeVar, final
 
 from gateway.amqp_0_10.primitives import Ranges
-from gateway.faces.server_0_10.subscription import Subscription010
+from gateway.faces.server_0_10.subscription import ServerSubscription
 from gateway.message import Delivery
 from gateway.wire.serial import add, distance
 
@@ -26,13 +26,17 @@ class Unsettled:
     def __init__(self) -> None:
         self._deliveries: dict[int, Delivery] = {}
         # Sent in window mode and not completed: the subscription, its era, octets.
-        self._windowed: dict[int, tuple[Subscription010, int, int]] = {}
+        self._windowed: dict[int, tuple[ServerSubscription, int, int]] = {}
 
     def __len__(self) -> int:
         return len(self._deliveries)
 
     def sent(
-        self, command_id: int, subscription: Subscription010, octets: int, delivery: Delivery | None
+        self,
+        command_id: int,
+        subscription: ServerSubscription,
+        octets: int,
+        delivery: Delivery | None,
     ) -> None:
         """Remember a transfer; without `delivery` it was settled as it was sent."""
         if delivery is not None:
@@ -43,7 +47,7 @@ class Unsettled:
     def completed(self, ranges: Ranges) -> None:
         """The client completed transfers: each subscription's window opens by what it held."""
         windowed = self._windowed
-        due: dict[int, Subscription010] = {}
+        due: dict[int, ServerSubscription] = {}
         for command_id in _pick(ranges, windowed):
             subscription, era, octets = windowed.pop(command_id)
             if subscription.completed(octets, era):

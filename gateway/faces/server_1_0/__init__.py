@@ -6,6 +6,6 @@ attach         what a terminus names, and what is answered
 approach       a link that wants to publish to a remote queue, while its upstream is asked
 producer       a link by which a client publishes; batch: many messages in one delivery
 consumer       a link by which a client consumes or browses
-coordinator    a link to the gateway's transaction coordinator
+control_link   a link to the gateway's transaction coordinator
 transactions   the transactions of one connection
 """

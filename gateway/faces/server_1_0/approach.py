@@ -13,11 +13,11 @@ from gateway.message import Refusal
 from gateway.translate.addresses import Node
 
 if TYPE_CHECKING:
-    from gateway.faces.server_1_0.session import ServerSession10
+    from gateway.faces.server_1_0.session import ServerSession
 
 
 @final
-class Approach10:
+class Approach:
     """Implements `LookUpWaiter`.
 
     Attributes:
@@ -26,7 +26,7 @@ class Approach10:
 
     __slots__ = ("_session", "attach", "link", "node")
 
-    def __init__(self, session: ServerSession10, link: Link, attach: Attach, node: Node) -> None:
+    def __init__(self, session: ServerSession, link: Link, attach: Attach, node: Node) -> None:
         self._session = session
         self.link = link
         self.attach = attach

@@ -23,22 +23,22 @@ from gateway.faces.features import EXCHANGES, Feature
 from gateway.faces.filters import Wanted, binding_key, read_filters
 from gateway.faces.outcomes import OUTCOMES, error_of, outcome_of
 from gateway.faces.placed import JMS_SELECTOR, is_remote_exchange, is_remote_queue, selector_of
-from gateway.faces.server_1_0.approach import Approach10
-from gateway.faces.server_1_0.consumer import Asked, Consumer10
-from gateway.faces.server_1_0.producer import Producer10
+from gateway.faces.server_1_0.approach import Approach
+from gateway.faces.server_1_0.consumer import Asked, Consumer
+from gateway.faces.server_1_0.producer import Producer
 from gateway.message import MODIFIED_FAILED, Condition, Kind, Refusal
 from gateway.translate.addresses import Capability, Node, capability_of, resolve
 from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
-    from gateway.faces.server_1_0.session import ServerSession10
+    from gateway.faces.server_1_0.session import ServerSession
 
 OFFERED: Final = frozenset(("queue", "topic", "temporary-queue", "temporary-topic"))
 SHARED: Final = "shared"
 DEFAULT_OUTCOME: Final = Modified(delivery_failed=True)
 
 
-def attach_producer(session: ServerSession10, link: Link, attach: Attach) -> Refusal | None:
+def attach_producer(session: ServerSession, link: Link, attach: Attach) -> Refusal | None:
     """A client wants to send: answer its attach, or say why not."""
     target = attach.target
     if isinstance(target, Coordinator):
@@ -62,7 +62,7 @@ def attach_producer(session: ServerSession10, link: Link, attach: Attach) -> Ref
     if node is not None and node.exchange in EXCHANGES:
         _count(session, EXCHANGES[node.exchange])
     if node is not None and node.queue and not made:
-        approach = Approach10(session, link, attach, node)
+        approach = Approach(session, link, attach, node)
         if session.approach(approach):
             return None
     answer_producer(session, link, attach, node, made)
@@ -70,13 +70,13 @@ def attach_producer(session: ServerSession10, link: Link, attach: Attach) -> Ref
 
 
 def answer_producer(
-    session: ServerSession10, link: Link, attach: Attach, node: Node | None, made: str = ""
+    session: ServerSession, link: Link, attach: Attach, node: Node | None, made: str = ""
 ) -> None:
     """Attach a client's sender to a node that is there; `None`: the anonymous terminus."""
     target = attach.target
     assert isinstance(target, Target)
     asked = target.capabilities or []
-    producer = Producer10(session, link, node, asked, made)
+    producer = Producer(session, link, node, asked, made)
     session.add_producer(producer)
     link.send_attach(
         source=attach.source,
@@ -105,7 +105,7 @@ def _made_by(properties: Fields | None) -> Fields:
 
 
 def _make(
-    session: ServerSession10,
+    session: ServerSession,
     attach: Attach,
     address: str | None,
     properties: Fields | None,
@@ -125,7 +125,7 @@ def _make(
     return Node(queue=made.name, key=None, row=0)
 
 
-def attach_consumer(session: ServerSession10, link: Link, attach: Attach) -> Refusal | None:
+def attach_consumer(session: ServerSession, link: Link, attach: Attach) -> Refusal | None:
     """A client wants to receive: answer its attach, or say why not."""
     source = attach.source
     if source is None:
@@ -159,9 +159,9 @@ def attach_consumer(session: ServerSession10, link: Link, attach: Attach) -> Ref
     return refusal
 
 
-def _consumer(session: ServerSession10, link: Link, attach: Attach, source: Source) -> Consumer10:
+def _consumer(session: ServerSession, link: Link, attach: Attach, source: Source) -> Consumer:
     default = outcome_of(source.default_outcome)
-    return Consumer10(
+    return Consumer(
         session,
         link,
         settled=attach.snd_settle_mode == _spec.SND_SETTLED,
@@ -171,7 +171,7 @@ def _consumer(session: ServerSession10, link: Link, attach: Attach, source: Sour
 
 
 def _consume(
-    session: ServerSession10, consumer: Consumer10, queue: str, source: Source
+    session: ServerSession, consumer: Consumer, queue: str, source: Source
 ) -> Refusal | None:
     """Consume or browse a queue."""
     remote = is_remote_queue(session.host, queue)
@@ -200,7 +200,7 @@ def _consume(
     return None
 
 
-def answer_attached(session: ServerSession10, consumer: Consumer10) -> None:
+def answer_attached(session: ServerSession, consumer: Consumer) -> None:
     """The upstream has attached the source that a client asked for."""
     asked = consumer.asked
     subscription = consumer.subscription
@@ -213,12 +213,12 @@ def _is_durable(source: Source) -> bool:
     return bool(source.durable) or source.expiry_policy == _spec.EXPIRY_NEVER
 
 
-def _durable_name(session: ServerSession10, attach: Attach) -> str:
+def _durable_name(session: ServerSession, attach: Attach) -> str:
     return f"{session.face.container}.{attach.name}".replace("/", "_")
 
 
 def _subscribe(
-    session: ServerSession10, consumer: Consumer10, node: Node, attach: Attach, source: Source
+    session: ServerSession, consumer: Consumer, node: Node, attach: Attach, source: Source
 ) -> Refusal | None:
     """Receive from an exchange: by a queue of the link's own, bound by its filter or address."""
     host = session.host
@@ -280,7 +280,7 @@ def _arguments(wanted: Wanted) -> dict[str, Tagged]:
 
 
 def _rebind(
-    session: ServerSession10,
+    session: ServerSession,
     queue: Queue,
     exchange: Exchange,
     key: str,
@@ -304,7 +304,7 @@ def _rebind(
         session.host.purge_queue(queue.name, session)
 
 
-def _recover(session: ServerSession10, link: Link, attach: Attach) -> Refusal | None:
+def _recover(session: ServerSession, link: Link, attach: Attach) -> Refusal | None:
     """An attach without source asks for the one that the link had: a durable subscription."""
     name = _durable_name(session, attach)
     queue = session.host.queue(name)
@@ -332,8 +332,8 @@ def _recover(session: ServerSession10, link: Link, attach: Attach) -> Refusal | 
 
 
 def _answer(
-    session: ServerSession10,
-    consumer: Consumer10,
+    session: ServerSession,
+    consumer: Consumer,
     bridged: Subscription,
     source: Source,
     wanted: Wanted,
@@ -368,12 +368,12 @@ def _answer(
     consumer.start(bridged)
 
 
-def _count(session: ServerSession10, feature: Feature) -> None:
+def _count(session: ServerSession, feature: Feature) -> None:
     session.face.uses.count(feature)
 
 
 def _filters(
-    session: ServerSession10, source: Source, exchange_type: str | None, *, remote: bool
+    session: ServerSession, source: Source, exchange_type: str | None, *, remote: bool
 ) -> Wanted | Refusal:
     number = session.connection_id()
     wanted = read_filters(source.filter, exchange_type, number, remote=remote)

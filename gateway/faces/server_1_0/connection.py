@@ -39,8 +39,8 @@ from gateway.faces.crossings import Crossings, is_own
 from gateway.faces.doubt import Doubt
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
 from gateway.faces.feature_uses import FeatureUses, client_text
-from gateway.faces.server_1_0.session import ServerSession10
-from gateway.faces.server_1_0.transactions import Transactions10
+from gateway.faces.server_1_0.session import ServerSession
+from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import Encoding
 from gateway.translate.context import Context
 from gateway.translate.outcomes import lose_words
@@ -52,7 +52,7 @@ VHOST_PREFIX: Final = "vhost:"
 
 
 @final
-class Server10:
+class ServerConnection:
     """Implements `Face`, `AuthenticationWaiter`."""
 
     def __init__(
@@ -87,8 +87,8 @@ class Server10:
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
         self.doubt = Doubt(settings.limits.octets_in_doubt_max)
-        self.transactions = Transactions10(self)
-        self._sessions: list[ServerSession10] = []
+        self.transactions = Transactions(self)
+        self._sessions: list[ServerSession] = []
         self._crossings = Crossings(bridge, settings)
         self._write_blocked = False
         self._touched = False  # since `data_to_send`
@@ -223,15 +223,15 @@ class Server10:
         for event in events:
             if isinstance(event, DeliveryReceived):
                 held = event.link.session.context
-                if isinstance(held, ServerSession10):
+                if isinstance(held, ServerSession):
                     held.on_delivery(event)
             elif isinstance(event, DispositionReceived):
                 held = event.session.context
-                if isinstance(held, ServerSession10):
+                if isinstance(held, ServerSession):
                     held.on_disposition(event)
             elif isinstance(event, FlowReceived):
                 held = event.link.session.context
-                if isinstance(held, ServerSession10):
+                if isinstance(held, ServerSession):
                     held.on_flow(event)
             else:
                 self._take_rare(event)
@@ -239,24 +239,24 @@ class Server10:
     def _take_rare(self, event: Event) -> None:
         if isinstance(event, AttachReceived):
             held = event.link.session.context
-            if isinstance(held, ServerSession10):
+            if isinstance(held, ServerSession):
                 held.on_attach(event)
         elif isinstance(event, DetachReceived):
             held = event.link.session.context
-            if isinstance(held, ServerSession10):
+            if isinstance(held, ServerSession):
                 held.on_detach(event)
         elif isinstance(event, DeliveryAborted):
             held = event.link.session.context
-            if isinstance(held, ServerSession10):
+            if isinstance(held, ServerSession):
                 held.on_aborted(event)
         elif isinstance(event, WindowOpened):
             held = event.session.context
-            if isinstance(held, ServerSession10):
+            if isinstance(held, ServerSession):
                 held.resume()
         elif isinstance(event, LinkViolation):
             self._count_violation()
             held = event.link.session.context
-            if isinstance(held, ServerSession10):
+            if isinstance(held, ServerSession):
                 held.on_link_failed(event.link)
         elif isinstance(event, BeginReceived):
             self._on_begin(event.session)
@@ -342,7 +342,7 @@ class Server10:
         if self.draining:
             session.send_end(error=Error(condition=CONNECTION_FORCED))
             return
-        made = ServerSession10(self, session, self.host)
+        made = ServerSession(self, session, self.host)
         session.context = made
         self._sessions.append(made)
         self.settings.counts.sessions_opened[PROTOCOL] += 1
@@ -352,7 +352,7 @@ class Server10:
 
     def _end_session(self, session: Session, reason: Reason = Reason.SESSION_ENDED) -> None:
         held = session.context
-        if isinstance(held, ServerSession10) and held in self._sessions:
+        if isinstance(held, ServerSession) and held in self._sessions:
             self._sessions.remove(held)
             self.settings.counts.sessions_closed[PROTOCOL] += 1
             held.end(reason)

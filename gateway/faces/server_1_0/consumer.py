@@ -28,7 +28,7 @@ from gateway.translate.outcomes import lose_annotations, merged
 from gateway.translate.towards_1_0 import hop as hop_1_0
 
 if TYPE_CHECKING:
-    from gateway.faces.server_1_0.session import ServerSession10
+    from gateway.faces.server_1_0.session import ServerSession
 
 NO_LIMIT: Final = 0
 NOTHING_REFUSED: Final = Refusal(Condition.NONE, "")
@@ -51,7 +51,7 @@ class Asked:
 
 
 @final
-class Consumer10:
+class Consumer:
     """Implements `Outlet`, `LookUpWaiter`.
 
     Attributes:
@@ -64,7 +64,7 @@ class Consumer10:
 
     def __init__(
         self,
-        session: ServerSession10,
+        session: ServerSession,
         link: Link,
         *,
         settled: bool,

@@ -26,7 +26,7 @@ from gateway.faces.outcomes import (
     rejected,
 )
 from gateway.faces.server_1_0.batch import Batch
-from gateway.faces.server_1_0.transactions import Transaction10, presumed
+from gateway.faces.server_1_0.transactions import ClientTransaction, presumed
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
 from gateway.translate.addresses import Capability, Node, resolve
 from gateway.translate.batch import BATCH_FORMAT, messages_in
@@ -34,7 +34,7 @@ from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.view import READER_1_0
 
 if TYPE_CHECKING:
-    from gateway.faces.server_1_0.session import ServerSession10
+    from gateway.faces.server_1_0.session import ServerSession
 
 DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
 REJECT_UNROUTABLE: Final = "REJECT_UNROUTABLE"
@@ -45,7 +45,7 @@ UNTOLD: Final = Refusal(
 
 
 @final
-class Producer10:
+class Producer:
     """Implements `Publisher`, `CommitWaiter`.
 
     Args:
@@ -56,7 +56,7 @@ class Producer10:
 
     def __init__(
         self,
-        session: ServerSession10,
+        session: ServerSession,
         link: Link,
         node: Node | None,
         capabilities: list[str],
@@ -75,7 +75,7 @@ class Producer10:
         self._held_back = 0
         self._octets: dict[int, int] = {}
         self._batches: dict[int, Batch] = {}
-        self._works: dict[int, Transaction10] = {}  # those without an outcome are part of
+        self._works: dict[int, ClientTransaction] = {}  # those without an outcome are part of
         self._settled = 0
         self._leaving = False
         self._closed = True  # as the client detached, while it is leaving

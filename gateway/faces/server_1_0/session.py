@@ -26,7 +26,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.faces.crossings import HostNodes
 from gateway.faces.features import Feature
-from gateway.faces.server_1_0.approach import Approach10
+from gateway.faces.server_1_0.approach import Approach
 from gateway.faces.server_1_0.attach import (
     answer_attached,
     answer_producer,
@@ -34,20 +34,20 @@ from gateway.faces.server_1_0.attach import (
     attach_producer,
     refuse,
 )
-from gateway.faces.server_1_0.consumer import Consumer10
-from gateway.faces.server_1_0.coordinator import ControlLink
-from gateway.faces.server_1_0.producer import Producer10
+from gateway.faces.server_1_0.consumer import Consumer
+from gateway.faces.server_1_0.control_link import ControlLink
+from gateway.faces.server_1_0.producer import Producer
 from gateway.message import Refusal
 
 if TYPE_CHECKING:
-    from gateway.faces.server_1_0.connection import Server10
+    from gateway.faces.server_1_0.connection import ServerConnection
 
 
 @final
-class ServerSession10:
+class ServerSession:
     """Implements `Owner`, `CommitWaiter`."""
 
-    def __init__(self, face: Server10, session: Session, host: VirtualHost) -> None:
+    def __init__(self, face: ServerConnection, session: Session, host: VirtualHost) -> None:
         self.face = face
         self.session = session
         self.host = host
@@ -56,9 +56,9 @@ class ServerSession10:
         self.dynamics = face.settings.dynamic_of(host)
         self.number = face.bridge.next_owner_id()
         self.audit_name = face.bridge.audit.name(f"{face.peer.connection_id}/{self.number}")
-        self.producers: dict[int, Producer10] = {}  # by the audit number of the link
-        self.consumers: dict[int, Consumer10] = {}  # by the client's handle
-        self.approaches: dict[Approach10, None] = {}
+        self.producers: dict[int, Producer] = {}  # by the audit number of the link
+        self.consumers: dict[int, Consumer] = {}  # by the client's handle
+        self.approaches: dict[Approach, None] = {}
         self.controls: dict[int, ControlLink] = {}  # by the audit number of the link
         self._safe_with: list[tuple[int, Outgoing, DeliveryState | None]] = []
 
@@ -93,12 +93,12 @@ class ServerSession10:
             self.face.uses.on_refused(refusal)
             refuse(link, refusal)
 
-    def on_attached(self, consumer: Consumer10) -> None:
+    def on_attached(self, consumer: Consumer) -> None:
         """An upstream has attached the source of a link that waits for it."""
         answer_attached(self, consumer)
         self.face.touch()
 
-    def approach(self, approach: Approach10) -> bool:
+    def approach(self, approach: Approach) -> bool:
         """Whether the attach waits for an upstream; `on_approached` follows."""
         if not self.host.reach(approach.node.queue, approach, 0):
             return False
@@ -107,7 +107,7 @@ class ServerSession10:
         self.face.on_link(opened=True)
         return True
 
-    def forget_approach(self, approach: Approach10) -> bool:
+    def forget_approach(self, approach: Approach) -> bool:
         """Nobody waits for it any more; whether anybody did."""
         if approach not in self.approaches:
             return False
@@ -115,7 +115,7 @@ class ServerSession10:
         self.face.on_link(opened=False)
         return True
 
-    def on_approached(self, approach: Approach10, refusal: Refusal | None) -> None:
+    def on_approached(self, approach: Approach, refusal: Refusal | None) -> None:
         """An upstream has said whether it has the queue that a client wants to publish to."""
         if not self.forget_approach(approach):
             return
@@ -125,14 +125,14 @@ class ServerSession10:
             refuse(approach.link, refusal)
         self.face.touch()
 
-    def add_producer(self, producer: Producer10) -> None:
+    def add_producer(self, producer: Producer) -> None:
         """A link by which the client publishes is attached."""
         producer.link.context = producer
         self.producers[producer.number] = producer
         self.dynamics.on_attached(producer.node_name())
         self.face.on_link(opened=True)
 
-    def add_consumer(self, consumer: Consumer10) -> None:
+    def add_consumer(self, consumer: Consumer) -> None:
         """A link by which the client receives is attached, or about to be."""
         consumer.link.context = consumer
         self.consumers[consumer.link.handle_in] = consumer
@@ -153,14 +153,14 @@ class ServerSession10:
             control.end()
             self.face.on_link(opened=False)
 
-    def forget_producer(self, producer: Producer10) -> None:
+    def forget_producer(self, producer: Producer) -> None:
         """Its link is gone."""
         if self.producers.pop(producer.number, None) is not None:
             producer.end()
             self.dynamics.on_detached(producer.node_name(), creator=bool(producer.dynamic))
             self.face.on_link(opened=False)
 
-    def forget_consumer(self, consumer: Consumer10, reason: Reason) -> None:
+    def forget_consumer(self, consumer: Consumer, reason: Reason) -> None:
         """Its link is gone."""
         handle = consumer.link.handle_in
         if self.consumers.get(handle) is consumer:
@@ -176,11 +176,11 @@ class ServerSession10:
         # A closing answer to a detach that does not close would have the client attach the link
         # again to close it (2.6.6), and so end a durable subscription.
         closed = event.detach.closed is True
-        if isinstance(held, Producer10):
+        if isinstance(held, Producer):
             if held.number in self.producers:
                 held.on_detached(closed)
                 return
-        elif isinstance(held, Consumer10):
+        elif isinstance(held, Consumer):
             asked = held.asked is not None
             self.forget_consumer(held, Reason.LINK_DETACHED)
             if asked:
@@ -189,20 +189,20 @@ class ServerSession10:
                 self.host.delete_queue(held.durable_queue, self)
         elif isinstance(held, ControlLink):
             self.forget_control(held)
-        elif isinstance(held, Approach10) and self.forget_approach(held):
+        elif isinstance(held, Approach) and self.forget_approach(held):
             link.send_attach(source=held.attach.source, target=None)
         link.send_detach(closed=closed)
 
     def on_link_failed(self, link: Link) -> None:
         """The client broke the link's rules: it is detached already."""
         held = link.context
-        if isinstance(held, Producer10):
+        if isinstance(held, Producer):
             self.forget_producer(held)
-        elif isinstance(held, Consumer10):
+        elif isinstance(held, Consumer):
             self.forget_consumer(held, Reason.LINK_DETACHED)
         elif isinstance(held, ControlLink):
             self.forget_control(held)
-        elif isinstance(held, Approach10):
+        elif isinstance(held, Approach):
             self.forget_approach(held)
 
     # Deliveries.
@@ -210,7 +210,7 @@ class ServerSession10:
     def on_delivery(self, event: DeliveryReceived) -> None:
         """A client publishes, or speaks to the coordinator."""
         held = event.link.context
-        if isinstance(held, Producer10):
+        if isinstance(held, Producer):
             held.on_delivery(event)
             return
         if isinstance(held, ControlLink):
@@ -219,7 +219,7 @@ class ServerSession10:
     def on_aborted(self, event: DeliveryAborted) -> None:
         """A client has given up what it had begun to publish."""
         held = event.link.context
-        if isinstance(held, Producer10):
+        if isinstance(held, Producer):
             held.on_aborted()
             return
         if isinstance(held, ControlLink):
@@ -228,7 +228,7 @@ class ServerSession10:
     def on_flow(self, event: FlowReceived) -> None:
         """A client gives credit, or tells its own state."""
         held = event.link.context
-        if not isinstance(held, Consumer10):
+        if not isinstance(held, Consumer):
             return
         if event.link.asks_to_acquire:
             self.face.uses.count(Feature.TRANSACTIONAL_ACQUISITION)
@@ -247,7 +247,7 @@ class ServerSession10:
         node = ""
         for delivery in event.deliveries:
             held = delivery.link.context
-            if not isinstance(held, Consumer10):
+            if not isinstance(held, Consumer):
                 continue
             if held.on_disposition(delivery, settled, state):
                 self._safe_with.append((self.bridge.wait(self), delivery, state))
@@ -263,7 +263,7 @@ class ServerSession10:
         transactions = self.face.transactions
         for delivery in event.deliveries:
             held = delivery.link.context
-            if not isinstance(held, Consumer10):
+            if not isinstance(held, Consumer):
                 continue
             work = transactions.find(state.txn_id)
             if work is None:
@@ -276,7 +276,7 @@ class ServerSession10:
         self.resume()
         self.face.touch()
 
-    def _end_consumer(self, consumer: Consumer10, error: Error) -> None:
+    def _end_consumer(self, consumer: Consumer, error: Error) -> None:
         consumer.link.send_detach(error=error)
         self.forget_consumer(consumer, Reason.LINK_DETACHED)
         self.face.touch()

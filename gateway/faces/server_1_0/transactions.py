@@ -29,16 +29,16 @@ from gateway.faces.outcomes import STATE_ACCEPTED, outcome_of
 from gateway.message import Condition, Outcome, Refusal
 
 if TYPE_CHECKING:
-    from gateway.faces.server_1_0.connection import Server10
-    from gateway.faces.server_1_0.consumer import Consumer10
-    from gateway.faces.server_1_0.coordinator import ControlLink
+    from gateway.faces.server_1_0.connection import ServerConnection
+    from gateway.faces.server_1_0.consumer import Consumer
+    from gateway.faces.server_1_0.control_link import ControlLink
 
 ID_SIZE: Final = 4
 TWO_TRANSACTIONS: Final = "a delivery is in another transaction, which is not discharged"
 
 
 @final
-class Transaction10:
+class ClientTransaction:
     """One transaction, from its declare to the end of its discharge.
 
     Attributes:
@@ -79,8 +79,8 @@ class Retired:
 
     def __init__(
         self,
-        work: Transaction10,
-        consumer: Consumer10,
+        work: ClientTransaction,
+        consumer: Consumer,
         outgoing: Outgoing,
         retirement: Retirement,
         state: DeliveryState | None,
@@ -93,7 +93,7 @@ class Retired:
 
 
 @final
-class Transactions10:
+class Transactions:
     """All of one connection.
 
     Attributes:
@@ -102,15 +102,15 @@ class Transactions10:
 
     __slots__ = ("_ending", "_face", "_open", "kept")
 
-    def __init__(self, face: Server10) -> None:
+    def __init__(self, face: ServerConnection) -> None:
         self._face = face
-        self._open: dict[bytes, Transaction10] = {}
-        self._ending: dict[Transaction10, None] = {}
+        self._open: dict[bytes, ClientTransaction] = {}
+        self._ending: dict[ClientTransaction, None] = {}
         self.kept = 0
 
     # Their life.
 
-    def declare(self, control: ControlLink) -> Transaction10 | Refusal:
+    def declare(self, control: ControlLink) -> ClientTransaction | Refusal:
         """A new one, if there may be one more."""
         face = self._face
         counts = face.settings.counts
@@ -119,16 +119,16 @@ class Transactions10:
             counts.transactions_refused += 1
             text = f"more than {most} transactions that are not discharged"
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
-        work = Transaction10(face.host.begin(face.peer.connection_id), control)
+        work = ClientTransaction(face.host.begin(face.peer.connection_id), control)
         self._open[work.id] = work
         counts.transactions_declared += 1
         return work
 
-    def find(self, txn_id: bytes) -> Transaction10 | None:
+    def find(self, txn_id: bytes) -> ClientTransaction | None:
         """The one of that id, if it is not being discharged."""
         return self._open.get(txn_id)
 
-    def commit(self, work: Transaction10, publisher: Publisher, token: int) -> Published:
+    def commit(self, work: ClientTransaction, publisher: Publisher, token: int) -> Published:
         """Do all of it; when that is safe, or comes to nothing, it is the turn of `end`.
 
         `REFUSED`: it is rolled back, and over.
@@ -145,7 +145,7 @@ class Transactions10:
             self._ending[work] = None
         return published
 
-    def roll_back(self, work: Transaction10) -> None:
+    def roll_back(self, work: ClientTransaction) -> None:
         """Undo all of it."""
         self._take(work)
         self._face.host.rollback(work.transaction)
@@ -157,11 +157,11 @@ class Transactions10:
             if work.control is control:
                 self.roll_back(work)
 
-    def _take(self, work: Transaction10) -> None:
+    def _take(self, work: ClientTransaction) -> None:
         del self._open[work.id]
         self._face.settings.counts.transactions_discharged += 1
 
-    def end(self, work: Transaction10, *, committed: bool) -> None:
+    def end(self, work: ClientTransaction, *, committed: bool) -> None:
         """A commit that was under way has ended; the bridge has seen to what is settled."""
         del self._ending[work]
         for retired in work.retired:
@@ -189,8 +189,8 @@ class Transactions10:
 
     def retire(
         self,
-        work: Transaction10,
-        consumer: Consumer10,
+        work: ClientTransaction,
+        consumer: Consumer,
         outgoing: Outgoing,
         *,
         settled: bool,
@@ -217,8 +217,8 @@ class Transactions10:
 
     def _retire(
         self,
-        work: Transaction10,
-        consumer: Consumer10,
+        work: ClientTransaction,
+        consumer: Consumer,
         outgoing: Outgoing,
         settled: bool,
         state: DeliveryState | None,
@@ -260,7 +260,7 @@ class Transactions10:
         self._return(retired)
         return True
 
-    def _undo(self, work: Transaction10) -> None:
+    def _undo(self, work: ClientTransaction) -> None:
         """It is rolled back: what was retired in it is as it was, where it can be."""
         host = self._face.host
         for retired in work.retired:
@@ -285,7 +285,7 @@ class Transactions10:
         consumer.link.session.settle_outgoing(retired.outgoing, retired.state)
 
 
-def presumed(work: Transaction10, state: DeliveryState) -> TransactionalState:
+def presumed(work: ClientTransaction, state: DeliveryState) -> TransactionalState:
     """The outcome that a publish will have if its transaction is committed, as told (4.4.1)."""
     if state is STATE_ACCEPTED:
         return work.accepted

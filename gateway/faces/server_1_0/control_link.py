@@ -37,11 +37,11 @@ from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError
 from gateway.faces.features import Feature
 from gateway.faces.outcomes import STATE_ACCEPTED, Known, error_of
-from gateway.faces.server_1_0.transactions import Transaction10
+from gateway.faces.server_1_0.transactions import ClientTransaction
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
 
 if TYPE_CHECKING:
-    from gateway.faces.server_1_0.session import ServerSession10
+    from gateway.faces.server_1_0.session import ServerSession
 
 CAPABILITIES: Final = [
     _spec.TXN_LOCAL,
@@ -54,14 +54,14 @@ CAPABILITIES: Final = [
 class ControlLink:
     """Implements `Publisher`, `CommitWaiter`; of commits."""
 
-    def __init__(self, session: ServerSession10, link: Link) -> None:
+    def __init__(self, session: ServerSession, link: Link) -> None:
         self.session = session
         self.link = link
         self.number = session.bridge.next_link_number()
         self._transactions = session.face.transactions
         # Discharges that are done once a turn is committed: ascending turns, delivery-ids.
-        self._safe_with: list[tuple[int, int, Transaction10]] = []
-        self._asked: dict[int, Transaction10] = {}  # discharges that an upstream is to answer
+        self._safe_with: list[tuple[int, int, ClientTransaction]] = []
+        self._asked: dict[int, ClientTransaction] = {}  # discharges that an upstream is to answer
         attach = link.attach
         outcomes = None
         if attach is not None and attach.source is not None:
