@@ -12,6 +12,7 @@ and what they share:
     crossings      what is needed to translate: contexts, and whose user-id is whose
     doubt          what one connection makes the gateway hold, by octets
     placed         which nodes are an upstream's
+    safe_with      what is done once its turn is safe
     filters, outcomes, dynamic           1.0 sources, delivery states and dynamic nodes
     features, feature_uses, losses, qmf  what is not offered or does not cross, counted and told
 

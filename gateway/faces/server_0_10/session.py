@@ -24,6 +24,7 @@ from gateway.amqp_0_10.types import Command, Struct
 from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.faces.features import CLASSES, Feature
+from gateway.faces.safe_with import SafeWith
 from gateway.faces.server_0_10.declare import Declarations, queue_asked_for
 from gateway.faces.server_0_10.deliveries import Deliveries
 from gateway.faces.server_0_10.errors import execution_error
@@ -81,8 +82,7 @@ class ServerSession:
         self.deliveries = Deliveries(self)
         self.subscriptions = Subscriptions(self)
         self.parking = Parking(face.doubt)
-        # Commands that are done once a turn is committed: (turn, first, last), ascending turns.
-        self._safe_with: list[tuple[int, int, int]] = []
+        self._safe_with = SafeWith(face.bridge, self)  # commands
 
     # What the bridge asks and tells.
 
@@ -104,14 +104,9 @@ class ServerSession:
         """As a `CommitWaiter`."""
         if self.over:
             return
-        done = 0
-        for number, first, last in self._safe_with:
-            if number > turn:
-                break
-            done += 1
+        for first, last in self._safe_with.take(turn):
             self.transfers.accept(first, last)
             self.session.complete(first, last)
-        del self._safe_with[:done]
         self.face.touch()
 
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
@@ -129,22 +124,14 @@ class ServerSession:
 
     def complete_when_safe(self, command_id: int) -> None:
         """The client's command is done when this turn's durable effects are on disk."""
-        if self.over:
-            return
-        turn = self.bridge.wait(self)
-        waiting = self._safe_with
-        if waiting:
-            number, first, last = waiting[-1]
-            if number == turn and last + 1 == command_id:
-                waiting[-1] = (turn, first, command_id)
-                return
-        waiting.append((turn, command_id, command_id))
+        if not self.over:
+            self._safe_with.add(command_id)
 
     def uncommitted(self) -> bool:
         """Whether anything that the client asked for still waits for the disk or for room."""
         parking = self.parking
         return (
-            len(self._safe_with) > 0
+            self._safe_with.waiting()
             or self.transfers.held_back() > 0
             or parking.waiting is not None
             or len(parking) > 0

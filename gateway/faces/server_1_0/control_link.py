@@ -37,6 +37,7 @@ from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError
 from gateway.faces.features import Feature
 from gateway.faces.outcomes import STATE_ACCEPTED, Known, error_of
+from gateway.faces.safe_with import SafeWith
 from gateway.faces.server_1_0.transactions import ClientTransaction
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
 
@@ -59,9 +60,9 @@ class ControlLink:
         self.link = link
         self.number = session.bridge.next_link_number()
         self._transactions = session.face.transactions
-        # Discharges that are done once a turn is committed: ascending turns, delivery-ids.
-        self._safe_with: list[tuple[int, int, ClientTransaction]] = []
-        self._asked: dict[int, ClientTransaction] = {}  # discharges that an upstream is to answer
+        self._safe_with = SafeWith(session.bridge, self)  # discharges
+        # What is being discharged, by delivery-id: until it is safe, or an upstream has answered.
+        self._discharged: dict[int, ClientTransaction] = {}
         attach = link.attach
         outcomes = None
         if attach is not None and attach.source is not None:
@@ -133,26 +134,22 @@ class ControlLink:
         if published.status == PublishStatus.REFUSED:
             refusal = published.refusal or Refusal(Condition.INTERNAL_ERROR, "")
             self._reject(delivery_id, _rolled_back(refusal.condition, refusal.description))
-        elif published.status == PublishStatus.PENDING:
-            self._asked[delivery_id] = work
-        else:
-            self._safe_with.append((self.session.bridge.wait(self), delivery_id, work))
+            return
+        self._discharged[delivery_id] = work
+        if published.status != PublishStatus.PENDING:
+            self._safe_with.add(delivery_id)
 
     def on_committed(self, turn: int) -> None:
-        """As a `CommitWaiter`: discharges are on disk."""
-        done = 0
-        for number, delivery_id, work in self._safe_with:
-            if number > turn:
-                break
-            done += 1
-            self._transactions.end(work, committed=True)
-            self._tell(delivery_id, STATE_ACCEPTED)
-        del self._safe_with[:done]
+        """Accept the discharges of that turn: all of their transactions is on disk."""
+        for first, last in self._safe_with.take(turn):
+            for delivery_id in range(first, last + 1):
+                self._transactions.end(self._discharged.pop(delivery_id), committed=True)
+                self._tell(delivery_id, STATE_ACCEPTED)
         self.session.face.touch()
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """As a `Publisher`: a commit that had to be waited for has ended."""
-        work = self._asked.pop(token, None)
+        work = self._discharged.pop(token, None)
         if work is None:
             return
         committed = outcome.kind == OutcomeKind.ACCEPTED

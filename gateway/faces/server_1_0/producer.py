@@ -25,6 +25,7 @@ from gateway.faces.outcomes import (
     refusal_of,
     rejected,
 )
+from gateway.faces.safe_with import SafeWith
 from gateway.faces.server_1_0.batch import Batch
 from gateway.faces.server_1_0.transactions import ClientTransaction, presumed
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
@@ -68,8 +69,7 @@ class Producer:
         self.dynamic = dynamic
         self.number = session.bridge.next_link_number()
         self.lenient = self._is_lenient(capabilities)
-        # Deliveries that are done once a turn is committed: (turn, first, last), ascending turns.
-        self._safe_with: list[tuple[int, int, int]] = []
+        self._safe_with = SafeWith(session.bridge, self)  # deliveries that are accepted then
         self._second: set[int] = set()  # deliveries that their sender is to settle first
         # What is held back, by token: a delivery-id, or a number below 0 for what came settled.
         self._held_back = 0
@@ -201,7 +201,7 @@ class Producer:
         status = published.status
         if status is PublishStatus.IN_TURN:
             if not event.settled:
-                self._accept_when_safe(event.delivery_id)
+                self._safe_with.add(event.delivery_id)
         elif status is PublishStatus.PENDING:
             self._hold(token, 1, len(message.payload))
         else:
@@ -281,7 +281,7 @@ class Producer:
             self._hold(token, batch.held_back, batch.octets)
         elif not event.settled:
             if batch.in_turn and batch.refusal is None:
-                self._accept_when_safe(token)
+                self._safe_with.add(token)
             else:
                 self._end_batch(token, batch)
         self._give_credit()
@@ -341,26 +341,11 @@ class Producer:
         self.link.session.settle_incoming(delivery_id, state, settled=not second)
         self.session.face.touch()
 
-    def _accept_when_safe(self, delivery_id: int) -> None:
-        turn = self.session.bridge.wait(self)
-        waiting = self._safe_with
-        if waiting:
-            number, first, last = waiting[-1]
-            if number == turn and last + 1 == delivery_id:
-                waiting[-1] = (turn, first, delivery_id)
-                return
-        waiting.append((turn, delivery_id, delivery_id))
-
     def on_committed(self, turn: int) -> None:
-        """As a `CommitWaiter`."""
-        done = 0
-        for number, first, last in self._safe_with:
-            if number > turn:
-                break
-            done += 1
+        """Accept what is safe with that turn."""
+        for first, last in self._safe_with.take(turn):
             for delivery_id in range(first, last + 1):
                 self._tell(delivery_id, STATE_ACCEPTED)
-        del self._safe_with[:done]
         self._moved_on()
 
     def on_published(self, token: int, outcome: Outcome) -> None:
@@ -404,7 +389,7 @@ class Producer:
 
     def outstanding(self) -> bool:
         """Whether an outcome has not been told yet."""
-        return self._held_back > 0 or len(self._safe_with) > 0
+        return self._held_back > 0 or self._safe_with.waiting()
 
     def on_aborted(self) -> None:
         """A delivery was given up, and its credit with it."""
@@ -445,7 +430,7 @@ class Producer:
         for work in self._works.values():
             work.fail(UNTOLD)
         self._works = {}
-        self._safe_with = []
+        self._safe_with.clear()
         self._batches = {}
         self._held_back = 0
         for token in list(self._octets):

@@ -26,6 +26,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.faces.crossings import HostNodes
 from gateway.faces.features import Feature
+from gateway.faces.safe_with import SafeWith
 from gateway.faces.server_1_0.approach import Approach
 from gateway.faces.server_1_0.attach import (
     answer_attached,
@@ -60,7 +61,9 @@ class ServerSession:
         self.consumers: dict[int, Consumer] = {}  # by the client's handle
         self.approaches: dict[Approach, None] = {}
         self.controls: dict[int, ControlLink] = {}  # by the audit number of the link
-        self._safe_with: list[tuple[int, Outgoing, DeliveryState | None]] = []
+        self._safe_with = SafeWith(face.bridge, self)
+        # Deliveries whose settlement the client waits for, by delivery-id, and their outcomes.
+        self._settling: dict[int, tuple[Outgoing, DeliveryState | None]] = {}
 
     def owner_id(self) -> int:
         """As an `Owner`."""
@@ -250,7 +253,8 @@ class ServerSession:
             if not isinstance(held, Consumer):
                 continue
             if held.on_disposition(delivery, settled, state):
-                self._safe_with.append((self.bridge.wait(self), delivery, state))
+                self._settling[delivery.delivery_id] = (delivery, state)
+                self._safe_with.add(delivery.delivery_id)
             if held.node_name != node:
                 self.dynamics.on_settled(node)
                 node = held.node_name
@@ -282,14 +286,11 @@ class ServerSession:
         self.face.touch()
 
     def on_committed(self, turn: int) -> None:
-        """As a `CommitWaiter`: settlements that the client waits for are on disk."""
-        done = 0
-        for number, delivery, state in self._safe_with:
-            if number > turn:
-                break
-            done += 1
-            self.session.settle_outgoing(delivery, state)
-        del self._safe_with[:done]
+        """Settle what the client has given an outcome in that turn, and waits for."""
+        for first, last in self._safe_with.take(turn):
+            for delivery_id in range(first, last + 1):
+                delivery, state = self._settling.pop(delivery_id)
+                self.session.settle_outgoing(delivery, state)
         self.face.touch()
 
     def resume(self) -> None:
@@ -301,7 +302,7 @@ class ServerSession:
 
     def outstanding(self) -> bool:
         """Whether anything is unsettled or not confirmed yet."""
-        if self._safe_with:
+        if self._settling:
             return True
         for consumer in self.consumers.values():
             if consumer.unsettled:
@@ -322,7 +323,8 @@ class ServerSession:
             self.forget_producer(producer)
         for approach in list(self.approaches):
             self.forget_approach(approach)
-        self._safe_with = []
+        self._safe_with.clear()
+        self._settling.clear()
         self.host.release_owner(self)
         self.bridge.audit.session_detached(
             self.bridge.now_ms,
