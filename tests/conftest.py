@@ -1,4 +1,4 @@
-"""What every test shares: the hypothesis profile, and the form of the code under test.
+"""What every test shares: the hypothesis profile, the form under test, the division among workers.
 
 For those in interop/ and faults/: the brokers, each started once, and one Spark session.
 """
@@ -16,6 +16,7 @@ from interop.brokers.fixtures import (
     rabbitmq310,
     upstream_broker,
 )
+from support import workers
 from support.reconciling import Reconcile, reconciling
 
 __all__ = ["activemq", "artemis", "broker_j", "rabbitmq4", "rabbitmq310", "upstream_broker"]
@@ -43,6 +44,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     wanted = os.environ.get("GATEWAY_FORM")
     if wanted and wanted != form_under_test():
         pytest.exit(f"GATEWAY_FORM={wanted}, but the {form_under_test()} form is under test", 4)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """A worker for each core, as xdist does, but none where paths are named: those start sooner."""
+    return 0 if config.args_source is pytest.Config.ArgsSource.ARGS else None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    workers.name_group(item)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        workers.put_early_first(items)
 
 
 @pytest.hookimpl(wrapper=True)

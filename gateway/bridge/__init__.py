@@ -1,7 +1,7 @@
 """Messages, exchanges, queues, subscriptions, credit and the ledger; no protocol is named here.
 
 bridge, turns              all virtual hosts, and the turn that is under way
-host                       one virtual host: the verbs that faces call
+host                       one virtual host: its parts, which faces hold, and what spans them
 publishing, subscribing, settlement, declaring, transacting   what the verbs do
 topology, owners, refusals, node_names, numbers   names, who owns them, and their numbers
 transaction, tickets       work done as one; who hears of the end of a copy

@@ -197,7 +197,7 @@ class Bridge:
             if queue is None:
                 return
             budget -= 1 + self._expire(queue, now_ms, min(budget, EXPIRY_SLICE))
-            self._host_of(queue).on_deadline(queue, now_ms)
+            self._host_of(queue).owners.on_deadline(queue, now_ms)
 
     def _expire(self, queue: Queue, now_ms: int, budget: int) -> int:
         count = 0

@@ -27,7 +27,7 @@ class PublishStatus(IntEnum):
 @final
 @dataclass(init=False, slots=True)
 class Published:
-    """The answer to `VirtualHost.publish`; constants below spare one object per message."""
+    """The answer to `Publishing.publish`; constants below spare one object per message."""
 
     status: PublishStatus
     refusal: Refusal | None
@@ -106,6 +106,44 @@ class Filter(Protocol):
 
     def accepts(self, message: Message) -> bool:
         """Whether the message is for this subscription; must not change while subscribed."""
+
+
+@final
+@dataclass(init=False, slots=True)
+class SubscribeOptions:
+    """How somebody subscribes.
+
+    Attributes:
+        acquire: takes messages; otherwise browses, which is seeing copies of them.
+        exclusive: nobody else may subscribe meanwhile.
+        settled: a delivery is settled as it is sent.
+        filter: what is wanted from a local queue; `None`: everything.
+        selector, no_local: what is wanted from a remote queue, for its upstream to apply.
+    """
+
+    acquire: bool
+    exclusive: bool
+    settled: bool
+    filter: Filter | None
+    selector: str
+    no_local: bool
+
+    def __init__(
+        self,
+        *,
+        acquire: bool = True,
+        exclusive: bool = False,
+        settled: bool = False,
+        filter: Filter | None = None,
+        selector: str = "",
+        no_local: bool = False,
+    ) -> None:
+        self.acquire = acquire
+        self.exclusive = exclusive
+        self.settled = settled
+        self.filter = filter
+        self.selector = selector
+        self.no_local = no_local
 
 
 @final
@@ -201,4 +239,5 @@ __all__ = [
     "Publisher",
     "QueueSettings",
     "Refusal",
+    "SubscribeOptions",
 ]

@@ -80,7 +80,7 @@ class Retirement:
 
 @final
 class Transaction:
-    """One transaction of one session; over after `VirtualHost.commit` or `rollback`.
+    """One transaction of one session; over after `Transacting.commit` or `rollback`.
 
     Attributes:
         number: in the audit log.

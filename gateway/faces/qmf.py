@@ -46,7 +46,7 @@ def answer(
         return False
     exchange = reply_to.exchange or ""
     key = reply_to.routing_key or ""
-    if host.exchange(exchange) is None:
+    if host.topology.find_exchange(exchange) is None:
         return False
     head = _head(settings, exchange, key, asked.correlation_id)
     payload = head + _body(settings.admin_address)
@@ -61,7 +61,7 @@ def answer(
         times_in_ms=False,
         reader=READER_0_10,
     )
-    host.publish(message, None, 0)
+    host.publishing.publish(message, None, 0)
     return True
 
 

@@ -46,65 +46,65 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
     if message.encoding == AMQP_1_0:
         made = hop_1_0.onward(message, merged)
         if merged and message.message_format != 0:
-            x = Crossing(message, context)
-            x.lose(ROW_ANNOTATIONS)
-            made.losses = x.losses
+            crossing = Crossing(message, context)
+            crossing.lose(ROW_ANNOTATIONS)
+            made.losses = crossing.losses
         return made
-    x = Crossing(message, context)
+    crossing = Crossing(message, context)
     try:
         segment = open_header(message.payload, message.body_at, context.depth_max)
     except DecodeError:
-        x.lose(headers.MALFORMED)
+        crossing.lose(headers.MALFORMED)
         segment = HeaderSegment()
     if segment.malformed:
-        x.lose(headers.MALFORMED)
-    table = headers.table_of(x, segment.properties.application_headers)
+        crossing.lose(headers.MALFORMED)
+    table = headers.table_of(crossing, segment.properties.application_headers)
     if HEADER in table:
-        x.open(table.pop(HEADER).value)
+        crossing.open(table.pop(HEADER).value)
     out: dict[str, Tagged] = {}
     annotations: dict[str, Tagged] = {}
     octets = message.body()
-    body = body_to_1_0.prepare(x, segment.properties, octets, table, annotations)
-    properties = properties_to_1_0(x, segment, table, out, annotations)
-    body_to_1_0.content_properties(x, segment.properties, octets, body, properties)
-    priority = priority_to_1_0(x)
-    headers.to_1_0(x, table, out)
-    note_app_id(x, segment.properties, out)
+    body = body_to_1_0.prepare(crossing, segment.properties, octets, table, annotations)
+    properties = properties_to_1_0(crossing, segment, table, out, annotations)
+    body_to_1_0.content_properties(crossing, segment.properties, octets, body, properties)
+    priority = priority_to_1_0(crossing)
+    headers.to_1_0(crossing, table, out)
+    note_app_id(crossing, segment.properties, out)
     odd: types.Map = []
-    headers.restore_to_1_0(x, out, odd)
-    footer = _footer_to_1_0(x)
-    head = _head(x, annotations, properties, out, odd, merged)
+    headers.restore_to_1_0(crossing, out, odd)
+    footer = _footer_to_1_0(crossing)
+    head = _head(crossing, annotations, properties, out, odd, merged)
     return Translated10(
         head,
         body.octets + footer,
         len(body.octets),
         priority,
-        x.losses,
+        crossing.losses,
         body_changed=body.changed,
     )
 
 
-def _footer_to_1_0(x: Crossing) -> bytes:
-    entry = x.take_typed("footer", NOTHING, ROW_FOOTER, types.MAP)
+def _footer_to_1_0(crossing: Crossing) -> bytes:
+    entry = crossing.take_typed("footer", NOTHING, ROW_FOOTER, types.MAP)
     if entry is None or not entry.present:
         return b""
     writer = Writer()
-    sections.write_map(writer, FOOTER, _annotations_kept(x, entry))
+    sections.write_map(writer, FOOTER, _annotations_kept(crossing, entry))
     return writer.getvalue()
 
 
-def _annotations_kept(x: Crossing, entry: Entry) -> types.Map:
+def _annotations_kept(crossing: Crossing, entry: Entry) -> types.Map:
     """Annotations or a footer from the escrow: the keys must be what they may be (3.2.10)."""
     pairs = cast(types.Map, entry.value.value)
     for key, _ in pairs:
         if key.code != types.SYMBOL and key.code != types.ULONG:
-            x.lose(ESCROW_MALFORMED)
+            crossing.lose(ESCROW_MALFORMED)
             return []
     return pairs
 
 
 def _head(
-    x: Crossing,
+    crossing: Crossing,
     annotations: dict[str, Tagged],
     properties: Properties,
     out: dict[str, Tagged],
@@ -112,16 +112,16 @@ def _head(
     merged: bytes,
 ) -> bytes:
     pairs: types.Map = []
-    entry = x.take_typed("annotations", NOTHING, ROW_ANNOTATIONS, types.MAP)
+    entry = crossing.take_typed("annotations", NOTHING, ROW_ANNOTATIONS, types.MAP)
     if entry is not None and entry.present:
-        for key, value in _annotations_kept(x, entry):
+        for key, value in _annotations_kept(crossing, entry):
             if key.value not in annotations and key.value != ANNOTATION:
                 pairs.append((key, value))
     for name, value in annotations.items():
         pairs.append((Tagged(types.SYMBOL, name), value))
     if merged:
         pairs = [pair for pair in hop_1_0.merge(pairs, merged) if pair[0].value != ANNOTATION]
-    escrow = x.finish()
+    escrow = crossing.finish()
     if escrow is not None:
         pairs.append((Tagged(types.SYMBOL, ANNOTATION), Tagged(types.STRING, escrow)))
     writer = Writer()
@@ -144,75 +144,75 @@ def to_0_10(
         if merged:
             return merged_0_10.onward(message, context, delivery_count, merged)
         return hop_0_10.onward(message, context, delivery_count)
-    x = Crossing(message, context)
+    crossing = Crossing(message, context)
     if message.message_format != 0:
-        return _refused(x)
+        return _refused(crossing)
     try:
         found = sections.scan(message.payload)
         properties = sections.properties(message.payload, found) or Properties()
     except DecodeError:
-        return _refused(x)
-    pairs = _annotations(x, found, merged)
+        return _refused(crossing)
+    pairs = _annotations(crossing, found, merged)
     annotations = {key.value: value for key, value in pairs if isinstance(key.value, str)}
     if ANNOTATION in annotations:
-        x.open(annotations.pop(ANNOTATION).value)
-    own = _application_properties(x, found)
+        crossing.open(annotations.pop(ANNOTATION).value)
+    own = _application_properties(crossing, found)
     table: FieldTable = []
-    mp = properties_to_0_10(x, properties, table, own, annotations)
-    delivery = delivery_to_0_10(x, properties, table, own)
-    headers.to_0_10(x, own, table)
-    headers.restore_to_0_10(x, table)
-    body = body_to_0_10.body_to_0_10(x, found, properties, mp, table, annotations)
-    others = other_structs(x)
-    _keep_rest(x, found, pairs, annotations)
-    escrow = x.finish()
+    mp = properties_to_0_10(crossing, properties, table, own, annotations)
+    delivery = delivery_to_0_10(crossing, properties, table, own)
+    headers.to_0_10(crossing, own, table)
+    headers.restore_to_0_10(crossing, table)
+    body = body_to_0_10.body_to_0_10(crossing, found, properties, mp, table, annotations)
+    others = other_structs(crossing)
+    _keep_rest(crossing, found, pairs, annotations)
+    escrow = crossing.finish()
     if escrow is not None:
         table.append((HEADER, Tagged(STR16, escrow)))
     if table:
         mp.application_headers = table
     header = hop_0_10.header(delivery, mp, others, delivery_count)
-    return Translated010(header, body.octets, x.losses, body_changed=body.changed)
+    return Translated010(header, body.octets, crossing.losses, body_changed=body.changed)
 
 
-def _refused(x: Crossing) -> Translated010:
+def _refused(crossing: Crossing) -> Translated010:
     row = BY_NUMBER[ROW_FORMAT]
-    x.context.counts.lost[ROW_FORMAT] += 1
+    crossing.context.counts.lost[ROW_FORMAT] += 1
     refusal = Refusal(Condition.NOT_IMPLEMENTED, "a message format that cannot be translated")
     return Translated010(b"", b"", [Loss(row.id, row.policy)], refusal)
 
 
-def _annotations(x: Crossing, found: sections.Sections, merged: bytes) -> types.Map:
+def _annotations(crossing: Crossing, found: sections.Sections, merged: bytes) -> types.Map:
     pairs: types.Map = []
     try:
-        pairs = sections.annotations(x.message.payload, found.message_annotations)
+        pairs = sections.annotations(crossing.message.payload, found.message_annotations)
     except DecodeError:
-        x.lose(headers.MALFORMED)
+        crossing.lose(headers.MALFORMED)
     return hop_1_0.merge(pairs, merged) if merged else pairs
 
 
-def _application_properties(x: Crossing, found: sections.Sections) -> dict[str, Tagged]:
+def _application_properties(crossing: Crossing, found: sections.Sections) -> dict[str, Tagged]:
     own: dict[str, Tagged] = {}
     if found.application_properties != sections.ABSENT:
         try:
-            reader = Reader(x.message.payload, found.application_properties)
-            headers.read_properties(x, fields.read_map(reader), own)
+            reader = Reader(crossing.message.payload, found.application_properties)
+            headers.read_properties(crossing, fields.read_map(reader), own)
         except DecodeError:
-            x.lose(headers.MALFORMED)
+            crossing.lose(headers.MALFORMED)
     return own
 
 
 def _keep_rest(
-    x: Crossing, found: sections.Sections, pairs: types.Map, left: dict[str, Tagged]
+    crossing: Crossing, found: sections.Sections, pairs: types.Map, left: dict[str, Tagged]
 ) -> None:
     """Keep the annotations that nothing claimed, and the footer."""
-    payload = x.message.payload
+    payload = crossing.message.payload
     rest = [pair for pair in pairs if not isinstance(pair[0].value, str) or pair[0].value in left]
     if rest:
-        x.keep("annotations", NOTHING, Tagged(types.MAP, rest), ROW_ANNOTATIONS)
+        crossing.keep("annotations", NOTHING, Tagged(types.MAP, rest), ROW_ANNOTATIONS)
     try:
         footer = sections.annotations(payload, found.footer)
     except DecodeError:
-        x.lose(headers.MALFORMED)
+        crossing.lose(headers.MALFORMED)
         return
     if found.footer != sections.ABSENT:
-        x.keep("footer", NOTHING, Tagged(types.MAP, footer), ROW_FOOTER)
+        crossing.keep("footer", NOTHING, Tagged(types.MAP, footer), ROW_FOOTER)

@@ -60,7 +60,9 @@ class FakeRelay:
         self.answers: list[DeliverStatus] = []
         self.why = Refusal(Condition.MESSAGE_SIZE_EXCEEDED, "too large")
         self.cancelled: list[Condition] = []
-        self.subscription: Subscription = bridge.hosts[queue.host].relay(queue, self, self)
+        self.subscription: Subscription = bridge.hosts[queue.host].subscribing.relay(
+            queue, self, self
+        )
         self.subscription.grant(UNLIMITED, UNLIMITED)
 
     def owner_id(self) -> int:
@@ -168,7 +170,7 @@ class FakeRemote:
         relay = self.relays.pop(queue.name)
         for delivery in relay.take():
             if not delivery.settled:
-                self.bridge.hosts[queue.host].settle(
+                self.bridge.hosts[queue.host].settlement.settle(
                     delivery, MODIFIED_FAILED, Reason.UPSTREAM_LOST
                 )
         relay.subscription.cancel()

@@ -31,7 +31,7 @@ def publish_encoded(w, *payloads, publisher=None, key="q", exchange="", flags=0)
             reader=READER_1_0,
         )
         made.flags |= flags
-        answers.append(w.host.publish(made, publisher, token).status)
+        answers.append(w.host.publishing.publish(made, publisher, token).status)
     w.step()
     return answers
 

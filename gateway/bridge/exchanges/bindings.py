@@ -48,7 +48,44 @@ class Bindings:
         self._number = 0
         self._scopes = Scopes()
 
-    def check(self, queue_name: str, exchange_name: str, owner: Owner | None) -> Refusal | None:
+    def bind(
+        self,
+        queue: str,
+        exchange: str,
+        key: str,
+        arguments: dict[str, Tagged],
+        encoded: bytes,
+        owner: Owner | None = None,
+        *,
+        scoped: bool = False,
+    ) -> Refusal | None:
+        """Bind; a second binding of the same queue, exchange and key changes nothing.
+
+        `scoped`: it is not stored, and ends with `owner`, unless somebody binds the same otherwise.
+        `arguments` have codes of `Kind` (the match of a headers exchange), `encoded` is how they
+        came. Refused: not-found, resource-locked, invalid-argument (default exchange, empty queue
+        name, unknown x-match), resource-limit-exceeded.
+        """
+        refusal = self._check(queue, exchange, owner)
+        if refusal is not None:
+            return refusal
+        return self._add(queue, exchange, key, arguments, encoded, owner if scoped else None)
+
+    def unbind(
+        self, queue: str, exchange: str, key: str, owner: Owner | None = None
+    ) -> Refusal | None:
+        """Unbind. Refused: not-found (queue, exchange or binding), invalid-argument."""
+        refusal = self._check(queue, exchange, owner)
+        if refusal is not None:
+            return refusal
+        found = self._topology.exchanges[exchange]
+        binding = found.bindings.get((queue, key))
+        if binding is None:
+            return not_found("binding", key)
+        self.remove(found, binding)
+        return None
+
+    def _check(self, queue_name: str, exchange_name: str, owner: Owner | None) -> Refusal | None:
         """Why nothing can be bound or unbound between the two."""
         if not exchange_name:
             return Refusal(Condition.INVALID_ARGUMENT, "the default exchange's bindings are fixed")
@@ -61,7 +98,7 @@ class Bindings:
             return not_found("exchange", exchange_name)
         return locked(queue, owner)
 
-    def add(
+    def _add(
         self,
         queue_name: str,
         exchange_name: str,
@@ -70,7 +107,7 @@ class Bindings:
         encoded: bytes,
         scope: Owner | None,
     ) -> Refusal | None:
-        """Bind what `check` has passed, for the life of `scope` if there is one."""
+        """Bind what `_check` has passed, for the life of `scope` if there is one."""
         queue = self._topology.queues[queue_name]
         exchange = self._topology.exchanges[exchange_name]
         selector = binding_selector(arguments)
@@ -172,11 +209,14 @@ class Bindings:
     def bound(
         self,
         exchange_name: str,
-        queue_name: str | None,
-        key: str | None,
-        arguments: dict[str, Tagged] | None,
+        queue_name: str | None = None,
+        key: str | None = None,
+        arguments: dict[str, Tagged] | None = None,
     ) -> Bound:
-        """The five facts of exchange.bound: each given part is tested against the rest."""
+        """The five facts of exchange.bound: is there a binding with the parts that are given?
+
+        `None` is "any". Each given part is tested against the rest.
+        """
         exchange = self._topology.find_exchange(exchange_name)
         no_queue = queue_name is not None and self._topology.find_queue(queue_name) is None
         if exchange is None or no_queue:

@@ -130,7 +130,7 @@ class Feed:
             self._source.on_credit()
 
     def reach(self, waiter: LookUpWaiter, token: int) -> bool:
-        """As `VirtualHost.reach_binding`."""
+        """Whether to wait until the binding takes effect (`Reaching.reach_binding`)."""
         return self._source is not None and self._source.reach(waiter, token)
 
     def feed_again(self) -> None:

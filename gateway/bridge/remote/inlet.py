@@ -20,7 +20,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.keeping import Keeping
 from gateway.bridge.remote.remote import Placement, Source
-from gateway.bridge.seams import DeliverStatus, Outlet
+from gateway.bridge.seams import DeliverStatus, Outlet, SubscribeOptions
 from gateway.bridge.tickets import Ticket
 from gateway.message import RELEASED, Condition, Delivery, Message, Outcome, Refusal
 
@@ -71,7 +71,7 @@ class Inlet:
         host, queue_name: whose node it is.
         acquire: takes messages; otherwise the link is to bring copies.
         settled: deliveries to the client are settled as they are sent.
-        exclusive, selector, no_local: as asked; our own clients are kept apart here.
+        exclusive, selector, no_local: as asked; clients are kept apart by the gateway.
         subscription: the client's.
         queue: what has come and has not ended.
         link: the number of what it brings, in the audit log.
@@ -111,21 +111,17 @@ class Inlet:
         *,
         link: int,
         prefetch: int,
-        acquire: bool,
-        settled: bool,
-        exclusive: bool,
-        selector: str,
-        no_local: bool,
+        options: SubscribeOptions,
     ) -> None:
         self.host = queue.host
         self.queue_name = queue.name
         self.queue = queue
         self.link = link
-        self.acquire = acquire
-        self.settled = settled
-        self.exclusive = exclusive
-        self.selector = selector
-        self.no_local = no_local
+        self.acquire = options.acquire
+        self.settled = options.settled
+        self.exclusive = options.exclusive
+        self.selector = options.selector
+        self.no_local = options.no_local
         self.draining = False
         self._line = line
         self._dispatcher = dispatcher

@@ -25,7 +25,7 @@ from gateway.bridge.remote.feed import Feed
 from gateway.bridge.remote.inlet import Handover, Inlet
 from gateway.bridge.remote.keeping import Keeping
 from gateway.bridge.remote.remote import Placement, Placements, Remote, Target
-from gateway.bridge.seams import Outlet, Owner, QueueSettings
+from gateway.bridge.seams import Outlet, Owner, QueueSettings, SubscribeOptions
 from gateway.bridge.topology import Topology
 from gateway.message import RELEASED, Refusal
 
@@ -245,12 +245,7 @@ class Nodes:
         placement: Placement,
         outlet: Outlet,
         owner: Owner,
-        *,
-        acquire: bool,
-        exclusive: bool,
-        settled: bool,
-        selector: str,
-        no_local: bool,
+        options: SubscribeOptions,
     ) -> Subscription | Refusal:
         """An inlet, and its subscription, which is attaching."""
         others = self.inlets.get(queue.name, {})
@@ -259,7 +254,7 @@ class Nodes:
             queue.name,
             len(others),
             alone=first is not None and first.exclusive,
-            exclusive=exclusive,
+            exclusive=options.exclusive,
             subscriptions_max=self._limits.subscriptions_max,
         )
         if refusal is not None:
@@ -273,22 +268,15 @@ class Nodes:
             self.keeping,
             link=self._numbers.next_link(),
             prefetch=self._limits.remote_prefetch,
-            acquire=acquire,
-            settled=settled,
-            exclusive=exclusive,
-            selector=selector,
-            no_local=no_local,
+            options=options,
         )
         subscription = Subscription(
             self._numbers.next_link(),
             behind,
-            Handover(inlet, outlet, not acquire),
+            Handover(inlet, outlet, not options.acquire),
             owner,
             inlet,
-            acquire=True,
-            exclusive=exclusive,
-            settled=settled,
-            filter=None,
+            SubscribeOptions(exclusive=options.exclusive, settled=options.settled),
         )
         inlet.begin(subscription)
         self.inlets.setdefault(queue.name, {})[subscription.number] = inlet

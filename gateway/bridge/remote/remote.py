@@ -131,7 +131,7 @@ class Remote(Protocol):
         """Begin a transaction there; `on_begun` or `on_lost` follows, not from inside."""
 
     def serve(self, queue: Queue) -> None:
-        """Send what is in `queue` to its node from now on: subscribe by `VirtualHost.relay`."""
+        """Send what is in `queue` to its node from now on: subscribe by `Subscribing.relay`."""
 
     def unserve(self, queue: Queue) -> None:
         """Send nothing more from `queue`: the relay is cancelled once what is under way ended."""

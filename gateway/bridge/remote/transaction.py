@@ -136,7 +136,7 @@ class RemoteTransaction:
             self._parts.drop_held()
 
     def commit(self, publisher: Publisher, token: int) -> Published:
-        """As `VirtualHost.commit`; `publisher` is told of the end."""
+        """Commit it (`Transacting.commit`), with the upstream; `publisher` is told of the end."""
         problem = self._problem
         if problem is not None:
             return Published(PublishStatus.REFUSED, problem)
@@ -148,7 +148,7 @@ class RemoteTransaction:
         return PENDING
 
     def roll_back(self) -> None:
-        """As `VirtualHost.rollback`: what the upstream has of it, it gives up."""
+        """Roll it back: what the upstream has of it, it gives up."""
         branch = self._branch
         if self._machine.state == State.OPEN:
             self._fail(None)

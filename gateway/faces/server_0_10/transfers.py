@@ -47,12 +47,14 @@ class Transfers:
         "_failed",
         "_flow_set",
         "_pending",
+        "_publishing",
         "_stopped",
         "session",
     )
 
     def __init__(self, session: ServerSession) -> None:
         self.session = session
+        self._publishing = session.host.publishing
         # Ids whose client wants an accept or a reject, and has not been told yet.
         self._explicit = RangeSet()
         # Those of them that are accepted, to be told at the end of the turn.
@@ -98,12 +100,13 @@ class Transfers:
     ) -> None:
         session = self.session
         command_id = event.command_id
-        published = session.host.publish(
-            self._message(event, transfer.destination or "", arrival),
-            session,
-            command_id,
-            transaction=session.transactions.current,
-        )
+        message = self._message(event, transfer.destination or "", arrival)
+        transaction = session.transactions.current
+        if transaction is None:
+            published = self._publishing.publish(message, session, command_id)
+        else:
+            transacting = session.host.transacting
+            published = transacting.publish(transaction, message, session, command_id)
         status = published.status
         if status is PublishStatus.DONE:
             self.accept(command_id, command_id)

@@ -72,6 +72,7 @@ class Consumer:
         default_outcome: Outcome,
     ) -> None:
         self.session = session
+        self._settlement = session.host.settlement
         self.link = link
         self.settled = settled
         self.acquire = acquire
@@ -211,7 +212,7 @@ class Consumer:
             return False
         if outcome.annotations:
             outcome = self._merged(bridged, outcome)
-        self.session.host.settle(bridged, outcome)
+        self._settlement.settle(bridged, outcome)
         return not settled
 
     def _is_retired(self, delivery: Outgoing, settled: bool, outcome: Outcome | None) -> bool:
@@ -256,9 +257,8 @@ class Consumer:
             subscription.cancel()
         for retired in list(self.retired.values()):
             self.session.face.transactions.keep(retired)
-        host = self.session.host
         for delivery in self.unsettled.values():
-            host.settle(delivery, self.default_outcome, reason)
+            self._settlement.settle(delivery, self.default_outcome, reason)
         self.unsettled = {}
         self.asked = None
         if subscription is not None and self._started:

@@ -64,6 +64,7 @@ class Producer:
         dynamic: str,
     ) -> None:
         self.session = session
+        self._publishing = session.host.publishing
         self.link = link
         self.node = node
         self.dynamic = dynamic
@@ -95,7 +96,7 @@ class Producer:
         node = self.node
         if node is None or not node.exchange:
             return False
-        exchange = self.session.host.exchange(node.exchange)
+        exchange = self.session.host.topology.find_exchange(node.exchange)
         return exchange is not None and exchange.type in LENIENT_TYPES
 
     def node_name(self) -> str:
@@ -119,9 +120,9 @@ class Producer:
         if node is None:
             return 0
         if node.queue:
-            queue = self.session.host.queue(node.queue)
+            queue = self.session.host.topology.find_queue(node.queue)
             return 0 if queue is None else queue.node
-        exchange = self.session.host.exchange(node.exchange)
+        exchange = self.session.host.topology.find_exchange(node.exchange)
         return 0 if exchange is None else exchange.node
 
     # Deliveries.
@@ -214,13 +215,10 @@ class Producer:
 
     def _hand_on(self, event: DeliveryReceived, message: Message, token: int) -> Published:
         work = self._works.get(event.delivery_id) if self._works else None
-        return self.session.host.publish(
-            message,
-            self,
-            token,
-            self.number,
-            transaction=None if work is None else work.transaction,
-        )
+        if work is None:
+            return self._publishing.publish(message, self, token, self.number)
+        transacting = self.session.host.transacting
+        return transacting.publish(work.transaction, message, self, token, self.number)
 
     def _refusal_of(self, published: Published, message: Message) -> Refusal | None:
         """Why a publish has come to nothing; `None` if it has not."""

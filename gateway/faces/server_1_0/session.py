@@ -103,7 +103,7 @@ class ServerSession:
 
     def approach(self, approach: Approach) -> bool:
         """Whether the attach waits for an upstream; `on_approached` follows."""
-        if not self.host.reach(approach.node.queue, approach, 0):
+        if not self.host.reaching.reach(approach.node.queue, approach, 0):
             return False
         approach.link.context = approach
         self.approaches[approach] = None
@@ -189,7 +189,7 @@ class ServerSession:
             if asked:
                 _answer_without_source(link)
             if held.durable_queue and closed:
-                self.host.delete_queue(held.durable_queue, self)
+                self.host.declaring.delete_queue(held.durable_queue, self)
         elif isinstance(held, ControlLink):
             self.forget_control(held)
         elif isinstance(held, Approach) and self.forget_approach(held):
@@ -325,7 +325,7 @@ class ServerSession:
             self.forget_approach(approach)
         self._safe_with.clear()
         self._settling.clear()
-        self.host.release_owner(self)
+        self.host.owners.release(self)
         self.bridge.audit.session_detached(
             self.bridge.now_ms,
             self.face.peer.connection_id,

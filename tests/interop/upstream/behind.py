@@ -14,7 +14,7 @@ from support.gateway_process import GatewayProcess
 
 from gateway.translate.profiles.loading import load_profile
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 UP = 'gateway_upstream_up{upstream="main"}'
 LINKS = 'gateway_upstream_links{upstream="main"}'
 PROFILES = {"broker-j": "qpid-broker-j"}  # by the peer's name, where it differs

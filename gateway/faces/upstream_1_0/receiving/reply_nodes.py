@@ -223,7 +223,7 @@ class ReplyNode:
             self._tell(event.delivery_id, rejected(Refusal(Condition.DECODE_ERROR, str(error))))
             return
         self._token += 1
-        published = self._host.publish(message, self, self._token, self._number)
+        published = self._host.publishing.publish(message, self, self._token, self._number)
         if published.status == PublishStatus.DONE:
             self._tell(event.delivery_id, to_state(ACCEPTED))
         elif published.status == PublishStatus.IN_TURN:

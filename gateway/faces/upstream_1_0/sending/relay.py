@@ -77,14 +77,15 @@ class Relay:
         "_blocked",
         "_context",
         "_failures",
-        "_host",
         "_number",
         "_queue",
         "_refusal",
         "_replies",
         "_senders",
         "_sent",
+        "_settlement",
         "_stopped",
+        "_subscribing",
         "_suspicion",
         "_wait_until_ms",
         "subscription",
@@ -93,7 +94,8 @@ class Relay:
 
     def __init__(self, upstream: Upstream, host: VirtualHost, queue: Queue) -> None:
         self.upstream = upstream
-        self._host = host
+        self._subscribing = host.subscribing
+        self._settlement = host.settlement
         self._queue = queue
         self._address = upstream.addresses.queue_target(queue)  # asked once: it is every message's
         self._number = upstream.bridge.next_owner_id()
@@ -113,7 +115,7 @@ class Relay:
 
     def start(self) -> None:
         """Take what the queue has, from now on."""
-        self.subscription = self._host.relay(self._queue, self, self)
+        self.subscription = self._subscribing.relay(self._queue, self, self)
         self.subscription.grant(UNLIMITED)
         self._ask_ahead()
 
@@ -425,7 +427,7 @@ class Relay:
         self.resume()
 
     def _settle(self, delivery: Delivery, outcome: Outcome, reason: Reason) -> None:
-        self._host.settle(delivery, outcome, reason)
+        self._settlement.settle(delivery, outcome, reason)
         if self._stopped:
             self._leave()
         self.upstream.touch()
