@@ -7,14 +7,12 @@ written when it ends and at checkpoints, and begin anew then.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gateway.bridge.bridge import Bridge
+from gateway.faces.counts import FaceCounts
 from gateway.faces.features import ARGUMENTS, Feature
 from gateway.message import Condition, Refusal
-
-if TYPE_CHECKING:
-    from gateway.faces.face import FaceCounts
 
 TEXTS_MAX: Final = 64  # of one connection between two checkpoints
 TEXT_MAX: Final = 160

@@ -20,7 +20,7 @@ from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import QueueSettings, SubscribeOptions
 from gateway.faces.dynamic import policy_of, policy_properties
 from gateway.faces.features import EXCHANGES, Feature
-from gateway.faces.filters import Wanted, binding_key, read_filters
+from gateway.faces.source_filters import Wanted, binding_key, read_filters
 from gateway.faces.outcomes import OUTCOMES, error_of, outcome_of
 from gateway.faces.placed import JMS_SELECTOR, is_remote_exchange, is_remote_queue, selector_of
 from gateway.faces.server_1_0.approach import Approach

@@ -18,7 +18,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
-from gateway.faces.filters import Wanted
+from gateway.faces.source_filters import Wanted
 from gateway.faces.outcomes import error_of, outcome_of
 from gateway.faces.server_1_0.transactions import Retired
 from gateway.message import Condition, Delivery, Outcome, Refusal

@@ -24,7 +24,7 @@ from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
-from gateway.faces.crossings import HostNodes
+from gateway.faces.host_nodes import HostNodes
 from gateway.faces.features import Feature
 from gateway.faces.safe_with import SafeWith
 from gateway.faces.server_1_0.approach import Approach

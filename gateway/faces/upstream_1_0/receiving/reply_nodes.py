@@ -19,7 +19,7 @@ from gateway.amqp_1_0.session import Session
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError, RemoteProtocolError
-from gateway.faces.crossings import HostNodes
+from gateway.faces.host_nodes import HostNodes
 from gateway.faces.outcomes import OUTCOMES, rejected
 from gateway.faces.safe_with import SafeWith
 from gateway.faces.upstream_1_0.slot import LinkSlot
