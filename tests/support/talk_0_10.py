@@ -135,7 +135,7 @@ class Client:
     def attach(self, name: bytes = b"", *, force: bool = False) -> list[object]:
         """Attach one more session; what was heard in answer."""
         self.channel += 1
-        unique = name or f"s{self.face.peer.connection_id}.{self.channel}".encode()
+        unique = name or f"s{self.face.client.peer.connection_id}.{self.channel}".encode()
         self.session = self.connection.attach(unique, self.channel, force)
         return self.hears()
 

@@ -20,7 +20,7 @@ from gateway.amqp_0_10.errors import (
     ResourceLockedError,
     UnauthorizedAccessError,
 )
-from gateway.message import Refusal
+from gateway.message import Condition, Outcome, Refusal
 from gateway.translate.conditions import to_code
 
 BY_CODE: Final[dict[int, type[ExecutionError]]] = {
@@ -46,3 +46,11 @@ BY_CODE: Final[dict[int, type[ExecutionError]]] = {
 def execution_error(refusal: Refusal) -> ExecutionError:
     """The execution.exception for a refusal, by the mapping of conditions."""
     return BY_CODE.get(to_code(refusal.condition), InternalError)(refusal.description)
+
+
+def failure_of(outcome: Outcome) -> Refusal:
+    """What is said of a message that nobody took, to whom an exception has to say it."""
+    condition = outcome.condition
+    if condition == Condition.NONE:
+        condition = Condition.PRECONDITION_FAILED
+    return Refusal(condition, outcome.description or "the message was not accepted")

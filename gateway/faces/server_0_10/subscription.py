@@ -105,9 +105,7 @@ class ServerSubscription:
         command_id = session.send_command(
             self._transfer(), header=translated.header, body=translated.body
         )
-        self._unsettled.sent(
-            command_id, credit, octets, delivery if self.accept_explicit else None
-        )
+        self._unsettled.sent(command_id, credit, octets, delivery if self.accept_explicit else None)
         credit.sent(octets)
         client.touch()
         return DeliverStatus.TAKEN
@@ -118,7 +116,9 @@ class ServerSubscription:
         return spec.MessageTransfer(
             destination=self.destination,
             accept_mode=spec.AcceptMode.EXPLICIT if explicit else spec.AcceptMode.NONE,
-            acquire_mode=spec.AcquireMode.PRE_ACQUIRED if acquire else spec.AcquireMode.NOT_ACQUIRED,
+            acquire_mode=spec.AcquireMode.PRE_ACQUIRED
+            if acquire
+            else spec.AcquireMode.NOT_ACQUIRED,
         )
 
     def _exhausted(self) -> DeliverStatus:

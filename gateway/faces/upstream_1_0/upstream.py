@@ -20,8 +20,8 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.feed import Feed
 from gateway.bridge.remote.inlet import Inlet
 from gateway.bridge.remote.remote import Branch, FeedSource, LookUpWaiter, Source, Target, Work
-from gateway.faces.host_nodes import HostNodes
 from gateway.faces.face import FaceSettings, Turns
+from gateway.faces.host_nodes import HostNodes
 from gateway.faces.upstream_1_0.addresses import UpstreamAddresses
 from gateway.faces.upstream_1_0.connection import UpstreamConnection
 from gateway.faces.upstream_1_0.detours import Detours
