@@ -481,7 +481,8 @@ def test_an_outcome_that_is_none_for_0_10_counts_as_rejected() -> None:
     at.publishes()
     at.client.hears()
     session = next(iter(at.gateway.settings.attached.values()))
-    session.transfers.on_published(0, RELEASED)  # type: ignore[attr-defined]  # the session of the face
-    session.on_published(1, MODIFIED_FAILED)  # type: ignore[attr-defined]  # as above
+    transfers = session.transfers  # type: ignore[attr-defined]  # the session of the face
+    transfers.on_published(0, RELEASED)
+    transfers.on_published(1, MODIFIED_FAILED)
     reject = spec.MessageReject(transfers=[(0, 0)], code=0, text=None)
     assert at.client.hears() == [reject, completed((0, 0)), (406, 1), "ended 0"]
