@@ -42,5 +42,5 @@ class FaceCounts:
         self.transactions_declared = 0  # by 1.0 clients
         self.transactions_discharged = 0  # or rolled back with their control links
         self.transactions_refused = 0  # beyond the limit
-        self.arguments_ignored = 0  # of declare, bind and subscribe: kept, but without effect here
+        self.arguments_ignored = 0  # of declare, bind and subscribe: kept, without effect
         self.unsupported = [0 for _ in Feature]  # uses of what is not offered, by feature

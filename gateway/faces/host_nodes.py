@@ -32,7 +32,7 @@ class HostNodes:
         return self.host.topology.find_exchange(name) is not None
 
     def upstream_of(self, exchange: str, key: str) -> str:
-        """The upstream where the node lives that this names; "" if it lives here, or is none."""
+        """The upstream of the node that this names; "" if the node is local, or none."""
         found = self.host.topology.find_exchange(exchange)
         placement = None if found is None else found.placement
         if not exchange:

@@ -1,6 +1,6 @@
 """A link by which a 1.0 client consumes or browses: the bridge's deliveries out, outcomes back.
 
-A link from a node of an upstream is attached here when it is there. Credit is the client's flow
+A link from a node of an upstream is attached when the upstream has it. Credit is the client's flow
 state, also what it gives meanwhile; what a delivery's header says (ttl left, delivery-count) is
 written for each. A delivery that the client settles without an outcome, or that
 its link leaves behind, gets the source's default-outcome.

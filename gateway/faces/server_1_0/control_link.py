@@ -1,7 +1,7 @@
 """A link to the gateway's transaction coordinator: declares and discharges of a 1.0 client (4.2,
 4.3, 4.5).
 
-What is said there is answered in full before a discharge is accepted: all of the transaction is on
+All is answered in full before a discharge is accepted: all of the transaction is on
 disk, or its upstream has accepted the same. Whoever breaks the rules of the link loses it, and with
 it the transactions that it declared.
 """

@@ -1,7 +1,7 @@
 """Transactions of one 1.0 connection: what is done in them, and what becomes of that (4.4).
 
 The bridge holds publishes, and routes them to the transaction's one resource. Outcomes of
-deliveries are kept here until the discharge: a delivery is *retired* in one transaction at a time,
+deliveries are kept until the discharge: a delivery is *retired* in one transaction at a time,
 and after a rollback it is its link's again as if nothing had been said of it, unless the client has
 settled it, or its link has gone: then it gets the default-outcome. Any session of the connection
 may work in a transaction; it ends with the control link that declared it.
