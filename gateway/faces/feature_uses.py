@@ -1,4 +1,4 @@
-"""Who uses what the gateway does not offer: counted for each connection, and written to the audit log.
+"""Who uses what the gateway does not offer: counted for each connection, and kept in the audit log.
 
 Metrics know how often something was used; whoever migrates must know by whom. A connection keeps
 one count for each feature, and for each argument or refusal by its text, up to a limit; they are
