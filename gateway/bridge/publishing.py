@@ -53,12 +53,14 @@ class Publishing:
 
         One copy a queue, however many bindings match. `DONE`: every copy is in its queue, nothing
         durable among them. `IN_TURN`: safe with the current turn (`Bridge.wait`). `PENDING`: the
-        copies are in, but too much is held: `publisher.on_published(token, outcome)` when it is not
-        (without a publisher the answer is as if there were room). `UNROUTABLE`: no queue took it,
+        copies are in, but one goes to an upstream, or too much is held:
+        `publisher.on_published(token, outcome)` follows at the end of a turn (without a publisher
+        the answer is as if there were room); released, modified and rejected of an upstream are
+        told as they are to who has `Flag.OUTCOMES`. `UNROUTABLE`: no queue took it,
         nor the exchange's alternate, which is tried once unless the message has
         `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was enqueued;
         not-found (no such exchange) or resource-limit-exceeded (a queue is full). `link` is the
-        publisher's number in the audit log (`Bridge.next_link_number`). `transaction` is given by
+        publisher's number in the audit log (`Bridge.numbers.next_link`). `transaction` is given by
         `Transacting.publish` only.
         """
         topology = self._topology

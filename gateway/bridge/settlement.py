@@ -43,12 +43,15 @@ class Settlement:
         self._publishing = publishing
 
     def settle(self, delivery: Delivery, outcome: Outcome, reason: Reason = Reason.NONE) -> bool:
-        """End `delivery`; `False` when it had ended before (audited as settled too late).
+        """End `delivery`; `False`, audited as settled too late, when it had ended before.
 
+        Also `False` when its upstream has taken it back.
         Of an acquired delivery: `ACCEPTED` removes the copy; `RELEASED` gives it back to its place;
         `MODIFIED` too, counted as failed with `delivery_failed`, kept from this subscription with
-        `undeliverable_here`; `REJECTED` sends it to the queue's alternate exchange, else drops it.
-        A browsed one just ends. What was durable is safe with the current turn (`Bridge.wait`).
+        `undeliverable_here`, its annotations in place of the copy's (they follow it to an alternate
+        exchange and over a restart); `REJECTED` sends it to the queue's alternate exchange, else
+        drops it. A browsed one just ends. What was durable is safe with the current turn
+        (`Bridge.wait`).
         `reason` (session ended, connection lost, link detached ...) with `RELEASED` or `MODIFIED`:
         it was not the peer's doing, and is audited as requeued.
         """

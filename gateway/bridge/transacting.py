@@ -13,7 +13,7 @@ from gateway.bridge.remote.remote import Remote
 from gateway.bridge.remote.transaction import RemoteTransaction
 from gateway.bridge.seams import IN_TURN, PENDING, Published, Publisher, PublishStatus
 from gateway.bridge.settlement import Settlement
-from gateway.bridge.transaction import Transaction, drop, refuse_deleted
+from gateway.bridge.transaction import AtUpstream, Transaction, drop, refuse_deleted
 from gateway.message import Condition, Delivery, Flag, Message, Refusal
 
 
@@ -65,18 +65,18 @@ class Transacting:
             self._work(transaction, transaction.remote).on_held()
         return published
 
-    def _work(self, transaction: Transaction, remote: Remote) -> RemoteTransaction:
+    def _work(self, transaction: Transaction, remote: Remote) -> AtUpstream:
         """What there is of it at its upstream, which is asked for a transaction by the first."""
-        work = transaction.work
-        if work is None:
-            work = RemoteTransaction(
-                transaction,
-                publishing=self._publishing,
-                settlement=self._settlement,
-                copies=self._copies,
-            )
-            transaction.work = work
-            work.begin(remote)
+        if transaction.work is not None:
+            return transaction.work
+        work = RemoteTransaction(
+            transaction,
+            publishing=self._publishing,
+            settlement=self._settlement,
+            copies=self._copies,
+        )
+        transaction.work = work
+        work.begin(remote)
         return work
 
     def enlist(self, transaction: Transaction, deliveries: list[Delivery]) -> Refusal | None:
@@ -95,7 +95,9 @@ class Transacting:
 
         `IN_TURN`: done; safe with the current turn. `PENDING`: `publisher.on_published(token,
         outcome)` follows, also without room; `REJECTED` says that it was rolled back, and the
-        deliveries have gone back. `REFUSED`: rolled back; the deliveries are as they were.
+        deliveries have gone back as failed; with `Condition.IN_DOUBT` nobody knows its end.
+        `REFUSED`: rolled back; the deliveries are as they were. Deliveries that are to have another
+        outcome, or another fate if it fails, are in `transaction.retirements` before.
         """
         if not transaction.enlisted:
             return IN_TURN

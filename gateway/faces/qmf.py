@@ -24,7 +24,7 @@ from gateway.translate.context import Context
 from gateway.translate.facts import arrival_0_10, message_from_0_10
 from gateway.translate.message import to_0_10
 from gateway.translate.segment import open_header
-from gateway.translate.view import READER_0_10
+from gateway.translate.view import READER
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 
@@ -54,12 +54,12 @@ def answer(
         arrival_0_10(payload, len(head)),
         payload,
         len(head),
-        id=bridge.next_message_id(),
+        id=bridge.numbers.next_message(),
         exchange=exchange,
         now_ms=bridge.now_ms,
         publisher=0,
         times_in_ms=False,
-        reader=READER_0_10,
+        reader=READER,
     )
     host.publishing.publish(message, None, 0)
     return True

@@ -184,9 +184,9 @@ def test_a_failing_store_is_remembered_until_a_commit_succeeds() -> None:
 
 def test_ids_do_not_come_again_after_a_restart_though_nothing_was_stored() -> None:
     world = World()
-    before = [world.bridge.next_message_id() for _ in range(1000)]
+    before = [world.bridge.numbers.next_message() for _ in range(1000)]
     world.crash()
-    assert world.bridge.next_message_id() > max(before)
+    assert world.bridge.numbers.next_message() > max(before)
 
 
 def test_a_blocked_outlet_gets_the_same_message_when_it_resumes() -> None:

@@ -175,12 +175,10 @@ class Script(RuleBasedStateMachine):
     def upstream_decides(self, outcome: Outcome) -> None:
         for relay in self.remote.relays.values():
             for delivery in relay.take():
-                entry = relay.queue.places.get(delivery.position)
-                work = None if entry is None or entry.ticket is None else entry.ticket.work
-                if work is None:
+                if delivery.transaction is None or delivery.settled:
                     self.world.host.settlement.settle(delivery, ACCEPTED)
                 else:
-                    work.on_presumed(delivery, outcome)
+                    delivery.transaction.on_presumed(delivery, outcome)
 
     @rule(what=st.sampled_from(["done", "done", "done", "refused", "lost"]), pick=PICK)
     def upstream_ends(self, what: str, pick: int) -> None:

@@ -7,7 +7,7 @@ from support.talk_0_10 import Client, Gateway, completed
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.types import Command
-from gateway.bridge.remote.inlet import Inlet
+from gateway.bridge.remote.remote import Inlet
 from gateway.faces.features import Feature
 from gateway.message import (
     ACCEPTED,

@@ -149,7 +149,7 @@ class World:
             self.audit,
             self.store,
             self.limits,
-            readers={0: self.reader, 1: self.reader},
+            reader=self.reader,
             hosts=self.host_names,
             default_host=self.host_names[0],
             plain_host=plain_host(recovered.topology, self.host_names[0]),
@@ -223,7 +223,7 @@ class World:
         ttl_ms: int = NO_TTL,
         flags: int = 0,
     ) -> Message:
-        number = self.bridge.next_message_id()
+        number = self.bridge.numbers.next_message()
         if headers is not None:
             self.reader.given[number] = headers
         return Message(
@@ -248,7 +248,7 @@ class World:
         )
 
     def owner(self) -> Session:
-        return Session(self.bridge.next_owner_id())
+        return Session(self.bridge.numbers.next_owner())
 
     def queue(
         self,

@@ -3,8 +3,8 @@
 What the upstream sends waits, if at all, in a transit queue that is this subscription's alone, so
 that its credit and every settlement reach from end to end: a copy ends when the client settles its
 delivery, and the link hears of it. A lost link takes back what was not settled; a delivery that a
-client still has is then settled too late. What came settled is ours: it outlives the link, and what
-is not sent on goes back through the queue in front of the upstream (`keeping`).
+client still has is then settled too late. What came settled is the gateway's: it outlives the link,
+and what is not sent on goes back through the queue in front of the upstream (`keeping`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Handover:
 
     __slots__ = ("_browses", "_inlet", "_outlet")
 
-    def __init__(self, inlet: Inlet, outlet: Outlet, browses: bool) -> None:
+    def __init__(self, inlet: QueueInlet, outlet: Outlet, browses: bool) -> None:
         self._inlet = inlet
         self._outlet = outlet
         self._browses = browses
@@ -64,18 +64,13 @@ class Handover:
 
 
 @final
-class Inlet:
-    """What a link from a remote queue's node (`remote.Source`) feeds. Implements `Wake`.
+class QueueInlet:
+    """Implements `remote.Inlet`, for its link, and `Wake`, for its subscription.
 
     Attributes:
-        host, queue_name: whose node it is.
-        acquire: takes messages; otherwise the link is to bring copies.
-        settled: deliveries to the client are settled as they are sent.
-        exclusive, selector, no_local: as asked; clients are kept apart by the gateway.
+        exclusive: as asked; clients are kept apart by the gateway.
         subscription: the client's.
         queue: what has come and has not ended.
-        link: the number of what it brings, in the audit log.
-        draining: the upstream is to send what it has, and say when that was all.
     """
 
     __slots__ = (
@@ -157,6 +152,26 @@ class Inlet:
             credit = self._prefetch
         return max(credit - self.queue.available, 0)
 
+    @property
+    def node(self) -> int:
+        """As `Inlet`."""
+        return self.queue.node
+
+    @property
+    def wants_settled(self) -> bool:
+        """As `Inlet`."""
+        placement = self.queue.placement
+        return self.settled and placement is not None and placement.settled
+
+    def is_handing_over(self) -> bool:
+        """Whether nothing is wanted only because what came has not been sent to the client."""
+        allowance = self.subscription.allowance
+        return (
+            self.queue.available > 0
+            and allowance.some()
+            and allowance.octets == UNLIMITED  # else one of them may be too large to go at all
+        )
+
     def on_attached(self) -> None:
         """The link is there, for the first time or again."""
         self._attached = True
@@ -195,8 +210,8 @@ class Inlet:
         copies.pass_on(self.queue, message, self._exchange, ticket)
         self._line.on_entered()
 
-    def settled_there(self, tokens: set[int], *, taken_back: bool) -> None:
-        """The upstream has settled before the client: what is not with it again is ours.
+    def on_settled(self, tokens: set[int], *, taken_back: bool) -> None:
+        """The upstream has settled before the client: what it has not taken back is the gateway's.
 
         It will hear nothing of these; what the client has of them, it will settle too late.
         """

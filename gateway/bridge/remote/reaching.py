@@ -38,7 +38,8 @@ class Reaching:
         """Whether to wait for `waiter.on_looked_up(token, refusal)` before publishing to a queue.
 
         `False` for local and unknown names, where the gateway keeps messages, and where the
-        upstream is known to have the node, or cannot be asked: then they wait for it.
+        upstream is known to have the node, or cannot be asked: then they wait for it. An upstream
+        that does not say so soon is taken to have it.
         """
         queue = self._topology.find_queue(name)
         placement = None if queue is None else queue.placement
@@ -52,7 +53,8 @@ class Reaching:
         """Whether to wait for `waiter.on_looked_up(token, None)` until a binding takes effect.
 
         `False` for local exchanges, and where the upstream feeds it already, does not want to, or
-        cannot be asked: then it takes effect later.
+        cannot be asked: then it takes effect later. The waiter is told, too, when the upstream does
+        not want to, or does not say so soon.
         """
         feed = self._nodes.feeds.get((exchange, queue, key))
         return feed is not None and feed.reach(waiter, token)

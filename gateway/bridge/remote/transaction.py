@@ -159,6 +159,16 @@ class RemoteTransaction:
 
     # As a `Work`.
 
+    @property
+    def txn_id(self) -> bytes:
+        """By what name it goes at the upstream; it has one once it has begun."""
+        assert self._branch is not None
+        return self._branch.txn_id
+
+    def is_at(self, upstream: object) -> bool:
+        """Whether it is at that upstream."""
+        return self._transaction.remote is upstream
+
     def on_begun(self) -> None:
         """The copies are sent now."""
         if not self._machine.receive(Input.BEGUN):
@@ -203,7 +213,7 @@ class RemoteTransaction:
 
     def _post(self) -> None:
         if self._branch is not None:
-            self._parts.post(self, self, self._branch)
+            self._parts.post(self, self)
 
     def _count(self, outcome: Outcome) -> None:
         """A copy has its outcome, as far as the transaction goes."""

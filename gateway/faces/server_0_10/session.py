@@ -68,7 +68,7 @@ class ServerSession:
     def __init__(self, client: Client, session: Session, holder: SessionHolder) -> None:
         self.client = client
         self.session = session
-        self.number = client.bridge.next_owner_id()
+        self.number = client.bridge.numbers.next_owner()
         name = session.name.decode("utf-8", "replace")
         self.audit_name = client.bridge.audit.name(f"session {self.number} {name}")
         self.parking = Parking(client.doubt)

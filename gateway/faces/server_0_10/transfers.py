@@ -22,7 +22,7 @@ from gateway.faces.server_0_10.errors import failure_of
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.message import Condition, Flag, Message, Outcome, OutcomeKind, Refusal
 from gateway.translate.facts import Arrival, arrival_0_10, message_from_0_10
-from gateway.translate.view import READER_0_10
+from gateway.translate.view import READER
 
 EXPLICIT: Final = int(spec.AcceptMode.EXPLICIT)
 SESSION_FLOW: Final = ""  # the destination that stands for what the client publishes
@@ -135,12 +135,12 @@ class Transfers:
             arrival,
             event.payload,
             event.body_at,
-            id=client.bridge.next_message_id(),
+            id=client.bridge.numbers.next_message(),
             exchange=exchange,
             now_ms=client.bridge.now_ms,
             publisher=client.peer.connection_id,
             times_in_ms=client.java,
-            reader=READER_0_10,
+            reader=READER,
         )
 
     def _unrouted(self, command_id: int, why: Refusal, *, discard: bool) -> None:

@@ -68,7 +68,7 @@ class ControlLink:
         self._transactions = transactions
         self._holder = holder
         self.link = link
-        self.number = client.bridge.next_link_number()
+        self.number = client.bridge.numbers.next_link()
         self._safe_with = SafeWith(client.bridge, self)  # discharges
         # What is being discharged, by delivery-id: until it is safe, or an upstream has answered.
         self._discharged: dict[int, ClientTransaction] = {}

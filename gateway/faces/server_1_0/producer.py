@@ -36,7 +36,7 @@ from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
 from gateway.translate.addresses import Capability, Node, resolve
 from gateway.translate.batch import BATCH_FORMAT, messages_in
 from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
-from gateway.translate.view import READER_1_0
+from gateway.translate.view import READER
 
 DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
 REJECT_UNROUTABLE: Final = "REJECT_UNROUTABLE"
@@ -82,7 +82,7 @@ class Producer:
         self._capabilities = capabilities
         self.node = node
         self.dynamic = dynamic
-        self.number = client.bridge.next_link_number()
+        self.number = client.bridge.numbers.next_link()
         self.lenient = self._is_lenient(capabilities)
         self._safe_with = SafeWith(client.bridge, self)  # deliveries that are accepted then
         self._second: set[int] = set()  # deliveries that their sender is to settle first
@@ -208,12 +208,12 @@ class Producer:
             arrival,
             payload,
             message_format,
-            id=bridge.next_message_id(),
+            id=bridge.numbers.next_message(),
             exchange=node.exchange,
             routing_key=key,
             now_ms=bridge.now_ms,
             publisher=self._client.peer.connection_id,
-            reader=READER_1_0,
+            reader=READER,
         )
 
     def _token(self, event: DeliveryReceived) -> int:

@@ -42,7 +42,7 @@ class ServerSession:
     def __init__(self, client: Client, session: Session, transactions: Transactions) -> None:
         self.client = client
         self.session = session
-        self.number = client.bridge.next_owner_id()
+        self.number = client.bridge.numbers.next_owner()
         self.audit_name = client.bridge.audit.name(f"{client.peer.connection_id}/{self.number}")
         self.links = Links(client, transactions, self)
         self._transactions = transactions

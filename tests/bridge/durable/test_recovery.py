@@ -361,7 +361,7 @@ def test_what_cannot_be_used_is_reported_and_the_rest_comes_back() -> None:
     )
     world.bridge.recover(recovered)
     assert len(world.bridge.problems) == 3
-    assert world.bridge.next_message_id() > 2**62
+    assert world.bridge.numbers.next_message() > 2**62
 
 
 @given(

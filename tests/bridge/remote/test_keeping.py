@@ -9,7 +9,7 @@ from support.remotes import FakeRelay, FakeRules, FakeSource
 from gateway.audit.schema import Kind
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.subscription import UNLIMITED
-from gateway.bridge.remote.inlet import Inlet
+from gateway.bridge.remote.remote import Inlet
 from gateway.bridge.seams import DeliverStatus
 from gateway.message import (
     ACCEPTED,

@@ -7,9 +7,8 @@ from support.remotes import FakeRemote, FakeRules, FakeSource
 
 from gateway.audit.schema import Kind, Reason
 from gateway.bridge.queues.subscription import Subscription
-from gateway.bridge.remote.inlet import Inlet
 from gateway.bridge.remote.moving import Moving
-from gateway.bridge.remote.remote import Placement
+from gateway.bridge.remote.remote import Inlet, Placement
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,

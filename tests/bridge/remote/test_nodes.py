@@ -128,7 +128,7 @@ def test_a_binding_to_a_remote_exchange_feeds_the_queue() -> None:
     world.queue("q", durable=True)
     assert world.host.bindings.bind("q", "trades", "a.#", {}, b"") is None
     ((feed, source),) = remote.feeds
-    assert (feed.exchange, feed.key, feed.queue.name, feed.durable) == ("trades", "a.#", "q", True)
+    assert (feed.exchange, feed.key, feed.queue_name, feed.durable) == ("trades", "a.#", "q", True)
     assert feed.wanted() == 500
     world.auto_commit = False
     feed.receive(world.message(b"1", exchange="trades", key="a.b", durable=True), 7)
@@ -155,7 +155,7 @@ def test_durable_bindings_are_fed_again_after_a_restart_and_unbound_ones_are_not
     assert [source.left for _, source in remote.feeds] == [0, 0, 0, 1]
     world.turn()
     world.crash()
-    assert sorted(feed.queue.name for feed, _ in remote.feeds) == ["far", "q"]
+    assert sorted(feed.queue_name for feed, _ in remote.feeds) == ["far", "q"]
     assert ("amq.topic", "k") in (
         world.host.topology.find_queue("far") or remote.feeds[0][0].queue
     ).bindings

@@ -412,9 +412,7 @@ def test_a_queue_that_moves_takes_no_transaction_along():
     at = connected(credit=1)
     transaction = at.opened(b"1", b"2")
     at.presume(Accepted())
-    queue = at.host.topology.find_queue("r")
-    waiting = queue.places.get(queue.next_position - 1)
-    waiting.ticket.branch.upstream = At().upstream
+    transaction.remote = At().upstream
     for address in ("r", COORDINATOR):
         at.broker.link(address, sends=False).send_flow(credit=10)
     at.step()

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final, cast, final
 from urllib.parse import quote
 
 from gateway.amqp_1_0 import types
-from gateway.bridge.durable.topology_rows import BindingRow
-from gateway.bridge.remote.feed import Feed
-from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.bridge.durable.debts import BindingRow
+from gateway.bridge.remote.remote import Feed, LookUpWaiter
 from gateway.faces.upstream_1_0.errors import lasting
 from gateway.faces.upstream_1_0.managing.management import NOTHING, UNANSWERED, Answer
 from gateway.message import Condition, Kind, Refusal
@@ -225,9 +224,9 @@ def same_arguments(there: Tagged | None, wanted: types.Map) -> bool:
 
 
 def _queue_there(upstream: Upstream, feed: Feed) -> str:
-    name = f"{upstream.settings.container_id}.{feed.queue.name}"
+    name = f"{upstream.settings.container_id}.{feed.queue_name}"
     if feed.host != upstream.bridge.default_host.name:
-        name = f"{upstream.settings.container_id}.{feed.host}.{feed.queue.name}"
+        name = f"{upstream.settings.container_id}.{feed.host}.{feed.queue_name}"
     return name if feed.durable else name + TRANSIENT
 
 

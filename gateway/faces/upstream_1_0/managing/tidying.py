@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast, final
 from urllib.parse import quote
 
 from gateway.amqp_1_0 import types
-from gateway.bridge.durable.topology_rows import BindingRow
+from gateway.bridge.durable.debts import BindingRow
 from gateway.faces.upstream_1_0.managing.managed import arguments_there, queue_path, same_arguments
 from gateway.faces.upstream_1_0.managing.management import NOTHING, Answer
 from gateway.wire.tagged import Tagged

@@ -16,8 +16,7 @@ from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Flag as AuditFlag
-from gateway.bridge.remote.feed import Feed
-from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.bridge.remote.remote import Feed, LookUpWaiter
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces.placed import selector_of
 from gateway.faces.upstream_1_0.errors import refusal_of, text_of
@@ -58,7 +57,7 @@ class Feeder:
         self.problem = ""
         profile = upstream.profile
         self.kind = upstream.addresses.exchange_type(feed.host, feed.exchange)
-        queue = feed.queue.name
+        queue = feed.queue_name
         self.managed: ManagedBinding | None = None
         if profile.subscriptions == MANAGED:
             self.managed = ManagedBinding(upstream, feed, self)
@@ -99,7 +98,7 @@ class Feeder:
         self.problem = problem
         self.upstream.note_problem(
             f"nothing comes from exchange {feed.exchange!r} with key {feed.key!r} for queue"
-            f" {feed.queue.name!r}: {problem}"
+            f" {feed.queue_name!r}: {problem}"
         )
         self._reaching.answer(None)
 
@@ -200,7 +199,7 @@ class Feeder:
                 outcomes=self._intake.outcomes(),
                 capabilities=self.upstream.profile.subscription_capabilities or None,
             ),
-            target=_spec.Target(address=self.feed.queue.name),
+            target=_spec.Target(address=self.feed.queue_name),
             snd_settle_mode=_spec.SND_UNSETTLED,
         )
         return link
@@ -219,7 +218,7 @@ class Feeder:
         self._link = event.link
         feed = self.feed
         if slot is not None:
-            self.upstream.note_link(feed.link, feed.queue.node, slot, AuditFlag.PUBLISHER)
+            self.upstream.note_link(feed.link, feed.node, slot, AuditFlag.PUBLISHER)
         self._reaching.answer(None)
         self.on_credit()
 

@@ -17,8 +17,7 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Flag as AuditFlag
-from gateway.bridge.queues.credit import UNLIMITED
-from gateway.bridge.remote.inlet import Inlet
+from gateway.bridge.remote.remote import Inlet
 from gateway.errors import RemoteProtocolError
 from gateway.faces.upstream_1_0.detours import is_elsewhere
 from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
@@ -60,6 +59,7 @@ class Receiver:
         self.in_force = False
         self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
         self.name = upstream.link_name(inlet.queue_name)
+        self._routing_key = inlet.queue_name  # of every message
         self._intake = Intake(upstream, copy=not inlet.acquire, address=self.address)
         self._slot: LinkSlot | None = None
         self._link: Link | None = None
@@ -195,10 +195,7 @@ class Receiver:
 
     def _snd_settle_mode(self) -> int:
         """Unsettled, also where the client does not settle: until it is sent, it is not ours."""
-        inlet = self.inlet
-        placement = inlet.queue.placement
-        wanted = inlet.settled and placement is not None and placement.settled
-        asked = wanted and self.upstream.profile.settled
+        asked = self.inlet.wants_settled and self.upstream.profile.settled
         return _spec.SND_SETTLED if asked else _spec.SND_UNSETTLED
 
     def on_attach(self, event: AttachReceived) -> None:
@@ -212,7 +209,7 @@ class Receiver:
         inlet = self.inlet
         flags = AuditFlag.PUBLISHER if inlet.acquire else AuditFlag.PUBLISHER | AuditFlag.COPY
         if self._slot is not None:
-            self.upstream.note_link(inlet.link, inlet.queue.node, self._slot, flags)
+            self.upstream.note_link(inlet.link, inlet.node, self._slot, flags)
         self._drain_sent = False
         if not self.in_force:
             self.in_force = True
@@ -261,7 +258,7 @@ class Receiver:
         if arrival is None:
             self.on_credit()
             return
-        taken = intake.take(event, arrival, exchange="", routing_key=self.inlet.queue_name)
+        taken = intake.take(event, arrival, exchange="", routing_key=self._routing_key)
         if taken is not None:
             self.inlet.receive(taken.message, taken.token, settled=event.settled)
         self.on_credit()
@@ -273,7 +270,7 @@ class Receiver:
         """
         tokens = self._intake.forget(delivery_ids)
         if self.inlet.acquire:
-            self.inlet.settled_there(tokens, taken_back=isinstance(state, TAKEN_BACK))
+            self.inlet.on_settled(tokens, taken_back=isinstance(state, TAKEN_BACK))
         self.upstream.freed(self._slot)
         if self._left:
             self._finish()
@@ -394,7 +391,7 @@ class Receiver:
         if wanted == 0:
             if link.credit:
                 link.send_flow(credit=0)
-            if not self._is_handing_over():
+            if not self.inlet.is_handing_over():
                 self._drained()
             return
         self._drain_sent = True
@@ -412,15 +409,6 @@ class Receiver:
             upstream.wake(self, upstream.bridge.now_ms + wait_ms)
         else:
             upstream.unwake(self)
-
-    def _is_handing_over(self) -> bool:
-        """Whether nothing is wanted only because what came has not been sent to the client."""
-        allowance = self.inlet.subscription.allowance
-        return (
-            self.inlet.queue.available > 0
-            and allowance.some()
-            and allowance.octets == UNLIMITED  # else one of them may be too large to go at all
-        )
 
     def _drained(self) -> None:
         self._drain_sent = False

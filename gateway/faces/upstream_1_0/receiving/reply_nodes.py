@@ -26,7 +26,7 @@ from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import ACCEPTED, Condition, Message, Outcome, Refusal
 from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.outcomes import to_state
-from gateway.translate.view import READER_1_0
+from gateway.translate.view import READER
 
 if TYPE_CHECKING:
     from gateway.faces.upstream_1_0.sending.relay import Relay
@@ -140,7 +140,7 @@ class ReplyNode:
         self.refused = False
         self.slot: LinkSlot | None = None
         self._name = upstream.link_name("reply")
-        self._number = upstream.bridge.next_link_number()
+        self._number = upstream.bridge.numbers.next_link()
         self._link: Link | None = None
         self._safe_with = SafeWith(upstream.bridge, self)  # delivery-ids
         self._token = 0
@@ -244,12 +244,12 @@ class ReplyNode:
             arrival,
             event.payload,
             event.message_format,
-            id=bridge.next_message_id(),
+            id=bridge.numbers.next_message(),
             exchange=self.exchange,
             routing_key=self.key,
             now_ms=bridge.now_ms,
             publisher=0,
-            reader=READER_1_0,
+            reader=READER,
         )
 
     def on_committed(self, turn: int) -> None:

@@ -17,7 +17,6 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
 from gateway.bridge.remote.remote import LookUpWaiter, Target
 from gateway.bridge.seams import DeliverStatus
-from gateway.bridge.tickets import Ticket
 from gateway.faces import losses
 from gateway.faces.upstream_1_0.detours import is_elsewhere
 from gateway.faces.upstream_1_0.links import Links
@@ -26,7 +25,6 @@ from gateway.faces.upstream_1_0.sending.bindings_first import BindingsFirst
 from gateway.faces.upstream_1_0.sending.sender import Sender
 from gateway.faces.upstream_1_0.sending.suspicion import Suspicion
 from gateway.faces.upstream_1_0.slot import LinkSlot
-from gateway.faces.upstream_1_0.transactions import Branch
 from gateway.message import (
     MODIFIED_FAILED,
     RELEASED,
@@ -36,13 +34,14 @@ from gateway.message import (
     Outcome,
     OutcomeKind,
     Refusal,
+    UpstreamTransaction,
 )
 from gateway.translate import routing_key
 from gateway.translate.facts import body_digest_1_0
 from gateway.translate.message import to_1_0
 from gateway.translate.outcomes import lose_annotations, merged
 from gateway.translate.profiles.profile import ANNOTATIONS
-from gateway.translate.towards_1_0 import hop as hop_1_0
+from gateway.translate.towards_1_0.hop import header_section
 
 if TYPE_CHECKING:
     from gateway.faces.upstream_1_0.upstream import Upstream
@@ -98,7 +97,7 @@ class Relay:
         self._settlement = host.settlement
         self._queue = queue
         self._address = upstream.addresses.queue_target(queue)  # asked once: it is every message's
-        self._number = upstream.bridge.next_owner_id()
+        self._number = upstream.bridge.numbers.next_owner()
         self._replies = ReplyNodes(upstream, host, self)
         self._context = upstream.context(host, self._replies)
         self.subscription: Subscription | None = None
@@ -187,8 +186,8 @@ class Relay:
             return self._block()
         if self._bindings.waits():
             return self._block()
-        ticket = self.transacted(delivery)
-        outside = None if ticket is None else self._outside(ticket, sender)
+        transaction = delivery.transaction
+        outside = None if transaction is None else self._outside(transaction, sender)
         if outside is not None:
             return self._refuse(outside)
         context = self._context
@@ -204,7 +203,7 @@ class Relay:
         if self._queue.target == Target.EXCHANGE:
             head = self._with_key(delivery, head)
         if message.message_format == 0:
-            front = hop_1_0.header(
+            front = header_section(
                 message, translated.priority, delivery.delivery_count, context.now_ms
             )
             head = front + head
@@ -215,7 +214,7 @@ class Relay:
             return self._refuse(Refusal(Condition.MESSAGE_SIZE_EXCEEDED, text))
         delivery.body_digest = body_digest_1_0(translated.body, 0, translated.body_end)
         delivery.body_changed = translated.body_changed
-        sender.send(delivery, head, translated.body, _state_of(ticket))
+        sender.send(delivery, head, translated.body, _state_of(transaction))
         self._sent += 1
         sender.used = self._sent
         upstream.counts.sent += 1
@@ -391,26 +390,18 @@ class Relay:
 
     # Transactions.
 
-    def transacted(self, delivery: Delivery) -> Ticket | None:
-        """The ticket of a copy that is sent in a transaction."""
-        entry = self._queue.places.get(delivery.position)
-        ticket = None if entry is None else entry.ticket
-        return None if ticket is None or ticket.work is None else ticket
-
-    def _outside(self, ticket: Ticket, sender: Sender) -> Refusal | None:
-        """Why what is sent here would be no part of the transaction that a copy is in."""
-        branch = ticket.branch
-        if isinstance(branch, Branch) and branch.upstream is not self.upstream:
+    def _outside(self, transaction: UpstreamTransaction, sender: Sender) -> Refusal | None:
+        """Why what `sender` sends would be no part of the transaction that a copy is in."""
+        if not transaction.is_at(self.upstream):
             return MOVED
         return ELSEWHERE if is_elsewhere(sender.slot, self.upstream) else None
 
     def _presume(self, delivery: Delivery, outcome: Outcome) -> bool:
         """In a transaction an outcome is presumed, or failure: its end says what it is."""
-        ticket = self.transacted(delivery)
-        work = None if ticket is None else ticket.work
-        if work is None:
+        transaction = delivery.transaction
+        if transaction is None or delivery.settled:
             return False
-        work.on_presumed(delivery, outcome)
+        transaction.on_presumed(delivery, outcome)
         if self._stopped:
             self._leave()
         self.upstream.touch()
@@ -465,12 +456,11 @@ class Relay:
 
     def _forget_gone(self) -> None:
         """Copies that came back and then expired, or were purged, are counted no more."""
-        places = self._queue.places
         if len(self._attempts) > 2 * self._queue.depth + REBUILD_SLACK:
             self._attempts = {
                 position: tries
                 for position, tries in self._attempts.items()
-                if places.get(position) is not None
+                if self._queue.holds(position)
             }
 
     def _back_off(self) -> None:
@@ -506,7 +496,6 @@ class Relay:
         self.upstream.on_relay_over(self._queue)
 
 
-def _state_of(ticket: Ticket | None) -> TransactionalState | None:
+def _state_of(transaction: UpstreamTransaction | None) -> TransactionalState | None:
     """What makes a transfer part of a transaction (4.4.1)."""
-    branch = None if ticket is None else ticket.branch
-    return None if branch is None else posting(branch.txn_id)
+    return None if transaction is None else posting(transaction.txn_id)
