@@ -356,7 +356,7 @@ def test_faces_survive_any_conversation_and_the_books_balance(conversations):
             house.world.bridge,
             house.turns,
             client.authenticator,
-            client.face.peer,
+            client.face.client.peer,
             house.settings,
             house.world.now_ms,
         )

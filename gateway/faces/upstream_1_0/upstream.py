@@ -27,8 +27,8 @@ from gateway.bridge.remote.remote import (
     Target,
     Work,
 )
-from gateway.faces.crossings import HostNodes
 from gateway.faces.face import FaceSettings, Turns
+from gateway.faces.host_nodes import HostNodes
 from gateway.faces.upstream_1_0.addresses import UpstreamAddresses
 from gateway.faces.upstream_1_0.connection import UpstreamConnection
 from gateway.faces.upstream_1_0.detours import Detours
