@@ -13,7 +13,7 @@ from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.refusals import locked, not_found
-from gateway.bridge.remote.nodes import LineMaker, Nodes
+from gateway.bridge.remote.inlets import Inlets, LineMaker
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.bridge.settlement import Settlement
@@ -25,13 +25,13 @@ from gateway.message import Condition, Refusal
 class Declaring:
     """The exchanges and queues of one host, as clients ask for them."""
 
-    __slots__ = ("_lines", "_name", "_nodes", "_numbers", "_owners", "_settlement", "_topology")
+    __slots__ = ("_inlets", "_lines", "_name", "_numbers", "_owners", "_settlement", "_topology")
 
     def __init__(
         self,
         name: str,
         topology: Topology,
-        nodes: Nodes,
+        inlets: Inlets,
         owners: Owners,
         numbers: Numbers,
         settlement: Settlement,
@@ -39,7 +39,7 @@ class Declaring:
     ) -> None:
         self._name = name
         self._topology = topology
-        self._nodes = nodes
+        self._inlets = inlets
         self._owners = owners
         self._numbers = numbers
         self._settlement = settlement
@@ -149,7 +149,7 @@ class Declaring:
         if alternate and self._topology.find_exchange(alternate) is None:
             return not_found("alternate exchange", alternate)
         if settings.exclusive and queue.owner is None:
-            if queue.name in self._nodes.inlets:
+            if self._inlets.of(queue.name):
                 return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is shared")
             self._owners.give(queue, owner)
         if alternate and not known:
@@ -231,7 +231,7 @@ class Declaring:
         refusal = locked(queue, owner)
         if refusal is not None:
             return refusal
-        used = queue.subscriptions if queue.placement is None else name in self._nodes.inlets
+        used = queue.subscriptions if queue.placement is None else len(self._inlets.of(name))
         if if_unused and used:
             return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has subscriptions")
         if if_empty and queue.depth:

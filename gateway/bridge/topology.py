@@ -27,7 +27,7 @@ from gateway.bridge.node_names import NodeNames
 from gateway.bridge.queues.dispatch import Line
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.refusals import not_found, too_many
-from gateway.bridge.remote.remote import Target
+from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import QueueSettings
 from gateway.bridge.turns import TurnBook
 from gateway.message import Condition, Message, Refusal
@@ -307,6 +307,18 @@ class Topology:
         self.no_local += settings.no_local
         self.count_alternate(settings.alternate_exchange, 1)
         self.names.record(Reason.QUEUE_DECLARED, queue.node, 0, settings.durable)
+        return queue
+
+    def make_transit(
+        self, number: int, name: str, text: str, placement: Placement, first_position: int
+    ) -> Queue:
+        """A queue of what is on its way only; `text` is what the audit log calls it."""
+        key = row_key(self._host, name, "transit")
+        queue = Queue(number, self._host, name, key, QueueSettings(), first_position)
+        queue.node = self.names.name(text)
+        queue.node_name = text
+        queue.transit = True
+        queue.placement = placement
         return queue
 
     def store_queue(self, queue: Queue) -> None:
