@@ -81,7 +81,14 @@ class VirtualHost:
         self.owners = Owners(topology, dispatcher, numbers, self.settlement)
         self.subscribing = Subscribing(topology, self.nodes.inlets, self.owners, numbers, limits)
         self.declaring = Declaring(
-            name, topology, self.nodes.inlets, self.owners, numbers, self.settlement, self
+            name,
+            topology,
+            self.nodes.inlets,
+            self.owners,
+            numbers,
+            self.settlement,
+            limits,
+            self,
         )
         self.reaching = Reaching(name, topology, self.nodes.feeds)
 

@@ -227,7 +227,7 @@ class Publishing:
         if ticket is None:
             message.flags &= ~Flag.OUTCOMES
             if message.durable:
-                self._topology.store_transit(queue)
+                self._topology.rows.store_transit(queue)
         return self._copies.pass_on(
             queue, message, exchange, ticket, rerouted=rerouted, annotations=annotations
         )

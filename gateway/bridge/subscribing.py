@@ -85,7 +85,7 @@ class Subscribing:
         line = self._topology.lines[found.number]
         number = self._numbers.next_link()
         subscription = Subscription(number, found, outlet, owner, line, options)
-        self._topology.mark_dispatched(found)
+        self._topology.rows.mark_dispatched(found)
         found.delete_at_ms = NEVER
         line.join(subscription)
         self._owners.subscribed(subscription)

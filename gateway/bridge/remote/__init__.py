@@ -1,7 +1,7 @@
 """Nodes that live at an upstream, and copies on their way to and from it.
 
 remote              what the bridge and an upstream are to one another
-nodes, sources      the remote nodes of one virtual host, and what stands for upstreams in the ledger
+nodes, sources      the remote nodes of one virtual host; what stands for upstreams in the ledger
 inlet, inlets       subscriptions to remote queues
 feed, feeds         bindings to remote exchanges
 reaching            what a verb waits for at an upstream

@@ -157,7 +157,7 @@ class Moving:
         queue.placement = after
         queue.transit = after is not None and not after.spool
         queue.settings.durable = not queue.transit
-        host.topology.store_queue(queue)
+        host.topology.rows.store_queue(queue)
         if after is None:
             return
         after.remote.serve(queue)

@@ -142,7 +142,7 @@ class Nodes:
         number = self._numbers.next_queue()
         queue = topology.add_queue(number, name, settings, self._numbers.first_position)
         topology.lines[number] = self._lines.make_line(queue)
-        topology.store_queue(queue)
+        topology.rows.store_queue(queue)
         if self.feeds.started:
             self._serve(queue)
         return queue
@@ -193,7 +193,7 @@ class Nodes:
             queue.placement = None
             queue.transit = False
             queue.settings.durable = True
-            topology.store_queue(queue)
+            topology.rows.store_queue(queue)
         else:
             del topology.lines[queue.number]
             queue.number = number
@@ -219,7 +219,7 @@ class Nodes:
             queue = topology.add_queue(number, REJECTED_QUEUE, settings, first)
             queue.max_size = 0
             topology.lines[number] = self._lines.make_line(queue)
-            topology.store_queue(queue)
+            topology.rows.store_queue(queue)
         return queue
 
     def rename(self, queue: Queue, text: str) -> None:
@@ -241,7 +241,7 @@ class Nodes:
             queue.node = after
             queue.node_name = text
         if queue.stored:
-            self._topology.store_transit_again(queue, text)
+            self._topology.rows.store_transit_again(queue, text)
 
     def _move(self, queue: Queue, entry: Entry, before: int, after: int) -> None:
         """In the books, a copy that stays where it is leaves one queue for another."""
