@@ -30,7 +30,7 @@ PURE = os.environ.get("GATEWAY_PURE", "")
 DESCRIBING = {"egg_info", "dist_info"}
 
 HOT_PACKAGES = ["wire", "amqp_0_10", "amqp_1_0", "selectors", "translate", "bridge", "faces"]
-HOT_STORE = ["writes", "rows", "recovery", "occupancy", "rewriting"]
+HOT_STORE = ["writes", "log_rows", "recovery", "occupancy", "rewriting"]
 HOT_MODULES = [
     *["errors", "message", "audit/packing", "audit/records"],
     *[f"store/{name}" for name in HOT_STORE],

@@ -44,7 +44,7 @@ class Bridge:
         audit: packs the records of every step; its incarnation makes ids unique.
         store: takes each turn's durable writes; opened already (see `recover`).
         limits: what all peers together may make it hold.
-        readers: by `Encoding`, for messages that come back from the store.
+        reader: of messages that come back from the store.
         hosts: names of the virtual hosts.
         default_host: one of them.
         plain_host: whose names stand alone in the audit log (see `node_names`); "": the default's.
@@ -67,7 +67,7 @@ class Bridge:
         "_limits",
         "_notebooks",
         "_plain_host",
-        "_readers",
+        "_reader",
         "audit",
         "copies",
         "counts",
@@ -88,7 +88,7 @@ class Bridge:
         store: Store,
         limits: BridgeLimits,
         *,
-        readers: dict[int, MessageReader],
+        reader: MessageReader,
         hosts: list[str],
         default_host: str,
         now_ms: int,
@@ -107,7 +107,7 @@ class Bridge:
         self._absent: dict[int, AbsentQueue] = {}
         self._plain_host = plain_host or default_host
         self._limits = limits
-        self._readers = readers
+        self._reader = reader
         self.numbers = Numbers(audit.incarnation)
         self._deadlines = Deadlines()
         self.copies = Copies(self.ledger, self.turns, self.pressure, self._deadlines)
@@ -226,7 +226,7 @@ class Bridge:
 
     def recover(self, recovered: Recovered) -> None:
         """Rebuild exchanges, queues, bindings, messages and notes; call once, first of all."""
-        recovery = Recovery(self.hosts, self._plain_host, self.copies, self.numbers, self._readers)
+        recovery = Recovery(self.hosts, self._plain_host, self.copies, self.numbers, self._reader)
         recovery.run(recovered)
         self.problems.extend(recovery.problems)
         self._absent = recovery.absent

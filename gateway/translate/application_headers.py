@@ -42,11 +42,11 @@ def table_of(crossing: Crossing, fields: FieldTable | None) -> dict[str, Tagged]
     return table
 
 
-def to_1_0(crossing: Crossing, headers: dict[str, Tagged], out: dict[str, Tagged]) -> None:
+def headers_to_1_0(crossing: Crossing, headers: dict[str, Tagged], out: dict[str, Tagged]) -> None:
     """Add `headers` to the application properties `out`."""
     conversion = Conversion()
     for name, value in headers.items():
-        if crossing.brought() and _restored(crossing, name, value, out):
+        if crossing.has_escrow and _restored(crossing, name, value, out):
             continue
         if value.code in COMPOUNDS:
             crossing.keep(PREFIX + name, NOTHING, encode_0_10(value), row_0_10(value.code))
@@ -75,9 +75,11 @@ def keep_header(crossing: Crossing, name: str, visible: int, original: Tagged) -
     return crossing.keep(PREFIX + name, visible, encode_0_10(original), row_0_10(original.code))
 
 
-def restore_to_1_0(crossing: Crossing, out: dict[str, Tagged], odd: types.Map) -> None:
+def restore_application_properties(
+    crossing: Crossing, out: dict[str, Tagged], odd: types.Map
+) -> None:
     """Add the application properties of which nothing was visible in 0-10."""
-    if not crossing.brought():
+    if not crossing.has_escrow:
         return
     names = [name for name in crossing.withdrawal.entries if name.startswith(PREFIX)]
     for path in names:
@@ -115,12 +117,12 @@ def read_properties(crossing: Crossing, pairs: types.Map, out: dict[str, Tagged]
             crossing.lose(HEADERS_KEY)
 
 
-def to_0_10(crossing: Crossing, properties: dict[str, Tagged], out: FieldTable) -> None:
+def headers_to_0_10(crossing: Crossing, properties: dict[str, Tagged], out: FieldTable) -> None:
     """Add `properties` to the application headers `out`."""
     conversion = Conversion(crossing.context.java)
     for name, value in properties.items():
         path = PREFIX + name
-        if path in crossing.withdrawal.entries:
+        if crossing.has_escrow and path in crossing.withdrawal.entries:
             entry = crossing.take(path, digest_value(value), row_1_0(value.code))
             if entry is not None:
                 if entry.present:
@@ -149,9 +151,9 @@ def restore_header(crossing: Crossing, name: str, kept: Tagged, out: FieldTable)
     return True
 
 
-def restore_to_0_10(crossing: Crossing, out: FieldTable) -> None:
+def restore_headers(crossing: Crossing, out: FieldTable) -> None:
     """Add the headers of which nothing was visible in 1.0."""
-    if not crossing.brought():
+    if not crossing.has_escrow:
         return
     present = {name for name, _ in out}
     names = [path for path in crossing.withdrawal.entries if path.startswith(PREFIX)]

@@ -15,21 +15,29 @@ from gateway.amqp_1_0._spec import FOOTER, MESSAGE_ANNOTATIONS, Properties
 from gateway.amqp_1_0.primitives import fields
 from gateway.errors import DecodeError
 from gateway.message import Condition, Loss, Message, Refusal
-from gateway.translate import application_headers as headers
+from gateway.translate.application_headers import (
+    MALFORMED,
+    headers_to_0_10,
+    headers_to_1_0,
+    read_properties,
+    restore_application_properties,
+    restore_headers,
+    table_of,
+)
 from gateway.translate.context import Context, Translated010, Translated10
 from gateway.translate.crossing import ESCROW_MALFORMED, Crossing
 from gateway.translate.escrow import ANNOTATION, HEADER, NOTHING, Entry
 from gateway.translate.facts import AMQP_0_10, AMQP_1_0
 from gateway.translate.mapping_rows import BY_NUMBER, number
 from gateway.translate.segment import HeaderSegment, open_header
-from gateway.translate.towards_0_10 import body as body_to_0_10
-from gateway.translate.towards_0_10 import hop as hop_0_10
-from gateway.translate.towards_0_10 import merged as merged_0_10
+from gateway.translate.towards_0_10.body import body_to_0_10
 from gateway.translate.towards_0_10.delivery import delivery_to_0_10, other_structs
 from gateway.translate.towards_0_10.fields import properties_to_0_10
-from gateway.translate.towards_1_0 import body as body_to_1_0
-from gateway.translate.towards_1_0 import hop as hop_1_0
+from gateway.translate.towards_0_10.hop import header_segment, onward_to_0_10
+from gateway.translate.towards_0_10.merged import onward_with_annotations
+from gateway.translate.towards_1_0.body import body_to_1_0, content_properties
 from gateway.translate.towards_1_0.fields import note_app_id, priority_to_1_0, properties_to_1_0
+from gateway.translate.towards_1_0.hop import merge_annotations, onward_to_1_0
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
 
@@ -39,12 +47,12 @@ ROW_FORMAT: Final = number("message-format")
 
 
 def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translated10:
-    """The message for a 1.0 peer; `towards_1_0.hop.payload` puts the header section before it.
+    """The message for a 1.0 peer; `towards_1_0.hop.header_section` makes the section before it.
 
     `merged` (an encoded map) are message-annotations that an earlier receiver added.
     """
     if message.encoding == AMQP_1_0:
-        made = hop_1_0.onward(message, merged)
+        made = onward_to_1_0(message, merged)
         if merged and message.message_format != 0:
             crossing = Crossing(message, context)
             crossing.lose(ROW_ANNOTATIONS)
@@ -54,25 +62,25 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
     try:
         segment = open_header(message.payload, message.body_at, context.depth_max)
     except DecodeError:
-        crossing.lose(headers.MALFORMED)
+        crossing.lose(MALFORMED)
         segment = HeaderSegment()
     if segment.malformed:
-        crossing.lose(headers.MALFORMED)
-    table = headers.table_of(crossing, segment.properties.application_headers)
+        crossing.lose(MALFORMED)
+    table = table_of(crossing, segment.properties.application_headers)
     if HEADER in table:
         crossing.open(table.pop(HEADER).value)
     out: dict[str, Tagged] = {}
     annotations: dict[str, Tagged] = {}
     octets = message.body()
-    body = body_to_1_0.prepare(crossing, segment.properties, octets, table, annotations)
+    body = body_to_1_0(crossing, segment.properties, octets, table, annotations)
     properties = properties_to_1_0(crossing, segment, table, out, annotations)
-    body_to_1_0.content_properties(crossing, segment.properties, octets, body, properties)
+    content_properties(crossing, segment.properties, octets, body, properties)
     priority = priority_to_1_0(crossing)
-    headers.to_1_0(crossing, table, out)
+    headers_to_1_0(crossing, table, out)
     note_app_id(crossing, segment.properties, out)
     odd: types.Map = []
-    headers.restore_to_1_0(crossing, out, odd)
-    footer = _footer_to_1_0(crossing)
+    restore_application_properties(crossing, out, odd)
+    footer = _footer_to_1_0(crossing) if crossing.has_escrow else b""
     head = _head(crossing, annotations, properties, out, odd, merged)
     return Translated10(
         head,
@@ -112,15 +120,16 @@ def _head(
     merged: bytes,
 ) -> bytes:
     pairs: types.Map = []
-    entry = crossing.take_typed("annotations", NOTHING, ROW_ANNOTATIONS, types.MAP)
-    if entry is not None and entry.present:
-        for key, value in _annotations_kept(crossing, entry):
-            if key.value not in annotations and key.value != ANNOTATION:
-                pairs.append((key, value))
+    if crossing.has_escrow:
+        entry = crossing.take_typed("annotations", NOTHING, ROW_ANNOTATIONS, types.MAP)
+        if entry is not None and entry.present:
+            for key, value in _annotations_kept(crossing, entry):
+                if key.value not in annotations and key.value != ANNOTATION:
+                    pairs.append((key, value))
     for name, value in annotations.items():
         pairs.append((Tagged(types.SYMBOL, name), value))
     if merged:
-        pairs = [pair for pair in hop_1_0.merge(pairs, merged) if pair[0].value != ANNOTATION]
+        pairs = [pair for pair in merge_annotations(pairs, merged) if pair[0].value != ANNOTATION]
     escrow = crossing.finish()
     if escrow is not None:
         pairs.append((Tagged(types.SYMBOL, ANNOTATION), Tagged(types.STRING, escrow)))
@@ -142,8 +151,8 @@ def to_0_10(
     """
     if message.encoding == AMQP_0_10:
         if merged:
-            return merged_0_10.onward(message, context, delivery_count, merged)
-        return hop_0_10.onward(message, context, delivery_count)
+            return onward_with_annotations(message, context, delivery_count, merged)
+        return onward_to_0_10(message, context, delivery_count)
     crossing = Crossing(message, context)
     if message.message_format != 0:
         return _refused(crossing)
@@ -160,17 +169,17 @@ def to_0_10(
     table: FieldTable = []
     mp = properties_to_0_10(crossing, properties, table, own, annotations)
     delivery = delivery_to_0_10(crossing, properties, table, own)
-    headers.to_0_10(crossing, own, table)
-    headers.restore_to_0_10(crossing, table)
-    body = body_to_0_10.body_to_0_10(crossing, found, properties, mp, table, annotations)
-    others = other_structs(crossing)
+    headers_to_0_10(crossing, own, table)
+    restore_headers(crossing, table)
+    body = body_to_0_10(crossing, found, properties, mp, table, annotations)
+    others = other_structs(crossing) if crossing.has_escrow else b""
     _keep_rest(crossing, found, pairs, annotations)
     escrow = crossing.finish()
     if escrow is not None:
         table.append((HEADER, Tagged(STR16, escrow)))
     if table:
         mp.application_headers = table
-    header = hop_0_10.header(delivery, mp, others, delivery_count)
+    header = header_segment(delivery, mp, others, delivery_count)
     return Translated010(header, body.octets, crossing.losses, body_changed=body.changed)
 
 
@@ -186,8 +195,8 @@ def _annotations(crossing: Crossing, found: sections.Sections, merged: bytes) ->
     try:
         pairs = sections.annotations(crossing.message.payload, found.message_annotations)
     except DecodeError:
-        crossing.lose(headers.MALFORMED)
-    return hop_1_0.merge(pairs, merged) if merged else pairs
+        crossing.lose(MALFORMED)
+    return merge_annotations(pairs, merged) if merged else pairs
 
 
 def _application_properties(crossing: Crossing, found: sections.Sections) -> dict[str, Tagged]:
@@ -195,9 +204,9 @@ def _application_properties(crossing: Crossing, found: sections.Sections) -> dic
     if found.application_properties != sections.ABSENT:
         try:
             reader = Reader(crossing.message.payload, found.application_properties)
-            headers.read_properties(crossing, fields.read_map(reader), own)
+            read_properties(crossing, fields.read_map(reader), own)
         except DecodeError:
-            crossing.lose(headers.MALFORMED)
+            crossing.lose(MALFORMED)
     return own
 
 
@@ -212,7 +221,7 @@ def _keep_rest(
     try:
         footer = sections.annotations(payload, found.footer)
     except DecodeError:
-        crossing.lose(headers.MALFORMED)
+        crossing.lose(MALFORMED)
         return
     if found.footer != sections.ABSENT:
         crossing.keep("footer", NOTHING, Tagged(types.MAP, footer), ROW_FOOTER)

@@ -1,9 +1,9 @@
 """Reply-to: a pair of exchange and routing key in 0-10, an address in 1.0.
 
-Nodes here have addresses of their own (`addresses`). An upstream knows none of them: towards it a
-node of ours that lives there goes by its address there, any other one by that of a reply node,
-which the face opens there. What an upstream's message names, and is no node here, is an address at
-that upstream: {upstream.NAME, address}.
+Local nodes have addresses of their own (`addresses`). An upstream knows none of them: towards it a
+node that lives at the upstream goes by the upstream's own address, any other one by that of a reply
+node, which the face opens at the upstream. What an upstream's message names, and is no local node,
+is an address at that upstream: {upstream.NAME, address}.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gateway.amqp_1_0._spec import Properties
 from gateway.translate import names
 from gateway.translate.addresses import reply_to_address, reply_to_node
 from gateway.translate.crossing import ESCROW_MALFORMED, Crossing
-from gateway.translate.escrow import NOTHING, digest_text
+from gateway.translate.escrow import NOTHING, digest_node, digest_text
 from gateway.translate.mapping_rows import number
 from gateway.translate.towards_0_10.delivery import cut
 from gateway.wire.tagged import Tagged
@@ -32,18 +32,12 @@ PENDING: Final = ""
 def reply_to_1_0(crossing: Crossing, mp: MessageProperties, properties: Properties) -> None:
     """The address of `mp`'s reply-to."""
     reply_to = mp.reply_to
+    if crossing.has_escrow and _restored(crossing, reply_to, properties):
+        return
     if reply_to is None:
-        entry = crossing.take_typed("properties.reply-to", NOTHING, names.ROW_REPLY_TO, new.STRING)
-        if entry is not None and entry.present:
-            properties.reply_to = cast(str, entry.value.value)
         return
     exchange = reply_to.exchange or ""
     key = reply_to.routing_key or ""
-    visible = crossing.seen_node(exchange, key)
-    entry = crossing.take_typed("properties.reply-to", visible, names.ROW_REPLY_TO, new.STRING)
-    if entry is not None and entry.present:
-        properties.reply_to = cast(str, entry.value.value)
-        return
     pair = [_text_or_null(reply_to.exchange), _text_or_null(reply_to.routing_key)]
     if crossing.context.upstream:
         properties.reply_to = _upstream_address(crossing, exchange, key, pair)
@@ -57,12 +51,24 @@ def reply_to_1_0(crossing: Crossing, mp: MessageProperties, properties: Properti
         crossing.lose(names.ROW_REPLY_TO)
 
 
+def _restored(crossing: Crossing, reply_to: ReplyTo | None, properties: Properties) -> bool:
+    """Restore the address that a 1.0 message had, if it is in escrow."""
+    visible = NOTHING
+    if reply_to is not None:
+        visible = digest_node(reply_to.exchange or "", reply_to.routing_key or "")
+    entry = crossing.take_typed("properties.reply-to", visible, names.ROW_REPLY_TO, new.STRING)
+    if entry is None or not entry.present:
+        return False
+    properties.reply_to = cast(str, entry.value.value)
+    return True
+
+
 def _upstream_address(
     crossing: Crossing, exchange: str, key: str, pair: list[Tagged]
 ) -> str | None:
     """Where the upstream's clients can send a reply.
 
-    The pair means something at this gateway only: it comes back here and nowhere else.
+    The pair means something to this gateway only: it is restored by no other.
     """
     context = crossing.context
     row = ROW_NODE
@@ -94,9 +100,11 @@ def _text_or_null(text: str | None) -> Tagged:
 def reply_to_0_10(crossing: Crossing, properties: Properties, mp: MessageProperties) -> None:
     """The pair of the address in `properties`."""
     address = properties.reply_to
-    entry = crossing.take_typed(
-        "mp.reply-to", crossing.seen_text(address), names.ROW_REPLY_TO, new.LIST
-    )
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed(
+            "mp.reply-to", digest_text(address), names.ROW_REPLY_TO, new.LIST
+        )
     if entry is not None and entry.present:
         parts = cast("list[Tagged]", entry.value.value)
         elsewhere = len(parts) == 3 and parts[2].value != crossing.context.gateway
@@ -120,13 +128,13 @@ def reply_to_0_10(crossing: Crossing, properties: Properties, mp: MessagePropert
     mp.reply_to = ReplyTo(exchange=exchange, routing_key=key)
     row = names.ROW_REPLY_TO if known else names.ROW_REPLY_TO_UNKNOWN
     original = Tagged(new.STRING, address)
-    crossing.keep("properties.reply-to", digest_text(f"{exchange}\0{key}"), original, row)
+    crossing.keep("properties.reply-to", digest_node(exchange, key), original, row)
 
 
 def _at_upstream(crossing: Crossing, exchange: str, address: str, mp: MessageProperties) -> None:
     key = cut(address)
     mp.reply_to = ReplyTo(exchange=exchange, routing_key=key)
-    visible = digest_text(f"{exchange}\0{key}")
+    visible = digest_node(exchange, key)
     original = Tagged(new.STRING, address)
     if key == address:
         crossing.keep_quietly("properties.reply-to", visible, original, ROW_UPSTREAM)

@@ -17,7 +17,7 @@ from gateway.message import Message
 from gateway.translate import facts
 from gateway.translate.profiles.loading import Profile, load_profile
 from gateway.translate.profiles.templates import Template
-from gateway.translate.view import READER_0_10, READER_1_0
+from gateway.translate.view import READER
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
@@ -88,7 +88,7 @@ def messages(number: Callable[[], int], now_ms: int) -> list[Message]:
             now_ms=now_ms,
             publisher=1,
             times_in_ms=False,
-            reader=READER_0_10,
+            reader=READER,
         ),
         facts.message_from_1_0(
             facts.arrival_1_0(payload),
@@ -99,7 +99,7 @@ def messages(number: Callable[[], int], now_ms: int) -> list[Message]:
             routing_key=QUEUE,
             now_ms=now_ms,
             publisher=1,
-            reader=READER_1_0,
+            reader=READER,
         ),
     ]
 

@@ -23,7 +23,7 @@ from gateway.amqp_1_0.events import Authenticated, OpenReceived, Violation
 from gateway.metrics import METRICS
 from gateway.net.listening.first_octets import HEADER_0_10, HEADER_1_0_TLS
 from gateway.wire.limits import Limits
-from gateway.wire.sasl import ExternalClient
+from gateway.wire.sasl import external
 
 pytestmark = pytest.mark.alone
 READY = re.compile(r"is ready: (.*), data in")
@@ -199,7 +199,7 @@ def test_users_come_in_over_tls_first_and_others_do_not(secured: Secured, protoc
 def opened_by_external(transport: ssl.SSLSocket) -> list[object]:
     """Authenticate by the certificate alone and open: the events that came, to the first end."""
     client = Connection(
-        server=False, container_id="c", limits=Limits(), now_ms=0, able=[ExternalClient()]
+        server=False, container_id="c", limits=Limits(), now_ms=0, able=[external()]
     )
     client.send_open()
     came: list[object] = []

@@ -149,7 +149,7 @@ class World:
             self.audit,
             self.store,
             self.limits,
-            readers={0: self.reader, 1: self.reader},
+            reader=self.reader,
             hosts=self.host_names,
             default_host=self.host_names[0],
             plain_host=plain_host(recovered.topology, self.host_names[0]),

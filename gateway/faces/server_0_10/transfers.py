@@ -23,7 +23,7 @@ from gateway.faces.features import EXCHANGES
 from gateway.message import Condition, Flag, Message, Outcome, OutcomeKind, Refusal
 from gateway.translate.facts import Arrival, arrival_0_10, message_from_0_10
 from gateway.translate.outcomes import reject_of
-from gateway.translate.view import READER_0_10
+from gateway.translate.view import READER
 from gateway.wire.serial import RangeSet
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Transfers:
             now_ms=face.bridge.now_ms,
             publisher=face.peer.connection_id,
             times_in_ms=face.java,
-            reader=READER_0_10,
+            reader=READER,
         )
 
     def _unrouted(self, command_id: int, why: Refusal, *, discard: bool) -> None:

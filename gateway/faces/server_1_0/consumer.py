@@ -25,7 +25,7 @@ from gateway.message import Condition, Delivery, Outcome, Refusal
 from gateway.translate.facts import body_digest_1_0
 from gateway.translate.message import to_1_0
 from gateway.translate.outcomes import lose_annotations, merged
-from gateway.translate.towards_1_0 import hop as hop_1_0
+from gateway.translate.towards_1_0.hop import header_section
 
 if TYPE_CHECKING:
     from gateway.faces.server_1_0.session import ServerSession10
@@ -126,7 +126,7 @@ class Consumer10:
         head = translated.head
         if message.message_format == 0:
             head = (
-                hop_1_0.header(message, translated.priority, delivery.delivery_count, now_ms) + head
+                header_section(message, translated.priority, delivery.delivery_count, now_ms) + head
             )
         body = translated.body
         if self._size_max and len(head) + len(body) > self._size_max:

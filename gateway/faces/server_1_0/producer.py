@@ -31,7 +31,7 @@ from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
 from gateway.translate.addresses import Capability, Node, resolve
 from gateway.translate.batch import BATCH_FORMAT, messages_in
 from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
-from gateway.translate.view import READER_1_0
+from gateway.translate.view import READER
 
 if TYPE_CHECKING:
     from gateway.faces.server_1_0.session import ServerSession10
@@ -185,7 +185,7 @@ class Producer10:
             routing_key=key,
             now_ms=bridge.now_ms,
             publisher=self.session.face.peer.connection_id,
-            reader=READER_1_0,
+            reader=READER,
         )
 
     def _token(self, event: DeliveryReceived) -> int:

@@ -15,7 +15,7 @@ ANNOTATIONS: Final = "annotations"  # `keys_in`: the broker says the key of each
 
 @final
 class Profile:
-    """One kind of broker; the attributes are described in `profiles.ATTRIBUTES`."""
+    """One kind of broker; the attributes are described in `loading.ATTRIBUTES`."""
 
     __slots__ = (
         "about",

@@ -174,7 +174,8 @@ def _content(
         mp.content_type, mp.content_encoding = content.content_to_0_10(
             made.shape, content_type, encoding, made.octets, crossing.context.java
         )
-        _restore_content(crossing, properties, made, value, mp)
+        if crossing.has_escrow:
+            _restore_content(crossing, properties, made, value, mp)
     back: tuple[str | None, str | None] = (None, None)
     if made.shape >> 8 == DATA and not made.opaque:
         back = content.content_to_1_0(mp.content_type, mp.content_encoding)
@@ -205,8 +206,6 @@ def _restore_content(
     mp: MessageProperties,
 ) -> None:
     """Restore what a 0-10 publisher said of this body, where the 1.0 body is still the one made."""
-    if not crossing.brought():
-        return
     seen = digest_text(f"{properties.content_type}|{made.shape}")
     row = content.ROW_CONTENT_TYPE
     entry = crossing.take_typed("mp.content-type", seen, row, types.STRING)

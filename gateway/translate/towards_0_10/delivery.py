@@ -18,7 +18,7 @@ from gateway.translate import names
 from gateway.translate.addresses import address_of
 from gateway.translate.application_headers import restore_header
 from gateway.translate.crossing import ESCROW_MALFORMED, STR16_MAX, Crossing
-from gateway.translate.escrow import NOTHING, digest_number, digest_text
+from gateway.translate.escrow import NOTHING, digest_node, digest_number, digest_text
 from gateway.translate.facts import with_excess
 from gateway.translate.times import from_ms, to_ms
 from gateway.translate.towards_1_0.hop import ttl_left
@@ -59,7 +59,8 @@ def delivery_to_0_10(
         whole = Tagged(new.STRING, message.routing_key)
         crossing.keep("routing-key", digest_text(key), whole, names.ROW_ROUTING_KEY)
     _times(crossing, properties, dp)
-    _only_0_10(crossing, dp)
+    if crossing.has_escrow:
+        _restore_only_0_10(crossing, dp)
     _to(crossing, properties, exchange, key)
     _subject(crossing, properties, table, fields)
     return dp
@@ -69,9 +70,11 @@ def _priority(crossing: Crossing, dp: DeliveryProperties) -> None:
     priority = crossing.message.priority
     if priority == NO_PRIORITY:
         return
-    entry = crossing.take_typed(
-        "dp.priority", crossing.seen_number(priority), names.ROW_PRIORITY, new.UBYTE
-    )
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed(
+            "dp.priority", digest_number(priority), names.ROW_PRIORITY, new.UBYTE
+        )
     if entry is not None and entry.present:
         dp.priority = cast(int, entry.value.value)
     elif priority <= PRIORITY_MAX:
@@ -93,7 +96,9 @@ def _times(crossing: Crossing, properties: Properties, dp: DeliveryProperties) -
     if dp.timestamp is None and crossing.context.timestamp:
         dp.timestamp = from_ms(crossing.message.arrived_ms, crossing.context.java)
     expiry = properties.absolute_expiry_time
-    marker = crossing.take("dp.ttl", crossing.seen_number(expiry), names.ROW_TTL)
+    marker = None
+    if crossing.has_escrow:
+        marker = crossing.take("dp.ttl", digest_number(expiry), names.ROW_TTL)
     if marker is None or expiry is None:
         dp.expiration = _time(
             crossing, expiry, "dp.expiration", "properties.absolute-expiry-time", names.ROW_EXPIRY
@@ -103,9 +108,7 @@ def _times(crossing: Crossing, properties: Properties, dp: DeliveryProperties) -
     left = max(crossing.message.expires_ms - crossing.context.now_ms, 1)
     original = marker.value.value
     dp.ttl = with_excess(left, original) if isinstance(original, int) else left
-    own = crossing.take_typed(
-        "dp.expiration", crossing.seen_number(expiry), names.ROW_EXPIRY, new.LONG
-    )
+    own = crossing.take_typed("dp.expiration", digest_number(expiry), names.ROW_EXPIRY, new.LONG)
     if own is not None and own.present:
         datetime = cast(int, own.value.value)
         dp.expiration = to_ms(datetime) if crossing.context.java else datetime
@@ -114,7 +117,9 @@ def _times(crossing: Crossing, properties: Properties, dp: DeliveryProperties) -
 def _time(
     crossing: Crossing, timestamp_ms: int | None, path: str, path_1_0: str, row: int
 ) -> int | None:
-    entry = crossing.take_typed(path, crossing.seen_number(timestamp_ms), row, new.LONG)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed(path, digest_number(timestamp_ms), row, new.LONG)
     if timestamp_ms is None or (entry is not None and not entry.present):
         return None
     datetime = from_ms(timestamp_ms, crossing.context.java)
@@ -125,7 +130,8 @@ def _time(
     return datetime
 
 
-def _only_0_10(crossing: Crossing, dp: DeliveryProperties) -> None:
+def _restore_only_0_10(crossing: Crossing, dp: DeliveryProperties) -> None:
+    """Restore the fields that 1.0 has nothing for."""
     row = names.ROW_DISCARD_UNROUTABLE
     dp.discard_unroutable = crossing.take("dp.discard-unroutable", NOTHING, row) is not None
     dp.immediate = crossing.take("dp.immediate", NOTHING, names.ROW_IMMEDIATE) is not None
@@ -160,7 +166,7 @@ def other_structs(crossing: Crossing) -> bytes:
 def _to(crossing: Crossing, properties: Properties, exchange: str, key: str) -> None:
     if properties.to == address_of(crossing.message.exchange, crossing.message.routing_key):
         return
-    visible = digest_text(f"{exchange}\0{key}")
+    visible = digest_node(exchange, key)
     if properties.to is None:
         crossing.keep_quietly("properties.to", visible, None, names.ROW_TO)
     else:
@@ -194,18 +200,19 @@ def _subject_header(
     crossing: Crossing, subject: str, table: FieldTable, fields: Fields
 ) -> str | None:
     """Make the headers that a subject becomes; the text of qpid.subject."""
-    visible = crossing.seen_text(subject)
-    source = crossing.take("subject-from", visible, names.ROW_SUBJECT)
-    if source is not None:
-        if source.value.value == names.JMS_TYPE and names.JMS_TYPE not in fields:
-            kept_type = crossing.take(f"app.{names.JMS_TYPE}", visible, names.ROW_SUBJECT)
-            if kept_type is not None:
-                restore_header(crossing, names.JMS_TYPE, kept_type.value, table)
-        return None
-    if f"app.{names.SUBJECT}" in crossing.withdrawal.entries:
-        kept = crossing.take(f"app.{names.SUBJECT}", visible, names.ROW_SUBJECT)
-        if kept is not None and restore_header(crossing, names.SUBJECT, kept.value, table):
-            return subject
+    if crossing.has_escrow:
+        visible = digest_text(subject)
+        source = crossing.take("subject-from", visible, names.ROW_SUBJECT)
+        if source is not None:
+            if source.value.value == names.JMS_TYPE and names.JMS_TYPE not in fields:
+                kept_type = crossing.take(f"app.{names.JMS_TYPE}", visible, names.ROW_SUBJECT)
+                if kept_type is not None:
+                    restore_header(crossing, names.JMS_TYPE, kept_type.value, table)
+            return None
+        if f"app.{names.SUBJECT}" in crossing.withdrawal.entries:
+            kept = crossing.take(f"app.{names.SUBJECT}", visible, names.ROW_SUBJECT)
+            if kept is not None and restore_header(crossing, names.SUBJECT, kept.value, table):
+                return subject
     if len(subject.encode("utf-8")) > STR16_MAX:
         return None
     table.append((names.SUBJECT, Tagged(old.STR16, subject)))

@@ -21,6 +21,7 @@ from gateway.translate.escrow import (
     digest_number,
     digest_octets,
     digest_text,
+    digest_value,
 )
 from gateway.translate.reply_to import reply_to_0_10
 from gateway.translate.towards_0_10.delivery import Fields, stolen
@@ -61,7 +62,7 @@ def _message_id(crossing: Crossing, properties: Properties, mp: MessagePropertie
         visible = digest_octets(uuid)
         crossing.keep("properties.message-id", visible, message_id, names.ROW_MESSAGE_ID)
     if properties.reply_to is not None:
-        # A request: a responder here will name it by this uuid.
+        # A request: a responder that gets it by 0-10 will name it by this uuid.
         encoded = new.to_bytes(message_id)
         crossing.context.replies.remember(
             uuid, encoded, crossing.context.now_ms, crossing.message.durable
@@ -75,7 +76,9 @@ def _correlation_id(crossing: Crossing, properties: Properties, mp: MessagePrope
     path = "properties.correlation-id"
     row = names.ROW_CORRELATION_ID
     octets = ids.octets_of(original)
-    entry = crossing.take_typed("mp.correlation-id", crossing.seen_value(original), row, new.BINARY)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed("mp.correlation-id", digest_value(original), row, new.BINARY)
     if entry is not None and entry.present:
         octets = cast(bytes, entry.value.value)
     if len(octets) > STR16_MAX:
@@ -115,16 +118,18 @@ def _app_id(crossing: Crossing, mp: MessageProperties, table: FieldTable, fields
     own = fields.get(name)
     if own is None or (own.code != new.STRING and own.code != new.BINARY):
         return
-    visible = crossing.seen_value(own)
     octets = ids.octets_of(own)
-    entry = crossing.take("mp.app-id", visible, names.ROW_APP_ID)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take("mp.app-id", digest_value(own), names.ROW_APP_ID)
     if len(octets) > STR16_MAX or (entry is not None and not entry.present):
         return
     del fields[name]
     mp.app_id = octets
-    header = crossing.take(f"app.{name}", visible, names.ROW_APP_ID)
-    if header is not None:
-        restore_header(crossing, name, header.value, table)
+    if crossing.has_escrow:
+        header = crossing.take(f"app.{name}", digest_value(own), names.ROW_APP_ID)
+        if header is not None:
+            restore_header(crossing, name, header.value, table)
     if ids.text_or_octets(octets).code != own.code:
         crossing.keep(f"app.{name}", digest_octets(octets), own, names.ROW_APP_ID)
 
@@ -153,7 +158,9 @@ def _give_header(
     crossing: Crossing, name: str, value: Tagged, visible: int, table: FieldTable
 ) -> None:
     """Add a header, in the type that the 0-10 publisher gave it if that is in escrow."""
-    entry = crossing.take(f"app.{name}", visible, names.ROW_GROUP_ID)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take(f"app.{name}", visible, names.ROW_GROUP_ID)
     if entry is None or not entry.present or not restore_header(crossing, name, entry.value, table):
         table.append((name, value))
 

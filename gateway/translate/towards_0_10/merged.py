@@ -18,8 +18,8 @@ from gateway.translate.crossing import Crossing
 from gateway.translate.escrow import HEADER, NOTHING, Entry, open_escrow
 from gateway.translate.mapping_rows import number
 from gateway.translate.segment import open_header
-from gateway.translate.towards_0_10 import hop as hop_0_10
-from gateway.translate.towards_1_0 import hop as hop_1_0
+from gateway.translate.towards_0_10.hop import onward_to_0_10
+from gateway.translate.towards_1_0.hop import merge_annotations
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 
@@ -27,9 +27,11 @@ PATH: Final = "annotations"
 ROW_ANNOTATIONS: Final = number("annotations.message")
 
 
-def onward(message: Message, context: Context, delivery_count: int, merged: bytes) -> Translated010:
-    """The message as `hop.onward` has it, and `merged` beside it; else they are a loss."""
-    made = hop_0_10.onward(message, context, delivery_count)
+def onward_with_annotations(
+    message: Message, context: Context, delivery_count: int, merged: bytes
+) -> Translated010:
+    """The message as `onward_to_0_10` has it, and `merged` beside it; else they are a loss."""
+    made = onward_to_0_10(message, context, delivery_count)
     crossing = Crossing(message, context)
     try:
         header = _with_escrow(crossing, made.header, merged)
@@ -81,5 +83,5 @@ def _keep_all(crossing: Crossing, entries: dict[str, Entry], merged: bytes) -> b
                 own = cast(types.Map, entry.value.value)
         elif not crossing.deposit.keep(path, entry.visible, entry.value if entry.present else None):
             return False
-    annotations = Tagged(types.MAP, hop_1_0.merge(own, merged))
+    annotations = Tagged(types.MAP, merge_annotations(own, merged))
     return crossing.keep_quietly(PATH, NOTHING, annotations, ROW_ANNOTATIONS)

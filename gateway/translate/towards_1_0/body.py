@@ -12,7 +12,7 @@ from gateway.amqp_1_0._spec import AMQP_SEQUENCE, AMQP_VALUE, DATA, Properties
 from gateway.errors import DecodeError
 from gateway.translate import content
 from gateway.translate.crossing import ESCROW_STALE, Crossing
-from gateway.translate.escrow import NOTHING, digest_text, digest_value
+from gateway.translate.escrow import Entry, digest_text, digest_value
 from gateway.translate.names import JMS_MSG_TYPE, JMS_NULL
 from gateway.translate.values import Conversion
 from gateway.wire.buffers import Writer
@@ -42,7 +42,7 @@ class Body10:
         self.changed = True
 
 
-def prepare(
+def body_to_1_0(
     crossing: Crossing,
     mp: MessageProperties,
     octets: bytes,
@@ -50,11 +50,13 @@ def prepare(
     annotations: dict[str, Tagged],
 ) -> Body10:
     """The body that `octets` become, and the annotation that JMS wants beside some."""
-    made = _restored(crossing, mp.content_type, octets)
+    made = _restored(crossing, mp.content_type, octets) if crossing.has_escrow else None
     if made is None:
         made = _plain(crossing, mp, headers, octets)
-    visible = content.digest_content(mp.content_type, octets) if crossing.brought() else NOTHING
-    entry = crossing.take("jms-msg-type", visible, content.ROW_JMS_MSG_TYPE)
+    entry = None
+    if crossing.has_escrow:
+        visible = content.digest_content(mp.content_type, octets)
+        entry = crossing.take("jms-msg-type", visible, content.ROW_JMS_MSG_TYPE)
     if entry is not None:
         if entry.present:
             annotations[JMS_MSG_TYPE] = entry.value
@@ -96,16 +98,22 @@ def content_properties(
     encoding: str | None = None
     if made.shape >> 8 == DATA:
         content_type, encoding = content.content_to_1_0(mp.content_type, mp.content_encoding)
-    row = content.ROW_CONTENT_TYPE
-    visible = crossing.seen_text(mp.content_type)
-    kept_type = crossing.take_typed("properties.content-type", visible, row, types.SYMBOL)
-    if kept_type is not None:
-        content_type = cast(str, kept_type.value.value) if kept_type.present else None
-    row = content.ROW_CONTENT_ENCODING
-    visible = crossing.seen_text(mp.content_encoding)
-    kept_encoding = crossing.take_typed("properties.content-encoding", visible, row, types.SYMBOL)
-    if kept_encoding is not None:
-        encoding = cast(str, kept_encoding.value.value) if kept_encoding.present else None
+    kept_type = None
+    kept_encoding = None
+    if crossing.has_escrow:
+        kept_type = _kept_symbol(
+            crossing, "properties.content-type", mp.content_type, content.ROW_CONTENT_TYPE
+        )
+        if kept_type is not None:
+            content_type = cast(str, kept_type.value.value) if kept_type.present else None
+        kept_encoding = _kept_symbol(
+            crossing,
+            "properties.content-encoding",
+            mp.content_encoding,
+            content.ROW_CONTENT_ENCODING,
+        )
+        if kept_encoding is not None:
+            encoding = cast(str, kept_encoding.value.value) if kept_encoding.present else None
     properties.content_type = content_type
     properties.content_encoding = encoding
     if made.restored:
@@ -116,7 +124,17 @@ def content_properties(
         _keep_text(crossing, "mp.content-type", seen, mp.content_type, content.ROW_CONTENT_TYPE)
     if kept_encoding is None and back[1] != mp.content_encoding:
         seen = digest_text(f"{encoding}|{made.shape}")
-        _keep_text(crossing, "mp.content-encoding", seen, mp.content_encoding, row)
+        _keep_text(
+            crossing,
+            "mp.content-encoding",
+            seen,
+            mp.content_encoding,
+            content.ROW_CONTENT_ENCODING,
+        )
+
+
+def _kept_symbol(crossing: Crossing, path: str, text: str | None, row: int) -> Entry | None:
+    return crossing.take_typed(path, digest_text(text), row, types.SYMBOL)
 
 
 def _keep_text(crossing: Crossing, path: str, visible: int, original: str | None, row: int) -> None:

@@ -19,7 +19,9 @@ from gateway.translate.application_headers import keep_header
 from gateway.translate.crossing import Crossing
 from gateway.translate.escrow import (
     NOTHING,
+    digest_node,
     digest_number,
+    digest_octets,
     digest_text,
     digest_value,
 )
@@ -54,15 +56,18 @@ def properties_to_1_0(
     _app_id(crossing, mp, headers, out)
     _group_id(crossing, properties, headers, out)
     _group_sequence(crossing, properties, headers, out)
-    _reply_to_group_id(crossing, properties)
+    if crossing.has_escrow:
+        _restore_reply_to_group_id(crossing, properties)
     _delivery_time(crossing, headers, out, annotations)
     _only_0_10(crossing, dp, header.others)
     return properties
 
 
 def _message_id(crossing: Crossing, mp: MessageProperties, properties: Properties) -> None:
-    visible = crossing.seen_octets(mp.message_id)
-    entry = crossing.take("properties.message-id", visible, names.ROW_MESSAGE_ID)
+    entry = None
+    if crossing.has_escrow:
+        visible = digest_octets(mp.message_id)
+        entry = crossing.take("properties.message-id", visible, names.ROW_MESSAGE_ID)
     if entry is not None and (entry.value.code in ids.ID_CODES or not entry.present):
         properties.message_id = entry.value if entry.present else None
     elif mp.message_id is not None:
@@ -71,8 +76,10 @@ def _message_id(crossing: Crossing, mp: MessageProperties, properties: Propertie
 
 def _correlation_id(crossing: Crossing, mp: MessageProperties, properties: Properties) -> None:
     octets = mp.correlation_id
-    visible = crossing.seen_octets(octets)
-    entry = crossing.take("properties.correlation-id", visible, names.ROW_CORRELATION_ID)
+    entry = None
+    if crossing.has_escrow:
+        visible = digest_octets(octets)
+        entry = crossing.take("properties.correlation-id", visible, names.ROW_CORRELATION_ID)
     if entry is not None and (entry.value.code in ids.ID_CODES or not entry.present):
         properties.correlation_id = entry.value if entry.present else None
     elif octets is not None:
@@ -130,7 +137,9 @@ def _times(crossing: Crossing, dp: DeliveryProperties, properties: Properties) -
 def _time(
     crossing: Crossing, datetime: int | None, path: str, path_1_0: str, row: int
 ) -> int | None:
-    entry = crossing.take_typed(path_1_0, crossing.seen_number(datetime), row, new.TIMESTAMP)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed(path_1_0, digest_number(datetime), row, new.TIMESTAMP)
     if entry is not None:
         return cast(int, entry.value.value) if entry.present else None
     if datetime is None:
@@ -147,13 +156,15 @@ def _destination(
     message = crossing.message
     exchange = message.exchange
     key = message.routing_key
-    visible = crossing.seen_node(exchange, key)
-    whole = crossing.take_typed(
-        "routing-key", crossing.seen_text(key), names.ROW_ROUTING_KEY, new.STRING
-    )
-    if whole is not None and whole.present:
-        key = cast(str, whole.value.value)
-    entry = crossing.take_typed("properties.to", visible, names.ROW_TO, new.STRING)
+    entry = None
+    if crossing.has_escrow:
+        visible = digest_node(exchange, key)
+        whole = crossing.take_typed(
+            "routing-key", digest_text(key), names.ROW_ROUTING_KEY, new.STRING
+        )
+        if whole is not None and whole.present:
+            key = cast(str, whole.value.value)
+        entry = crossing.take_typed("properties.to", visible, names.ROW_TO, new.STRING)
     if entry is None:
         properties.to = address_of(exchange, key)
     elif entry.present:
@@ -172,9 +183,11 @@ def _subject(
     explicit_text = names.text_0_10(headers.get(names.SUBJECT))
     jms_type = headers.get(names.JMS_TYPE)
     source, subject = names.derive_subject(exchange, key, explicit_text, names.text_0_10(jms_type))
-    entry = crossing.take_typed(
-        "properties.subject", crossing.seen_text(subject), names.ROW_SUBJECT, new.STRING
-    )
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed(
+            "properties.subject", digest_text(subject), names.ROW_SUBJECT, new.STRING
+        )
     if entry is not None:
         properties.subject = cast(str, entry.value.value) if entry.present else None
     else:
@@ -182,7 +195,8 @@ def _subject(
         if subject is not None:
             _note_source(crossing, source, subject, headers)
     if explicit_text is not None:
-        _give_back(crossing, names.SUBJECT, crossing.seen_text(explicit_text), headers, out)
+        if crossing.has_escrow:
+            _give_back(crossing, names.SUBJECT, digest_text(explicit_text), headers, out)
         if entry is None:
             headers.pop(names.SUBJECT, None)
 
@@ -218,7 +232,9 @@ def _app_id(crossing: Crossing, mp: MessageProperties, headers: Headers, out: He
     app_id = mp.app_id
     if app_id is None:
         return
-    entry = crossing.take(f"app.{name}", crossing.seen_octets(app_id), names.ROW_APP_ID)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take(f"app.{name}", digest_octets(app_id), names.ROW_APP_ID)
     if entry is not None and entry.present:
         out[name] = entry.value
     else:
@@ -241,12 +257,15 @@ def _group_id(crossing: Crossing, properties: Properties, headers: Headers, out:
     original = headers.get(names.GROUP_ID)
     text = names.text_0_10(original)
     visible = digest_text(text)
-    entry = crossing.take_typed("properties.group-id", visible, names.ROW_GROUP_ID, new.STRING)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed("properties.group-id", visible, names.ROW_GROUP_ID, new.STRING)
     if entry is not None and entry.present:
         properties.group_id = cast(str, entry.value.value)
     if text is None or original is None:
         return
-    _give_back(crossing, names.GROUP_ID, visible, headers, out)
+    if crossing.has_escrow:
+        _give_back(crossing, names.GROUP_ID, visible, headers, out)
     headers.pop(names.GROUP_ID, None)
     if entry is None:
         properties.group_id = text
@@ -262,8 +281,10 @@ def _group_sequence(
     if number is None or original is None:
         return
     visible = digest_number(number)
-    entry = crossing.take("properties.group-sequence", visible, names.ROW_GROUP_SEQUENCE)
-    _give_back(crossing, names.GROUP_SEQUENCE, visible, headers, out)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take("properties.group-sequence", visible, names.ROW_GROUP_SEQUENCE)
+        _give_back(crossing, names.GROUP_SEQUENCE, visible, headers, out)
     headers.pop(names.GROUP_SEQUENCE, None)
     if entry is None or entry.present:
         properties.group_sequence = number
@@ -271,7 +292,7 @@ def _group_sequence(
             keep_header(crossing, names.GROUP_SEQUENCE, visible, original)
 
 
-def _reply_to_group_id(crossing: Crossing, properties: Properties) -> None:
+def _restore_reply_to_group_id(crossing: Crossing, properties: Properties) -> None:
     path = "properties.reply-to-group-id"
     entry = crossing.take_typed(path, NOTHING, names.ROW_REPLY_TO_GROUP_ID, new.STRING)
     if entry is not None and entry.present:
@@ -286,8 +307,10 @@ def _delivery_time(
     if number is None or original is None:
         return
     visible = digest_number(number)
-    entry = crossing.take("annotations.x-opt-delivery-time", visible, names.ROW_DELIVERY_TIME)
-    _give_back(crossing, names.NOT_VALID_BEFORE, visible, headers, out)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take("annotations.x-opt-delivery-time", visible, names.ROW_DELIVERY_TIME)
+        _give_back(crossing, names.NOT_VALID_BEFORE, visible, headers, out)
     headers.pop(names.NOT_VALID_BEFORE, None)
     if entry is None:
         annotations[names.DELIVERY_TIME] = Tagged(new.LONG, number)
@@ -318,9 +341,11 @@ def priority_to_1_0(crossing: Crossing) -> int:
     priority = crossing.message.priority
     if priority == NO_PRIORITY:
         return NO_PRIORITY
-    entry = crossing.take_typed(
-        "header.priority", crossing.seen_number(priority), names.ROW_PRIORITY, new.UBYTE
-    )
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed(
+            "header.priority", digest_number(priority), names.ROW_PRIORITY, new.UBYTE
+        )
     if entry is not None and entry.present:
         return cast(int, entry.value.value)
     if priority > PRIORITY_MAX_0_10:

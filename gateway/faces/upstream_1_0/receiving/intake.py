@@ -23,7 +23,7 @@ from gateway.faces.upstream_1_0.errors import accuses
 from gateway.message import Flag, Message, Outcome, OutcomeKind
 from gateway.translate.facts import Arrival, arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.outcomes import to_state
-from gateway.translate.view import READER_1_0
+from gateway.translate.view import READER
 
 if TYPE_CHECKING:
     from gateway.faces.upstream_1_0.upstream import Upstream
@@ -127,7 +127,7 @@ class Intake:
             routing_key=routing_key,
             now_ms=bridge.now_ms,
             publisher=0,
-            reader=READER_1_0,
+            reader=READER,
         )
         digest = message.id_digest ^ message.body_digest
         if self._is_poison(event, digest):

@@ -25,7 +25,7 @@ from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import ACCEPTED, Condition, Message, Outcome, Refusal
 from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.outcomes import to_state
-from gateway.translate.view import READER_1_0
+from gateway.translate.view import READER
 
 if TYPE_CHECKING:
     from gateway.faces.upstream_1_0.sending.relay import Relay
@@ -248,7 +248,7 @@ class ReplyNode:
             routing_key=self.key,
             now_ms=bridge.now_ms,
             publisher=0,
-            reader=READER_1_0,
+            reader=READER,
         )
 
     def on_committed(self, turn: int) -> None:

@@ -41,7 +41,7 @@ from gateway.translate.facts import body_digest_1_0
 from gateway.translate.message import to_1_0
 from gateway.translate.outcomes import lose_annotations, merged
 from gateway.translate.profiles.profile import ANNOTATIONS
-from gateway.translate.towards_1_0 import hop as hop_1_0
+from gateway.translate.towards_1_0.hop import header_section
 
 if TYPE_CHECKING:
     from gateway.faces.upstream_1_0.upstream import Upstream
@@ -203,7 +203,7 @@ class Relay:
         if self._queue.target == Target.EXCHANGE:
             head = self._with_key(delivery, head)
         if message.message_format == 0:
-            front = hop_1_0.header(
+            front = header_section(
                 message, translated.priority, delivery.delivery_count, context.now_ms
             )
             head = front + head

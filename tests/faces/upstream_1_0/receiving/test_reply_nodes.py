@@ -13,7 +13,7 @@ from gateway.translate.facts import arrival_0_10, message_from_0_10
 from gateway.translate.mapping_rows import number
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template
-from gateway.translate.view import READER_0_10
+from gateway.translate.view import READER
 from gateway.wire.buffers import Reader
 
 UNREACHABLE = number("addresses.reply-to-unreachable")
@@ -60,7 +60,7 @@ def request(w, body=b"?", *, key="answers", exchange="", publisher=None):
         now_ms=w.now_ms,
         publisher=1,
         times_in_ms=False,
-        reader=READER_0_10,
+        reader=READER,
     )
     w.host.publishing.publish(message, publisher or Producer(), 1)
     w.step()

@@ -7,8 +7,7 @@ from support.upstream_world import UpstreamWorld
 from gateway.amqp_1_0 import _spec, sections
 from gateway.amqp_1_0._spec import Released
 from gateway.message import Condition, Flag, OutcomeKind
-from gateway.translate import mapping_rows as rows
-from gateway.translate import routing_key
+from gateway.translate import mapping_rows, routing_key
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template
 from gateway.wire.buffers import Reader
@@ -68,7 +67,7 @@ def test_a_broker_that_annotates_the_key_itself_is_sent_no_annotation():
 def test_where_nothing_may_be_added_a_key_that_is_not_told_is_a_counted_loss():
     w, payload = through_exchange(encoded(), escrow=False)
     assert payload == encoded()
-    assert w.faces.translated.lost[rows.number("delivery.routing-key")] == 1
+    assert w.faces.translated.lost[mapping_rows.number("delivery.routing-key")] == 1
 
 
 def test_messages_to_a_queue_say_no_key():
