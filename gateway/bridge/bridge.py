@@ -239,7 +239,7 @@ class Bridge:
     def drain(self) -> None:
         """Graceful stop: dispatch nothing to clients from now on.
 
-        Settlements and publishes are served, and what waits for an upstream is sent there.
+        Settlements and publishes are served, and what waits for an upstream is sent to it.
         """
         self._dispatcher.stopped = True
         for host in self.hosts.values():

@@ -1,6 +1,6 @@
 """Exchanges and queues come and go: the verbs declare, delete and purge.
 
-Every rule of declare and delete is here (0-10 classes exchange and queue). What a remote queue is,
+All rules of declare and delete are these (0-10 classes exchange and queue). What a remote queue is,
 its rule says (`nodes`), and its upstream deletes and empties it.
 """
 
@@ -221,7 +221,7 @@ class Declaring:
     ) -> Queue | Refusal:
         """The rules say what a remote queue is; but for the alternate that is named first.
 
-        Exclusive is among our own clients, for the life of `owner`.
+        Exclusive is among the gateway's clients, for the life of `owner`.
         """
         alternate = settings.alternate_exchange
         known = queue.settings.alternate_exchange
@@ -331,5 +331,5 @@ class Declaring:
         if refusal is not None:
             return refusal
         if queue.transit:
-            return 0  # What is on its way here was not in the queue yet.
+            return 0  # What is on its way to the gateway was not in the queue yet.
         return self._settlement.purge(queue)

@@ -223,7 +223,7 @@ class Publishing:
         annotations: bytes,
         ticket: Ticket | None,
     ) -> bool:
-        """A copy towards an upstream: kept safe here when nobody waits who would send it again."""
+        """A copy towards an upstream: stored when nobody waits who would send it again."""
         if ticket is None:
             message.flags &= ~Flag.OUTCOMES
             if message.durable:

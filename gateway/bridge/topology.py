@@ -247,7 +247,7 @@ class Topology:
         else:
             self.rows.store_deleted(queue)
 
-    def route_here(self, exchange: Exchange) -> None:
+    def route_locally(self, exchange: Exchange) -> None:
         """An exchange that was remote routes to what is bound to it."""
         router = make_router(exchange.type, self._limits.route_cache_max)
         assert router is not None

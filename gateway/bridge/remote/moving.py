@@ -3,7 +3,7 @@
 A change is planned, and nothing happens if it cannot be. Then what is to move rests (`hold`): what
 is in flight settles while nothing new is sent or fetched. At last everything moves at once
 (`carry_out`), between two turns, and what is kept is kept by its new rule. Publishers wait and
-subscriptions stay; a queue that is to live here, or to leave here, must be empty and unused.
+subscriptions stay; a queue that is to become local, or was local, must be empty and unused.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class Moving:
             if exchange.predeclared and exchange.name.startswith(BY_ADDRESS):
                 host.topology.withdraw_exchange(exchange)
             else:
-                host.topology.route_here(exchange)
+                host.topology.route_locally(exchange)
             return
         if outbound is None:
             nodes.send_out(exchange, after, Target.EXCHANGE)
@@ -213,7 +213,7 @@ class Resting:
         self._held: list[Placement] = []
 
     def hold(self) -> None:
-        """Nothing new goes there or is wanted from there."""
+        """Nothing new goes to the upstream or is wanted from it."""
         for host in self._bridge.hosts.values():
             topology = host.topology
             placements = [queue.placement for queue in topology.queues.values()]

@@ -102,7 +102,7 @@ class Nodes:
         self._topology.bindings.feeding = self.feeds
 
     def add_remote(self, remote: Remote) -> None:
-        """An upstream: the exchange whose keys are addresses there."""
+        """An upstream: the exchange whose keys are addresses at it."""
         name = BY_ADDRESS + remote.name
         exchange = self._topology.predeclare(name, DIRECT)
         self._topology.exchanges[name] = exchange
@@ -128,7 +128,7 @@ class Nodes:
     # As `Rules`.
 
     def make_queue(self, name: str) -> Queue | None:
-        """As `Rules`; `None` also when there are too many."""
+        """As `Rules` says; `None` also when there are too many."""
         placement = self._placement(name)
         limits = self._limits
         topology = self._topology
@@ -148,7 +148,7 @@ class Nodes:
         return queue
 
     def make_exchange(self, name: str) -> Exchange | None:
-        """As `Rules`; `None` also when there are too many."""
+        """As `Rules` says; `None` also when there are too many."""
         limits = self._limits
         topology = self._topology
         if (
@@ -181,7 +181,7 @@ class Nodes:
     def recover_outbound(self, text: str, number: int, settings: QueueSettings) -> Queue:
         """A queue "EXCHANGE to UPSTREAM", which the store has copies of.
 
-        If no rule places the exchange there any more, a local queue of that name keeps them.
+        If no rule places the exchange at it any more, a local queue of that name keeps them.
         """
         topology = self._topology
         name = text.rpartition(TOWARDS)[0]
@@ -254,7 +254,7 @@ class Nodes:
         ledger.entered(queue, entry, exchange, True)
 
     def unsend(self, exchange: Exchange) -> None:
-        """The exchange lives here from now on, or not at all: its transit queue is gone.
+        """The exchange is local from now on, or not at all: its transit queue is gone.
 
         What is in that goes back to its publishers as released.
         """
