@@ -81,7 +81,7 @@ class DefaultRouter:
         """Never called."""
 
     def route(self, message: Message) -> list[Queue]:
-        """As `routing.Router`."""
+        """The queue whose name is the routing key, made now if a rule knows it."""
         queue = self._queues.get(message.routing_key)
         if queue is None:
             queue = self._topology.find_queue(message.routing_key)
