@@ -74,7 +74,7 @@ class ServerSession10:
         """Whether a delivery may be sent on the link now."""
         session = link.session
         limit = self.face.settings.limits.unsettled_max
-        unsettled = len(session.unsettled_out) + self.face.transactions.kept
+        unsettled = len(session.sending.unsettled) + self.face.transactions.kept
         return self.face.has_room() and not session.blocked and unsettled < limit
 
     # Links.
