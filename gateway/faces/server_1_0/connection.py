@@ -114,9 +114,9 @@ class ServerConnection:
         """Octets for the client."""
         self.client.on_flushed()
         octets = self.connection.data_to_send()
-        if self.connection.shortened:
-            lose_words(self.connection.shortened, self.settings.translated)
-            self.connection.shortened = []
+        if self.connection.carrier.shortened:
+            lose_words(self.connection.carrier.shortened, self.settings.translated)
+            self.connection.carrier.shortened = []
         return octets
 
     def next_deadline(self) -> int | None:
@@ -166,8 +166,8 @@ class ServerConnection:
     def is_posting(self, txn_id: bytes) -> bool:
         """Whether a delivery in that transaction has come in part."""
         for session in self._sessions:
-            for link in session.session.links.values():
-                state = link.unfinished_state
+            for link in session.session.handles.links.values():
+                state = link.incoming.unfinished_state
                 if isinstance(state, TransactionalState) and state.txn_id == txn_id:
                     return True
         return False

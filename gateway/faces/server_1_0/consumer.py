@@ -179,7 +179,7 @@ class Consumer:
             return DeliverStatus.UNDELIVERABLE
         delivery.body_digest = body_digest_1_0(body, 0, translated.body_end)
         delivery.body_changed = translated.body_changed
-        delivery_id = link.session.next_delivery_id
+        delivery_id = link.session.sending.next_delivery_id
         if not self.settled:
             self.unsettled.deliveries[delivery_id] = delivery
         link.send_delivery(

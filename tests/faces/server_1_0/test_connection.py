@@ -163,7 +163,7 @@ def test_the_credit_of_aborted_deliveries_is_given_again(house):
         aborted = _spec.Transfer(
             handle=sender.handle_out, delivery_id=number, delivery_tag=b"t", aborted=True
         )
-        session.connection.write(session.channel_out, aborted)
+        session.write(aborted)
         session.sending.next_outgoing_id += 1
         sender.credit -= 1
         sender.delivery_count += 1

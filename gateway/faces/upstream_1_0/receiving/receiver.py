@@ -144,7 +144,7 @@ class Receiver:
         upstream.unwake(self)
         link = self._link
         slot = self._slot
-        if link is None or slot is None or not slot.attached or not link.may_bring:
+        if link is None or slot is None or not slot.attached or not link.incoming.may_bring:
             self._quiet = True
         else:
             link.send_flow(credit=0, echo=True)
