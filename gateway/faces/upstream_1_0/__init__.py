@@ -1,7 +1,9 @@
 """The face of upstreams: 1.0 containers that the gateway dials, as a client.
 
-upstream                 one upstream: all that goes to it and comes from it
-connection               one transport to it, from SASL to close
+upstream                 one upstream: what the bridge asks of it, and its connection's life
+context                  what all its links share; they know this, and not the upstream
+health                   how it is, for operators
+connection, transports   one transport to it, from SASL to close; those that there are
 slot, links, sleepers    a link's place on a connection, all of them, and their deadlines
 detours, location        links that it redirects, to another address or container
 settings, addresses      what the configuration says of it, and what its nodes are called

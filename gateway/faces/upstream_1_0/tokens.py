@@ -8,7 +8,7 @@ affair. Source: AMQP Claims-based Security 1.0, as Azure Service Bus documents w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gateway.amqp_1_0 import _spec, sections, types
 from gateway.amqp_1_0._spec import DeliveryState, Error, Properties, Rejected
@@ -18,15 +18,13 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.errors import DecodeError, RemoteProtocolError
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import text_of
 from gateway.faces.upstream_1_0.links import Links
 from gateway.faces.upstream_1_0.settings import CbsToken, Tokens
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
-
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
 
 NODE: Final = "$cbs"
 CREDIT: Final = 100
@@ -71,7 +69,7 @@ class Cbs:
     It is the gate of `links`, those of one connection, and has two of them.
     """
 
-    def __init__(self, upstream: Upstream, links: Links, tokens: Tokens) -> None:
+    def __init__(self, upstream: UpstreamContext, links: Links, tokens: Tokens) -> None:
         self.upstream = upstream
         self._links = links
         self._tokens = tokens
@@ -84,7 +82,7 @@ class Cbs:
         self._number = 0
         links.gate = self
         for link in (self._requests, self._replies):
-            link.slot = links.add(link, alone=False, stays=True)
+            link.slot = links.add(link, stays=True)
 
     def open(self, hostname: str) -> None:
         """A connection is open; addresses are those of `hostname`."""
@@ -220,7 +218,7 @@ class Cbs:
 
     def _problem(self, grant: Grant, text: str) -> str:
         problem = f"token for {grant.address}: {text}"
-        self.upstream.note_problem(problem)
+        self.upstream.health.note_problem(problem)
         return problem
 
     def _goes_on(self, grant: Grant) -> bool:
@@ -267,8 +265,9 @@ class CbsLink:
     def attach(self, session: Session) -> Link:
         """To or from the node; replies are addressed to the target's name."""
         link = session.attach(self.name, self._role)
-        ours, node = self.name, NODE
-        source, target = (node, ours) if self._role == _spec.RECEIVER else (ours, node)
+        source, target = self.name, NODE
+        if self._role == _spec.RECEIVER:
+            source, target = target, source
         link.send_attach(source=_spec.Source(address=source), target=_spec.Target(address=target))
         return link
 
@@ -307,6 +306,9 @@ class CbsLink:
         if isinstance(state, Rejected) and isinstance(grant, Grant):
             self._cbs.on_rejected(grant, state.error)
 
+    def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
+        """Answers are read at once."""
+
     def on_detach(self, error: Error | None, closed: bool) -> None:
         """Attached again after a while; tokens that were taken are not concerned."""
         self._again()
@@ -322,7 +324,7 @@ class CbsLink:
     def _again(self) -> None:
         self.link = None
         if self.slot is not None:
-            self._cbs.upstream.retry(self.slot)
+            self.slot.retry()
 
 
 def request(number: str, reply_to: str, audience: str, token: CbsToken) -> bytes:

@@ -6,7 +6,7 @@ while no connection is there, and ends with the binding, by a closing detach.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec, sections
 from gateway.amqp_1_0._spec import DeliveryState, Error
@@ -20,9 +20,10 @@ from gateway.bridge.remote.feed import Feed
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces.placed import selector_of
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import refusal_of, text_of
-from gateway.faces.upstream_1_0.managing.managed import ManagedBinding, unmanageable
-from gateway.faces.upstream_1_0.managing.management import UNANSWERED, Answer
+from gateway.faces.upstream_1_0.managing.managed import ManagedBinding, Tidying, unmanageable
+from gateway.faces.upstream_1_0.managing.management import UNANSWERED, Answer, Management
 from gateway.faces.upstream_1_0.receiving import sources as sources_1_0
 from gateway.faces.upstream_1_0.receiving.intake import Intake
 from gateway.faces.upstream_1_0.receiving.reaching import Reaching
@@ -33,9 +34,6 @@ from gateway.translate.facts import Arrival
 from gateway.translate.profiles.profile import ANNOTATIONS
 from gateway.wire.tagged import Tagged
 
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
-
 KEYED: Final = (sources_1_0.DIRECT, sources_1_0.TOPIC)
 X_MATCH: Final = "x-match"
 EXCHANGE: Final = "x-exchange"
@@ -44,16 +42,31 @@ MANAGED: Final = "managed"
 WILDCARDS: Final = ("*", "#")
 
 
+class FeederList(Protocol):
+    """Where feeders stand until they are over."""
+
+    def forget(self, feeder: Feeder) -> None:
+        """Its link is over."""
+
+
 @final
 class Feeder:
-    """Implements `bridge.remote.remote.FeedSource`, `UpstreamLink`.
+    """Implements `bridge.remote.remote.FeedSource`, `UpstreamLink`, `Taker`, `Prepared`.
 
     Attributes:
         problem: why nothing comes, for operators; "" while all is well.
     """
 
-    def __init__(self, upstream: Upstream, feed: Feed) -> None:
+    def __init__(
+        self,
+        upstream: UpstreamContext,
+        management: Management,
+        tidying: Tidying,
+        feeders: FeederList,
+        feed: Feed,
+    ) -> None:
         self.upstream = upstream
+        self._feeders = feeders
         self.feed = feed
         self.problem = ""
         profile = upstream.profile
@@ -61,7 +74,7 @@ class Feeder:
         queue = feed.queue.name
         self.managed: ManagedBinding | None = None
         if profile.subscriptions == MANAGED:
-            self.managed = ManagedBinding(upstream, feed, self)
+            self.managed = ManagedBinding(upstream, management, tidying, feed, self)
             self.durable = False  # the queue there may be, the link is not
             self.address = profile.queue_address(self.managed.queue)
         else:
@@ -92,12 +105,12 @@ class Feeder:
         elif self.managed is not None:
             self.managed.prepare()
         else:
-            self._slot = upstream.add(self, alone=True, address=self.address)
+            self._slot = upstream.links.add(self, alone=True, address=self.address)
 
     def _tell(self, problem: str) -> None:
         feed = self.feed
         self.problem = problem
-        self.upstream.note_problem(
+        self.upstream.health.note_problem(
             f"nothing comes from exchange {feed.exchange!r} with key {feed.key!r} for queue"
             f" {feed.queue.name!r}: {problem}"
         )
@@ -113,7 +126,7 @@ class Feeder:
         """The queue there is bound: read it."""
         self._reaching.answer(None)
         if not self._left and self._slot is None:
-            self._slot = self.upstream.add(self, alone=True, address=self.address, stays=True)
+            self._slot = self.upstream.links.add(self, alone=True, address=self.address, stays=True)
 
     def on_unprepared(self, answer: Answer) -> None:
         """It could not be made, or bound; that is tried again."""
@@ -126,7 +139,7 @@ class Feeder:
 
     def reach(self, waiter: LookUpWaiter, token: int) -> bool:
         """While the upstream is asked."""
-        return self.upstream.connected and self.awaits(waiter, token)
+        return self.upstream.health.connected and self.awaits(waiter, token)
 
     def awaits(self, waiter: LookUpWaiter, token: int) -> bool:
         """Have `waiter` hear when there is a link, or a problem; `False`: there is one."""
@@ -138,13 +151,13 @@ class Feeder:
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A message is safe in the queue, or could not be kept."""
         self._intake.settle(self._link, token, outcome)
-        self.upstream.freed(self._slot)
+        self._freed()
         self._finish()
 
     def on_credit(self) -> None:
         """Look at what is wanted at the end of the turn."""
         if self._link is not None:
-            self.upstream.owe(self)
+            self.upstream.takers.owe(self)
 
     def on_moved(self) -> None:
         """The exchange lives elsewhere: what a durable subscription here has stays in it."""
@@ -167,17 +180,22 @@ class Feeder:
         if not self._left or self._intake.outstanding or self._over:
             return
         self._over = True
-        self.upstream.forget_feeder(self)
+        self._feeders.forget(self)
+        self.upstream.takers.forget(self)
         slot = self._slot
         self._slot = None
         self._link = None
         if slot is not None:
-            self.upstream.drop(slot, closed=not (self._moved and self.durable))
+            slot.drop(closed=not (self._moved and self.durable))
         managed = self.managed
         if managed is not None and self._moved and self.feed.durable:
             managed.leave()
         elif managed is not None:
             managed.release()
+
+    def _freed(self) -> None:
+        if self._slot is not None:
+            self._slot.freed()
 
     def outstanding(self) -> int:
         """Deliveries without an outcome."""
@@ -212,7 +230,7 @@ class Feeder:
         if asked is not None and not sources_1_0.binding_in_place(event.attach.source, asked):
             self._slot = None
             if slot is not None:
-                self.upstream.drop(slot)
+                slot.drop()
             self._refused(f"a filter of the subscription to {self.address!r} is ignored there")
             return
         self.problem = ""
@@ -289,7 +307,7 @@ class Feeder:
     def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
         """The peer has settled what is in the queue, or about to be; it comes again at worst."""
         self._intake.forget(delivery_ids)
-        self.upstream.freed(self._slot)
+        self._freed()
         self._finish()
 
     def on_disposition(
@@ -329,14 +347,14 @@ class Feeder:
             if self._leave_slot():
                 self.managed.prepare_later()
         elif slot is not None:
-            self.upstream.retry(slot)
+            slot.retry()
 
     def _leave_slot(self) -> bool:
         """Whether there was one: what is read has to be made again first."""
         slot = self._slot
         self._slot = None
         if slot is not None:
-            self.upstream.drop(slot)
+            slot.drop()
         return slot is not None
 
     # Credit, at the end of a turn.
@@ -347,7 +365,7 @@ class Feeder:
         slot = self._slot
         if link is None or slot is None or self._left:
             return
-        wanted = min(self.feed.wanted(), self.upstream.room(slot, self._intake.outstanding))
+        wanted = min(self.feed.wanted(), slot.room(self._intake.outstanding))
         if self._intake.is_due(link, wanted):
             link.send_flow(credit=wanted)
 
@@ -370,7 +388,12 @@ def _annotated(payload: bytes, wanted: str) -> str | None:
 
 
 def feeding_refused(
-    upstream: Upstream, host: str, exchange: str, queue: str, key: str, arguments: dict[str, Tagged]
+    upstream: UpstreamContext,
+    host: str,
+    exchange: str,
+    queue: str,
+    key: str,
+    arguments: dict[str, Tagged],
 ) -> Refusal | None:
     """Why a binding cannot be a subscription there, by the profile and the rules."""
     profile = upstream.profile
@@ -397,5 +420,5 @@ def _matches(arguments: dict[str, Tagged]) -> bool:
     return any([not name.startswith("x-") for name in arguments])
 
 
-def _unable(upstream: Upstream, what: str) -> Refusal:
+def _unable(upstream: UpstreamContext, what: str) -> Refusal:
     return Refusal(Condition.NOT_IMPLEMENTED, f"upstream {upstream.name} does not {what}")

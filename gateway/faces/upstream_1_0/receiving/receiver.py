@@ -8,7 +8,7 @@ settle come settled already: little credit then, since nothing of it can be give
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import DeliveryState, Error, Modified, Rejected, Released
@@ -20,15 +20,14 @@ from gateway.audit.schema import Flag as AuditFlag
 from gateway.bridge.queues.credit import UNLIMITED
 from gateway.bridge.remote.inlet import Inlet
 from gateway.errors import RemoteProtocolError
-from gateway.faces.upstream_1_0.detours import is_elsewhere
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
+from gateway.faces.upstream_1_0.links import is_elsewhere
+from gateway.faces.upstream_1_0.managing.queues import ManagedQueues
 from gateway.faces.upstream_1_0.receiving import sources as sources_1_0
 from gateway.faces.upstream_1_0.receiving.intake import Intake
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import Condition, Outcome, Refusal
-
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
 
 # How long the peer has to say that nothing more is under way. Artemis does not always answer, and
 # keeps what it had for this link from others until the link is detached.
@@ -54,8 +53,9 @@ class Receiver:
         in_force: the peer has attached once, and the client has been told.
     """
 
-    def __init__(self, upstream: Upstream, inlet: Inlet) -> None:
+    def __init__(self, upstream: UpstreamContext, queues: ManagedQueues, inlet: Inlet) -> None:
         self.upstream = upstream
+        self._queues = queues
         self.inlet = inlet
         self.in_force = False
         self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
@@ -73,10 +73,10 @@ class Receiver:
         self._problem = "it does not answer"
         self._refusal: Refusal | None = self._impossible()
         if self._refusal is None:
-            self._slot = upstream.add(self, alone=True, address=self.address)
+            self._slot = upstream.links.add(self, alone=True, address=self.address)
             settings = upstream.settings
             wait_ms = settings.patience_ms if self._patient else settings.attach_timeout_ms
-            upstream.wake(self, upstream.bridge.now_ms + wait_ms)
+            upstream.wake_in(self, wait_ms)
         else:
             upstream.bridge.wait(self)  # since `Remote.open` must not answer
 
@@ -110,7 +110,7 @@ class Receiver:
     def on_published(self, token: int, outcome: Outcome) -> None:
         """The client has settled a delivery, or it has ended otherwise."""
         self._intake.settle(self._link, token, outcome)
-        self.upstream.freed(self._slot)
+        self._freed()
         if self._left:
             self._finish()
         else:
@@ -121,14 +121,14 @@ class Receiver:
 
         So has one that is redirected to another container.
         """
-        if is_elsewhere(self._slot, self.upstream):
+        if is_elsewhere(self._slot, self.upstream.links):
             return False
         return self._intake.retire(self._link, token, txn_id, outcome)
 
     def on_credit(self) -> None:
         """Look at what is wanted at the end of the turn."""
         if self._link is not None:
-            self.upstream.owe(self)
+            self.upstream.takers.owe(self)
 
     def on_moved(self) -> None:
         """The queue lives elsewhere: this link goes, once all that came by it has its outcome."""
@@ -149,7 +149,7 @@ class Receiver:
         else:
             link.send_flow(credit=0, echo=True)
             wait_ms = LEAVE_SETTLED_MS if self._settled else LEAVE_MS
-            upstream.wake(self, upstream.bridge.now_ms + wait_ms)
+            upstream.wake_in(self, wait_ms)
             upstream.touch()
         self._finish()
 
@@ -160,12 +160,16 @@ class Receiver:
     def _drop(self) -> None:
         upstream = self.upstream
         upstream.unwake(self)
-        upstream.forget(self)
+        upstream.takers.forget(self)
         slot = self._slot
         self._slot = None
         self._link = None
         if slot is not None:
-            upstream.drop(slot)
+            slot.drop()
+
+    def _freed(self) -> None:
+        if self._slot is not None:
+            self._slot.freed()
 
     def outstanding(self) -> int:
         """Deliveries without an outcome."""
@@ -274,7 +278,7 @@ class Receiver:
         tokens = self._intake.forget(delivery_ids)
         if self.inlet.acquire:
             self.inlet.settled_there(tokens, taken_back=isinstance(state, TAKEN_BACK))
-        self.upstream.freed(self._slot)
+        self._freed()
         if self._left:
             self._finish()
         else:
@@ -296,7 +300,7 @@ class Receiver:
             refusal = None  # for a while, until `handle_deadline`
         if refusal is not None and refusal.condition == Condition.NOT_FOUND:
             inlet = self.inlet
-            if not self._left and self.upstream.make(inlet.host, inlet.queue_name):
+            if not self._left and self._queues.make(inlet.host, inlet.queue_name):
                 refusal = None
         self._problem = text_of(error)
         self._let_go(error)
@@ -330,7 +334,7 @@ class Receiver:
         if self._left or slot is None:
             self._drop()
         else:
-            self.upstream.retry(slot)
+            slot.retry()
 
     def _refuse(self, refusal: Refusal) -> None:
         self._left = True
@@ -355,9 +359,9 @@ class Receiver:
     def _give_up(self) -> None:
         """A drain is not answered: with the link it ends, and nothing can come of it any more."""
         problem = f"no answer to a drain of {self.address!r}"
-        self.upstream.note_problem(problem)
+        self.upstream.health.note_problem(problem)
         if self._slot is not None:
-            self._slot.links.give_up(self._slot, RemoteProtocolError(problem))
+            self._slot.give_up(RemoteProtocolError(problem))
         self.upstream.touch()
 
     # Credit, at the end of a turn.
@@ -374,7 +378,7 @@ class Receiver:
             self._drain_sent = False
             if self._drain_left:
                 self._drained()
-        room = upstream.room(slot, self._intake.outstanding)
+        room = slot.room(self._intake.outstanding)
         wanted = min(self.inlet.wanted(), room, upstream.settings.limits.link_credit)
         if self._settled:
             wanted = min(wanted, SETTLED_CREDIT_MAX)
@@ -409,7 +413,7 @@ class Receiver:
         upstream = self.upstream
         wait_ms = upstream.settings.attach_timeout_ms if upstream.profile.drain else DRAIN_MS
         if self._drain_left:
-            upstream.wake(self, upstream.bridge.now_ms + wait_ms)
+            upstream.wake_in(self, wait_ms)
         else:
             upstream.unwake(self)
 

@@ -7,20 +7,22 @@ nothing behind it overtakes it. Rows: messages to remote nodes, upstream outcome
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_1_0._spec import TransactionalState
 from gateway.amqp_1_0.transactions import posting
 from gateway.audit.schema import Reason
-from gateway.bridge.host import VirtualHost
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
 from gateway.bridge.remote.remote import LookUpWaiter, Target
 from gateway.bridge.seams import DeliverStatus
 from gateway.bridge.tickets import Ticket
 from gateway.faces import losses
-from gateway.faces.upstream_1_0.detours import is_elsewhere
-from gateway.faces.upstream_1_0.links import Links
+from gateway.faces.upstream_1_0.context import UpstreamContext
+from gateway.faces.upstream_1_0.detours import Detours
+from gateway.faces.upstream_1_0.links import Links, is_elsewhere
+from gateway.faces.upstream_1_0.managing.queues import ManagedQueues
+from gateway.faces.upstream_1_0.receiving.feeders import Feeders
 from gateway.faces.upstream_1_0.receiving.reply_nodes import ReplyNodes
 from gateway.faces.upstream_1_0.sending.bindings_first import BindingsFirst
 from gateway.faces.upstream_1_0.sending.sender import Sender
@@ -44,9 +46,6 @@ from gateway.translate.outcomes import lose_annotations, merged
 from gateway.translate.profiles.profile import ANNOTATIONS
 from gateway.translate.towards_1_0 import hop as hop_1_0
 
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
-
 REBUILD_SLACK: Final = 64
 NOTHING: Final = Refusal(Condition.NONE, "")
 ELSEWHERE: Final = Refusal(
@@ -61,9 +60,16 @@ LOST: Final = Outcome(
 MOVED: Final = Refusal(Condition.INTERNAL_ERROR, "the queue has moved to another upstream")
 
 
+class RelayList(Protocol):
+    """Where relays stand until they are over."""
+
+    def on_relay_over(self, queue: Queue) -> None:
+        """The relay of `queue` has stopped, and nothing of it is unsettled."""
+
+
 @final
 class Relay:
-    """Implements `Outlet`, `Owner`, `Sleeper`.
+    """Implements `Outlet`, `Owner`, `Sleeper`, `bindings_first.Held`, `reply_nodes.Held`.
 
     Attributes:
         upstream: where it sends to.
@@ -76,11 +82,14 @@ class Relay:
         "_bindings",
         "_blocked",
         "_context",
+        "_detours",
         "_failures",
         "_host",
         "_number",
         "_queue",
+        "_queues",
         "_refusal",
+        "_relays",
         "_replies",
         "_senders",
         "_sent",
@@ -91,14 +100,26 @@ class Relay:
         "upstream",
     )
 
-    def __init__(self, upstream: Upstream, host: VirtualHost, queue: Queue) -> None:
+    def __init__(
+        self,
+        upstream: UpstreamContext,
+        detours: Detours,
+        queues: ManagedQueues,
+        feeders: Feeders,
+        relays: RelayList,
+        queue: Queue,
+    ) -> None:
         self.upstream = upstream
+        self._detours = detours
+        self._queues = queues
+        self._relays = relays
+        host = upstream.bridge.hosts[queue.host]
         self._host = host
         self._queue = queue
         self._address = upstream.addresses.queue_target(queue)  # asked once: it is every message's
         self._number = upstream.bridge.next_owner_id()
         self._replies = ReplyNodes(upstream, host, self)
-        self._context = upstream.context(host, self._replies)
+        self._context = upstream.translation(host, self._replies)
         self.subscription: Subscription | None = None
         self._senders: dict[str, Sender] = {}
         self._attempts: dict[int, int] = {}  # by position: how often it came back
@@ -109,7 +130,7 @@ class Relay:
         self._failures = 0
         self._wait_until_ms = 0
         self._sent = 0
-        self._bindings = BindingsFirst(self, queue)
+        self._bindings = BindingsFirst(feeders, upstream.counts, queue, self)
 
     def start(self) -> None:
         """Take what the queue has, from now on."""
@@ -164,7 +185,7 @@ class Relay:
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         """Send one message to its address."""
         upstream = self.upstream
-        if upstream.bridge.now_ms < self._wait_until_ms or not upstream.may_send():
+        if upstream.bridge.now_ms < self._wait_until_ms or not self._may_send():
             return self._block()
         message = delivery.message
         address = self._address
@@ -220,6 +241,13 @@ class Relay:
         upstream.touch()
         return DeliverStatus.TAKEN
 
+    def _may_send(self) -> bool:
+        """Whether deliveries may go there, by any connection that has room."""
+        upstream = self.upstream
+        return not upstream.draining and (
+            upstream.health.connected or len(self._detours.standing) > 0
+        )
+
     def _with_key(self, delivery: Delivery, head: bytes) -> bytes:
         """Have a message say its key where neither the exchange nor the subject will."""
         message = delivery.message
@@ -274,7 +302,7 @@ class Relay:
         return (
             refusal.condition == Condition.NOT_FOUND
             and queue.target == Target.QUEUE
-            and self.upstream.make(queue.host, queue.name)
+            and self._queues.make(queue.host, queue.name)
         )
 
     def _ask_ahead(self) -> None:
@@ -290,9 +318,9 @@ class Relay:
 
     def _add(self, address: str) -> Sender:
         upstream = self.upstream
-        sender = Sender(self, address, upstream.link_name(address))
+        sender = Sender(upstream, self, address)
         self._senders[address] = sender
-        sender.slot = upstream.add(sender, alone=False, address=address)
+        sender.slot = upstream.links.add(sender, address=address)
         return sender
 
     def _make_room(self) -> bool:
@@ -313,7 +341,7 @@ class Relay:
         sender.leave()
         slot = sender.slot
         if slot is not None:
-            self.upstream.drop(slot)
+            slot.drop()
 
     # What senders tell.
 
@@ -400,7 +428,7 @@ class Relay:
         branch = ticket.branch
         if isinstance(branch, Branch) and branch.upstream is not self.upstream:
             return MOVED
-        return ELSEWHERE if is_elsewhere(sender.slot, self.upstream) else None
+        return ELSEWHERE if is_elsewhere(sender.slot, self.upstream.links) else None
 
     def _presume(self, delivery: Delivery, outcome: Outcome) -> bool:
         """In a transaction an outcome is presumed, or failure: its end says what it is."""
@@ -421,7 +449,7 @@ class Relay:
             return
         slot = sender.slot
         if slot is not None:
-            self.upstream.retry(slot)
+            slot.retry()
         self.resume()
 
     def _settle(self, delivery: Delivery, outcome: Outcome, reason: Reason) -> None:
@@ -501,7 +529,7 @@ class Relay:
             self._drop(sender)
         self._senders = {}
         self._replies.drop()
-        self.upstream.on_relay_over(self._queue)
+        self._relays.on_relay_over(self._queue)
 
 
 def _state_of(ticket: Ticket | None) -> TransactionalState | None:

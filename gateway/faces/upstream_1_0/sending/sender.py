@@ -20,8 +20,10 @@ from gateway.amqp_1_0.session import Session
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.errors import RemoteProtocolError
 from gateway.faces.outcomes import OUTCOMES, outcome_of
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import TooSmallError, accuses, is_busy, refusal_of
 from gateway.faces.upstream_1_0.links import Links
+from gateway.faces.upstream_1_0.receiving.look_ups import LookUp
 from gateway.faces.upstream_1_0.receiving.reaching import Reaching
 from gateway.faces.upstream_1_0.sending.credit_watch import CreditWatch
 from gateway.faces.upstream_1_0.slot import LinkSlot
@@ -58,6 +60,7 @@ class Sender:
         "_relay",
         "_suspect",
         "_tags",
+        "_upstream",
         "_watch",
         "address",
         "refusal",
@@ -66,22 +69,23 @@ class Sender:
         "used",
     )
 
-    def __init__(self, relay: Relay, address: str, name: str) -> None:
+    def __init__(self, upstream: UpstreamContext, relay: Relay, address: str) -> None:
+        self._upstream = upstream
         self._relay = relay
         self.address = address
         self.unsettled: dict[bytes, Delivery] = {}
         self.refusal: Refusal | None = None
         self.used = 0
         self.slot: LinkSlot | None = None
-        self._name = name
+        self._name = upstream.link_name(address)
         self._link: Link | None = None
         self._answered: AttachReceived | None = None  # while the node is looked up
         self._asked = 0
         self._refusals = 0
         self._tags = 0
         self._suspect = 0
-        self._watch = CreditWatch(relay.upstream, self)
-        self._reaching = Reaching(relay.upstream)
+        self._watch = CreditWatch(upstream, self, address)
+        self._reaching = Reaching(upstream)
         # What a resumed link is to be told, once there is credit: tag, whether it is given up.
         self._owed: deque[tuple[bytes, bool, DeliveryState | None]] = deque()
 
@@ -94,9 +98,9 @@ class Sender:
         return (
             link is not None
             and slot is not None
-            and not slot.links.full
+            and not slot.carrier.full
             and link.credit > 0
-            and len(self.unsettled) < self._relay.upstream.settings.window
+            and len(self.unsettled) < self._upstream.settings.window
             and not (self._owed or link.resume_only or link.session.blocked)
         )
 
@@ -106,7 +110,7 @@ class Sender:
         if self._link is not None or slot is None:
             return False
         self._reaching.wait(waiter, token)
-        self._relay.upstream.hurry(slot)
+        slot.hurry()
         return True
 
     def is_of(self, links: Links) -> bool:
@@ -164,7 +168,7 @@ class Sender:
         link = session.attach(self._name, _spec.SENDER)
         slot = self.slot
         address = self.address if slot is None else slot.address
-        resumes = self._relay.upstream.resumes
+        resumes = self._upstream.resumes
         link.send_attach(
             source=Source(address=self._name, outcomes=OUTCOMES),
             target=Target(address=address, capabilities=self._relay.capabilities() or None),
@@ -185,7 +189,7 @@ class Sender:
         if self._relay.must_look_up():
             self._asked += 1
             self._answered = event
-            self._relay.upstream.look_up_address(self.address, self, self._asked)
+            LookUp(self._upstream, self.address, self, self._asked)
         else:
             self._start(event)
 
@@ -254,6 +258,9 @@ class Sender:
         # Settled without an outcome is no word of success: it counts as a failed attempt.
         self._relay.on_outcome(sent, outcome or MODIFIED_FAILED)
 
+    def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
+        """Never: the peer receives by this link."""
+
     def on_detach(self, error: Error | None, closed: bool) -> None:
         """The peer detached, or refused."""
         if accuses(error):
@@ -275,7 +282,7 @@ class Sender:
         self._watch.end()
         self._answered = None
         self._owed.clear()
-        if self._relay.upstream.resumes:
+        if self._upstream.resumes:
             self._give_back_transacted()
         else:
             self._give_back()
