@@ -11,7 +11,7 @@ doubles.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.amqp_1_0._spec import Error
 from gateway.amqp_1_0.connection import Connection
@@ -28,10 +28,13 @@ from gateway.faces.upstream_1_0.slot import (
     Gate,
     LinkSlot,
     SessionUse,
-    SlotState,
     UpstreamLink,
 )
+from gateway.faces.upstream_1_0.states import SlotInput, SlotState
 from gateway.faces.upstream_1_0.transports import Transports
+
+# The peer has not answered yet, or has not even been asked.
+WITHOUT_ANSWER: Final = (SlotState.QUEUED, SlotState.ATTACHING)
 
 
 @final
@@ -128,7 +131,7 @@ class Links:
         if link is not None:
             link.send_detach(closed=closed)
         self._leave(slot)
-        slot.state = SlotState.DROPPED
+        slot.machine.send(SlotInput.DROP)
 
     def retry(self, slot: LinkSlot) -> None:
         """Attach again after the back-off, where it was added: redirects are asked for anew."""
@@ -141,18 +144,15 @@ class Links:
             home._back_off(slot)
 
     def _back_off(self, slot: LinkSlot) -> None:
-        if slot.state != SlotState.IDLE:
-            return
-        slot.failures += 1
-        slot.state = SlotState.BACKING_OFF
-        wait_ms = self.settings.back_off_ms(slot.failures)
-        self.sleepers.wake(slot, self.bridge.now_ms + wait_ms)
+        if slot.machine.receive(SlotInput.BACK_OFF):
+            slot.failures += 1
+            wait_ms = self.settings.back_off_ms(slot.failures)
+            self.sleepers.wake(slot, self.bridge.now_ms + wait_ms)
 
     def hurry(self, slot: LinkSlot) -> None:
         """Attach it now, if it backs off."""
-        if slot.state == SlotState.BACKING_OFF:
+        if slot.machine.receive(SlotInput.DUE):
             self.sleepers.unwake(slot)
-            slot.state = SlotState.IDLE
             self._due.append(slot)
         self.transports.touch()
 
@@ -166,10 +166,9 @@ class Links:
 
     def on_slot_deadline(self, slot: LinkSlot) -> None:
         """The time that `slot` waited for has come."""
-        if slot.state == SlotState.BACKING_OFF:
-            slot.state = SlotState.IDLE
+        if slot.machine.receive(SlotInput.DUE):
             self._due.append(slot)
-        elif slot.state == SlotState.QUEUED or slot.state == SlotState.ATTACHING:
+        elif slot.machine.state in WITHOUT_ANSWER:
             link = slot.link
             if link is not None:
                 link.send_detach(closed=True)
@@ -182,7 +181,7 @@ class Links:
         """The peer's open has come."""
         self._connection = connection
         self.carrier.number = number
-        self._due = [slot for slot in self.slots if slot.state == SlotState.IDLE]
+        self._due = [slot for slot in self.slots if slot.machine.state == SlotState.IDLE]
 
     def lose(self) -> None:
         """The connection is gone: every link that was on it hears so."""
@@ -204,11 +203,12 @@ class Links:
             due = self._due
             self._due = []
             for slot in due:
-                if slot.state == SlotState.IDLE and slot in self.slots and self._admitted(slot):
+                if self._may_place(slot):
                     self._place(slot)
 
-    def _admitted(self, slot: LinkSlot) -> bool:
-        return self.gate is None or self.gate.admits(slot)
+    def _may_place(self, slot: LinkSlot) -> bool:
+        idle = slot.machine.allows(SlotInput.PLACE) and slot in self.slots
+        return idle and (self.gate is None or self.gate.admits(slot))
 
     def admit(self, slots: list[LinkSlot]) -> None:
         """The gate is open for these."""
@@ -228,7 +228,7 @@ class Links:
             self._back_off(slot)
             return
         slot.held = use
-        slot.state = SlotState.QUEUED
+        slot.machine.send(SlotInput.PLACE)
         self._placed += 1
         use.slots[slot] = None
         use.waiting.append(slot)
@@ -294,7 +294,7 @@ class Links:
                 continue
             if self.one_at_a_time:
                 use.asking = slot
-            slot.state = SlotState.ATTACHING
+            slot.machine.send(SlotInput.SEND_ATTACH)
             link = slot.user.attach(use.session)
             link.context = slot
             slot.link = link
@@ -336,7 +336,7 @@ class Links:
 
     def on_attached(self, slot: LinkSlot, event: AttachReceived) -> None:
         """The peer answered an attach, and has not refused it."""
-        slot.state = SlotState.ATTACHED
+        slot.machine.send(SlotInput.RECV_ATTACH)
         slot.attached_ms = self.bridge.now_ms
         self.sleepers.unwake(slot)
         self.counts.links_attached += 1
@@ -392,7 +392,7 @@ class Links:
             slot.failures = 0
             slot.redirects = 0
             slot.suspect = False
-        slot.state = SlotState.IDLE
+        slot.machine.receive(SlotInput.LEAVE)  # refused where it was in no session
         slot.held = None
         slot.link = None
         if use is not None:

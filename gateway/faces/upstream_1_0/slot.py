@@ -8,8 +8,7 @@ before `on_detach` is called.
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_1_0._spec import DeliveryState, Error
 from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
@@ -17,17 +16,11 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.errors import RemoteProtocolError
+from gateway.faces.upstream_1_0 import states
+from gateway.faces.upstream_1_0.states import SlotState
+from gateway.wire.machine import Machine
 
-
-class SlotState(IntEnum):
-    """How far a link is."""
-
-    IDLE = 0  # no connection, or an end that its user has not decided about
-    BACKING_OFF = 1
-    QUEUED = 2  # its session has not begun, or is asked about another link
-    ATTACHING = 3
-    ATTACHED = 4
-    DROPPED = 5
+_ATTACHED: Final = int(SlotState.ATTACHED)  # a plain number: it compares at no cost
 
 
 class UpstreamLink(Protocol):
@@ -136,7 +129,7 @@ class LinkSlot:
         links: those of the connection that it belongs to.
         carrier: that connection.
         beside: it goes into the session of that link, which was added before.
-        state: how far it is.
+        machine: how far it is (`states.SLOT`).
         held: the session that it is in, from `QUEUED` to `ATTACHED`.
         link: from `ATTACHING` to `ATTACHED`.
         attached_ms: since when it is attached.
@@ -156,8 +149,8 @@ class LinkSlot:
         "held",
         "link",
         "links",
+        "machine",
         "redirects",
-        "state",
         "stays",
         "suspect",
         "user",
@@ -182,7 +175,7 @@ class LinkSlot:
         self.alone = alone
         self.beside = beside
         self.stays = stays
-        self.state = SlotState.IDLE
+        self.machine = Machine(states.SLOT, SlotState.IDLE)
         self.held: SessionUse | None = None
         self.link: Link | None = None
         self.attached_ms = 0
@@ -227,7 +220,7 @@ class LinkSlot:
     @property
     def attached(self) -> bool:
         """The peer has answered with an attach, and has not detached."""
-        return self.state == SlotState.ATTACHED
+        return self.machine.state == _ATTACHED
 
     def ask_anew(self) -> None:
         """What redirects told is forgotten."""
