@@ -20,6 +20,7 @@ from gateway.audit.schema import Flag as AuditFlag
 from gateway.bridge.queues.credit import UNLIMITED
 from gateway.bridge.remote.inlet import Inlet
 from gateway.errors import RemoteProtocolError
+from gateway.faces.upstream_1_0 import states
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
 from gateway.faces.upstream_1_0.links import is_elsewhere
@@ -27,7 +28,10 @@ from gateway.faces.upstream_1_0.managing.queues import ManagedQueues
 from gateway.faces.upstream_1_0.receiving import sources as sources_1_0
 from gateway.faces.upstream_1_0.receiving.intake import Intake
 from gateway.faces.upstream_1_0.slot import LinkSlot
+from gateway.faces.upstream_1_0.states import ReceiverInput as Input
+from gateway.faces.upstream_1_0.states import ReceiverState
 from gateway.message import Condition, Outcome, Refusal
+from gateway.wire.machine import Machine
 
 # How long the peer has to say that nothing more is under way. Artemis does not always answer, and
 # keeps what it had for this link from others until the link is detached.
@@ -44,38 +48,43 @@ FINAL: Final = (
     Condition.NOT_IMPLEMENTED,
 )
 
+# Plain numbers: they compare at no cost.
+_IN_FORCE: Final = int(ReceiverState.IN_FORCE)
+_DRAINING: Final = int(ReceiverState.DRAINING)
+_LEAVING: Final = int(ReceiverState.LEAVING)
+_QUIET: Final = int(ReceiverState.QUIET)
+
 
 @final
 class Receiver:
-    """Implements `bridge.remote.remote.Source`, `UpstreamLink`, `Sleeper`, `CommitWaiter`.
+    """Implements `bridge.remote.remote.Source`, `UpstreamLink`, `Taker`, `Sleeper`, `CommitWaiter`.
 
-    Attributes:
-        in_force: the peer has attached once, and the client has been told.
+    Its life is `states.RECEIVER`.
     """
 
     def __init__(self, upstream: UpstreamContext, queues: ManagedQueues, inlet: Inlet) -> None:
         self.upstream = upstream
         self._queues = queues
         self.inlet = inlet
-        self.in_force = False
         self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
         self.name = upstream.link_name(inlet.queue_name)
         self._intake = Intake(upstream, copy=not inlet.acquire, address=self.address)
         self._slot: LinkSlot | None = None
         self._link: Link | None = None
-        self._left = False
-        self._moved = False  # left, and the inlet has another link
-        self._quiet = False  # left, and nothing more can come
-        self._drain_sent = False
-        self._drain_left = 0  # of the credit that was to be drained
-        self._settled = False  # the peer settles deliveries as it sends them
-        self._patient = inlet.established  # with another link, before: its node has moved
+        moves_in = inlet.established
+        start = ReceiverState.MOVING_IN if moves_in else ReceiverState.ASKING
+        self._machine = Machine(states.RECEIVER, start)
+        # Not a state: whose link the inlet has, which is the same while it leaves and is quiet.
+        self._moved = False  # it has another one
+        # Not a state: what the peer agreed to, attach by attach.
+        self._settled = False  # it settles deliveries as it sends them
+        self._drain_left = 0  # DRAINING: of the credit that was to be drained
         self._problem = "it does not answer"
         self._refusal: Refusal | None = self._impossible()
         if self._refusal is None:
             self._slot = upstream.links.add(self, alone=True, address=self.address)
             settings = upstream.settings
-            wait_ms = settings.patience_ms if self._patient else settings.attach_timeout_ms
+            wait_ms = settings.patience_ms if moves_in else settings.attach_timeout_ms
             upstream.wake_in(self, wait_ms)
         else:
             upstream.bridge.wait(self)  # since `Remote.open` must not answer
@@ -104,6 +113,14 @@ class Receiver:
         refusal = self._refusal
         if refusal is not None and not self._left:
             self._refuse(refusal)
+
+    @property
+    def _left(self) -> bool:
+        return self._machine.state >= _LEAVING
+
+    @property
+    def _draining(self) -> bool:
+        return self._machine.state == _DRAINING
 
     # As a `Source`.
 
@@ -139,13 +156,14 @@ class Receiver:
         """The client is gone: take credit back, let what comes late go, then detach."""
         if self._left:
             return
-        self._left = True
+        self._machine.send(Input.LEAVE)
+        self._drain_left = 0
         upstream = self.upstream
         upstream.unwake(self)
         link = self._link
         slot = self._slot
         if link is None or slot is None or not slot.attached or not link.may_bring:
-            self._quiet = True
+            self._machine.receive(Input.NOTHING_COMES)
         else:
             link.send_flow(credit=0, echo=True)
             wait_ms = LEAVE_SETTLED_MS if self._settled else LEAVE_MS
@@ -154,10 +172,11 @@ class Receiver:
         self._finish()
 
     def _finish(self) -> None:
-        if self._quiet and self._intake.outstanding == 0:
+        if self._machine.state == _QUIET and self._intake.outstanding == 0:
             self._drop()
 
     def _drop(self) -> None:
+        self._machine.receive(Input.END)  # unless a refusal was the end
         upstream = self.upstream
         upstream.unwake(self)
         upstream.takers.forget(self)
@@ -217,9 +236,9 @@ class Receiver:
         flags = AuditFlag.PUBLISHER if inlet.acquire else AuditFlag.PUBLISHER | AuditFlag.COPY
         if self._slot is not None:
             self.upstream.note_link(inlet.link, inlet.queue.node, self._slot, flags)
-        self._drain_sent = False
-        if not self.in_force:
-            self.in_force = True
+        first = self._machine.state != _IN_FORCE
+        self._machine.send(Input.RECV_ATTACH)
+        if first:
             self.upstream.unwake(self)
             self.inlet.on_attached()
         self.on_credit()
@@ -242,7 +261,7 @@ class Receiver:
     def on_flow(self) -> None:
         """The sender's flow state: it has answered a drain, or our echo."""
         if self._left:
-            self._quiet = True
+            self._machine.receive(Input.NOTHING_COMES)
             self._finish()
         else:
             self.on_credit()
@@ -292,12 +311,15 @@ class Receiver:
     def on_detach(self, error: Error | None, closed: bool) -> None:
         """The peer does not want the link, or not any more."""
         refusal = refusal_of(error)
-        if not self.in_force and refusal is None and error is None:
-            refusal = lasting(self.upstream.name, f"no link from {self.address!r}, without reason")
-        if self.in_force and refusal is not None and refusal.condition not in FINAL:
-            refusal = None
-        if self._patient and not self.in_force:
+        state = self._machine.state
+        if state == ReceiverState.ASKING:
+            if error is None:
+                text = f"no link from {self.address!r}, without reason"
+                refusal = lasting(self.upstream.name, text)
+        elif state == ReceiverState.MOVING_IN:
             refusal = None  # for a while, until `handle_deadline`
+        elif refusal is not None and refusal.condition not in FINAL:
+            refusal = None
         if refusal is not None and refusal.condition == Condition.NOT_FOUND:
             inlet = self.inlet
             if not self._left and self._queues.make(inlet.host, inlet.queue_name):
@@ -325,7 +347,8 @@ class Receiver:
         had_link = self._link is not None
         self._link = None
         self._intake.lose(error)
-        self._quiet = self._left
+        self._machine.receive(Input.LOSE)
+        self._drain_left = 0
         if had_link and not self._moved:
             self.inlet.lost()
 
@@ -337,7 +360,7 @@ class Receiver:
             slot.retry()
 
     def _refuse(self, refusal: Refusal) -> None:
-        self._left = True
+        self._machine.send(Input.REFUSE)
         self._drop()
         self.inlet.on_refused(refusal.condition, refusal.description)
         self.upstream.touch()
@@ -345,11 +368,11 @@ class Receiver:
     def handle_deadline(self, now_ms: int) -> None:
         """As a `Sleeper`: no attach in time, no answer to the last flow, no more to drain."""
         if self._left:
-            self._quiet = True
+            self._machine.receive(Input.NOTHING_COMES)
             self._finish()
-        elif not self.in_force:
+        elif self._machine.state < _IN_FORCE:
             self._refuse(lasting(self.upstream.name, self._problem))
-        elif self._drain_sent and self._link is not None:
+        elif self._draining and self._link is not None:
             if self.upstream.profile.drain:
                 self._give_up()
             else:
@@ -373,27 +396,28 @@ class Receiver:
         if link is None or slot is None or self._left:
             return
         upstream = self.upstream
-        if self._drain_sent and link.credit == 0:
+        if self._draining and link.credit == 0:
             # Seen only here, behind every delivery of the turn: the link itself is ahead of them.
-            self._drain_sent = False
             if self._drain_left:
                 self._drained()
+            else:
+                self._machine.receive(Input.DRAINED)  # of this round
         room = slot.room(self._intake.outstanding)
         wanted = min(self.inlet.wanted(), room, upstream.settings.limits.link_credit)
         if self._settled:
             wanted = min(wanted, SETTLED_CREDIT_MAX)
         if self.inlet.draining:
             self._drain(link, wanted)
-        elif self._drain_sent or self._intake.is_due(link, wanted):
-            if self._drain_sent:
-                self._drain_sent = False
+        elif self._draining or self._intake.is_due(link, wanted):
+            if self._machine.receive(Input.DRAINED):
+                self._drain_left = 0
                 upstream.unwake(self)
             if wanted != link.credit or link.drain:
                 link.send_flow(credit=wanted)
 
     def _drain(self, link: Link, wanted: int) -> None:
         """Ask for what there is; it may take several rounds, each as large as a link's credit."""
-        if self._drain_sent:
+        if self._draining:
             return
         if wanted == 0:
             if link.credit:
@@ -401,7 +425,7 @@ class Receiver:
             if not self._is_handing_over():
                 self._drained()
             return
-        self._drain_sent = True
+        self._machine.send(Input.SEND_DRAIN)
         self._drain_left = wanted
         upstream = self.upstream
         if upstream.profile.drain or self._intake.is_due(link, wanted):
@@ -427,7 +451,8 @@ class Receiver:
         )
 
     def _drained(self) -> None:
-        self._drain_sent = False
+        self._machine.receive(Input.DRAINED)  # refused where nothing had to be asked for
+        self._drain_left = 0
         self.upstream.unwake(self)
         self.inlet.on_drained()
         self.upstream.touch()
