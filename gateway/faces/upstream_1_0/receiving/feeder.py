@@ -25,9 +25,8 @@ from gateway.faces.upstream_1_0.errors import refusal_of, text_of
 from gateway.faces.upstream_1_0.managing.managed import ManagedBinding, Tidying, unmanageable
 from gateway.faces.upstream_1_0.managing.management import UNANSWERED, Answer, Management
 from gateway.faces.upstream_1_0.receiving import sources as sources_1_0
-from gateway.faces.upstream_1_0.receiving.intake import Intake
+from gateway.faces.upstream_1_0.receiving.incoming_link import IncomingLink
 from gateway.faces.upstream_1_0.receiving.reaching import Reaching
-from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import Condition, Outcome, Refusal
 from gateway.translate import routing_key
 from gateway.translate.facts import Arrival
@@ -75,7 +74,7 @@ class Feeder:
         self.managed: ManagedBinding | None = None
         if profile.subscriptions == MANAGED:
             self.managed = ManagedBinding(upstream, management, tidying, feed, self)
-            self.durable = False  # the queue there may be, the link is not
+            self.durable = False  # the queue at the upstream may be, the link is not
             self.address = profile.queue_address(self.managed.queue)
         else:
             self.durable = feed.durable and profile.durable_subscriptions
@@ -83,17 +82,16 @@ class Feeder:
                 feed.host, feed.exchange, feed.key, queue, durable=self.durable
             )
         if self.durable:
-            self.name = f"{queue}|{feed.exchange}|{feed.key}"
+            name = f"{queue}|{feed.exchange}|{feed.key}"
         else:
-            self.name = upstream.link_name(f"{feed.exchange}|{feed.key}")
+            name = upstream.link_name(f"{feed.exchange}|{feed.key}")
         keyed = profile.subscriptions == "filter" and self.kind in KEYED
         self._filter: Fields | None = sources_1_0.filters_of_binding(
             feed.key, self.kind if keyed else "", selector_of(feed.arguments)
         )
-        self._intake = Intake(upstream, copy=False, address=self.address)
+        self._incoming = IncomingLink(upstream, name, self.address, copy=False)
+        self._intake = self._incoming.intake
         self._reaching = Reaching(upstream)
-        self._link: Link | None = None
-        self._slot: LinkSlot | None = None
         self._left = False
         self._moved = False
         self._over = False
@@ -105,7 +103,7 @@ class Feeder:
         elif self.managed is not None:
             self.managed.prepare()
         else:
-            self._slot = upstream.links.add(self, alone=True, address=self.address)
+            self._incoming.ask(self)
 
     def _tell(self, problem: str) -> None:
         feed = self.feed
@@ -125,8 +123,8 @@ class Feeder:
     def on_prepared(self) -> None:
         """The queue there is bound: read it."""
         self._reaching.answer(None)
-        if not self._left and self._slot is None:
-            self._slot = self.upstream.links.add(self, alone=True, address=self.address, stays=True)
+        if not self._left and self._incoming.slot is None:
+            self._incoming.ask(self, stays=True)
 
     def on_unprepared(self, answer: Answer) -> None:
         """It could not be made, or bound; that is tried again."""
@@ -143,21 +141,19 @@ class Feeder:
 
     def awaits(self, waiter: LookUpWaiter, token: int) -> bool:
         """Have `waiter` hear when there is a link, or a problem; `False`: there is one."""
-        if self._link is not None or self.problem or self._left:
+        if self._incoming.link is not None or self.problem or self._left:
             return False
         self._reaching.wait(waiter, token)
         return True
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A message is safe in the queue, or could not be kept."""
-        self._intake.settle(self._link, token, outcome)
-        self._freed()
+        self._incoming.settle(token, outcome)
         self._finish()
 
     def on_credit(self) -> None:
         """Look at what is wanted at the end of the turn."""
-        if self._link is not None:
-            self.upstream.takers.owe(self)
+        self._incoming.owe(self)
 
     def on_moved(self) -> None:
         """The exchange lives elsewhere: what a durable subscription here has stays in it."""
@@ -170,7 +166,7 @@ class Feeder:
         self._reaching.answer_soon()
         if self.managed is not None and not self._moved:
             self.managed.owe()
-        link = self._link
+        link = self._incoming.link
         if link is not None and link.credit:
             link.send_flow(credit=0)
             self.upstream.touch()
@@ -182,20 +178,12 @@ class Feeder:
         self._over = True
         self._feeders.forget(self)
         self.upstream.takers.forget(self)
-        slot = self._slot
-        self._slot = None
-        self._link = None
-        if slot is not None:
-            slot.drop(closed=not (self._moved and self.durable))
+        self._incoming.drop(closed=not (self._moved and self.durable))
         managed = self.managed
         if managed is not None and self._moved and self.feed.durable:
             managed.leave()
         elif managed is not None:
             managed.release()
-
-    def _freed(self) -> None:
-        if self._slot is not None:
-            self._slot.freed()
 
     def outstanding(self) -> int:
         """Deliveries without an outcome."""
@@ -205,39 +193,26 @@ class Feeder:
 
     def attach(self, session: Session) -> Link:
         """Subscribe, or come back to a durable subscription."""
-        slot = self._slot
-        link = session.attach(self.name, _spec.RECEIVER)
-        self._intake.begin(link)
-        link.send_attach(
-            source=_spec.Source(
-                address=self.address if slot is None else slot.address,
-                durable=_spec.DURABLE_UNSETTLED_STATE if self.durable else None,
-                expiry_policy=sources_1_0.NEVER if self.durable else None,
-                filter=self._filter,
-                default_outcome=self._intake.default_outcome(),
-                outcomes=self._intake.outcomes(),
-                capabilities=self.upstream.profile.subscription_capabilities or None,
-            ),
-            target=_spec.Target(address=self.feed.queue.name),
-            snd_settle_mode=_spec.SND_UNSETTLED,
+        source = _spec.Source(
+            durable=_spec.DURABLE_UNSETTLED_STATE if self.durable else None,
+            expiry_policy=sources_1_0.NEVER if self.durable else None,
+            filter=self._filter,
+            capabilities=self.upstream.profile.subscription_capabilities or None,
         )
-        return link
+        return self._incoming.attach(
+            session, source, target=self.feed.queue.name, snd_settle_mode=_spec.SND_UNSETTLED
+        )
 
     def on_attach(self, event: AttachReceived) -> None:
         """The subscription is there, if the peer applies its key and its selector."""
         asked = self._filter
-        slot = self._slot
         if asked is not None and not sources_1_0.binding_in_place(event.attach.source, asked):
-            self._slot = None
-            if slot is not None:
-                slot.drop()
+            self._incoming.drop()
             self._refused(f"a filter of the subscription to {self.address!r} is ignored there")
             return
         self.problem = ""
-        self._link = event.link
         feed = self.feed
-        if slot is not None:
-            self.upstream.note_link(feed.link, feed.queue.node, slot, AuditFlag.PUBLISHER)
+        self._incoming.begin(event.link, feed.link, feed.queue.node, AuditFlag.PUBLISHER)
         self._reaching.answer(None)
         self.on_credit()
 
@@ -306,8 +281,7 @@ class Feeder:
 
     def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
         """The peer has settled what is in the queue, or about to be; it comes again at worst."""
-        self._intake.forget(delivery_ids)
-        self._freed()
+        self._incoming.forget(delivery_ids)
         self._finish()
 
     def on_disposition(
@@ -333,39 +307,28 @@ class Feeder:
     def on_lost(self) -> None:
         """It comes back with the next connection."""
         self._let_go(None)
-        if self.managed is not None and self._leave_slot():
+        # What is read has to be made again first.
+        if self.managed is not None and self._incoming.drop():
             self.managed.prepare()
 
     def _let_go(self, error: Error | None) -> None:
-        self._link = None
-        self._intake.lose(error)
+        self._incoming.lose(error)
         self._finish()
 
     def _again(self) -> None:
-        slot = self._slot
-        if self.managed is not None:
-            if self._leave_slot():
-                self.managed.prepare_later()
-        elif slot is not None:
-            slot.retry()
-
-    def _leave_slot(self) -> bool:
-        """Whether there was one: what is read has to be made again first."""
-        slot = self._slot
-        self._slot = None
-        if slot is not None:
-            slot.drop()
-        return slot is not None
+        if self.managed is None:
+            self._incoming.retry()
+        elif self._incoming.drop():
+            self.managed.prepare_later()
 
     # Credit, at the end of a turn.
 
     def flush(self) -> None:
         """Have the link's credit follow what is wanted."""
-        link = self._link
-        slot = self._slot
-        if link is None or slot is None or self._left:
+        link = self._incoming.link
+        if link is None or self._left:
             return
-        wanted = min(self.feed.wanted(), slot.room(self._intake.outstanding))
+        wanted = min(self.feed.wanted(), self._incoming.room())
         if self._intake.is_due(link, wanted):
             link.send_flow(credit=wanted)
 

@@ -26,8 +26,7 @@ from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
 from gateway.faces.upstream_1_0.links import is_elsewhere
 from gateway.faces.upstream_1_0.managing.queues import ManagedQueues
 from gateway.faces.upstream_1_0.receiving import sources as sources_1_0
-from gateway.faces.upstream_1_0.receiving.intake import Intake
-from gateway.faces.upstream_1_0.slot import LinkSlot
+from gateway.faces.upstream_1_0.receiving.incoming_link import IncomingLink
 from gateway.faces.upstream_1_0.states import ReceiverInput as Input
 from gateway.faces.upstream_1_0.states import ReceiverState
 from gateway.message import Condition, Outcome, Refusal
@@ -68,9 +67,8 @@ class Receiver:
         self.inlet = inlet
         self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
         self.name = upstream.link_name(inlet.queue_name)
-        self._intake = Intake(upstream, copy=not inlet.acquire, address=self.address)
-        self._slot: LinkSlot | None = None
-        self._link: Link | None = None
+        self._incoming = IncomingLink(upstream, self.name, self.address, copy=not inlet.acquire)
+        self._intake = self._incoming.intake
         moves_in = inlet.established
         start = ReceiverState.MOVING_IN if moves_in else ReceiverState.ASKING
         self._machine = Machine(states.RECEIVER, start)
@@ -82,7 +80,7 @@ class Receiver:
         self._problem = "it does not answer"
         self._refusal: Refusal | None = self._impossible()
         if self._refusal is None:
-            self._slot = upstream.links.add(self, alone=True, address=self.address)
+            self._incoming.ask(self)
             settings = upstream.settings
             wait_ms = settings.patience_ms if moves_in else settings.attach_timeout_ms
             upstream.wake_in(self, wait_ms)
@@ -126,8 +124,7 @@ class Receiver:
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """The client has settled a delivery, or it has ended otherwise."""
-        self._intake.settle(self._link, token, outcome)
-        self._freed()
+        self._incoming.settle(token, outcome)
         if self._left:
             self._finish()
         else:
@@ -138,14 +135,14 @@ class Receiver:
 
         So has one that is redirected to another container.
         """
-        if is_elsewhere(self._slot, self.upstream.links):
+        incoming = self._incoming
+        if is_elsewhere(incoming.slot, self.upstream.links):
             return False
-        return self._intake.retire(self._link, token, txn_id, outcome)
+        return self._intake.retire(incoming.link, token, txn_id, outcome)
 
     def on_credit(self) -> None:
         """Look at what is wanted at the end of the turn."""
-        if self._link is not None:
-            self.upstream.takers.owe(self)
+        self._incoming.owe(self)
 
     def on_moved(self) -> None:
         """The queue lives elsewhere: this link goes, once all that came by it has its outcome."""
@@ -160,8 +157,8 @@ class Receiver:
         self._drain_left = 0
         upstream = self.upstream
         upstream.unwake(self)
-        link = self._link
-        slot = self._slot
+        link = self._incoming.link
+        slot = self._incoming.slot
         if link is None or slot is None or not slot.attached or not link.may_bring:
             self._machine.receive(Input.NOTHING_COMES)
         else:
@@ -180,15 +177,7 @@ class Receiver:
         upstream = self.upstream
         upstream.unwake(self)
         upstream.takers.forget(self)
-        slot = self._slot
-        self._slot = None
-        self._link = None
-        if slot is not None:
-            slot.drop()
-
-    def _freed(self) -> None:
-        if self._slot is not None:
-            self._slot.freed()
+        self._incoming.drop()
 
     def outstanding(self) -> int:
         """Deliveries without an outcome."""
@@ -199,22 +188,14 @@ class Receiver:
     def attach(self, session: Session) -> Link:
         """Ask for the node's messages."""
         inlet = self.inlet
-        slot = self._slot
-        link = session.attach(self.name, _spec.RECEIVER)
-        self._intake.begin(link)
-        link.send_attach(
-            source=_spec.Source(
-                address=self.address if slot is None else slot.address,
-                distribution_mode=None if inlet.acquire else sources_1_0.COPY,
-                filter=sources_1_0.selector_filter(inlet.selector),
-                default_outcome=self._intake.default_outcome(),
-                outcomes=self._intake.outcomes(),
-                capabilities=self.upstream.profile.queue_capabilities or None,
-            ),
-            target=_spec.Target(address=inlet.queue_name),
-            snd_settle_mode=self._snd_settle_mode(),
+        source = _spec.Source(
+            distribution_mode=None if inlet.acquire else sources_1_0.COPY,
+            filter=sources_1_0.selector_filter(inlet.selector),
+            capabilities=self.upstream.profile.queue_capabilities or None,
         )
-        return link
+        return self._incoming.attach(
+            session, source, target=inlet.queue_name, snd_settle_mode=self._snd_settle_mode()
+        )
 
     def _snd_settle_mode(self) -> int:
         """Unsettled, also where the client does not settle: until it is sent, it is not ours."""
@@ -230,12 +211,10 @@ class Receiver:
         if refusal is not None:
             self._refuse(refusal)
             return
-        self._link = event.link
         self._settled = event.attach.snd_settle_mode == _spec.SND_SETTLED
         inlet = self.inlet
         flags = AuditFlag.PUBLISHER if inlet.acquire else AuditFlag.PUBLISHER | AuditFlag.COPY
-        if self._slot is not None:
-            self.upstream.note_link(inlet.link, inlet.queue.node, self._slot, flags)
+        self._incoming.begin(event.link, inlet.link, inlet.queue.node, flags)
         first = self._machine.state != _IN_FORCE
         self._machine.send(Input.RECV_ATTACH)
         if first:
@@ -294,10 +273,9 @@ class Receiver:
 
         As if they had come settled (2.6.12), unless it says that they are with it again.
         """
-        tokens = self._intake.forget(delivery_ids)
+        tokens = self._incoming.forget(delivery_ids)
         if self.inlet.acquire:
             self.inlet.settled_there(tokens, taken_back=isinstance(state, TAKEN_BACK))
-        self._freed()
         if self._left:
             self._finish()
         else:
@@ -344,20 +322,17 @@ class Receiver:
             self._drop()
 
     def _let_go(self, error: Error | None) -> None:
-        had_link = self._link is not None
-        self._link = None
-        self._intake.lose(error)
+        had_link = self._incoming.lose(error)
         self._machine.receive(Input.LOSE)
         self._drain_left = 0
         if had_link and not self._moved:
             self.inlet.lost()
 
     def _again(self) -> None:
-        slot = self._slot
-        if self._left or slot is None:
+        if self._left:
             self._drop()
         else:
-            slot.retry()
+            self._incoming.retry()
 
     def _refuse(self, refusal: Refusal) -> None:
         self._machine.send(Input.REFUSE)
@@ -372,28 +347,28 @@ class Receiver:
             self._finish()
         elif self._machine.state < _IN_FORCE:
             self._refuse(lasting(self.upstream.name, self._problem))
-        elif self._draining and self._link is not None:
+        elif self._draining:
+            link = self._incoming.link
             if self.upstream.profile.drain:
                 self._give_up()
-            else:
-                self._link.send_flow(credit=0)
+            elif link is not None:
+                link.send_flow(credit=0)
                 self._drained()
 
     def _give_up(self) -> None:
         """A drain is not answered: with the link it ends, and nothing can come of it any more."""
         problem = f"no answer to a drain of {self.address!r}"
         self.upstream.health.note_problem(problem)
-        if self._slot is not None:
-            self._slot.give_up(RemoteProtocolError(problem))
+        if self._incoming.slot is not None:
+            self._incoming.slot.give_up(RemoteProtocolError(problem))
         self.upstream.touch()
 
     # Credit, at the end of a turn.
 
     def flush(self) -> None:
         """Have the link's credit follow what is wanted."""
-        link = self._link
-        slot = self._slot
-        if link is None or slot is None or self._left:
+        link = self._incoming.link
+        if link is None or self._left:
             return
         upstream = self.upstream
         if self._draining and link.credit == 0:
@@ -402,8 +377,8 @@ class Receiver:
                 self._drained()
             else:
                 self._machine.receive(Input.DRAINED)  # of this round
-        room = slot.room(self._intake.outstanding)
-        wanted = min(self.inlet.wanted(), room, upstream.settings.limits.link_credit)
+        link_credit = upstream.settings.limits.link_credit
+        wanted = min(self.inlet.wanted(), self._incoming.room(), link_credit)
         if self._settled:
             wanted = min(wanted, SETTLED_CREDIT_MAX)
         if self.inlet.draining:
