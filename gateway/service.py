@@ -28,7 +28,6 @@ from gateway.errors import ConfigurationError, GatewayError, StartupError, Store
 from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
 from gateway.faces.server_0_10.connection import Server010
 from gateway.faces.server_1_0.connection import Server10
-from gateway.message import Encoding
 from gateway.metrics import METRICS, OBJECT_METRICS, Collector
 from gateway.net.admin.control import Control
 from gateway.net.admin.http import admin_site
@@ -54,7 +53,7 @@ from gateway.net.upstreams.renewal import LOOK_S, Renewal
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
-from gateway.translate.view import READER_0_10, READER_1_0
+from gateway.translate.view import READER
 from gateway.wire import buffers
 
 AUDIT_FOLDER: Final = "audit"
@@ -164,7 +163,7 @@ class Service:
             audit,
             self.store,
             self.settings.queues.as_limits(),
-            readers={Encoding.AMQP_0_10: READER_0_10, Encoding.AMQP_1_0: READER_1_0},
+            reader=READER,
             hosts=hosts,
             default_host=hosts[0],
             plain_host=plain_host(self.recovered.topology, hosts[0]),

@@ -44,7 +44,7 @@ class Bridge:
         audit: packs the records of every step; its incarnation makes ids unique.
         store: takes each turn's durable writes; opened already (see `recover`).
         limits: what all peers together may make it hold.
-        readers: by `Encoding`, for messages that come back from the store.
+        reader: of messages that come back from the store.
         hosts: names of the virtual hosts.
         default_host: one of them.
         plain_host: whose names stand alone in the audit log (see `node_names`); "": the default's.
@@ -53,6 +53,7 @@ class Bridge:
 
     Attributes:
         counts: what it has counted so far.
+        numbers: for messages, owners and links.
         pressure: what all queues hold now.
         turns: the turn under way.
         store_error: why the disk refuses at the moment; `None` when it does not.
@@ -65,9 +66,8 @@ class Bridge:
         "_dispatcher",
         "_limits",
         "_notebooks",
-        "_numbers",
         "_plain_host",
-        "_readers",
+        "_reader",
         "audit",
         "copies",
         "counts",
@@ -75,6 +75,7 @@ class Bridge:
         "default_host",
         "hosts",
         "ledger",
+        "numbers",
         "pressure",
         "problems",
         "store_error",
@@ -87,7 +88,7 @@ class Bridge:
         store: Store,
         limits: BridgeLimits,
         *,
-        readers: dict[int, MessageReader],
+        reader: MessageReader,
         hosts: list[str],
         default_host: str,
         now_ms: int,
@@ -106,8 +107,8 @@ class Bridge:
         self._absent: dict[int, AbsentQueue] = {}
         self._plain_host = plain_host or default_host
         self._limits = limits
-        self._readers = readers
-        self._numbers = Numbers(audit.incarnation)
+        self._reader = reader
+        self.numbers = Numbers(audit.incarnation)
         self._deadlines = Deadlines()
         self.copies = Copies(self.ledger, self.turns, self.pressure, self._deadlines)
         self._dispatcher = Dispatcher(self.copies)
@@ -116,7 +117,7 @@ class Bridge:
         for name in hosts:
             prefix = prefix_of(name, self._plain_host)
             topology = Topology(name, prefix, self.ledger, self.turns, limits)
-            host = VirtualHost(name, topology, self._dispatcher, self._numbers, limits)
+            host = VirtualHost(name, topology, self._dispatcher, self.numbers, limits)
             self.hosts[name] = host
             self._notebooks[name] = Notebook(name)
         self.default_host: VirtualHost = self.hosts[default_host]
@@ -139,18 +140,6 @@ class Bridge:
     @now_ms.setter
     def now_ms(self, now_ms: int) -> None:
         self.ledger.now_ms = now_ms
-
-    def next_message_id(self) -> int:
-        """A number for a message: never given before in the life of the data directory."""
-        return self._numbers.next_message()
-
-    def next_owner_id(self) -> int:
-        """A number for an `Owner`."""
-        return self._numbers.next_owner()
-
-    def next_link_number(self) -> int:
-        """A number for a publisher, as in `publish(link=)`; subscriptions have theirs."""
-        return self._numbers.next_link()
 
     def wait(self, waiter: CommitWaiter) -> int:
         """`waiter.on_committed(turn)` once the current turn, whose number is returned, is safe.
@@ -197,7 +186,7 @@ class Bridge:
             if queue is None:
                 return
             budget -= 1 + self._expire(queue, now_ms, min(budget, EXPIRY_SLICE))
-            self._host_of(queue).on_deadline(queue, now_ms)
+            self._host_of(queue).owners.on_deadline(queue, now_ms)
 
     def _expire(self, queue: Queue, now_ms: int, budget: int) -> int:
         count = 0
@@ -216,7 +205,7 @@ class Bridge:
         return self.hosts[queue.host]
 
     def on_committed(self, turn: int) -> None:
-        """The store says that everything up to `turn` is on disk."""
+        """The store says that everything up to `turn` is on disk; `end_turn` must follow."""
         self.store_error = None
         self.turns.committed(turn)
         self._on_safe()
@@ -237,7 +226,7 @@ class Bridge:
 
     def recover(self, recovered: Recovered) -> None:
         """Rebuild exchanges, queues, bindings, messages and notes; call once, first of all."""
-        recovery = Recovery(self.hosts, self._plain_host, self.copies, self._numbers, self._readers)
+        recovery = Recovery(self.hosts, self._plain_host, self.copies, self.numbers, self._reader)
         recovery.run(recovered)
         self.problems.extend(recovery.problems)
         self._absent = recovery.absent

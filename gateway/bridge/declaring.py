@@ -1,4 +1,4 @@
-"""Queues come and go: the verbs declare, delete and purge, of local queues and remote ones.
+"""Exchanges and queues come and go: the verbs declare, delete and purge.
 
 What may be declared is in `topology`; what a remote queue is, its rule says (`nodes`), and its
 upstream deletes and empties it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import final
 
+from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
 from gateway.bridge.queues.queue import Queue
@@ -22,7 +23,7 @@ from gateway.message import Condition, Refusal
 
 @final
 class Declaring:
-    """The queues of one host, as clients ask for them."""
+    """The exchanges and queues of one host, as clients ask for them."""
 
     __slots__ = ("_lines", "_name", "_nodes", "_numbers", "_owners", "_settlement", "_topology")
 
@@ -44,10 +45,60 @@ class Declaring:
         self._settlement = settlement
         self._lines = lines
 
-    def declare(
+    def declare_exchange(
+        self,
+        name: str,
+        type: str,
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        alternate_exchange: str = "",
+        arguments: bytes = b"",
+        passive: bool = False,
+    ) -> Exchange | Refusal:
+        """Make an exchange of `type` direct, topic, fanout or headers, or check that it is there.
+
+        An existing one: its type (when `type` is given) and its alternate (when one is given) must
+        be the same, else not-allowed; all else is ignored. Refused too: not-found (passive and not
+        there; unknown type or alternate), not-allowed (reserved name), invalid-argument (no name).
+        """
+        topology = self._topology
+        exchange = topology.check_exchange(name, type, alternate_exchange, passive)
+        if exchange is not None:
+            return exchange
+        exchange = topology.add_exchange(
+            name,
+            type,
+            durable=durable,
+            auto_delete=auto_delete,
+            alternate_exchange=alternate_exchange,
+            arguments=arguments,
+        )
+        topology.count_alternate(alternate_exchange, 1)
+        topology.store_exchange(exchange)
+        return exchange
+
+    def delete_exchange(self, name: str, if_unused: bool = False) -> Refusal | None:
+        """Delete it and its bindings.
+
+        Refused: not-found, not-allowed (predeclared, or an alternate of something),
+        precondition-failed (`if_unused` and it has bindings), invalid-argument (no name).
+        """
+        exchange = self._topology.check_exchange_deletion(name, if_unused)
+        if isinstance(exchange, Refusal):
+            return exchange
+        self._topology.remove_exchange(exchange)
+        return None
+
+    def declare_queue(
         self, name: str, settings: QueueSettings, owner: Owner, *, passive: bool = False
     ) -> Queue | Refusal:
-        """As `VirtualHost.declare_queue`."""
+        """Make a queue, or check that it is there.
+
+        An existing one keeps its settings. Refused: resource-locked (exclusive to another owner, or
+        exclusive asked while others use it), not-allowed (another alternate), not-found (passive
+        and not there; unknown alternate), invalid-argument (no name).
+        """
         queue = self._topology.find_queue(name)
         if queue is not None:
             return self._redeclare(queue, settings, owner, passive)
@@ -106,7 +157,7 @@ class Declaring:
             self._topology.count_alternate(alternate, 1)
         return queue
 
-    def delete_there(
+    def delete_at_upstream(
         self,
         name: str,
         waiter: LookUpWaiter,
@@ -116,7 +167,10 @@ class Declaring:
         if_unused: bool = False,
         if_empty: bool = False,
     ) -> bool | Refusal:
-        """As `VirtualHost.delete_there`."""
+        """Have the upstream of a remote queue delete its node; `False`: the queue is local.
+
+        `waiter.on_looked_up(token, refusal)` follows; then it is `delete_queue`'s turn.
+        """
         queue = self._topology.find_queue(name)
         if queue is None or queue.placement is None:
             return False
@@ -128,10 +182,13 @@ class Declaring:
             refusal = queue.placement.remote.delete(self._name, name, waiter, token)
         return True if refusal is None else refusal
 
-    def purge_there(
+    def purge_at_upstream(
         self, name: str, waiter: LookUpWaiter, token: int, owner: Owner | None = None
     ) -> bool | Refusal:
-        """As `VirtualHost.purge_there`."""
+        """Have the upstream of a remote queue empty its node; `False`: the queue is local.
+
+        `waiter.on_looked_up(token, refusal)` follows; then it is `purge_queue`'s turn.
+        """
         queue = self._topology.find_queue(name)
         if queue is None or queue.placement is None:
             return False
@@ -140,7 +197,7 @@ class Declaring:
             refusal = queue.placement.remote.purge(self._name, name, waiter, token)
         return True if refusal is None else refusal
 
-    def delete(
+    def delete_queue(
         self,
         name: str,
         owner: Owner | None = None,
@@ -148,7 +205,12 @@ class Declaring:
         if_unused: bool = False,
         if_empty: bool = False,
     ) -> Refusal | None:
-        """As `VirtualHost.delete_queue`."""
+        """Delete it; its messages go to its alternate exchange, else are dropped and counted.
+
+        Subscribers are told (`on_cancelled`, resource-deleted); their unsettled deliveries can
+        still be settled. Refused: not-found, resource-locked, precondition-failed. Of a remote
+        queue: what the gateway has of it.
+        """
         queue = self._topology.find_queue(name)
         if not name:
             return Refusal(Condition.INVALID_ARGUMENT, "a queue needs a name")
@@ -176,8 +238,11 @@ class Declaring:
             return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has messages")
         return None
 
-    def purge(self, name: str, owner: Owner | None = None) -> int | Refusal:
-        """As `VirtualHost.purge_queue`."""
+    def purge_queue(self, name: str, owner: Owner | None = None) -> int | Refusal:
+        """Drop all messages that nobody has acquired; their number. not-found, resource-locked.
+
+        Of a remote queue: those that the gateway keeps.
+        """
         queue = self._topology.find_queue(name)
         if queue is None:
             return not_found("queue", name)

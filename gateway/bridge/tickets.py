@@ -11,9 +11,8 @@ from collections import deque
 from typing import Final, final
 
 from gateway.bridge.pressure import Pressure
-from gateway.bridge.remote.remote import Branch, Work
 from gateway.bridge.seams import Publisher
-from gateway.message import ACCEPTED, Outcome, OutcomeKind
+from gateway.message import ACCEPTED, Outcome, OutcomeKind, UpstreamTransaction
 
 # Of several copies the one that went furthest decides.
 RANK: Final = {
@@ -36,12 +35,10 @@ class Ticket:
         outcome: the best so far.
         ours: the upstream that sent the message has forgotten it.
         late: it did so when a client had it: what that says of it is too late.
-        work: the transaction at an upstream, which has begun, that its copies are sent in.
-        branch: that transaction there.
+        transaction: at an upstream, which has begun, that its copies are sent in.
     """
 
     __slots__ = (
-        "branch",
         "counted",
         "late",
         "left",
@@ -50,8 +47,8 @@ class Ticket:
         "publisher",
         "stays",
         "token",
+        "transaction",
         "turn",
-        "work",
     )
 
     def __init__(self, publisher: Publisher, token: int, left: int) -> None:
@@ -64,8 +61,7 @@ class Ticket:
         self.ours = False
         self.late = False
         self.outcome: Outcome | None = None
-        self.work: Work | None = None
-        self.branch: Branch | None = None
+        self.transaction: UpstreamTransaction | None = None
 
 
 @final

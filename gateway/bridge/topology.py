@@ -18,7 +18,6 @@ from gateway.bridge.exchanges.exchange import (
     HEADERS,
     TOPIC,
     TYPES,
-    Binding,
     Exchange,
     make_router,
 )
@@ -64,12 +63,6 @@ class Rules(Protocol):
 
     def adopt_exchange(self, exchange: Exchange) -> None:
         """An exchange is made: perhaps a rule places it."""
-
-    def on_bound(self, exchange: Exchange, binding: Binding) -> None:
-        """A queue is bound to a remote exchange."""
-
-    def on_unbound(self, exchange: Exchange, binding: Binding) -> None:
-        """It no longer is."""
 
 
 @final

@@ -10,12 +10,15 @@ only until there is a transaction there (`remote.transaction`), and then sent in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Protocol, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.ledger import Ledger
+from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import Remote
+from gateway.bridge.seams import Published, Publisher
 from gateway.bridge.tickets import Ticket
 from gateway.message import (
     ACCEPTED,
@@ -27,13 +30,21 @@ from gateway.message import (
     Refusal,
 )
 
-if TYPE_CHECKING:
-    from gateway.bridge.ledger import Ledger
-    from gateway.bridge.pressure import Pressure
-    from gateway.bridge.remote.transaction import RemoteTransaction
-
 # What a message of a transaction is taken to need besides its octets.
 OVERHEAD: Final = 256
+
+
+class AtUpstream(Protocol):
+    """What there is of a transaction at the upstream that is its resource."""
+
+    def on_held(self) -> None:
+        """Something was published in it: sent, or held until it can be, or it falls."""
+
+    def commit(self, publisher: Publisher, token: int) -> Published:
+        """Commit it; `publisher` is told of the end."""
+
+    def roll_back(self) -> None:
+        """What the upstream has of it, it gives up."""
 
 
 @final
@@ -80,7 +91,7 @@ class Retirement:
 
 @final
 class Transaction:
-    """One transaction of one session; over after `VirtualHost.commit` or `rollback`.
+    """One transaction of one session; over after `Transacting.commit` or `rollback`.
 
     Attributes:
         number: in the audit log.
@@ -111,7 +122,7 @@ class Transaction:
         self.connection = connection
         self.enlisted = False
         self.remote: Remote | None = None
-        self.work: RemoteTransaction | None = None
+        self.work: AtUpstream | None = None
         self.held: list[Held] = []
         self.octets = 0
         self.retirements: dict[Retirement, None] = {}

@@ -40,7 +40,7 @@ from gateway.clients.client import Login, Subscription, Take, Waiting
 from gateway.clients.letter import Letter
 from gateway.errors import DecodeError
 from gateway.wire.limits import Limits
-from gateway.wire.sasl import AnonymousClient, ClientMechanism, PlainClient
+from gateway.wire.sasl import ClientMechanism, anonymous, plain
 from gateway.wire.tagged import Tagged
 
 UNLIMITED: Final = 0xFFFFFFFF
@@ -284,8 +284,8 @@ class Client010:
     def _mechanism(self) -> ClientMechanism:
         login = self._login
         if login.username is None:
-            return AnonymousClient("amqp-gateway")
-        return PlainClient(login.username, login.password)
+            return anonymous("amqp-gateway")
+        return plain(login.username, login.password)
 
     def _on_start(self, start: spec.ConnectionStart) -> None:
         mechanism = self._mechanism()

@@ -45,7 +45,7 @@ from gateway.clients.client import ClientError, Login, Subscription, Take, Waiti
 from gateway.clients.letter import Letter
 from gateway.errors import DecodeError
 from gateway.wire.limits import Limits
-from gateway.wire.sasl import AnonymousClient, ClientMechanism, PlainClient
+from gateway.wire.sasl import ClientMechanism, anonymous, plain
 
 COPY: Final = "copy"
 
@@ -141,9 +141,9 @@ class Client10:
 
     def __init__(self, login: Login, now_ms: int, limits: Limits | None = None) -> None:
         self.flush: Callable[[], None] = lambda: None
-        mechanism: ClientMechanism = AnonymousClient("amqp-gateway")
+        mechanism: ClientMechanism = anonymous("amqp-gateway")
         if login.username is not None:
-            mechanism = PlainClient(login.username, login.password)
+            mechanism = plain(login.username, login.password)
         self._host = f"vhost:{login.virtual_host}" if login.virtual_host else None
         self._connection = Connection(
             server=False,

@@ -21,7 +21,7 @@ class HostNodes:
 
     def is_queue(self, name: str) -> bool:
         """Whether there is a queue of that name."""
-        return self.host.queue(name) is not None
+        return self.host.topology.find_queue(name) is not None
 
     def is_exchange(self, name: str) -> bool:
         """Whether there is an exchange of that name.
@@ -30,16 +30,16 @@ class HostNodes:
         exchange and a key, unless it was declared.
         """
         exchange, slash, _ = name.partition("/")
-        if slash and exchange and self.host.exchange(exchange) is not None:
+        if slash and exchange and self.host.topology.find_exchange(exchange) is not None:
             return name in self.host.topology.exchanges
-        return self.host.exchange(name) is not None
+        return self.host.topology.find_exchange(name) is not None
 
     def upstream_of(self, exchange: str, key: str) -> str:
         """The upstream where the node lives that this names; "" if it lives here, or is none."""
-        found = self.host.exchange(exchange)
+        found = self.host.topology.find_exchange(exchange)
         placement = None if found is None else found.placement
         if not exchange:
-            queue = self.host.queue(key)
+            queue = self.host.topology.find_queue(key)
             placement = None if queue is None else queue.placement
         return "" if placement is None else placement.remote.name
 

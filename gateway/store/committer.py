@@ -2,7 +2,7 @@
 
 Why a log: the commit thread shares the interpreter's lock with a reactor that, compiled, keeps it
 for a whole turn. Each statement costs at least one such wait, so a commit is one statement, the
-INSERT of one row that holds everything the waiting turns made durable (`rows`), and never a
+INSERT of one row that holds everything the waiting turns made durable (`log_rows`), and never a
 statement per message. SQLite gives what a bare file lacks: atomic commits, reuse of freed space, a
 WAL that is cut cleanly where a write was torn.
 
@@ -38,10 +38,10 @@ from typing import Final, final
 from gateway.errors import DecodeError, StoreError
 from gateway.store.database import Database
 from gateway.store.interface import AuditSegments, CallInReactor, Committed, Failed, StoreCounts
+from gateway.store.log_rows import pack_row, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recovery import TopologyChanges
 from gateway.store.rewriting import living_part
-from gateway.store.rows import pack_row, unpack_row
 from gateway.store.writes import CONTENTS_AT, HAS_TOPOLOGY
 
 GROUP_OCTETS: Final = 4 * 1024 * 1024

@@ -1,6 +1,6 @@
 """The SQLite file under the log: schema, statements, settings. Every error becomes a `StoreError`.
 
-    log        one row per commit (`rows` has the layout), numbered ascending
+    log        one row per commit (`log_rows` has the layout), numbered ascending
     topology   the durable exchanges, queues, bindings and notes, each with its own CRC-32
     damaged    rows that could not be read, kept aside for people
     meta       format, incarnation, and whether it was closed in order

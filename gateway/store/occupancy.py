@@ -21,7 +21,7 @@ from __future__ import annotations
 import heapq
 from typing import Final, final
 
-from gateway.store.rows import walk
+from gateway.store.log_rows import walk
 
 ENTRY_OCTETS: Final = 25
 

@@ -9,7 +9,7 @@ from typing import final
 
 from gateway.message import Message
 from gateway.store.interface import Entry
-from gateway.store.rows import read_message, walk
+from gateway.store.log_rows import read_message, walk
 
 
 @final

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
+from gateway.store.log_rows import walk
 from gateway.store.occupancy import Occupancy
-from gateway.store.rows import walk
 from gateway.store.writes import TurnWriter
 
 

@@ -1,7 +1,7 @@
 """The durable store in a directory: opening with recovery, submitting, closing.
 
-`committer` is its thread and says how and why; `database` is the file, `rows` what is in it. One
-process at a time: a lock file is held for as long as the store is open.
+`committer` is its thread and says how and why; `database` is the file, `log_rows` what is in it.
+One process at a time: a lock file is held for as long as the store is open.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from gateway.store.interface import (
     Recovered,
     StoreCounts,
 )
+from gateway.store.log_rows import check, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recovery import Replay
-from gateway.store.rows import check, unpack_row
 
 FILE_NAME: Final = "store.sqlite"
 LOCK_NAME: Final = "lock"

@@ -1,7 +1,7 @@
 """Packs what one turn makes durable into one run of octets, on the reactor's thread.
 
-Owns the format of the store's records; `rows` reads them back. All numbers are big-endian. A turn
-is a TURN record followed by the others, so turns can simply be put one after another.
+Owns the format of the store's records; `log_rows` reads them back. All numbers are big-endian. A
+turn is a TURN record followed by the others, so turns can simply be put one after another.
 
     record             first octet, then
     TURN               version u8, contents u8 (bit 0: topology records are among them)

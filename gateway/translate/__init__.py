@@ -1,7 +1,7 @@
 """0-10 messages, outcomes, errors and addresses as 1.0 ones, and back.
 
-What is mapped to what is data, one row each, in `gateway/mappings/*.yaml`; the code here is plain
-code that quotes the rows' ids. Nothing here performs I/O or knows a connection.
+What is mapped to what is data, one row each, in `gateway/mappings/*.yaml`; the code is
+plain and quotes the rows' ids. Nothing of it performs I/O or knows a connection.
 
     message               a message for the peer that it goes to
     facts, batch          what is read once, on arrival

@@ -93,7 +93,7 @@ def reply_to_address(exchange: str, key: str) -> str | None:
 
 
 def reply_to_node(address: str, nodes: Nodes) -> tuple[str, str, bool]:
-    """An address as a 0-10 reply-to: exchange, key, and whether it names a node here."""
+    """An address as a 0-10 reply-to: exchange, key, and whether it names a local node."""
     if nodes.is_queue(address):
         return "", address, True
     if nodes.is_exchange(address):

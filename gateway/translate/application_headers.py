@@ -31,38 +31,38 @@ PREFIX: Final = "app."
 ODD: Final = "odd-names"
 
 
-def table_of(x: Crossing, fields: FieldTable | None) -> dict[str, Tagged]:
+def table_of(crossing: Crossing, fields: FieldTable | None) -> dict[str, Tagged]:
     """The application headers by name; of a name that comes twice the later one stays."""
     table: dict[str, Tagged] = {}
     if fields is not None:
         for name, value in fields:
             if name in table:
-                x.lose(MALFORMED)
+                crossing.lose(MALFORMED)
             table[name] = value
     return table
 
 
-def to_1_0(x: Crossing, headers: dict[str, Tagged], out: dict[str, Tagged]) -> None:
+def headers_to_1_0(crossing: Crossing, headers: dict[str, Tagged], out: dict[str, Tagged]) -> None:
     """Add `headers` to the application properties `out`."""
     conversion = Conversion()
     for name, value in headers.items():
-        if x.brought() and _restored(x, name, value, out):
+        if crossing.has_escrow and _restored(crossing, name, value, out):
             continue
         if value.code in COMPOUNDS:
-            x.keep(PREFIX + name, NOTHING, encode_0_10(value), row_0_10(value.code))
+            crossing.keep(PREFIX + name, NOTHING, encode_0_10(value), row_0_10(value.code))
             continue
         conversion.exact = True
         visible = conversion.to_1_0(value)
         out[name] = visible
         if not conversion.exact:
-            keep_header(x, name, digest_value(visible), value)
+            keep_header(crossing, name, digest_value(visible), value)
 
 
-def _restored(x: Crossing, name: str, value: Tagged, out: dict[str, Tagged]) -> bool:
+def _restored(crossing: Crossing, name: str, value: Tagged, out: dict[str, Tagged]) -> bool:
     """Restore the application property that became the header `name`, if it is in escrow."""
     path = PREFIX + name
-    visible = digest_0_10(value) if path in x.withdrawal.entries else NOTHING
-    entry = x.take(path, visible, row_0_10(value.code))
+    visible = digest_0_10(value) if path in crossing.withdrawal.entries else NOTHING
+    entry = crossing.take(path, visible, row_0_10(value.code))
     if entry is None:
         return False
     if entry.present:
@@ -70,31 +70,33 @@ def _restored(x: Crossing, name: str, value: Tagged, out: dict[str, Tagged]) -> 
     return True
 
 
-def keep_header(x: Crossing, name: str, visible: int, original: Tagged) -> bool:
+def keep_header(crossing: Crossing, name: str, visible: int, original: Tagged) -> bool:
     """Put a 0-10 header in escrow."""
-    return x.keep(PREFIX + name, visible, encode_0_10(original), row_0_10(original.code))
+    return crossing.keep(PREFIX + name, visible, encode_0_10(original), row_0_10(original.code))
 
 
-def restore_to_1_0(x: Crossing, out: dict[str, Tagged], odd: types.Map) -> None:
+def restore_application_properties(
+    crossing: Crossing, out: dict[str, Tagged], odd: types.Map
+) -> None:
     """Add the application properties of which nothing was visible in 0-10."""
-    if not x.brought():
+    if not crossing.has_escrow:
         return
-    names = [name for name in x.withdrawal.entries if name.startswith(PREFIX)]
+    names = [name for name in crossing.withdrawal.entries if name.startswith(PREFIX)]
     for path in names:
         name = path[len(PREFIX) :]
         if name in out:
             continue
-        entry = x.take(path, NOTHING, HEADERS_KEY)
+        entry = crossing.take(path, NOTHING, HEADERS_KEY)
         if entry is not None and entry.present:
             out[name] = entry.value
-    entry = x.take_typed(ODD, NOTHING, HEADERS_KEY, types.MAP)
+    entry = crossing.take_typed(ODD, NOTHING, HEADERS_KEY, types.MAP)
     if entry is not None and entry.present:
         for key, value in cast(types.Map, entry.value.value):
             if key.code != types.STRING or key.value not in out:
                 odd.append((key, value))
 
 
-def read_properties(x: Crossing, pairs: types.Map, out: dict[str, Tagged]) -> None:
+def read_properties(crossing: Crossing, pairs: types.Map, out: dict[str, Tagged]) -> None:
     """Sort the application properties of a 1.0 message: into `out`, or odd ones into escrow."""
     odd: types.Map = []
     for key, value in pairs:
@@ -109,56 +111,56 @@ def read_properties(x: Crossing, pairs: types.Map, out: dict[str, Tagged]) -> No
         else:
             odd.append((key, value))
     if odd:
-        if x.keep_quietly(ODD, NOTHING, Tagged(types.MAP, odd), HEADERS_KEY):
+        if crossing.keep_quietly(ODD, NOTHING, Tagged(types.MAP, odd), HEADERS_KEY):
             return
         for _ in odd:
-            x.lose(HEADERS_KEY)
+            crossing.lose(HEADERS_KEY)
 
 
-def to_0_10(x: Crossing, properties: dict[str, Tagged], out: FieldTable) -> None:
+def headers_to_0_10(crossing: Crossing, properties: dict[str, Tagged], out: FieldTable) -> None:
     """Add `properties` to the application headers `out`."""
-    conversion = Conversion(x.context.java)
+    conversion = Conversion(crossing.context.java)
     for name, value in properties.items():
         path = PREFIX + name
-        if path in x.withdrawal.entries:
-            entry = x.take(path, digest_value(value), row_1_0(value.code))
+        if crossing.has_escrow and path in crossing.withdrawal.entries:
+            entry = crossing.take(path, digest_value(value), row_1_0(value.code))
             if entry is not None:
                 if entry.present:
-                    restore_header(x, name, entry.value, out)
+                    restore_header(crossing, name, entry.value, out)
                 continue
         conversion.exact = True
         conversion.possible = value.code < types.LIST and value.code != types.DESCRIBED
         visible = conversion.to_0_10(value) if conversion.possible else value
         if not conversion.possible:
-            x.keep(path, NOTHING, value, row_1_0(value.code))
+            crossing.keep(path, NOTHING, value, row_1_0(value.code))
             continue
         out.append((name, visible))
         if not conversion.exact:
-            x.keep(path, digest_0_10(visible), value, row_1_0(value.code))
+            crossing.keep(path, digest_0_10(visible), value, row_1_0(value.code))
 
 
-def restore_header(x: Crossing, name: str, kept: Tagged, out: FieldTable) -> bool:
+def restore_header(crossing: Crossing, name: str, kept: Tagged, out: FieldTable) -> bool:
     """Add a header as the escrow has it; `False` if that is no 0-10 value."""
     try:
-        value = decode_0_10(kept, x.context.depth_max)
+        value = decode_0_10(kept, crossing.context.depth_max)
         encode_0_10(value)
     except (DecodeError, LocalProtocolError):
-        x.lose(ESCROW_MALFORMED)
+        crossing.lose(ESCROW_MALFORMED)
         return False
     out.append((name, value))
     return True
 
 
-def restore_to_0_10(x: Crossing, out: FieldTable) -> None:
+def restore_headers(crossing: Crossing, out: FieldTable) -> None:
     """Add the headers of which nothing was visible in 1.0."""
-    if not x.brought():
+    if not crossing.has_escrow:
         return
     present = {name for name, _ in out}
-    names = [path for path in x.withdrawal.entries if path.startswith(PREFIX)]
+    names = [path for path in crossing.withdrawal.entries if path.startswith(PREFIX)]
     for path in names:
         name = path[len(PREFIX) :]
         if name in present or not short_enough(name):
             continue
-        entry = x.take(path, NOTHING, HEADERS_KEY)
+        entry = crossing.take(path, NOTHING, HEADERS_KEY)
         if entry is not None and entry.present:
-            restore_header(x, name, entry.value, out)
+            restore_header(crossing, name, entry.value, out)

@@ -1,7 +1,7 @@
 """What a body is: content types on the 0-10 side, body sections on the 1.0 side.
 
 A `shape` says what a 1.0 body is made of: the section's descriptor and, for an amqp-value, the type
-of the value. The functions here are the plain rules, without escrow; both directions use them, one
+of the value. The functions are the plain rules, without escrow; both directions use them, one
 to translate and one to know what will come back.
 """
 

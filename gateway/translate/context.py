@@ -1,7 +1,7 @@
 """What a translation is given, and what it hands back, as plain values.
 
-A face makes one `Context` for each connection and passes it with every message; nothing here is
-changed by a translation but the counts and the reply table.
+A face makes one `Context` for each connection and passes it with every message; a translation
+changes nothing of it but the counts and the reply table.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class Nodes(Protocol):
         """Whether there is an exchange of that name."""
 
     def upstream_of(self, exchange: str, key: str) -> str:
-        """The upstream where the node lives that this names; "" if it lives here, or is none.
+        """The upstream where the node lives that this names; "" for a local node, or none.
 
         The same of a message's exchange and routing key is where the message came from.
         """
 
 
 class ReplyAddresses(Protocol):
-    """What an upstream can reach our nodes by."""
+    """What an upstream can reach local nodes by."""
 
     def address_of(self, exchange: str, key: str) -> str | None:
-        """The upstream's address for a node of ours; `None`: there is none.
+        """The upstream's address for a local node; `None`: it has none.
 
         "": it is on its way, and the translation that asked for it will not be used.
         """
@@ -71,11 +71,11 @@ class Context:
         java: the receiving 0-10 client is the Java one: times in milliseconds, text types without
             a charset.
         now_ms: the gateway's clock, set before each batch.
-        gateway: our container-id: whose the nodes are that a reply-to names.
+        gateway: the gateway's container-id: whose the nodes are that a reply-to names.
         upstream: the name of the upstream that messages go to; "" for a client.
         user_id: whether it takes a user-id.
         value_lists: whether it takes a list as an amqp-value; else the octets go as data.
-        reply_address: by what that upstream can reach nodes of ours.
+        reply_address: by what that upstream can reach local nodes.
     """
 
     nodes: Nodes

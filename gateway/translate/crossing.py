@@ -14,14 +14,9 @@ from gateway.errors import DecodeError
 from gateway.message import Loss, Message
 from gateway.translate.context import Context
 from gateway.translate.escrow import (
-    NOTHING,
     NOTHING_BROUGHT,
     Deposit,
     Entry,
-    digest_number,
-    digest_octets,
-    digest_text,
-    digest_value,
     open_escrow,
 )
 from gateway.translate.mapping_rows import BY_NUMBER, number
@@ -35,9 +30,22 @@ STR16_MAX: Final = 65_535
 @final
 @mypyc_attr(free_list_len=1)
 class Crossing:
-    """What the translation of one message shares."""
+    """What the translation of one message shares.
 
-    __slots__ = ("context", "deposit", "losses", "message", "text_max", "withdrawal")
+    Attributes:
+        has_escrow: the message brought an escrow. Most bring none: nothing is asked of it then, and
+            no digest is made of what is visible.
+    """
+
+    __slots__ = (
+        "context",
+        "deposit",
+        "has_escrow",
+        "losses",
+        "message",
+        "text_max",
+        "withdrawal",
+    )
 
     def __init__(self, message: Message, context: Context) -> None:
         self.message = message
@@ -46,42 +54,18 @@ class Crossing:
         self.text_max = min(context.escrow_max, STR16_MAX)
         self.deposit = Deposit(self.text_max if context.escrow else 0)
         self.withdrawal = NOTHING_BROUGHT
+        self.has_escrow = False
 
     def open(self, value: object) -> None:
         """Take what stood under the escrow's name as this message's escrow, if it is one."""
         if isinstance(value, str):
             try:
                 self.withdrawal = open_escrow(value, self.text_max, self.context.depth_max)
+                self.has_escrow = True
             except DecodeError:
                 self.lose(ESCROW_MALFORMED)
         else:
             self.lose(ESCROW_MALFORMED)
-
-    # Digests of visible values for `take`: not computed where there is nothing to take.
-
-    def brought(self) -> bool:
-        """Whether the message brought an escrow of which something is left."""
-        return len(self.withdrawal.entries) > 0
-
-    def seen_text(self, text: str | None) -> int:
-        """The digest of a visible text."""
-        return digest_text(text) if self.withdrawal.entries else NOTHING
-
-    def seen_octets(self, octets: bytes | None) -> int:
-        """The digest of visible octets."""
-        return digest_octets(octets) if self.withdrawal.entries else NOTHING
-
-    def seen_number(self, number: int | None) -> int:
-        """The digest of a visible number."""
-        return digest_number(number) if self.withdrawal.entries else NOTHING
-
-    def seen_value(self, value: Tagged | None) -> int:
-        """The digest of a visible 1.0 value."""
-        return digest_value(value) if self.withdrawal.entries else NOTHING
-
-    def seen_node(self, exchange: str, key: str) -> int:
-        """The digest of a visible pair of exchange and routing key."""
-        return digest_text(f"{exchange}\0{key}") if self.withdrawal.entries else NOTHING
 
     def take(self, path: str, visible: int, row: int) -> Entry | None:
         """The original of a field, if it is in escrow and the visible value still stands."""
@@ -91,7 +75,7 @@ class Crossing:
         return entry
 
     def take_typed(self, path: str, visible: int, row: int, code: int) -> Entry | None:
-        """As `take`; an original of another type than `code` is no escrow of ours."""
+        """The original of a field, as `take` finds it, if it has the type `code`; else a loss."""
         entry = self.take(path, visible, row)
         if entry is not None and entry.present and entry.value.code != code:
             self.lose(ESCROW_MALFORMED)
@@ -106,7 +90,10 @@ class Crossing:
         return False
 
     def keep_quietly(self, path: str, visible: int, original: Tagged | None, row: int) -> bool:
-        """As `keep`, for what is no loss: the other side gains a field, none is gone."""
+        """Put the original of a field in escrow, if that can be; what is gained is never a loss.
+
+        For a field that the other side gains, or whose value it can tell; `False`: no room.
+        """
         if not self.deposit.keep(path, visible, original):
             return False
         self.context.counts.escrowed[row] += 1
@@ -120,6 +107,7 @@ class Crossing:
 
     def finish(self) -> str | None:
         """Count what nobody took out of the escrow; the new escrow string, if there is one."""
-        for _ in range(self.withdrawal.stale + len(self.withdrawal.entries)):
-            self.lose(ESCROW_STALE)
+        if self.has_escrow:
+            for _ in range(self.withdrawal.stale + len(self.withdrawal.entries)):
+                self.lose(ESCROW_STALE)
         return self.deposit.text()

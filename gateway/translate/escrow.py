@@ -55,6 +55,11 @@ def digest_number(number: int | None) -> int:
     return NOTHING if number is None else xxh3_64_intdigest(b"%d" % number)
 
 
+def digest_node(exchange: str, key: str) -> int:
+    """The digest of a visible pair of exchange and routing key."""
+    return xxh3_64_intdigest(f"{exchange}\0{key}".encode())
+
+
 def digest_value(value: Tagged | None) -> int:
     """The digest of a visible 1.0 value; `NOTHING` if there is none."""
     return NOTHING if value is None else xxh3_64_intdigest(types.to_bytes(value))
@@ -145,8 +150,6 @@ class Withdrawal:
 
     def take(self, path: str, visible: int) -> Entry | None:
         """The original of a field; `None` if there is none or the visible value was edited."""
-        if not self.entries:
-            return None
         entry = self.entries.get(path)
         if entry is None:
             return None
@@ -162,7 +165,7 @@ NOTHING_BROUGHT: Final = Withdrawal()
 
 
 def open_escrow(text: str, text_max: int, depth: int) -> Withdrawal:
-    """The escrow in a string; `DecodeError` if it is none of ours or breaks a limit."""
+    """The escrow in a string; `DecodeError` if it is none, or breaks a limit."""
     if len(text) > text_max or not text.startswith(FORMAT):
         raise DecodeError("no escrow")
     try:

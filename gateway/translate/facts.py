@@ -26,8 +26,8 @@ from gateway.wire.buffers import Reader
 AMQP_0_10: Final = int(Encoding.AMQP_0_10)
 AMQP_1_0: Final = int(Encoding.AMQP_1_0)
 PERSISTENT: Final = 2
-# Of a longer ttl so much is counted down here: with it, times still fit 64 bits with a sign. What
-# it has more (`with_excess`) is the receiver's to count.
+# Of a longer ttl so much is counted down in the gateway: with it, times still fit 64 bits with a
+# sign. What it has more (`with_excess`) is the receiver's to count.
 TTL_MS_MAX: Final = 1 << 62
 UINT64_MAX: Final = (1 << 64) - 1
 
@@ -129,7 +129,7 @@ def _read_delivery(arrival: Arrival, struct: Reader) -> None:
 
 
 def with_excess(left_ms: int, ttl_ms: int) -> int:
-    """What is left of a 0-10 ttl, given what is left of the part that is counted down here."""
+    """What is left of a 0-10 ttl, given what is left of the part that the gateway counts down."""
     return min(left_ms + max(ttl_ms - TTL_MS_MAX, 0), UINT64_MAX)
 
 

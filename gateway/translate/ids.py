@@ -1,7 +1,7 @@
 """Message and correlation ids: 0-10 has a uuid and octets, 1.0 a uuid, ulong, binary or string.
 
-A uuid of another id is name-based (version 5, RFC 9562) in one namespace of ours, so that every
-gateway makes the same one.
+A uuid of another id is name-based (version 5, RFC 9562) in the gateway's own namespace, so that
+every gateway makes the same one.
 """
 
 from __future__ import annotations

@@ -15,21 +15,29 @@ from gateway.amqp_1_0._spec import FOOTER, MESSAGE_ANNOTATIONS, Properties
 from gateway.amqp_1_0.primitives import fields
 from gateway.errors import DecodeError
 from gateway.message import Condition, Loss, Message, Refusal
-from gateway.translate import application_headers as headers
+from gateway.translate.application_headers import (
+    MALFORMED,
+    headers_to_0_10,
+    headers_to_1_0,
+    read_properties,
+    restore_application_properties,
+    restore_headers,
+    table_of,
+)
 from gateway.translate.context import Context, Translated010, Translated10
 from gateway.translate.crossing import ESCROW_MALFORMED, Crossing
 from gateway.translate.escrow import ANNOTATION, HEADER, NOTHING, Entry
 from gateway.translate.facts import AMQP_0_10, AMQP_1_0
 from gateway.translate.mapping_rows import BY_NUMBER, number
 from gateway.translate.segment import HeaderSegment, open_header
-from gateway.translate.towards_0_10 import body as body_to_0_10
-from gateway.translate.towards_0_10 import hop as hop_0_10
-from gateway.translate.towards_0_10 import merged as merged_0_10
+from gateway.translate.towards_0_10.body import body_to_0_10
 from gateway.translate.towards_0_10.delivery import delivery_to_0_10, other_structs
 from gateway.translate.towards_0_10.fields import properties_to_0_10
-from gateway.translate.towards_1_0 import body as body_to_1_0
-from gateway.translate.towards_1_0 import hop as hop_1_0
+from gateway.translate.towards_0_10.hop import header_segment, onward_to_0_10
+from gateway.translate.towards_0_10.merged import onward_with_annotations
+from gateway.translate.towards_1_0.body import body_to_1_0, content_properties
 from gateway.translate.towards_1_0.fields import note_app_id, priority_to_1_0, properties_to_1_0
+from gateway.translate.towards_1_0.hop import merge_annotations, onward_to_1_0
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
 
@@ -39,72 +47,72 @@ ROW_FORMAT: Final = number("message-format")
 
 
 def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translated10:
-    """The message for a 1.0 peer; `towards_1_0.hop.payload` puts the header section before it.
+    """The message for a 1.0 peer; `towards_1_0.hop.header_section` makes the section before it.
 
     `merged` (an encoded map) are message-annotations that an earlier receiver added.
     """
     if message.encoding == AMQP_1_0:
-        made = hop_1_0.onward(message, merged)
+        made = onward_to_1_0(message, merged)
         if merged and message.message_format != 0:
-            x = Crossing(message, context)
-            x.lose(ROW_ANNOTATIONS)
-            made.losses = x.losses
+            crossing = Crossing(message, context)
+            crossing.lose(ROW_ANNOTATIONS)
+            made.losses = crossing.losses
         return made
-    x = Crossing(message, context)
+    crossing = Crossing(message, context)
     try:
         segment = open_header(message.payload, message.body_at, context.depth_max)
     except DecodeError:
-        x.lose(headers.MALFORMED)
+        crossing.lose(MALFORMED)
         segment = HeaderSegment()
     if segment.malformed:
-        x.lose(headers.MALFORMED)
-    table = headers.table_of(x, segment.properties.application_headers)
+        crossing.lose(MALFORMED)
+    table = table_of(crossing, segment.properties.application_headers)
     if HEADER in table:
-        x.open(table.pop(HEADER).value)
+        crossing.open(table.pop(HEADER).value)
     out: dict[str, Tagged] = {}
     annotations: dict[str, Tagged] = {}
     octets = message.body()
-    body = body_to_1_0.prepare(x, segment.properties, octets, table, annotations)
-    properties = properties_to_1_0(x, segment, table, out, annotations)
-    body_to_1_0.content_properties(x, segment.properties, octets, body, properties)
-    priority = priority_to_1_0(x)
-    headers.to_1_0(x, table, out)
-    note_app_id(x, segment.properties, out)
+    body = body_to_1_0(crossing, segment.properties, octets, table, annotations)
+    properties = properties_to_1_0(crossing, segment, table, out, annotations)
+    content_properties(crossing, segment.properties, octets, body, properties)
+    priority = priority_to_1_0(crossing)
+    headers_to_1_0(crossing, table, out)
+    note_app_id(crossing, segment.properties, out)
     odd: types.Map = []
-    headers.restore_to_1_0(x, out, odd)
-    footer = _footer_to_1_0(x)
-    head = _head(x, annotations, properties, out, odd, merged)
+    restore_application_properties(crossing, out, odd)
+    footer = _footer_to_1_0(crossing) if crossing.has_escrow else b""
+    head = _head(crossing, annotations, properties, out, odd, merged)
     return Translated10(
         head,
         body.octets + footer,
         len(body.octets),
         priority,
-        x.losses,
+        crossing.losses,
         body_changed=body.changed,
     )
 
 
-def _footer_to_1_0(x: Crossing) -> bytes:
-    entry = x.take_typed("footer", NOTHING, ROW_FOOTER, types.MAP)
+def _footer_to_1_0(crossing: Crossing) -> bytes:
+    entry = crossing.take_typed("footer", NOTHING, ROW_FOOTER, types.MAP)
     if entry is None or not entry.present:
         return b""
     writer = Writer()
-    sections.write_map(writer, FOOTER, _annotations_kept(x, entry))
+    sections.write_map(writer, FOOTER, _annotations_kept(crossing, entry))
     return writer.getvalue()
 
 
-def _annotations_kept(x: Crossing, entry: Entry) -> types.Map:
+def _annotations_kept(crossing: Crossing, entry: Entry) -> types.Map:
     """Annotations or a footer from the escrow: the keys must be what they may be (3.2.10)."""
     pairs = cast(types.Map, entry.value.value)
     for key, _ in pairs:
         if key.code != types.SYMBOL and key.code != types.ULONG:
-            x.lose(ESCROW_MALFORMED)
+            crossing.lose(ESCROW_MALFORMED)
             return []
     return pairs
 
 
 def _head(
-    x: Crossing,
+    crossing: Crossing,
     annotations: dict[str, Tagged],
     properties: Properties,
     out: dict[str, Tagged],
@@ -112,16 +120,17 @@ def _head(
     merged: bytes,
 ) -> bytes:
     pairs: types.Map = []
-    entry = x.take_typed("annotations", NOTHING, ROW_ANNOTATIONS, types.MAP)
-    if entry is not None and entry.present:
-        for key, value in _annotations_kept(x, entry):
-            if key.value not in annotations and key.value != ANNOTATION:
-                pairs.append((key, value))
+    if crossing.has_escrow:
+        entry = crossing.take_typed("annotations", NOTHING, ROW_ANNOTATIONS, types.MAP)
+        if entry is not None and entry.present:
+            for key, value in _annotations_kept(crossing, entry):
+                if key.value not in annotations and key.value != ANNOTATION:
+                    pairs.append((key, value))
     for name, value in annotations.items():
         pairs.append((Tagged(types.SYMBOL, name), value))
     if merged:
-        pairs = [pair for pair in hop_1_0.merge(pairs, merged) if pair[0].value != ANNOTATION]
-    escrow = x.finish()
+        pairs = [pair for pair in merge_annotations(pairs, merged) if pair[0].value != ANNOTATION]
+    escrow = crossing.finish()
     if escrow is not None:
         pairs.append((Tagged(types.SYMBOL, ANNOTATION), Tagged(types.STRING, escrow)))
     writer = Writer()
@@ -142,77 +151,77 @@ def to_0_10(
     """
     if message.encoding == AMQP_0_10:
         if merged:
-            return merged_0_10.onward(message, context, delivery_count, merged)
-        return hop_0_10.onward(message, context, delivery_count)
-    x = Crossing(message, context)
+            return onward_with_annotations(message, context, delivery_count, merged)
+        return onward_to_0_10(message, context, delivery_count)
+    crossing = Crossing(message, context)
     if message.message_format != 0:
-        return _refused(x)
+        return _refused(crossing)
     try:
         found = sections.scan(message.payload)
         properties = sections.properties(message.payload, found) or Properties()
     except DecodeError:
-        return _refused(x)
-    pairs = _annotations(x, found, merged)
+        return _refused(crossing)
+    pairs = _annotations(crossing, found, merged)
     annotations = {key.value: value for key, value in pairs if isinstance(key.value, str)}
     if ANNOTATION in annotations:
-        x.open(annotations.pop(ANNOTATION).value)
-    own = _application_properties(x, found)
+        crossing.open(annotations.pop(ANNOTATION).value)
+    own = _application_properties(crossing, found)
     table: FieldTable = []
-    mp = properties_to_0_10(x, properties, table, own, annotations)
-    delivery = delivery_to_0_10(x, properties, table, own)
-    headers.to_0_10(x, own, table)
-    headers.restore_to_0_10(x, table)
-    body = body_to_0_10.body_to_0_10(x, found, properties, mp, table, annotations)
-    others = other_structs(x)
-    _keep_rest(x, found, pairs, annotations)
-    escrow = x.finish()
+    mp = properties_to_0_10(crossing, properties, table, own, annotations)
+    delivery = delivery_to_0_10(crossing, properties, table, own)
+    headers_to_0_10(crossing, own, table)
+    restore_headers(crossing, table)
+    body = body_to_0_10(crossing, found, properties, mp, table, annotations)
+    others = other_structs(crossing) if crossing.has_escrow else b""
+    _keep_rest(crossing, found, pairs, annotations)
+    escrow = crossing.finish()
     if escrow is not None:
         table.append((HEADER, Tagged(STR16, escrow)))
     if table:
         mp.application_headers = table
-    header = hop_0_10.header(delivery, mp, others, delivery_count)
-    return Translated010(header, body.octets, x.losses, body_changed=body.changed)
+    header = header_segment(delivery, mp, others, delivery_count)
+    return Translated010(header, body.octets, crossing.losses, body_changed=body.changed)
 
 
-def _refused(x: Crossing) -> Translated010:
+def _refused(crossing: Crossing) -> Translated010:
     row = BY_NUMBER[ROW_FORMAT]
-    x.context.counts.lost[ROW_FORMAT] += 1
+    crossing.context.counts.lost[ROW_FORMAT] += 1
     refusal = Refusal(Condition.NOT_IMPLEMENTED, "a message format that cannot be translated")
     return Translated010(b"", b"", [Loss(row.id, row.policy)], refusal)
 
 
-def _annotations(x: Crossing, found: sections.Sections, merged: bytes) -> types.Map:
+def _annotations(crossing: Crossing, found: sections.Sections, merged: bytes) -> types.Map:
     pairs: types.Map = []
     try:
-        pairs = sections.annotations(x.message.payload, found.message_annotations)
+        pairs = sections.annotations(crossing.message.payload, found.message_annotations)
     except DecodeError:
-        x.lose(headers.MALFORMED)
-    return hop_1_0.merge(pairs, merged) if merged else pairs
+        crossing.lose(MALFORMED)
+    return merge_annotations(pairs, merged) if merged else pairs
 
 
-def _application_properties(x: Crossing, found: sections.Sections) -> dict[str, Tagged]:
+def _application_properties(crossing: Crossing, found: sections.Sections) -> dict[str, Tagged]:
     own: dict[str, Tagged] = {}
     if found.application_properties != sections.ABSENT:
         try:
-            reader = Reader(x.message.payload, found.application_properties)
-            headers.read_properties(x, fields.read_map(reader), own)
+            reader = Reader(crossing.message.payload, found.application_properties)
+            read_properties(crossing, fields.read_map(reader), own)
         except DecodeError:
-            x.lose(headers.MALFORMED)
+            crossing.lose(MALFORMED)
     return own
 
 
 def _keep_rest(
-    x: Crossing, found: sections.Sections, pairs: types.Map, left: dict[str, Tagged]
+    crossing: Crossing, found: sections.Sections, pairs: types.Map, left: dict[str, Tagged]
 ) -> None:
     """Keep the annotations that nothing claimed, and the footer."""
-    payload = x.message.payload
+    payload = crossing.message.payload
     rest = [pair for pair in pairs if not isinstance(pair[0].value, str) or pair[0].value in left]
     if rest:
-        x.keep("annotations", NOTHING, Tagged(types.MAP, rest), ROW_ANNOTATIONS)
+        crossing.keep("annotations", NOTHING, Tagged(types.MAP, rest), ROW_ANNOTATIONS)
     try:
         footer = sections.annotations(payload, found.footer)
     except DecodeError:
-        x.lose(headers.MALFORMED)
+        crossing.lose(MALFORMED)
         return
     if found.footer != sections.ABSENT:
-        x.keep("footer", NOTHING, Tagged(types.MAP, footer), ROW_FOOTER)
+        crossing.keep("footer", NOTHING, Tagged(types.MAP, footer), ROW_FOOTER)

@@ -35,7 +35,7 @@ from gateway.translate.conditions import (
 from gateway.translate.context import Counts
 from gateway.translate.mapping_rows import BY_NUMBER, number
 from gateway.translate.towards_0_10.delivery import cut
-from gateway.translate.towards_1_0 import hop as hop_1_0
+from gateway.translate.towards_1_0.hop import merge_annotations
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
 
@@ -70,7 +70,7 @@ def reject_of(outcome: Outcome, counts: Counts) -> tuple[int, str]:
 
 
 def of_state(state: State) -> Outcome | None:
-    """The outcome of a 1.0 delivery state; `None` for one that is not an outcome here."""
+    """The outcome of a 1.0 delivery state; `None` for a state that is no outcome."""
     if isinstance(state, Accepted):
         return ACCEPTED
     if isinstance(state, Released):
@@ -110,9 +110,9 @@ def merged(before: bytes, outcome: Outcome) -> Outcome:
 
     Without any if there would be too many: then those `before` stay, and the new ones are lost.
     """
-    own = hop_1_0.merge([], before) if before else []
+    own = merge_annotations([], before) if before else []
     writer = Writer()
-    types.encode_map(writer, hop_1_0.merge(own, outcome.annotations))
+    types.encode_map(writer, merge_annotations(own, outcome.annotations))
     annotations = writer.getvalue()
     return Outcome(
         OutcomeKind.MODIFIED,

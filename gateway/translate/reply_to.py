@@ -1,9 +1,9 @@
 """Reply-to: a pair of exchange and routing key in 0-10, an address in 1.0.
 
-Nodes here have addresses of their own (`addresses`). An upstream knows none of them: towards it a
-node of ours that lives there goes by its address there, any other one by that of a reply node,
-which the face opens there. What an upstream's message names, and is no node here, is an address at
-that upstream: {upstream.NAME, address}.
+Local nodes have addresses of their own (`addresses`). An upstream knows none of them: towards it a
+node that lives at the upstream goes by the upstream's own address, any other one by that of a reply
+node, which the face opens at the upstream. What an upstream's message names, and is no local node,
+is an address at that upstream: {upstream.NAME, address}.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gateway.amqp_1_0._spec import Properties
 from gateway.translate import names
 from gateway.translate.addresses import reply_to_address, reply_to_node
 from gateway.translate.crossing import ESCROW_MALFORMED, Crossing
-from gateway.translate.escrow import NOTHING, digest_text
+from gateway.translate.escrow import NOTHING, digest_node, digest_text
 from gateway.translate.mapping_rows import number
 from gateway.translate.towards_0_10.delivery import cut
 from gateway.wire.tagged import Tagged
@@ -29,40 +29,48 @@ UPSTREAM_EXCHANGE: Final = "upstream."
 PENDING: Final = ""
 
 
-def reply_to_1_0(x: Crossing, mp: MessageProperties, properties: Properties) -> None:
+def reply_to_1_0(crossing: Crossing, mp: MessageProperties, properties: Properties) -> None:
     """The address of `mp`'s reply-to."""
     reply_to = mp.reply_to
+    if crossing.has_escrow and _restored(crossing, reply_to, properties):
+        return
     if reply_to is None:
-        entry = x.take_typed("properties.reply-to", NOTHING, names.ROW_REPLY_TO, new.STRING)
-        if entry is not None and entry.present:
-            properties.reply_to = cast(str, entry.value.value)
         return
     exchange = reply_to.exchange or ""
     key = reply_to.routing_key or ""
-    visible = x.seen_node(exchange, key)
-    entry = x.take_typed("properties.reply-to", visible, names.ROW_REPLY_TO, new.STRING)
-    if entry is not None and entry.present:
-        properties.reply_to = cast(str, entry.value.value)
-        return
     pair = [_text_or_null(reply_to.exchange), _text_or_null(reply_to.routing_key)]
-    if x.context.upstream:
-        properties.reply_to = _upstream_address(x, exchange, key, pair)
+    if crossing.context.upstream:
+        properties.reply_to = _upstream_address(crossing, exchange, key, pair)
         return
     address = reply_to_address(exchange, key)
     properties.reply_to = address
-    kept = x.keep_quietly(
+    kept = crossing.keep_quietly(
         "mp.reply-to", digest_text(address), Tagged(new.LIST, pair), names.ROW_REPLY_TO
     )
-    if not kept and (address is None or not _comes_back(x, address, exchange, key)):
-        x.lose(names.ROW_REPLY_TO)
+    if not kept and (address is None or not _comes_back(crossing, address, exchange, key)):
+        crossing.lose(names.ROW_REPLY_TO)
 
 
-def _upstream_address(x: Crossing, exchange: str, key: str, pair: list[Tagged]) -> str | None:
+def _restored(crossing: Crossing, reply_to: ReplyTo | None, properties: Properties) -> bool:
+    """Restore the address that a 1.0 message had, if it is in escrow."""
+    visible = NOTHING
+    if reply_to is not None:
+        visible = digest_node(reply_to.exchange or "", reply_to.routing_key or "")
+    entry = crossing.take_typed("properties.reply-to", visible, names.ROW_REPLY_TO, new.STRING)
+    if entry is None or not entry.present:
+        return False
+    properties.reply_to = cast(str, entry.value.value)
+    return True
+
+
+def _upstream_address(
+    crossing: Crossing, exchange: str, key: str, pair: list[Tagged]
+) -> str | None:
     """Where the upstream's clients can send a reply.
 
-    The pair means something at this gateway only: it comes back here and nowhere else.
+    The pair means something to this gateway only: it is restored by no other.
     """
-    context = x.context
+    context = crossing.context
     row = ROW_NODE
     address: str | None = None
     if exchange == UPSTREAM_EXCHANGE + context.upstream:
@@ -72,16 +80,16 @@ def _upstream_address(x: Crossing, exchange: str, key: str, pair: list[Tagged]) 
         address = context.reply_address.address_of(exchange, key)
     if address is None:
         address = reply_to_address(exchange, key)
-        x.lose(ROW_UNREACHABLE)
+        crossing.lose(ROW_UNREACHABLE)
     if address == PENDING:
         return None
     pair.append(Tagged(new.STRING, context.gateway))
-    x.keep_quietly("mp.reply-to", digest_text(address), Tagged(new.LIST, pair), row)
+    crossing.keep_quietly("mp.reply-to", digest_text(address), Tagged(new.LIST, pair), row)
     return address
 
 
-def _comes_back(x: Crossing, address: str, exchange: str, key: str) -> bool:
-    node = reply_to_node(address, x.context.nodes)
+def _comes_back(crossing: Crossing, address: str, exchange: str, key: str) -> bool:
+    node = reply_to_node(address, crossing.context.nodes)
     return node[0] == exchange and node[1] == key
 
 
@@ -89,43 +97,49 @@ def _text_or_null(text: str | None) -> Tagged:
     return Tagged(new.NULL, None) if text is None else Tagged(new.STRING, text)
 
 
-def reply_to_0_10(x: Crossing, properties: Properties, mp: MessageProperties) -> None:
+def reply_to_0_10(crossing: Crossing, properties: Properties, mp: MessageProperties) -> None:
     """The pair of the address in `properties`."""
     address = properties.reply_to
-    entry = x.take_typed("mp.reply-to", x.seen_text(address), names.ROW_REPLY_TO, new.LIST)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed(
+            "mp.reply-to", digest_text(address), names.ROW_REPLY_TO, new.LIST
+        )
     if entry is not None and entry.present:
         parts = cast("list[Tagged]", entry.value.value)
-        elsewhere = len(parts) == 3 and parts[2].value != x.context.gateway
+        elsewhere = len(parts) == 3 and parts[2].value != crossing.context.gateway
         if not elsewhere:
             mp.reply_to = _pair(parts)
             if mp.reply_to is not None:
                 return
-            x.lose(ESCROW_MALFORMED)
+            crossing.lose(ESCROW_MALFORMED)
     if address is None:
         return
-    exchange, key, known = reply_to_node(address, x.context.nodes)
+    exchange, key, known = reply_to_node(address, crossing.context.nodes)
     if not known:
-        upstream = x.context.nodes.upstream_of(x.message.exchange, x.message.routing_key)
+        upstream = crossing.context.nodes.upstream_of(
+            crossing.message.exchange, crossing.message.routing_key
+        )
         if upstream:
-            _at_upstream(x, UPSTREAM_EXCHANGE + upstream, address, mp)
+            _at_upstream(crossing, UPSTREAM_EXCHANGE + upstream, address, mp)
             return
     exchange = cut(exchange)
     key = cut(key)
     mp.reply_to = ReplyTo(exchange=exchange, routing_key=key)
     row = names.ROW_REPLY_TO if known else names.ROW_REPLY_TO_UNKNOWN
     original = Tagged(new.STRING, address)
-    x.keep("properties.reply-to", digest_text(f"{exchange}\0{key}"), original, row)
+    crossing.keep("properties.reply-to", digest_node(exchange, key), original, row)
 
 
-def _at_upstream(x: Crossing, exchange: str, address: str, mp: MessageProperties) -> None:
+def _at_upstream(crossing: Crossing, exchange: str, address: str, mp: MessageProperties) -> None:
     key = cut(address)
     mp.reply_to = ReplyTo(exchange=exchange, routing_key=key)
-    visible = digest_text(f"{exchange}\0{key}")
+    visible = digest_node(exchange, key)
     original = Tagged(new.STRING, address)
     if key == address:
-        x.keep_quietly("properties.reply-to", visible, original, ROW_UPSTREAM)
+        crossing.keep_quietly("properties.reply-to", visible, original, ROW_UPSTREAM)
     else:
-        x.keep("properties.reply-to", visible, original, ROW_UPSTREAM)
+        crossing.keep("properties.reply-to", visible, original, ROW_UPSTREAM)
 
 
 def _pair(parts: list[Tagged]) -> ReplyTo | None:

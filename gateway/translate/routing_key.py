@@ -1,7 +1,7 @@
 """The routing key of a message on its way through an upstream's exchange, if nothing else says it.
 
 0-10 messages have it as their subject. A 1.0 message may have been published to an address with the
-key in it, and its bare message is not ours to change: the key rides as an annotation, which ends
+key in it, and its bare message is not to be changed: the key rides as an annotation, which ends
 where the message comes back. Row: delivery.routing-key.
 """
 
@@ -79,7 +79,7 @@ def _with_annotations(octets: bytes, found: sections.Sections, pairs: types.Map)
 
 
 def _end_of(octets: bytes, value_at: int) -> int:
-    """Where the section ends whose value is there; 0 where there is none."""
+    """Where the section ends whose value is at `value_at`; 0 where it is `ABSENT`."""
     if value_at == sections.ABSENT:
         return 0
     reader = Reader(octets, value_at)

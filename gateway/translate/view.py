@@ -18,7 +18,7 @@ from gateway.errors import DecodeError
 from gateway.message import Kind, Message
 from gateway.translate import names, selectable
 from gateway.translate.escrow import HEADER
-from gateway.translate.facts import body_digest_1_0
+from gateway.translate.facts import AMQP_0_10, body_digest_1_0
 from gateway.translate.segment import open_header
 from gateway.translate.times import to_ms
 from gateway.translate.values import LATIN_OR_UTF16
@@ -148,8 +148,8 @@ def selectable_of_1_0(message: Message, headers: Headers) -> Headers:
 
 
 @final
-class Reader010:
-    """Reads 0-10 messages."""
+class View:
+    """The `MessageReader` of all messages."""
 
     __slots__ = ("_headers", "_last", "_last_selected", "_selectable")
 
@@ -166,60 +166,28 @@ class Reader010:
     def headers(self, message: Message) -> Headers:
         """All headers, not to be changed."""
         if message is not self._last:
-            self._headers = headers_of_0_10(message)
+            of_0_10 = message.encoding == AMQP_0_10
+            self._headers = headers_of_0_10(message) if of_0_10 else headers_of_1_0(message)
             self._last = message
         return self._headers
 
     def selectable(self, message: Message, name: str) -> Tagged | None:
-        """As `MessageReader.selectable`."""
+        """What a selector's identifier stands for: a header, or a property by its special name."""
         headers = self.headers(message)
         if not selectable.is_special(name):
             return headers.get(name)
         if message is not self._last_selected:
-            self._selectable = selectable_of_0_10(message, headers)
+            if message.encoding == AMQP_0_10:
+                self._selectable = selectable_of_0_10(message, headers)
+            else:
+                self._selectable = selectable_of_1_0(message, headers)
             self._last_selected = message
         return selectable.find(self._selectable, headers, name)
 
     def body_digest(self, message: Message) -> int:
-        """As `MessageReader.body_digest`."""
-        return digest(message.body())
-
-
-@final
-class Reader10:
-    """Reads 1.0 messages."""
-
-    __slots__ = ("_headers", "_last", "_last_selected", "_selectable")
-
-    def __init__(self) -> None:
-        self._last: Message | None = None
-        self._headers: Headers = {}
-        self._last_selected: Message | None = None
-        self._selectable: Headers = {}
-
-    def header(self, message: Message, name: str) -> Tagged | None:
-        """The header `name` in a neutral kind; `None` if the message has none."""
-        return self.headers(message).get(name)
-
-    def headers(self, message: Message) -> Headers:
-        """All headers, not to be changed."""
-        if message is not self._last:
-            self._headers = headers_of_1_0(message)
-            self._last = message
-        return self._headers
-
-    def selectable(self, message: Message, name: str) -> Tagged | None:
-        """As `MessageReader.selectable`."""
-        headers = self.headers(message)
-        if not selectable.is_special(name):
-            return headers.get(name)
-        if message is not self._last_selected:
-            self._selectable = selectable_of_1_0(message, headers)
-            self._last_selected = message
-        return selectable.find(self._selectable, headers, name)
-
-    def body_digest(self, message: Message) -> int:
-        """As `MessageReader.body_digest`."""
+        """The digest of the body as it is stored; another than on arrival tells of damage."""
+        if message.encoding == AMQP_0_10:
+            return digest(message.body())
         payload = message.payload
         if message.message_format != 0:
             return body_digest_1_0(payload, 0, len(payload))
@@ -230,5 +198,4 @@ class Reader10:
         return body_digest_1_0(payload, found.body_at, found.body_end)
 
 
-READER_0_10: Final = Reader010()
-READER_1_0: Final = Reader10()
+READER: Final = View()

@@ -1,9 +1,9 @@
 """SASL mechanisms (RFC 4422), without the frames or methods that a protocol wraps them in.
 
 The server side turns responses into steps: a challenge to send, credentials to be verified by
-someone else, who comes back with the answer (`resolve`), or a failure. No password is judged here.
-A mechanism with several rounds is one more class with the same two calls; whoever verifies may then
-find more than a yes or no in the credentials it is shown, by their `mechanism`.
+someone else, who comes back with the answer (`resolve`), or a failure. No mechanism judges a
+password. One with several rounds is one more class with the same two calls; whoever verifies may
+then find more than a yes or no in the credentials it is shown, by their `mechanism`.
 
 ANONYMOUS: RFC 4505. PLAIN: RFC 4616. EXTERNAL: RFC 4422 appendix A.
 """
@@ -139,7 +139,7 @@ class AnonymousServer:
         )
 
     def resolve(self, granted: bool) -> Step:
-        """Whether anonymous peers are allowed here."""
+        """Whether anonymous peers are allowed."""
         return _verdict(granted)
 
 
@@ -207,97 +207,65 @@ def server_mechanism(name: str) -> ServerMechanism | None:
 
 
 @final
-class AnonymousClient:
-    """ANONYMOUS with a trace."""
+class MessageClient:
+    """A mechanism in which the client says all it has to say in one message.
 
-    __slots__ = ("trace",)
+    Args:
+        name: the mechanism's name.
+        message: the initial response; a server that did not take it asks for it by a challenge.
+        after_error: what a challenge that tells an error is answered with, so that the outcome
+            comes; `None`: the mechanism's challenges tell nothing.
+    """
 
-    def __init__(self, trace: str = "anonymous") -> None:
-        self.trace = trace
+    __slots__ = ("_after_error", "_name", "_problem", "message")
 
-    def name(self) -> str:
-        """ANONYMOUS."""
-        return ANONYMOUS
-
-    def initial(self) -> bytes | None:
-        """The trace."""
-        return self.trace.encode()
-
-    def respond(self, challenge: bytes) -> bytes | None:
-        """The trace, to a server that did not take it at first."""
-        return self.trace.encode()
-
-    def complete(self, data: bytes | None) -> bool:
-        """The server need not prove anything."""
-        return True
-
-    def problem(self) -> str:
-        """Nothing is known."""
-        return ""
-
-
-@final
-class PlainClient:
-    """PLAIN with a user name and a password."""
-
-    __slots__ = ("message",)
-
-    def __init__(self, username: str, password: str, authorization: str = "") -> None:
-        self.message = f"{authorization}\0{username}\0{password}".encode()
+    def __init__(self, name: str, message: bytes, after_error: bytes | None = None) -> None:
+        self._name = name
+        self._after_error = after_error
+        self._problem = ""
+        self.message = message
 
     def name(self) -> str:
-        """PLAIN."""
-        return PLAIN
+        """The mechanism's name."""
+        return self._name
 
     def initial(self) -> bytes | None:
         """The message."""
         return self.message
 
     def respond(self, challenge: bytes) -> bytes | None:
-        """The message, to a server that did not take it at first."""
-        return self.message
+        """The message again; to an error, what makes the outcome come."""
+        if not challenge or self._after_error is None:
+            return self.message
+        self._problem = challenge[:PROBLEM_MAX].decode("ascii", "replace")
+        return self._after_error
 
     def complete(self, data: bytes | None) -> bool:
-        """The server need not prove anything."""
-        return True
+        """The server need not prove anything; one that told an error cannot be content."""
+        return not self._problem
 
     def problem(self) -> str:
-        """Nothing is known."""
-        return ""
+        """The server's reason, as it gave it; "" where it gave none."""
+        return self._problem
 
 
-@final
-class ExternalClient:
-    """EXTERNAL: the transport proves who we are."""
+def anonymous(trace: str = "anonymous") -> MessageClient:
+    """ANONYMOUS with a trace."""
+    return MessageClient(ANONYMOUS, trace.encode())
 
-    __slots__ = ("authorization",)
 
-    def __init__(self, authorization: str = "") -> None:
-        self.authorization = authorization
+def plain(username: str, password: str, authorization: str = "") -> MessageClient:
+    """PLAIN with a user name and a password; `authorization`: whom to act as, or ""."""
+    return MessageClient(PLAIN, f"{authorization}\0{username}\0{password}".encode())
 
-    def name(self) -> str:
-        """EXTERNAL."""
-        return EXTERNAL
 
-    def initial(self) -> bytes | None:
-        """The identity to act as, or nothing."""
-        return self.authorization.encode()
-
-    def respond(self, challenge: bytes) -> bytes | None:
-        """The identity to act as, or nothing."""
-        return self.authorization.encode()
-
-    def complete(self, data: bytes | None) -> bool:
-        """The server need not prove anything."""
-        return True
-
-    def problem(self) -> str:
-        """Nothing is known."""
-        return ""
+def external(authorization: str = "") -> MessageClient:
+    """EXTERNAL: the transport proves who the client is; `authorization` as in `plain`."""
+    return MessageClient(EXTERNAL, authorization.encode())
 
 
 def choose(offered: list[str], able: list[ClientMechanism]) -> ClientMechanism | None:
-    """The first of our mechanisms, best first, that the server offers."""
+    """The first of the client's mechanisms, best first, that the server offers."""
     for mechanism in able:
         if mechanism.name() in offered:
             return mechanism

@@ -114,7 +114,7 @@ class ScramClient:
         if "m" in first or not salt or list(first)[:3] != ["r", "s", "i"]:
             self._give_up("a server-first-message that cannot be read")
         elif not nonce.startswith(self._nonce) or nonce == self._nonce:
-            self._give_up("the server's nonce does not extend ours")
+            self._give_up("the server's nonce does not extend the client's")
         elif iterations < self._iterations_min or iterations > self._iterations_max:
             self._give_up(
                 f"{iterations} iterations, where {self._iterations_min} to "

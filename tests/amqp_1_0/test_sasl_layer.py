@@ -112,7 +112,7 @@ def test_a_wrong_signature_in_a_challenge_ends_it():
     ],
 )
 def test_a_refusal_says_by_its_code_whose_fault_it_is(code, name):
-    talk = Dialogue(sasl.PlainClient("u", "p"))
+    talk = Dialogue(sasl.plain("u", "p"))
     talk.offer("PLAIN")
     talk.heard()
     error = violation(talk.say(SaslOutcome(code=code)))
@@ -140,14 +140,14 @@ def test_a_token_longer_than_a_small_frame_is_sent_all_the_same():
 
 
 def test_a_server_without_a_mechanism_of_ours_is_left():
-    talk = Dialogue(sasl.PlainClient("u", "p"))
+    talk = Dialogue(sasl.plain("u", "p"))
     error = violation(talk.offer("GSSAPI", "ANONYMOUS"))
     assert isinstance(error, errors.NoMechanismError)
     assert error.offered == ["GSSAPI", "ANONYMOUS"]
 
 
 def test_challenges_without_end_are_not_answered_for_ever():
-    talk = Dialogue(sasl.PlainClient("u", "p"))
+    talk = Dialogue(sasl.plain("u", "p"))
     talk.offer("PLAIN")
     found = []
     for _ in range(9):
@@ -165,7 +165,7 @@ def test_challenges_without_end_are_not_answered_for_ever():
     ],
 )
 def test_frames_out_of_turn_end_the_exchange(said):
-    talk = Dialogue(sasl.PlainClient("u", "p"))
+    talk = Dialogue(sasl.plain("u", "p"))
     talk.octets(frames.PROTOCOL_SASL)
     assert type(violation(talk.say(*said))) is errors.SaslError
 
@@ -180,7 +180,7 @@ def test_frames_out_of_turn_end_the_exchange(said):
     ],
 )
 def test_a_server_that_wants_another_layer_is_understood(header, reason):
-    error = violation(Dialogue(sasl.PlainClient("u", "p")).octets(header))
+    error = violation(Dialogue(sasl.plain("u", "p")).octets(header))
     assert isinstance(error, errors.ProtocolHeaderError)
     assert (error.header, str(error)) == (header, reason)
 
@@ -192,7 +192,7 @@ def test_a_server_that_wants_sasl_says_so_to_a_client_without():
 
 
 def test_a_server_that_hangs_up_before_the_outcome_is_lost():
-    talk = Dialogue(sasl.PlainClient("u", "p"))
+    talk = Dialogue(sasl.plain("u", "p"))
     talk.offer("PLAIN")
     assert [type(e) for e in talk.client.receive_eof()] == [events.ConnectionLost]
     assert talk.client.closed

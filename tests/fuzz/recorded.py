@@ -17,7 +17,7 @@ from gateway.message import Message
 from gateway.translate import facts
 from gateway.translate.profiles.loading import Profile, load_profile
 from gateway.translate.profiles.templates import Template
-from gateway.translate.view import READER_0_10, READER_1_0
+from gateway.translate.view import READER
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
@@ -28,8 +28,8 @@ QUEUE = "q"
 def seeded(world: World) -> None:
     """A queue with messages of both protocols in it."""
     world.queue(QUEUE, durable=True)
-    for message in messages(world.bridge.next_message_id, world.now_ms):
-        world.host.publish(message, None, 0)
+    for message in messages(world.bridge.numbers.next_message, world.now_ms):
+        world.host.publishing.publish(message, None, 0)
     world.turn()
 
 
@@ -88,7 +88,7 @@ def messages(number: Callable[[], int], now_ms: int) -> list[Message]:
             now_ms=now_ms,
             publisher=1,
             times_in_ms=False,
-            reader=READER_0_10,
+            reader=READER,
         ),
         facts.message_from_1_0(
             facts.arrival_1_0(payload),
@@ -99,7 +99,7 @@ def messages(number: Callable[[], int], now_ms: int) -> list[Message]:
             routing_key=QUEUE,
             now_ms=now_ms,
             publisher=1,
-            reader=READER_1_0,
+            reader=READER,
         ),
     ]
 
@@ -200,16 +200,16 @@ def busy_upstream(limits: Limits) -> upstream_world.UpstreamWorld:
     world.place(QUEUE, "r", exchange="topics")
     host = world.host
     world.world.queue("here")
-    host.declare_exchange("topics", "topic")
-    host.bind("here", "topics", "a.#", {}, b"")
+    host.declaring.declare_exchange("topics", "topic")
+    host.bindings.bind("here", "topics", "a.#", {}, b"")
     world.subscribe(QUEUE, credit=6)
     world.publish(*[b"body"] * 6, key=QUEUE, publisher=Producer())
     world.publish(b"body", exchange="topics", key="a.b", publisher=Producer())
-    transaction = host.begin(1)
+    transaction = host.transacting.begin(1)
     message = world.world.message(b"body", key="r")
-    host.publish(message, None, 0, transaction=transaction)
-    host.commit(transaction, [], Producer(), 1)
-    host.look_up("topics/a", Waiter(), 1)
+    host.transacting.publish(transaction, message, None, 0)
+    host.transacting.commit(transaction, [], Producer(), 1)
+    host.reaching.look_up("topics/a", Waiter(), 1)
     return world
 
 

@@ -37,7 +37,7 @@ from gateway.audit.segment import SegmentWriter
 from gateway.errors import DecodeError, StoreError
 from gateway.selectors.selector import Selector, read_selector
 from gateway.store.database import Database
-from gateway.store.rows import check, pack_row, unpack_row
+from gateway.store.log_rows import check, pack_row, unpack_row
 from gateway.store.sqlite import FILE_NAME
 from gateway.store.writes import TurnWriter
 from gateway.translate import facts
@@ -45,7 +45,7 @@ from gateway.translate.context import Context, Counts
 from gateway.translate.escrow import open_escrow
 from gateway.translate.message import to_0_10, to_1_0
 from gateway.translate.replies import ReplyTable
-from gateway.translate.view import READER_0_10, READER_1_0
+from gateway.translate.view import READER
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
@@ -198,11 +198,11 @@ def _sections_1_0(octets: bytes) -> None:
         routing_key="q",
         now_ms=NOW_MS,
         publisher=1,
-        reader=READER_1_0,
+        reader=READER,
     )
     sent.header("subject")
     sent.selectable("JMSMessageID")
-    READER_1_0.headers(sent)
+    READER.headers(sent)
     to_0_10(sent, _context())
     found = sections.scan(octets)
     for parse in (
@@ -231,11 +231,11 @@ def _headers_0_10(octets: bytes) -> None:
         now_ms=NOW_MS,
         publisher=1,
         times_in_ms=True,
-        reader=READER_0_10,
+        reader=READER,
     )
     sent.header("a")
     sent.selectable("JMSMessageID")
-    READER_0_10.headers(sent)
+    READER.headers(sent)
     to_1_0(sent, _context())
     read_header(header, len(header), DEPTH)
 

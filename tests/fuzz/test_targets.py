@@ -13,7 +13,7 @@ from gateway.amqp_0_10 import decoding as decoding_0_10
 from gateway.amqp_1_0 import sections, types
 from gateway.amqp_1_0.primitives import decoding as decoding_1_0
 from gateway.errors import DecodeError
-from gateway.store.rows import check
+from gateway.store.log_rows import check
 from gateway.store.writes import TurnWriter
 from gateway.wire.buffers import Reader
 from gateway.wire.tagged import Tagged

@@ -8,12 +8,13 @@ import pytest
 from interop import installed
 from interop.needed import needed
 
-from gateway.wire.bearer import BearerClient, oauthbearer
+from gateway.wire.bearer import oauthbearer
+from gateway.wire.sasl import MessageClient
 
 TOKEN = "abc.DEF-_~+/=="
 OWNER = "gateway"
 
-Serve = Callable[[BearerClient], str]
+Serve = Callable[[MessageClient], str]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def serve() -> Iterator[Serve]:
         assert server.stdin is not None and server.stdout is not None
         write, read = server.stdin, server.stdout
 
-        def serve(client: BearerClient) -> str:
+        def serve(client: MessageClient) -> str:
             response = client.initial()
             write.write("\n")
             while True:
@@ -54,7 +55,7 @@ def serve() -> Iterator[Serve]:
     ],
     ids=["alone", "for somebody", "for a host"],
 )
-def test_a_token_is_taken(serve: Serve, client: BearerClient) -> None:
+def test_a_token_is_taken(serve: Serve, client: MessageClient) -> None:
     assert serve(client) == "done"
     assert client.complete(None)
 

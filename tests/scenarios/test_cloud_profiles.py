@@ -50,7 +50,7 @@ def test_an_exchange_is_a_topic_and_a_binding_reads_its_subscription():
     bus = w.connect(kind=ServiceBus)
     w.place(exchange="events")
     w.world.queue("mine")
-    assert w.host.bind("mine", "events", "a.#", {}, b"") is None
+    assert w.host.bindings.bind("mine", "events", "a.#", {}, b"") is None
     w.publish(b"x", exchange="events", key="a.b", publisher=Producer())
     assert sorted(bus.paths()) == ["events", "events/Subscriptions/mine"]
     assert len(settle(w, bus)) == 1

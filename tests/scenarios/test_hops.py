@@ -27,7 +27,12 @@ from gateway.message import Message
 from gateway.translate.escrow import ANNOTATION, HEADER, Deposit, digest_number
 from gateway.translate.message import to_0_10, to_1_0
 from gateway.translate.segment import open_header
-from gateway.translate.towards_1_0 import hop as hop_1_0
+from gateway.translate.towards_1_0.hop import (
+    delivery_payload,
+    expired,
+    header_section,
+    onward_to_1_0,
+)
 from gateway.wire.tagged import Tagged
 
 
@@ -41,7 +46,7 @@ def test_the_bare_message_and_the_footer_keep_their_octets(message: Message) -> 
     made = to_1_0(message, context())
     assert (made.head + made.body).endswith(message.payload[found.bare_at :])
     assert made.losses == []
-    again = hop_1_0.payload(message, made, message.delivery_count, NOW_MS)
+    again = delivery_payload(message, made, message.delivery_count, NOW_MS)
     assert view_1_0(again) == view_1_0(message.payload)
 
 
@@ -51,7 +56,7 @@ def test_delivery_annotations_end_and_the_header_is_written_anew() -> None:
     at = plain.index(b"\x00\x53\x73")
     payload = plain[:at] + b"\x00\x53\x71\xc1\x05\x02\xa3\x01a\x40" + plain[at:]
     message = arrived_1_0(payload, "", "q")
-    sent = hop_1_0.payload(message, to_1_0(message, context()), 5, NOW_MS + 400)
+    sent = delivery_payload(message, to_1_0(message, context()), 5, NOW_MS + 400)
     assert b"\x00\x53\x71" not in sent
     found = sections.header(sent, sections.scan(sent))
     assert found == Header(durable=True, priority=3, ttl=600, delivery_count=5)
@@ -59,7 +64,7 @@ def test_delivery_annotations_end_and_the_header_is_written_anew() -> None:
 
 def test_the_first_acquirer_is_the_one_without_failed_deliveries_before() -> None:
     message = new_message()
-    first = hop_1_0.header(message, -1, 0, NOW_MS)
+    first = header_section(message, -1, 0, NOW_MS)
     assert sections.header(first, sections.scan(first)) == Header(
         durable=False, first_acquirer=True
     )
@@ -70,7 +75,7 @@ def test_first_deliveries_of_like_messages_have_the_same_header_section() -> Non
         for durable in (False, True, False):
             header = Header(durable=durable, priority=priority)
             message = arrived_1_0(payload_1_0(header, body=data(b"x")))
-            octets = hop_1_0.header(message, message.priority, 0, NOW_MS)
+            octets = header_section(message, message.priority, 0, NOW_MS)
             found = sections.header(octets, sections.scan(octets))
             assert found == Header(durable=durable, priority=priority, first_acquirer=True)
 
@@ -79,12 +84,12 @@ def test_annotations_of_a_modified_outcome_are_merged() -> None:
     own = [(sym("a"), s("1")), (sym("b"), s("2"))]
     message = new_message(annotations=own)
     merged = new.to_bytes(Tagged(new.MAP, [(sym("b"), s("3")), (sym("c"), s("4"))]))
-    made = hop_1_0.onward(message, merged)
+    made = onward_to_1_0(message, merged)
     seen = view_1_0(made.head + made.body)["annotations"]
     assert [item[1] for item in seen.values()] == ["1", "3", "4"]
-    bare = hop_1_0.onward(new_message(), merged)
+    bare = onward_to_1_0(new_message(), merged)
     assert len(view_1_0(bare.head + bare.body)["annotations"]) == 2
-    unread = hop_1_0.onward(message, b"\xc1\xff")
+    unread = onward_to_1_0(message, b"\xc1\xff")
     assert len(view_1_0(unread.head + unread.body)["annotations"]) == 2
 
 
@@ -151,15 +156,15 @@ def test_where_annotations_of_a_modified_outcome_have_no_place_they_are_a_loss()
 def test_a_foreign_format_passes_unopened_from_1_0_to_1_0() -> None:
     message = arrived_1_0(b"\x01opaque", "", "q", 7)
     made = to_1_0(message, context())
-    assert hop_1_0.payload(message, made, 0, NOW_MS) == b"\x01opaque"
+    assert delivery_payload(message, made, 0, NOW_MS) == b"\x01opaque"
 
 
 def test_a_message_is_expired_when_its_time_is_over() -> None:
     message = new_message(header=Header(ttl=10))
-    assert not hop_1_0.expired(message, NOW_MS + 9)
-    assert hop_1_0.expired(message, NOW_MS + 10)
-    assert not hop_1_0.expired(new_message(), NOW_MS + 10**12)
-    assert not hop_1_0.expired(message_0_10(DeliveryProperties(expiration=1)), NOW_MS)
+    assert not expired(message, NOW_MS + 9)
+    assert expired(message, NOW_MS + 10)
+    assert not expired(new_message(), NOW_MS + 10**12)
+    assert not expired(message_0_10(DeliveryProperties(expiration=1)), NOW_MS)
 
 
 @given(messages_0_10())

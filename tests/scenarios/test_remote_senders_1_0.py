@@ -212,7 +212,7 @@ def test_a_batch_has_the_worst_of_its_outcomes_and_what_is_released_is_kept():
     link.send_delivery(b"t", b"", writer.getvalue(), settled=False, message_format=BATCH_FORMAT)
     at.client.step()
     first, second, third = at.relay().take()
-    settle = at.house.host.settle
+    settle = at.house.host.settlement.settle
     settle(first, ACCEPTED)
     settle(second, REJECTED)
     settle(third, RELEASED)

@@ -181,7 +181,7 @@ def test_what_is_no_request_is_counted_and_not_answered(lacks: str) -> None:
 def test_an_agent_of_a_client_gets_its_requests_and_the_gateway_keeps_quiet() -> None:
     gateway, client = console()
     gateway.world.queue("agent")
-    gateway.world.host.bind("agent", QMF, "broker", {}, b"")
+    gateway.world.host.bindings.bind("agent", QMF, "broker", {}, b"")
     heard = asks(client)
     assert not [one for one in heard if isinstance(one, tuple)]
     assert gateway.world.depth("agent") == 1

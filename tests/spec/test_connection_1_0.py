@@ -10,7 +10,7 @@ from gateway.amqp_1_0.connection import Connection
 from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.limits import Limits
-from gateway.wire.sasl import AnonymousClient
+from gateway.wire.sasl import anonymous
 
 OPEN = _spec.Open(container_id="c")
 BEGIN = _spec.Begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9)
@@ -137,7 +137,7 @@ def test_a_sasl_frame_holds_one_body_and_nothing_behind_it(behind):
 @rule("1.0", "5.3.3", "header-follows-success")
 def test_a_client_sends_its_header_again_behind_the_outcome():
     client = Connection(
-        server=False, container_id="c", limits=Limits(), now_ms=T0, able=[AnonymousClient()]
+        server=False, container_id="c", limits=Limits(), now_ms=T0, able=[anonymous()]
     )
     client.send_open()
     assert client.data_to_send() == frames.PROTOCOL_SASL

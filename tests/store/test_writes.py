@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 from support.stores import message
 
 from gateway.message import Message
-from gateway.store.rows import read_message, walk
+from gateway.store.log_rows import read_message, walk
 from gateway.store.writes import TurnWriter
 
 I64 = st.integers(-(2**63), 2**63 - 1)

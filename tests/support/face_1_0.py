@@ -10,7 +10,7 @@ from gateway.faces.face import FaceSettings, Peer
 from gateway.faces.server_1_0.connection import Server10
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
-from gateway.wire.sasl import AnonymousClient, PlainClient
+from gateway.wire.sasl import anonymous, plain
 
 
 class Turns:
@@ -125,7 +125,7 @@ class Client:
             house.settings,
             house.world.now_ms,
         )
-        able = [PlainClient(*user)] if user else [AnonymousClient()]
+        able = [plain(*user)] if user else [anonymous()]
         self.connection = Connection(
             server=False,
             container_id=name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.amqp_1_0 import _spec, events
 from gateway.amqp_1_0.connection import Connection
 from gateway.wire.limits import Limits
-from gateway.wire.sasl import AnonymousClient
+from gateway.wire.sasl import anonymous
 
 T0 = 1_000_000
 
@@ -23,7 +23,7 @@ class Pair:
             container_id="client",
             limits=client_limits or Limits(),
             now_ms=T0,
-            able=[AnonymousClient()] if sasl else None,
+            able=[anonymous()] if sasl else None,
         )
         self.server = Connection(
             server=True,

@@ -4,7 +4,7 @@ from support.face_1_0 import message as encoded
 from support.upstream_world import UpstreamWorld
 
 from gateway.translate.facts import arrival_1_0, message_from_1_0
-from gateway.translate.view import READER_1_0
+from gateway.translate.view import READER
 
 
 def publish(w, *bodies, publisher=None, key="q", exchange="", flags=0):
@@ -23,15 +23,15 @@ def publish_encoded(w, *payloads, publisher=None, key="q", exchange="", flags=0)
             arrival_1_0(payload),
             payload,
             0,
-            id=w.bridge.next_message_id(),
+            id=w.bridge.numbers.next_message(),
             exchange=exchange,
             routing_key=key,
             now_ms=w.now_ms,
             publisher=1,
-            reader=READER_1_0,
+            reader=READER,
         )
         made.flags |= flags
-        answers.append(w.host.publish(made, publisher, token).status)
+        answers.append(w.host.publishing.publish(made, publisher, token).status)
     w.step()
     return answers
 

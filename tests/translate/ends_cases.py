@@ -14,8 +14,7 @@ from translate.messages import (
 
 from gateway.amqp_1_0._spec import Accepted, Error, Modified, Rejected, Released
 from gateway.message import ACCEPTED, RELEASED, Condition, OutcomeKind
-from gateway.translate import addresses, conditions, outcomes
-from gateway.translate import mapping_rows as rows
+from gateway.translate import addresses, conditions, mapping_rows, outcomes
 from gateway.translate.context import Counts
 
 # Outcomes, addresses, errors.
@@ -63,7 +62,7 @@ def modified() -> None:
 
 def _addresses(row_id: str, address: str, capability: addresses.Capability) -> None:
     node = addresses.resolve(address, capability, context().nodes)
-    assert node is not None and node.row == rows.ROWS[row_id].number
+    assert node is not None and node.row == mapping_rows.ROWS[row_id].number
     back = addresses.reply_to_address(node.exchange, node.key or "") if node.key else None
     if node.key is not None and row_id != "addresses.topic-name":
         assert back == address
@@ -82,7 +81,7 @@ for _id, _address, _capability in (
     )
 
 
-def _error(found: rows.Row) -> None:
+def _error(found: mapping_rows.Row) -> None:
     code = re.search(r"\((\d+)\)", found.amqp_0_10)
     assert code is not None
     number = int(code[1])
@@ -105,6 +104,6 @@ def _error(found: rows.Row) -> None:
         assert conditions.to_code(back) == told
 
 
-for _row in rows.ALL:
+for _row in mapping_rows.ALL:
     if _row.id.startswith("errors."):
         row(_row.id, *_row.directions)(lambda found=_row: _error(found))  # type: ignore[misc]

@@ -35,8 +35,7 @@ from gateway.amqp_0_10._spec_structs import DeliveryProperties, ReplyTo
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Header
 from gateway.message import Condition, Message
-from gateway.translate import ids
-from gateway.translate import mapping_rows as rows
+from gateway.translate import ids, mapping_rows
 from gateway.translate import message as translation
 from gateway.translate.segment import open_header
 from gateway.wire.tagged import Tagged
@@ -274,7 +273,7 @@ def an_unknown_reply_to_is_a_key() -> None:
     ctx = context()
     seen = Seen(new_message(to="q", reply_to="far/away"), ctx)
     assert seen.mp.reply_to == ReplyTo(exchange="", routing_key="far/away")
-    assert ctx.counts.escrowed[rows.ROWS["addresses.reply-to-unknown"].number] == 1
+    assert ctx.counts.escrowed[mapping_rows.ROWS["addresses.reply-to-unknown"].number] == 1
 
 
 @loses("addresses.reply-to-unknown")
@@ -493,7 +492,7 @@ def a_foreign_format_is_refused() -> None:
     assert made.refusal is not None
     assert made.refusal.condition == Condition.NOT_IMPLEMENTED
     assert [(loss.row, loss.policy) for loss in made.losses] == [("message-format", "refuse")]
-    assert ctx.counts.lost[rows.ROWS["message-format"].number] == 1
+    assert ctx.counts.lost[mapping_rows.ROWS["message-format"].number] == 1
 
 
 @row("delivery.routing-key", TO_1_0, TO_0_10)

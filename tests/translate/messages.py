@@ -35,7 +35,7 @@ from gateway.translate.message import to_0_10, to_1_0
 from gateway.translate.replies import ReplyTable
 from gateway.translate.segment import open_header
 from gateway.translate.times import to_ms
-from gateway.translate.towards_1_0 import hop as hop_1_0
+from gateway.translate.towards_1_0.hop import delivery_payload
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
 
@@ -166,7 +166,7 @@ def sent_to_1_0(message: Message, ctx: Context) -> tuple[bytes, list[str]]:
     """The octets of one delivery to a 1.0 peer, and the rows of what it lost."""
     made = to_1_0(message, ctx)
     assert made.refusal is None
-    payload = hop_1_0.payload(message, made, message.delivery_count, NOW_MS)
+    payload = delivery_payload(message, made, message.delivery_count, NOW_MS)
     return payload, [loss.row for loss in made.losses]
 
 

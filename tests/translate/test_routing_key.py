@@ -7,8 +7,7 @@ from support.face_1_0 import message
 
 from gateway.amqp_1_0 import _spec, sections, types
 from gateway.errors import DecodeError
-from gateway.translate import mapping_rows as rows
-from gateway.translate import routing_key
+from gateway.translate import mapping_rows, routing_key
 from gateway.translate.context import Counts
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
@@ -74,4 +73,4 @@ def test_a_key_that_is_not_told_is_counted():
     counts = Counts()
     (loss,) = routing_key.lose(counts)
     assert (loss.row, loss.policy) == ("delivery.routing-key", "narrow")
-    assert counts.lost[rows.number(loss.row)] == 1
+    assert counts.lost[mapping_rows.number(loss.row)] == 1

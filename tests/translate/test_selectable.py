@@ -9,9 +9,9 @@ from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_0_10._spec_structs import DeliveryProperties, ReplyTo
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Header
-from gateway.message import Encoding, Kind, Message
+from gateway.message import Kind, Message
 from gateway.selectors.selector import Selector, read_selector
-from gateway.translate.view import READER_0_10, READER_1_0
+from gateway.translate.view import READER
 from gateway.wire.tagged import Tagged
 
 UUID = bytes(range(16))
@@ -19,8 +19,7 @@ UUID_TEXT = "00010203-0405-0607-0809-0a0b0c0d0e0f"
 
 
 def selectable(message: Message, name: str) -> Tagged | None:
-    reader = READER_0_10 if message.encoding == Encoding.AMQP_0_10 else READER_1_0
-    return reader.selectable(message, name)
+    return READER.selectable(message, name)
 
 
 def value(message: Message, name: str) -> object:
@@ -91,8 +90,8 @@ def test_a_selector_accepts_the_same_from_both_sides() -> None:
     text = "JMSType = 'kind' AND n BETWEEN 5 AND 6 AND JMSDeliveryMode <> 'NON_PERSISTENT'"
     selector = read_selector(text)
     assert isinstance(selector, Selector)
-    for message, reader in zip(both(), (READER_0_10, READER_1_0), strict=True):
-        message.reader = reader
+    for message in both():
+        message.reader = READER
         assert selector.accepts(message)
 
 

@@ -60,7 +60,7 @@ def test_there_is_no_mechanism_of_another_name():
 
 @rule("1.0", "5.3.2", "one-of-them-is-chosen")
 def test_a_client_chooses_by_its_own_preference():
-    able = [sasl.PlainClient("u", "p"), sasl.AnonymousClient()]
+    able = [sasl.plain("u", "p"), sasl.anonymous()]
     assert sasl.choose(["ANONYMOUS", "PLAIN"], able) is able[0]
     assert sasl.choose(["ANONYMOUS"], able) is able[1]
     assert sasl.choose(["GSSAPI"], able) is None
@@ -70,23 +70,19 @@ def test_a_client_chooses_by_its_own_preference():
 def test_what_a_plain_client_says_a_plain_server_hears(authorization, username, password):
     if "\0" in authorization + username + password:
         return
-    client = sasl.PlainClient(username, password, authorization)
+    client = sasl.plain(username, password, authorization)
     _, step = start("PLAIN", client.initial())
     assert step.credentials == sasl.Credentials(
         "PLAIN", username=username, password=password, authorization=authorization
     )
 
 
-@pytest.mark.parametrize(
-    "client", [sasl.PlainClient("u", "p"), sasl.AnonymousClient(), sasl.ExternalClient("me")]
-)
+@pytest.mark.parametrize("client", [sasl.plain("u", "p"), sasl.anonymous(), sasl.external("me")])
 def test_a_client_answers_a_challenge_with_what_it_would_have_said_at_first(client):
     assert client.respond(b"") == client.initial()
 
 
-@pytest.mark.parametrize(
-    "client", [sasl.PlainClient("u", "p"), sasl.AnonymousClient(), sasl.ExternalClient("me")]
-)
+@pytest.mark.parametrize("client", [sasl.plain("u", "p"), sasl.anonymous(), sasl.external("me")])
 def test_a_client_of_one_message_believes_the_outcome(client):
     assert client.complete(None)
     assert client.complete(b"whatever")

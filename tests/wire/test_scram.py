@@ -163,6 +163,6 @@ def test_a_name_with_commas_and_equals_signs_is_escaped():
 
 @rule("1.0", "5.3.3", "strongest-mechanism-is-chosen")
 def test_scram_takes_its_place_in_the_order_of_preference():
-    able = [client(), sasl.PlainClient("user", "pencil")]
+    able = [client(), sasl.plain("user", "pencil")]
     assert sasl.choose(["PLAIN", "SCRAM-SHA-256"], able) is able[0]
     assert sasl.choose(["PLAIN", "SCRAM-SHA-1"], able) is able[1]

@@ -15,6 +15,8 @@ from gateway.bridge.turns import TurnBook
 from gateway.errors import DecodeError
 from gateway.store.interface import TopologyRow
 
+__all__ = ["BindingRow", "Debts"]
+
 
 @final
 class Debts:

@@ -60,7 +60,7 @@ class Recovery:
         "_numbers",
         "_plain_host",
         "_queues",
-        "_readers",
+        "_reader",
         "absent",
         "problems",
     )
@@ -71,13 +71,13 @@ class Recovery:
         plain_host: str,
         copies: Copies,
         numbers: Numbers,
-        readers: dict[int, MessageReader],
+        reader: MessageReader,
     ) -> None:
         self._hosts = hosts
         self._plain_host = plain_host
         self._copies = copies
         self._numbers = numbers
-        self._readers = readers
+        self._reader = reader
         self._queues: dict[int, Queue] = {}
         self._host_of: dict[int, VirtualHost] = {}
         self._missing: set[str] = set()
@@ -257,7 +257,7 @@ class Recovery:
 
     def _entry(self, stored: StoredEntry, dispatched: Dispatched) -> None:
         message = stored.message
-        message.reader = self._readers.get(message.encoding)
+        message.reader = self._reader
         ledger = self._copies.ledger
         queue = self._queues.get(stored.queue_id)
         if queue is None:

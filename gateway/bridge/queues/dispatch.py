@@ -388,6 +388,9 @@ class Line:
         )
         delivery.settled = settled
         delivery.annotations = entry.annotations
+        ticket = entry.ticket
+        if ticket is not None:
+            delivery.transaction = ticket.transaction
         status = subscription.outlet.deliver(delivery)
         if status is DeliverStatus.BLOCKED:
             subscription.blocked = True

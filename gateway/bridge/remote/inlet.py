@@ -3,8 +3,8 @@
 What the upstream sends waits, if at all, in a transit queue that is this subscription's alone, so
 that its credit and every settlement reach from end to end: a copy ends when the client settles its
 delivery, and the link hears of it. A lost link takes back what was not settled; a delivery that a
-client still has is then settled too late. What came settled is ours: it outlives the link, and what
-is not sent on goes back through the queue in front of the upstream (`keeping`).
+client still has is then settled too late. What came settled is the gateway's: it outlives the link,
+and what is not sent on goes back through the queue in front of the upstream (`keeping`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.keeping import Keeping
 from gateway.bridge.remote.remote import Placement, Source
-from gateway.bridge.seams import DeliverStatus, Outlet
+from gateway.bridge.seams import DeliverStatus, Outlet, SubscribeOptions
 from gateway.bridge.tickets import Ticket
 from gateway.message import RELEASED, Condition, Delivery, Message, Outcome, Refusal
 
@@ -31,7 +31,7 @@ class Handover:
 
     __slots__ = ("_browses", "_inlet", "_outlet")
 
-    def __init__(self, inlet: Inlet, outlet: Outlet, browses: bool) -> None:
+    def __init__(self, inlet: QueueInlet, outlet: Outlet, browses: bool) -> None:
         self._inlet = inlet
         self._outlet = outlet
         self._browses = browses
@@ -64,18 +64,13 @@ class Handover:
 
 
 @final
-class Inlet:
-    """What a link from a remote queue's node (`remote.Source`) feeds. Implements `Wake`.
+class QueueInlet:
+    """Implements `remote.Inlet`, for its link, and `Wake`, for its subscription.
 
     Attributes:
-        host, queue_name: whose node it is.
-        acquire: takes messages; otherwise the link is to bring copies.
-        settled: deliveries to the client are settled as they are sent.
-        exclusive, selector, no_local: as asked; our own clients are kept apart here.
+        exclusive: as asked; clients are kept apart by the gateway.
         subscription: the client's.
         queue: what has come and has not ended.
-        link: the number of what it brings, in the audit log.
-        draining: the upstream is to send what it has, and say when that was all.
     """
 
     __slots__ = (
@@ -111,21 +106,17 @@ class Inlet:
         *,
         link: int,
         prefetch: int,
-        acquire: bool,
-        settled: bool,
-        exclusive: bool,
-        selector: str,
-        no_local: bool,
+        options: SubscribeOptions,
     ) -> None:
         self.host = queue.host
         self.queue_name = queue.name
         self.queue = queue
         self.link = link
-        self.acquire = acquire
-        self.settled = settled
-        self.exclusive = exclusive
-        self.selector = selector
-        self.no_local = no_local
+        self.acquire = options.acquire
+        self.settled = options.settled
+        self.exclusive = options.exclusive
+        self.selector = options.selector
+        self.no_local = options.no_local
         self.draining = False
         self._line = line
         self._dispatcher = dispatcher
@@ -160,6 +151,26 @@ class Inlet:
         if credit == UNLIMITED or credit > self._prefetch:
             credit = self._prefetch
         return max(credit - self.queue.available, 0)
+
+    @property
+    def node(self) -> int:
+        """As `Inlet`."""
+        return self.queue.node
+
+    @property
+    def wants_settled(self) -> bool:
+        """As `Inlet`."""
+        placement = self.queue.placement
+        return self.settled and placement is not None and placement.settled
+
+    def is_handing_over(self) -> bool:
+        """Whether nothing is wanted only because what came has not been sent to the client."""
+        allowance = self.subscription.allowance
+        return (
+            self.queue.available > 0
+            and allowance.some()
+            and allowance.octets == UNLIMITED  # else one of them may be too large to go at all
+        )
 
     def on_attached(self) -> None:
         """The link is there, for the first time or again."""
@@ -199,8 +210,8 @@ class Inlet:
         copies.pass_on(self.queue, message, self._exchange, ticket)
         self._line.on_entered()
 
-    def settled_there(self, tokens: set[int], *, taken_back: bool) -> None:
-        """The upstream has settled before the client: what is not with it again is ours.
+    def on_settled(self, tokens: set[int], *, taken_back: bool) -> None:
+        """The upstream has settled before the client: what it has not taken back is the gateway's.
 
         It will hear nothing of these; what the client has of them, it will settle too late.
         """

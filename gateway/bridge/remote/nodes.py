@@ -21,11 +21,11 @@ from gateway.bridge.queues.places import AVAILABLE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.refusals import crowded
-from gateway.bridge.remote.feed import Feed
-from gateway.bridge.remote.inlet import Handover, Inlet
+from gateway.bridge.remote.feed import BindingFeed
+from gateway.bridge.remote.inlet import Handover, QueueInlet
 from gateway.bridge.remote.keeping import Keeping
 from gateway.bridge.remote.remote import Placement, Placements, Remote, Target
-from gateway.bridge.seams import Outlet, Owner, QueueSettings
+from gateway.bridge.seams import Outlet, Owner, QueueSettings, SubscribeOptions
 from gateway.bridge.topology import Topology
 from gateway.message import RELEASED, Refusal
 
@@ -43,7 +43,7 @@ class LineMaker(Protocol):
 
 @final
 class Nodes:
-    """Implements `topology.Rules`, `keeping.LastResort`.
+    """Implements `topology.Rules`, `bindings.Feeding`, `keeping.LastResort`.
 
     Attributes:
         outbound: transit queues that stand for no queue: of remote exchanges, and by address.
@@ -92,9 +92,9 @@ class Nodes:
         self._started = False
         self.outbound: dict[str, Queue] = {}
         self.sources: dict[str, Exchange] = {}
-        self.inlets: dict[str, dict[int, Inlet]] = {}
-        self.feeds: dict[tuple[str, str, str], Feed] = {}
-        self.starved: list[Feed] = []
+        self.inlets: dict[str, dict[int, QueueInlet]] = {}
+        self.feeds: dict[tuple[str, str, str], BindingFeed] = {}
+        self.starved: list[BindingFeed] = []
         self.keeping = Keeping(topology, dispatcher.copies, publishing, self)
 
     def place(self, placements: Placements | None, remotes: list[Remote]) -> None:
@@ -102,6 +102,7 @@ class Nodes:
         topology = self._topology
         self._placements = placements
         topology.rules = self
+        topology.bindings.feeding = self
         for exchange in list(topology.exchanges.values()):
             self.adopt_exchange(exchange)
         for remote in remotes:
@@ -111,6 +112,7 @@ class Nodes:
         """Other rules, from now on; `moving` sees to the nodes that there are."""
         self._placements = placements
         self._topology.rules = self
+        self._topology.bindings.feeding = self
 
     def add_remote(self, remote: Remote) -> None:
         """An upstream: the exchange whose keys are addresses there."""
@@ -195,7 +197,7 @@ class Nodes:
         key = (exchange.name, binding.queue.name, binding.key)
         if placement is None or not self._started or key in self.feeds:
             return
-        feed = Feed(
+        feed = BindingFeed(
             exchange,
             binding,
             self.source(placement.remote),
@@ -245,12 +247,7 @@ class Nodes:
         placement: Placement,
         outlet: Outlet,
         owner: Owner,
-        *,
-        acquire: bool,
-        exclusive: bool,
-        settled: bool,
-        selector: str,
-        no_local: bool,
+        options: SubscribeOptions,
     ) -> Subscription | Refusal:
         """An inlet, and its subscription, which is attaching."""
         others = self.inlets.get(queue.name, {})
@@ -259,13 +256,13 @@ class Nodes:
             queue.name,
             len(others),
             alone=first is not None and first.exclusive,
-            exclusive=exclusive,
+            exclusive=options.exclusive,
             subscriptions_max=self._limits.subscriptions_max,
         )
         if refusal is not None:
             return refusal
         behind = self._behind(queue.name, placement)
-        inlet = Inlet(
+        inlet = QueueInlet(
             behind,
             self._lines.make_line(behind),
             self._dispatcher,
@@ -273,22 +270,15 @@ class Nodes:
             self.keeping,
             link=self._numbers.next_link(),
             prefetch=self._limits.remote_prefetch,
-            acquire=acquire,
-            settled=settled,
-            exclusive=exclusive,
-            selector=selector,
-            no_local=no_local,
+            options=options,
         )
         subscription = Subscription(
             self._numbers.next_link(),
             behind,
-            Handover(inlet, outlet, not acquire),
+            Handover(inlet, outlet, not options.acquire),
             owner,
             inlet,
-            acquire=True,
-            exclusive=exclusive,
-            settled=settled,
-            filter=None,
+            SubscribeOptions(exclusive=options.exclusive, settled=options.settled),
         )
         inlet.begin(subscription)
         self.inlets.setdefault(queue.name, {})[subscription.number] = inlet

@@ -13,13 +13,11 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, final
 
 from gateway.bridge.seams import Publisher
-from gateway.message import Delivery, Outcome, Refusal
+from gateway.message import Condition, Message, Outcome, Refusal, UpstreamTransaction
 from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
     from gateway.bridge.queues.queue import Queue
-    from gateway.bridge.remote.feed import Feed
-    from gateway.bridge.remote.inlet import Inlet
 
 
 class OnRejected(IntEnum):
@@ -96,24 +94,145 @@ class Branch(Protocol):
         """End it: commit, or roll back; `Work.on_discharged` or `on_lost` follows."""
 
 
-class Work(Protocol):
+class Work(UpstreamTransaction, Protocol):
     """What is to be done in a transaction at an upstream: told how it stands with that.
 
-    The branch that a copy in a transit queue belongs to is its ticket's; it is sent in it, and
-    stays unsettled until its end.
+    Each delivery of a copy that belongs to it says so; it is sent in it, and stays unsettled until
+    its end.
     """
 
     def on_begun(self) -> None:
         """The transaction has begun."""
-
-    def on_presumed(self, delivery: Delivery, outcome: Outcome) -> None:
-        """How a copy that was sent will have ended, if the transaction is committed."""
 
     def on_discharged(self, refusal: Refusal | None) -> None:
         """It is done, or why it was rolled back."""
 
     def on_lost(self, refusal: Refusal) -> None:
         """There is none, or not any more; what a discharge under way did is not known."""
+
+
+class Inlet(Protocol):
+    """One subscription to a remote queue: what a link from the queue's node (a `Source`) feeds."""
+
+    @property
+    def host(self) -> str:
+        """The virtual host of the queue."""
+
+    @property
+    def queue_name(self) -> str:
+        """The queue whose node it is."""
+
+    @property
+    def node(self) -> int:
+        """The audit log's number of what has come and has not ended."""
+
+    @property
+    def link(self) -> int:
+        """The number of what it brings, in the audit log."""
+
+    @property
+    def acquire(self) -> bool:
+        """Takes messages; otherwise the link is to bring copies."""
+
+    @property
+    def settled(self) -> bool:
+        """Deliveries to the client are settled as they are sent."""
+
+    @property
+    def wants_settled(self) -> bool:
+        """They may come settled, too: the rule of the queue says so."""
+
+    @property
+    def selector(self) -> str:
+        """What the upstream is to select by; "": nothing."""
+
+    @property
+    def no_local(self) -> bool:
+        """The upstream is to keep out what came by the same connection."""
+
+    @property
+    def established(self) -> bool:
+        """The client was told once that its subscription is in force."""
+
+    @property
+    def draining(self) -> bool:
+        """The upstream is to send what it has, and say when that was all."""
+
+    def wanted(self) -> int:
+        """The link-credit that the link should have now."""
+
+    def is_handing_over(self) -> bool:
+        """Whether nothing is wanted only because what came has not been sent to the client."""
+
+    def on_attached(self) -> None:
+        """The link is there, for the first time or again."""
+
+    def on_refused(self, condition: Condition, description: str) -> None:
+        """The upstream does not have the node (any more): the subscription ends."""
+
+    def receive(self, message: Message, token: int, *, settled: bool = False) -> None:
+        """A message has come; `Source.on_published` tells with `token` how it ended.
+
+        `settled`: the upstream has forgotten it, unless it was a copy for a browser.
+        """
+
+    def on_settled(self, tokens: set[int], *, taken_back: bool) -> None:
+        """The upstream has settled before the client: what it has not taken back is the gateway's.
+
+        It will hear nothing of these; what the client has of them, it will settle too late.
+        """
+
+    def on_drained(self) -> None:
+        """The upstream has nothing more: when what came is sent, the drain is done."""
+
+    def lost(self) -> None:
+        """The link is gone, and the upstream has back what was not settled."""
+
+
+class Feed(Protocol):
+    """A binding of a queue to a remote exchange: what a link from the exchange's node feeds."""
+
+    @property
+    def host(self) -> str:
+        """The virtual host of queue and exchange."""
+
+    @property
+    def exchange(self) -> str:
+        """The exchange whose node it is."""
+
+    @property
+    def key(self) -> str:
+        """The binding key."""
+
+    @property
+    def arguments(self) -> dict[str, Tagged]:
+        """Of the binding, in neutral kinds."""
+
+    @property
+    def encoded(self) -> bytes:
+        """The arguments as they came."""
+
+    @property
+    def queue_name(self) -> str:
+        """Where the messages go."""
+
+    @property
+    def node(self) -> int:
+        """The audit log's number of the queue."""
+
+    @property
+    def link(self) -> int:
+        """The number of what it brings, in the audit log."""
+
+    @property
+    def durable(self) -> bool:
+        """What the exchange routes while no link is there is to be kept at the upstream."""
+
+    def wanted(self) -> int:
+        """The link-credit that the link should have now."""
+
+    def receive(self, message: Message, token: int) -> None:
+        """A message has come; `Source.on_published` tells with `token` how it ended."""
 
 
 class Remote(Protocol):
@@ -131,7 +250,7 @@ class Remote(Protocol):
         """Begin a transaction there; `on_begun` or `on_lost` follows, not from inside."""
 
     def serve(self, queue: Queue) -> None:
-        """Send what is in `queue` to its node from now on: subscribe by `VirtualHost.relay`."""
+        """Send what is in `queue` to its node from now on: subscribe by `Subscribing.relay`."""
 
     def unserve(self, queue: Queue) -> None:
         """Send nothing more from `queue`: the relay is cancelled once what is under way ended."""

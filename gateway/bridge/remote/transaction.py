@@ -136,7 +136,7 @@ class RemoteTransaction:
             self._parts.drop_held()
 
     def commit(self, publisher: Publisher, token: int) -> Published:
-        """As `VirtualHost.commit`; `publisher` is told of the end."""
+        """Commit it (`Transacting.commit`), with the upstream; `publisher` is told of the end."""
         problem = self._problem
         if problem is not None:
             return Published(PublishStatus.REFUSED, problem)
@@ -148,7 +148,7 @@ class RemoteTransaction:
         return PENDING
 
     def roll_back(self) -> None:
-        """As `VirtualHost.rollback`: what the upstream has of it, it gives up."""
+        """Roll it back: what the upstream has of it, it gives up."""
         branch = self._branch
         if self._machine.state == State.OPEN:
             self._fail(None)
@@ -158,6 +158,16 @@ class RemoteTransaction:
             self._end(AuditOutcome.ROLLED_BACK, None)
 
     # As a `Work`.
+
+    @property
+    def txn_id(self) -> bytes:
+        """By what name it goes at the upstream; it has one once it has begun."""
+        assert self._branch is not None
+        return self._branch.txn_id
+
+    def is_at(self, upstream: object) -> bool:
+        """Whether it is at that upstream."""
+        return self._transaction.remote is upstream
 
     def on_begun(self) -> None:
         """The copies are sent now."""
@@ -203,7 +213,7 @@ class RemoteTransaction:
 
     def _post(self) -> None:
         if self._branch is not None:
-            self._parts.post(self, self, self._branch)
+            self._parts.post(self, self)
 
     def _count(self, outcome: Outcome) -> None:
         """A copy has its outcome, as far as the transaction goes."""

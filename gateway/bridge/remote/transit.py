@@ -131,13 +131,13 @@ class Transit:
         ticket = entry.ticket
         return ticket is not None and (
             entry.message.flags & TOLD != 0
-            or ticket.work is not None
+            or ticket.transaction is not None
             or (placement is not None and placement.on_rejected == OnRejected.EXCEPTION)
         )
 
     def _goes_elsewhere(self, queue: Queue, entry: Entry, *, kept: bool = True) -> bool:
         """Whether there is somewhere else for it; what is in a transaction fails with that."""
-        if entry.ticket is not None and entry.ticket.work is not None:
+        if entry.ticket is not None and entry.ticket.transaction is not None:
             return False
         if self._topology.alternate_of(queue) is not None:
             return True

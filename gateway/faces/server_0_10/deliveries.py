@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 class Deliveries:
     """What one session was sent and has not settled."""
 
-    __slots__ = ("session", "unsettled")
+    __slots__ = ("_settlement", "session", "unsettled")
 
     def __init__(self, session: ServerSession) -> None:
         self.session = session
+        self._settlement = session.host.settlement
         self.unsettled = Unsettled()
 
     def send(self, subscription: Subscription010, delivery: Delivery) -> DeliverStatus:
@@ -97,27 +98,24 @@ class Deliveries:
         return None
 
     def _settle(self, ranges: Ranges, outcome: Outcome) -> None:
-        host = self.session.host
         for delivery in self.unsettled.take(ranges):
-            host.settle(delivery, outcome)
+            self._settlement.settle(delivery, outcome)
         self.session.subscriptions.on_settled()
 
     def acquire(self, command: spec.MessageAcquire) -> spec.Acquired:
         """message.acquire: those that could be had; others may be with somebody else by now."""
         acquired = RangeSet()
-        host = self.session.host
         for command_id, delivery in self.unsettled.find(command.transfers or []):
-            if host.acquire(delivery):
+            if self._settlement.acquire(delivery):
                 acquired.add(command_id)
-            elif host.is_from_upstream(delivery):
+            elif self._settlement.is_from_upstream(delivery):
                 self.session.face.uses.count(Feature.REMOTE_ACQUIRE)
         return spec.Acquired(transfers=acquired.ranges)
 
     def give_back(self, reason: Reason) -> None:
         """The session is over: everything unsettled goes back, as failed deliveries."""
-        host = self.session.host
         for delivery in self.unsettled.take_all():
-            host.settle(delivery, MODIFIED_FAILED, reason)
+            self._settlement.settle(delivery, MODIFIED_FAILED, reason)
 
 
 def transfer(subscription: Subscription010) -> spec.MessageTransfer:

@@ -70,7 +70,7 @@ class ServerSession:
         self.session = session
         self.host = host
         self.bridge = face.bridge
-        self.number = face.bridge.next_owner_id()
+        self.number = face.bridge.numbers.next_owner()
         name = session.name.decode("utf-8", "replace")
         self.audit_name = face.bridge.audit.name(f"session {self.number} {name}")
         self.over = False
@@ -196,7 +196,7 @@ class ServerSession:
         if command.CODE >> 8 not in (CLASS_EXCHANGE, CLASS_QUEUE):
             return False
         name = queue_asked_for(command)
-        return bool(name) and self.host.look_up(name, self, command_id)
+        return bool(name) and self.host.reaching.look_up(name, self, command_id)
 
     def _carry_out(self, command: Command, command_id: int) -> None:
         there = self.declarations.carry_out_there(command, self, command_id)
@@ -319,5 +319,5 @@ class ServerSession:
         self.subscriptions.cancel_all(reason)
         self.deliveries.give_back(reason)
         self.subscriptions.on_settled()
-        self.host.release_owner(self)
+        self.host.owners.release(self)
         self.bridge.audit.forget(self.audit_name)

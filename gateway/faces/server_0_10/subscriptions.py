@@ -13,7 +13,7 @@ from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.filters import NoLocal, binding_selector, together
-from gateway.bridge.seams import Filter
+from gateway.bridge.seams import Filter, SubscribeOptions
 from gateway.faces.features import Feature
 from gateway.faces.placed import JMS_SELECTOR, SELECTOR, is_remote_queue
 from gateway.faces.server_0_10.subscription import Subscription010
@@ -115,15 +115,17 @@ class Subscriptions:
         acquire = command.acquire_mode != spec.AcquireMode.NOT_ACQUIRED
         destination = command.destination or ""
         outlet = Subscription010(session, destination, accept_explicit=explicit, acquire=acquire)
-        bridged = session.host.subscribe(
+        bridged = session.host.subscribing.subscribe(
             command.queue or "",
             outlet,
             session,
-            acquire=acquire,
-            exclusive=command.exclusive,
-            settled=not explicit,
-            filter=filter,
-            selector=selector_of(arguments) if remote else "",
+            SubscribeOptions(
+                acquire=acquire,
+                exclusive=command.exclusive,
+                settled=not explicit,
+                filter=filter,
+                selector=selector_of(arguments) if remote else "",
+            ),
         )
         if isinstance(bridged, Refusal):
             return bridged

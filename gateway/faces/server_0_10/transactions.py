@@ -57,7 +57,7 @@ class Transactions:
         assert current is not None
         session = self.session
         found = session.deliveries.unsettled.find(ranges)
-        refusal = session.host.enlist(current, [delivery for _, delivery in found])
+        refusal = session.host.transacting.enlist(current, [delivery for _, delivery in found])
         if refusal is None:
             for command_id, _ in found:
                 self._accepted.add(command_id)
@@ -93,7 +93,7 @@ class Transactions:
         return None
 
     def _begin(self) -> None:
-        self.current = self.session.host.begin(self.session.connection_id())
+        self.current = self.session.host.transacting.begin(self.session.connection_id())
 
     def _commit(
         self, current: Transaction, command: spec.TxCommit, command_id: int
@@ -104,7 +104,7 @@ class Transactions:
         unsettled = session.deliveries.unsettled
         ranges = self._accepted.take()
         deliveries = [delivery for _, delivery in unsettled.find(ranges)]
-        published = session.host.commit(current, deliveries, self, command_id)
+        published = session.host.transacting.commit(current, deliveries, self, command_id)
         if published.status == PublishStatus.REFUSED:
             # The next transaction has nothing in it; the session ends.
             self._begin()
@@ -120,6 +120,6 @@ class Transactions:
         self._accepted.take()
         if not current.enlisted:
             return
-        self.session.host.rollback(current)
+        self.session.host.transacting.rollback(current)
         if again:
             self._begin()

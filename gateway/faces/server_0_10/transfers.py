@@ -23,7 +23,7 @@ from gateway.faces.features import EXCHANGES
 from gateway.message import Condition, Flag, Message, Outcome, OutcomeKind, Refusal
 from gateway.translate.facts import Arrival, arrival_0_10, message_from_0_10
 from gateway.translate.outcomes import reject_of
-from gateway.translate.view import READER_0_10
+from gateway.translate.view import READER
 from gateway.wire.serial import RangeSet
 
 if TYPE_CHECKING:
@@ -47,12 +47,14 @@ class Transfers:
         "_failed",
         "_flow_set",
         "_pending",
+        "_publishing",
         "_stopped",
         "session",
     )
 
     def __init__(self, session: ServerSession) -> None:
         self.session = session
+        self._publishing = session.host.publishing
         # Ids whose client wants an accept or a reject, and has not been told yet.
         self._explicit = RangeSet()
         # Those of them that are accepted, to be told at the end of the turn.
@@ -98,12 +100,13 @@ class Transfers:
     ) -> None:
         session = self.session
         command_id = event.command_id
-        published = session.host.publish(
-            self._message(event, transfer.destination or "", arrival),
-            session,
-            command_id,
-            transaction=session.transactions.current,
-        )
+        message = self._message(event, transfer.destination or "", arrival)
+        transaction = session.transactions.current
+        if transaction is None:
+            published = self._publishing.publish(message, session, command_id)
+        else:
+            transacting = session.host.transacting
+            published = transacting.publish(transaction, message, session, command_id)
         status = published.status
         if status is PublishStatus.DONE:
             self.accept(command_id, command_id)
@@ -141,12 +144,12 @@ class Transfers:
             arrival,
             event.payload,
             event.body_at,
-            id=face.bridge.next_message_id(),
+            id=face.bridge.numbers.next_message(),
             exchange=exchange,
             now_ms=face.bridge.now_ms,
             publisher=face.peer.connection_id,
             times_in_ms=face.java,
-            reader=READER_0_10,
+            reader=READER,
         )
 
     def _unrouted(self, command_id: int, why: Refusal, *, discard: bool) -> None:

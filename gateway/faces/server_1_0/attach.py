@@ -17,7 +17,7 @@ from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
-from gateway.bridge.seams import QueueSettings
+from gateway.bridge.seams import QueueSettings, SubscribeOptions
 from gateway.faces.dynamic import policy_of, policy_properties
 from gateway.faces.features import EXCHANGES, Feature
 from gateway.faces.filters import Wanted, binding_key, read_filters
@@ -178,16 +178,17 @@ def _consume(
     wanted = _filters(session, source, None, remote=remote)
     if isinstance(wanted, Refusal):
         return wanted
-    bridged = session.host.subscribe(
+    bridged = session.host.subscribing.subscribe(
         queue,
         consumer,
         session,
-        acquire=consumer.acquire,
-        exclusive=False,
-        settled=consumer.settled,
-        filter=wanted.filter,
-        selector=wanted.selector if remote else "",
-        no_local=wanted.no_local,
+        SubscribeOptions(
+            acquire=consumer.acquire,
+            settled=consumer.settled,
+            filter=wanted.filter,
+            selector=wanted.selector if remote else "",
+            no_local=wanted.no_local,
+        ),
     )
     if isinstance(bridged, Refusal):
         return bridged
@@ -222,7 +223,7 @@ def _subscribe(
 ) -> Refusal | None:
     """Receive from an exchange: by a queue of the link's own, bound by its filter or address."""
     host = session.host
-    exchange = host.exchange(node.exchange)
+    exchange = host.topology.find_exchange(node.exchange)
     if exchange is None:
         return Refusal(Condition.NOT_FOUND, f"there is no exchange {node.exchange!r}")
     remote = is_remote_exchange(host, exchange.name)
@@ -235,35 +236,32 @@ def _subscribe(
     durable = _is_durable(source)
     if durable:
         queue = _durable_name(session, attach)
-        consumer.found = host.queue(queue) is not None
+        consumer.found = host.topology.find_queue(queue) is not None
         settings = QueueSettings(durable=True)
     else:
         queue = session.dynamics.name(session.face.container, attach.name)
         settings = QueueSettings(auto_delete=True)
-    declared = host.declare_queue(queue, settings, session)
+    declared = host.declaring.declare_queue(queue, settings, session)
     if isinstance(declared, Refusal):
         return declared
     consumer.acquire = True  # it has the queue for itself, whatever mode it asked for
-    bridged = host.subscribe(
+    bridged = host.subscribing.subscribe(
         queue,
         consumer,
         session,
-        acquire=True,
-        exclusive=True,
-        settled=consumer.settled,
-        filter=wanted.filter,
+        SubscribeOptions(exclusive=True, settled=consumer.settled, filter=wanted.filter),
     )
     if isinstance(bridged, Refusal):
         return bridged
     arguments = _arguments(wanted)
     _rebind(session, declared, exchange, key, arguments)
-    refusal = host.bind(queue, exchange.name, key, arguments, b"", session)
+    refusal = host.bindings.bind(queue, exchange.name, key, arguments, b"", session)
     if refusal is not None:
         bridged.cancel()
         return refusal
     consumer.durable_queue = queue if durable else ""
     session.add_consumer(consumer)
-    if host.reach_binding(queue, exchange.name, key, consumer, 0):
+    if host.reaching.reach_binding(queue, exchange.name, key, consumer, 0):
         consumer.subscription = bridged
         consumer.asked = Asked(source, wanted, here=True)
     else:
@@ -299,15 +297,15 @@ def _rebind(
             goes_on = selector_of(before) == selector_of(arguments)
             if before == arguments:
                 continue
-        session.host.unbind(queue.name, bound_exchange, bound_key, session)
+        session.host.bindings.unbind(queue.name, bound_exchange, bound_key, session)
     if bound and not goes_on:
-        session.host.purge_queue(queue.name, session)
+        session.host.declaring.purge_queue(queue.name, session)
 
 
 def _recover(session: ServerSession10, link: Link, attach: Attach) -> Refusal | None:
     """An attach without source asks for the one that the link had: a durable subscription."""
     name = _durable_name(session, attach)
-    queue = session.host.queue(name)
+    queue = session.host.topology.find_queue(name)
     if queue is None:
         return Refusal(Condition.NOT_FOUND, "there is no subscription of that name")
     address = None
@@ -319,8 +317,11 @@ def _recover(session: ServerSession10, link: Link, attach: Attach) -> Refusal | 
         expiry_policy=_spec.EXPIRY_NEVER,
     )
     consumer = _consumer(session, link, attach, source)
-    bridged = session.host.subscribe(
-        name, consumer, session, acquire=True, exclusive=True, settled=consumer.settled
+    bridged = session.host.subscribing.subscribe(
+        name,
+        consumer,
+        session,
+        SubscribeOptions(exclusive=True, settled=consumer.settled),
     )
     if isinstance(bridged, Refusal):
         return bridged

@@ -25,7 +25,7 @@ from gateway.message import Condition, Delivery, Outcome, Refusal
 from gateway.translate.facts import body_digest_1_0
 from gateway.translate.message import to_1_0
 from gateway.translate.outcomes import lose_annotations, merged
-from gateway.translate.towards_1_0 import hop as hop_1_0
+from gateway.translate.towards_1_0.hop import header_section
 
 if TYPE_CHECKING:
     from gateway.faces.server_1_0.session import ServerSession10
@@ -72,6 +72,7 @@ class Consumer10:
         default_outcome: Outcome,
     ) -> None:
         self.session = session
+        self._settlement = session.host.settlement
         self.link = link
         self.settled = settled
         self.acquire = acquire
@@ -125,7 +126,7 @@ class Consumer10:
         head = translated.head
         if message.message_format == 0:
             head = (
-                hop_1_0.header(message, translated.priority, delivery.delivery_count, now_ms) + head
+                header_section(message, translated.priority, delivery.delivery_count, now_ms) + head
             )
         body = translated.body
         if self._size_max and len(head) + len(body) > self._size_max:
@@ -211,7 +212,7 @@ class Consumer10:
             return False
         if outcome.annotations:
             outcome = self._merged(bridged, outcome)
-        self.session.host.settle(bridged, outcome)
+        self._settlement.settle(bridged, outcome)
         return not settled
 
     def _is_retired(self, delivery: Outgoing, settled: bool, outcome: Outcome | None) -> bool:
@@ -256,9 +257,8 @@ class Consumer10:
             subscription.cancel()
         for retired in list(self.retired.values()):
             self.session.face.transactions.keep(retired)
-        host = self.session.host
         for delivery in self.unsettled.values():
-            host.settle(delivery, self.default_outcome, reason)
+            self._settlement.settle(delivery, self.default_outcome, reason)
         self.unsettled = {}
         self.asked = None
         if subscription is not None and self._started:

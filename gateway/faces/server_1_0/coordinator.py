@@ -57,7 +57,7 @@ class ControlLink:
     def __init__(self, session: ServerSession10, link: Link) -> None:
         self.session = session
         self.link = link
-        self.number = session.bridge.next_link_number()
+        self.number = session.bridge.numbers.next_link()
         self._transactions = session.face.transactions
         # Discharges that are done once a turn is committed: ascending turns, delivery-ids.
         self._safe_with: list[tuple[int, int, Transaction10]] = []

@@ -31,7 +31,7 @@ from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
 from gateway.translate.addresses import Capability, Node, resolve
 from gateway.translate.batch import BATCH_FORMAT, messages_in
 from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
-from gateway.translate.view import READER_1_0
+from gateway.translate.view import READER
 
 if TYPE_CHECKING:
     from gateway.faces.server_1_0.session import ServerSession10
@@ -63,10 +63,11 @@ class Producer10:
         dynamic: str,
     ) -> None:
         self.session = session
+        self._publishing = session.host.publishing
         self.link = link
         self.node = node
         self.dynamic = dynamic
-        self.number = session.bridge.next_link_number()
+        self.number = session.bridge.numbers.next_link()
         self.lenient = self._is_lenient(capabilities)
         # Deliveries that are done once a turn is committed: (turn, first, last), ascending turns.
         self._safe_with: list[tuple[int, int, int]] = []
@@ -95,7 +96,7 @@ class Producer10:
         node = self.node
         if node is None or not node.exchange:
             return False
-        exchange = self.session.host.exchange(node.exchange)
+        exchange = self.session.host.topology.find_exchange(node.exchange)
         return exchange is not None and exchange.type in LENIENT_TYPES
 
     def node_name(self) -> str:
@@ -119,9 +120,9 @@ class Producer10:
         if node is None:
             return 0
         if node.queue:
-            queue = self.session.host.queue(node.queue)
+            queue = self.session.host.topology.find_queue(node.queue)
             return 0 if queue is None else queue.node
-        exchange = self.session.host.exchange(node.exchange)
+        exchange = self.session.host.topology.find_exchange(node.exchange)
         return 0 if exchange is None else exchange.node
 
     # Deliveries.
@@ -179,12 +180,12 @@ class Producer10:
             arrival,
             payload,
             message_format,
-            id=bridge.next_message_id(),
+            id=bridge.numbers.next_message(),
             exchange=node.exchange,
             routing_key=key,
             now_ms=bridge.now_ms,
             publisher=self.session.face.peer.connection_id,
-            reader=READER_1_0,
+            reader=READER,
         )
 
     def _token(self, event: DeliveryReceived) -> int:
@@ -214,13 +215,10 @@ class Producer10:
 
     def _hand_on(self, event: DeliveryReceived, message: Message, token: int) -> Published:
         work = self._works.get(event.delivery_id) if self._works else None
-        return self.session.host.publish(
-            message,
-            self,
-            token,
-            self.number,
-            transaction=None if work is None else work.transaction,
-        )
+        if work is None:
+            return self._publishing.publish(message, self, token, self.number)
+        transacting = self.session.host.transacting
+        return transacting.publish(work.transaction, message, self, token, self.number)
 
     def _refusal_of(self, published: Published, message: Message) -> Refusal | None:
         """Why a publish has come to nothing; `None` if it has not."""

@@ -54,7 +54,7 @@ class ServerSession10:
         self.bridge = face.bridge
         self.nodes = HostNodes(host)
         self.dynamics = face.settings.dynamic_of(host)
-        self.number = face.bridge.next_owner_id()
+        self.number = face.bridge.numbers.next_owner()
         self.audit_name = face.bridge.audit.name(f"{face.peer.connection_id}/{self.number}")
         self.producers: dict[int, Producer10] = {}  # by the audit number of the link
         self.consumers: dict[int, Consumer10] = {}  # by the client's handle
@@ -100,7 +100,7 @@ class ServerSession10:
 
     def approach(self, approach: Approach10) -> bool:
         """Whether the attach waits for an upstream; `on_approached` follows."""
-        if not self.host.reach(approach.node.queue, approach, 0):
+        if not self.host.reaching.reach(approach.node.queue, approach, 0):
             return False
         approach.link.context = approach
         self.approaches[approach] = None
@@ -186,7 +186,7 @@ class ServerSession10:
             if asked:
                 _answer_without_source(link)
             if held.durable_queue and closed:
-                self.host.delete_queue(held.durable_queue, self)
+                self.host.declaring.delete_queue(held.durable_queue, self)
         elif isinstance(held, ControlLink):
             self.forget_control(held)
         elif isinstance(held, Approach10) and self.forget_approach(held):
@@ -323,7 +323,7 @@ class ServerSession10:
         for approach in list(self.approaches):
             self.forget_approach(approach)
         self._safe_with = []
-        self.host.release_owner(self)
+        self.host.owners.release(self)
         self.bridge.audit.session_detached(
             self.bridge.now_ms,
             self.face.peer.connection_id,

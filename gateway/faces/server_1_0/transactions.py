@@ -119,7 +119,7 @@ class Transactions10:
             counts.transactions_refused += 1
             text = f"more than {most} transactions that are not discharged"
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
-        work = Transaction10(face.host.begin(face.peer.connection_id), control)
+        work = Transaction10(face.host.transacting.begin(face.peer.connection_id), control)
         self._open[work.id] = work
         counts.transactions_declared += 1
         return work
@@ -138,7 +138,7 @@ class Transactions10:
             self.roll_back(work)
             return Published(PublishStatus.REFUSED, problem)
         self._take(work)
-        published = self._face.host.commit(work.transaction, [], publisher, token)
+        published = self._face.host.transacting.commit(work.transaction, [], publisher, token)
         if published.status == PublishStatus.REFUSED:
             self._undo(work)
         else:
@@ -148,7 +148,7 @@ class Transactions10:
     def roll_back(self, work: Transaction10) -> None:
         """Undo all of it."""
         self._take(work)
-        self._face.host.rollback(work.transaction)
+        self._face.host.transacting.rollback(work.transaction)
         self._undo(work)
 
     def roll_back_of(self, control: ControlLink) -> None:
@@ -232,7 +232,7 @@ class Transactions10:
                 return None
             outcome = consumer.default_outcome
         retired = Retired(work, consumer, outgoing, Retirement(delivery, outcome, None), state)
-        refusal = self._face.host.enlist(work.transaction, [delivery])
+        refusal = self._face.host.transacting.enlist(work.transaction, [delivery])
         if refusal is None:
             work.transaction.retirements[retired.retirement] = None
         else:
@@ -269,7 +269,7 @@ class Transactions10:
                 self._return(retired)
             else:
                 self.kept -= 1
-                host.settle(retired.retirement.delivery, otherwise, Reason.ROLLBACK)
+                host.settlement.settle(retired.retirement.delivery, otherwise, Reason.ROLLBACK)
         self._face.resume()
 
     def _return(self, retired: Retired) -> None:

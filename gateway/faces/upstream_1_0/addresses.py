@@ -74,7 +74,7 @@ class UpstreamAddresses:
 
     def exchange_type(self, host: str, exchange: str) -> str:
         """The type of an exchange of ours; "" if it is gone."""
-        found = self._bridge.hosts[host].exchange(exchange)
+        found = self._bridge.hosts[host].topology.find_exchange(exchange)
         return "" if found is None else found.type
 
     def queue_target(self, queue: Queue) -> str | None:

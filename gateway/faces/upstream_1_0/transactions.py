@@ -42,43 +42,41 @@ class Branch:
     """One transaction: implements `bridge.remote.remote.Branch`, `Sleeper`.
 
     Attributes:
-        upstream: where.
         work: whose; `None` once it has been told of the end.
         id: given by the coordinator; `NO_ID` before that.
         fails: how it is discharged; `None`: not yet.
     """
 
-    __slots__ = ("_transactions", "fails", "id", "upstream", "work")
+    __slots__ = ("_transactions", "fails", "id", "work")
 
     def __init__(self, transactions: UpstreamTransactions, work: Work) -> None:
         self._transactions = transactions
-        self.upstream = transactions.upstream
         self.work: Work | None = work
         self.id = NO_ID
         self.fails: bool | None = None
 
     @property
     def txn_id(self) -> bytes:
-        """As `remote.Branch`."""
+        """By what name it goes there; `NO_ID` before it has begun."""
         return self.id
 
     def retire(self, source: Publisher, token: int, outcome: Outcome) -> bool:
-        """As `remote.Branch`."""
+        """End in it what a receiver took; `False`: its link has gone, or it is no receiver's."""
         return isinstance(source, Receiver) and source.retire(token, self.id, outcome)
 
     def give_up(self) -> None:
-        """As `remote.Branch`."""
+        """Nobody wants it any more: it is not declared, or rolled back once it is."""
         self.work = None
         self._transactions.withdraw(self)
 
     def discharge(self, *, fail: bool) -> None:
-        """As `remote.Branch`."""
+        """Commit, or roll back; once, and unless it is over."""
         if self.work is not None and self.fails is None:
             self.fails = fail
             self._transactions.send(self)
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: there was no answer."""
+        """There was no answer in time."""
         self._transactions.on_late(self)
 
 
@@ -99,7 +97,7 @@ class UpstreamTransactions:
         self._begun: dict[Branch, None] = {}
 
     def begin(self, work: Work) -> Branch:
-        """As `Remote.begin_transaction`."""
+        """Declare one; `work` is told when it has begun."""
         if self._slot is None:
             self._slot = self.upstream.links.add(self, alone=True, stays=True)
         branch = Branch(self, work)

@@ -14,9 +14,16 @@ from gateway.amqp_1_0._spec import Error
 from gateway.amqp_1_0.redirects import Redirect
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.remote.feed import Feed
-from gateway.bridge.remote.inlet import Inlet
-from gateway.bridge.remote.remote import Branch, FeedSource, LookUpWaiter, Source, Target, Work
+from gateway.bridge.remote.remote import (
+    Branch,
+    Feed,
+    FeedSource,
+    Inlet,
+    LookUpWaiter,
+    Source,
+    Target,
+    Work,
+)
 from gateway.faces.face import FaceSettings, Turns
 from gateway.faces.upstream_1_0.connection import UpstreamConnection
 from gateway.faces.upstream_1_0.context import UpstreamContext

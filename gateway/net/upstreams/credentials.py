@@ -20,7 +20,7 @@ from gateway.faces.upstream_1_0.settings import CbsToken, Tokens
 from gateway.net.saslprep import saslprep
 from gateway.translate.profiles.loading import load_profile
 from gateway.wire.bearer import oauthbearer, xoauth2
-from gateway.wire.sasl import AnonymousClient, ClientMechanism, ExternalClient, PlainClient
+from gateway.wire.sasl import ClientMechanism, anonymous, external, plain
 from gateway.wire.scram import ScramClient
 
 TRACE = "amqp-gateway"
@@ -83,16 +83,16 @@ class UpstreamCredentials:
     def _make(self, mechanism: str) -> ClientMechanism:
         username = self._section.username or ""
         if mechanism == "ANONYMOUS":
-            return AnonymousClient(TRACE)
+            return anonymous(TRACE)
         if mechanism == "EXTERNAL":
-            return ExternalClient()
+            return external()
         if mechanism == "OAUTHBEARER":
             return oauthbearer(self._show_token(), authorization=username)
         if mechanism == "XOAUTH2":
             return xoauth2(username, self._show_token())
         if mechanism == "PLAIN":
             shown = self._password() if self._section.has_password else self._show_token()
-            return PlainClient(username, shown)
+            return plain(username, shown)
         return ScramClient(
             mechanism,
             saslprep(username),

@@ -1,6 +1,6 @@
 """What there is to know of the broker behind an upstream, as a plain value.
 
-`profiles` has the help text of each attribute, and reads the files.
+`loading` has the help text of each attribute, and reads the files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ANNOTATIONS: Final = "annotations"  # `keys_in`: the broker says the key of each
 
 @final
 class Profile:
-    """One kind of broker; the attributes are described in `profiles.ATTRIBUTES`."""
+    """One kind of broker; the attributes are described in `loading.ATTRIBUTES`."""
 
     __slots__ = (
         "about",

@@ -49,7 +49,7 @@ class Body010:
 
 
 def body_to_0_10(
-    x: Crossing,
+    crossing: Crossing,
     found: sections.Sections,
     properties: Properties,
     mp: MessageProperties,
@@ -57,18 +57,18 @@ def body_to_0_10(
     annotations: dict[str, Tagged],
 ) -> Body010:
     """The body; sets the content properties of `mp`. `table` has all its headers already."""
-    payload = x.message.payload
+    payload = crossing.message.payload
     value: Tagged | None = None
     try:
         if found.body_kind == AMQP_VALUE:
-            value = sections.body_values(payload, found, x.context.depth_max)[0]
-        made = _made(x, found, value)
+            value = sections.body_values(payload, found, crossing.context.depth_max)[0]
+        made = _made(crossing, found, value)
     except DecodeError:
         made = _opaque(payload, found)
-    _content(x, properties, made, value, mp)
-    back = _plain_back(x, made, mp, table)
-    _keep_recipe(x, found, made, back, mp.content_type)
-    _keep_jms_type(x, made, back, mp.content_type, annotations)
+    _content(crossing, properties, made, value, mp)
+    back = _plain_back(crossing, made, mp, table)
+    _keep_recipe(crossing, found, made, back, mp.content_type)
+    _keep_jms_type(crossing, made, back, mp.content_type, annotations)
     mp.content_length = len(made.octets)
     return made
 
@@ -77,15 +77,15 @@ def _symbol(text: str) -> Tagged:
     return Tagged(types.SYMBOL, text)
 
 
-def _made(x: Crossing, found: sections.Sections, value: Tagged | None) -> Body010:
-    payload = x.message.payload
+def _made(crossing: Crossing, found: sections.Sections, value: Tagged | None) -> Body010:
+    payload = crossing.message.payload
     if found.body_kind == DATA:
         parts = sections.data(payload, found)
         recipe = [_symbol("data")] + [Tagged(types.ULONG, len(part)) for part in parts]
         octets = parts[0] if len(parts) == 1 else b"".join(parts)
         return _unchanged(Body010(octets, DATA << 8, recipe))
     if found.body_kind == AMQP_SEQUENCE:
-        return _sequence(x, found)
+        return _sequence(crossing, found)
     if value is None:
         return _unchanged(Body010(b"", content.NO_SHAPE, [_symbol("none")]))
     shape = content.shape_of(AMQP_VALUE, value)
@@ -95,7 +95,7 @@ def _made(x: Crossing, found: sections.Sections, value: Tagged | None) -> Body01
         return Body010(cast(bytes, value.value), shape, [_symbol("binary")])
     if value.code == types.NULL:
         return Body010(b"", shape, [_symbol("null")])
-    return _compound(x, found, value, shape)
+    return _compound(crossing, found, value, shape)
 
 
 def _unchanged(made: Body010) -> Body010:
@@ -103,13 +103,13 @@ def _unchanged(made: Body010) -> Body010:
     return made
 
 
-def _compound(x: Crossing, found: sections.Sections, value: Tagged, shape: int) -> Body010:
-    if "mp.body" in x.withdrawal.entries:
+def _compound(crossing: Crossing, found: sections.Sections, value: Tagged, shape: int) -> Body010:
+    if "mp.body" in crossing.withdrawal.entries:
         row = content.row_of(shape)
-        entry = x.take_typed("mp.body", digest_value(value), row, types.BINARY)
+        entry = crossing.take_typed("mp.body", digest_value(value), row, types.BINARY)
         if entry is not None and entry.present:
             return Body010(cast(bytes, entry.value.value), shape, [])
-    conversion = Conversion(x.context.java)
+    conversion = Conversion(crossing.context.java)
     writer = Writer()
     recipe: list[Tagged] = []
     if value.code == types.MAP:
@@ -125,23 +125,25 @@ def _compound(x: Crossing, found: sections.Sections, value: Tagged, shape: int) 
         if conversion.possible:
             write_list(writer, cast("list[Tagged]", items.value))
     if not conversion.possible:
-        return _opaque(x.message.payload, found)
+        return _opaque(crossing.message.payload, found)
     made = Body010(writer.getvalue(), shape, recipe)
     made.exact = conversion.exact
     return made
 
 
-def _sequence(x: Crossing, found: sections.Sections) -> Body010:
-    conversion = Conversion(x.context.java)
+def _sequence(crossing: Crossing, found: sections.Sections) -> Body010:
+    conversion = Conversion(crossing.context.java)
     recipe = [_symbol("sequence")]
     all_items: list[Tagged] = []
-    for section in sections.body_values(x.message.payload, found, x.context.depth_max):
+    for section in sections.body_values(
+        crossing.message.payload, found, crossing.context.depth_max
+    ):
         items = cast("list[Tagged]", section.value)
         recipe.append(Tagged(types.ULONG, len(items)))
         all_items.extend(items)
     converted = conversion.list_to_0_10(all_items)
     if not conversion.possible:
-        return _opaque(x.message.payload, found)
+        return _opaque(crossing.message.payload, found)
     writer = Writer()
     write_list(writer, cast("list[Tagged]", converted.value))
     made = Body010(writer.getvalue(), AMQP_SEQUENCE << 8, recipe)
@@ -158,7 +160,11 @@ def _opaque(payload: bytes, found: sections.Sections) -> Body010:
 
 
 def _content(
-    x: Crossing, properties: Properties, made: Body010, value: Tagged | None, mp: MessageProperties
+    crossing: Crossing,
+    properties: Properties,
+    made: Body010,
+    value: Tagged | None,
+    mp: MessageProperties,
 ) -> None:
     content_type = properties.content_type
     encoding = properties.content_encoding
@@ -166,45 +172,50 @@ def _content(
         mp.content_type = content.OPAQUE
     else:
         mp.content_type, mp.content_encoding = content.content_to_0_10(
-            made.shape, content_type, encoding, made.octets, x.context.java
+            made.shape, content_type, encoding, made.octets, crossing.context.java
         )
-        _restore_content(x, properties, made, value, mp)
+        if crossing.has_escrow:
+            _restore_content(crossing, properties, made, value, mp)
     back: tuple[str | None, str | None] = (None, None)
     if made.shape >> 8 == DATA and not made.opaque:
         back = content.content_to_1_0(mp.content_type, mp.content_encoding)
     row = content.ROW_CONTENT_TYPE
     if back[0] != content_type:
         path = "properties.content-type"
-        _keep_symbol(x, path, digest_text(mp.content_type), content_type, row)
+        _keep_symbol(crossing, path, digest_text(mp.content_type), content_type, row)
     row = content.ROW_CONTENT_ENCODING
     if back[1] != encoding:
         path = "properties.content-encoding"
-        _keep_symbol(x, path, digest_text(mp.content_encoding), encoding, row)
+        _keep_symbol(crossing, path, digest_text(mp.content_encoding), encoding, row)
 
 
-def _keep_symbol(x: Crossing, path: str, visible: int, original: str | None, row: int) -> None:
+def _keep_symbol(
+    crossing: Crossing, path: str, visible: int, original: str | None, row: int
+) -> None:
     if original is None:
-        x.keep_quietly(path, visible, None, row)
+        crossing.keep_quietly(path, visible, None, row)
     else:
-        x.keep(path, visible, Tagged(types.SYMBOL, original), row)
+        crossing.keep(path, visible, Tagged(types.SYMBOL, original), row)
 
 
 def _restore_content(
-    x: Crossing, properties: Properties, made: Body010, value: Tagged | None, mp: MessageProperties
+    crossing: Crossing,
+    properties: Properties,
+    made: Body010,
+    value: Tagged | None,
+    mp: MessageProperties,
 ) -> None:
     """Restore what a 0-10 publisher said of this body, where the 1.0 body is still the one made."""
-    if not x.brought():
-        return
     seen = digest_text(f"{properties.content_type}|{made.shape}")
     row = content.ROW_CONTENT_TYPE
-    entry = x.take_typed("mp.content-type", seen, row, types.STRING)
+    entry = crossing.take_typed("mp.content-type", seen, row, types.STRING)
     if entry is not None:
         text = cast(str, entry.value.value) if entry.present else None
         if text is None or len(text.encode("utf-8")) <= STR8_MAX:
             _restore_form(made, value, text, mp)
     seen = digest_text(f"{properties.content_encoding}|{made.shape}")
     row = content.ROW_CONTENT_ENCODING
-    entry = x.take_typed("mp.content-encoding", seen, row, types.STRING)
+    entry = crossing.take_typed("mp.content-encoding", seen, row, types.STRING)
     if entry is not None:
         text = cast(str, entry.value.value) if entry.present else None
         if text is None or len(text.encode("utf-8")) <= STR8_MAX:
@@ -226,37 +237,37 @@ def _restore_form(
 
 
 def _plain_back(
-    x: Crossing, made: Body010, mp: MessageProperties, table: FieldTable
+    crossing: Crossing, made: Body010, mp: MessageProperties, table: FieldTable
 ) -> Tagged | None:
     """What the 0-10 body would become in 1.0 without its recipe."""
     null = False
     if not made.octets:
         for name, _ in table:
             null = null or name == JMS_NULL
-    depth = x.context.depth_max + 1
+    depth = crossing.context.depth_max + 1
     value = content.value_in(mp.content_type, made.octets, null, Conversion(), depth)
-    if value is None and x.context.text_body_value:
+    if value is None and crossing.context.text_body_value:
         return content.text_in(mp.content_type, mp.content_encoding, made.octets)
     return value
 
 
 def _keep_recipe(
-    x: Crossing,
+    crossing: Crossing,
     found: sections.Sections,
     made: Body010,
     back: Tagged | None,
     content_type: str | None,
 ) -> None:
     if made.opaque:
-        x.lose(content.ROW_OPAQUE)
+        crossing.lose(content.ROW_OPAQUE)
         visible = content.digest_content(content_type, made.octets)
-        x.keep_quietly("body", visible, Tagged(types.LIST, made.recipe), content.ROW_OPAQUE)
+        crossing.keep_quietly("body", visible, Tagged(types.LIST, made.recipe), content.ROW_OPAQUE)
         return
     row = content.row_of(made.shape)
     if not made.exact:
         visible = content.digest_content(content_type, made.octets)
-        octets = Tagged(types.BINARY, x.message.payload[found.body_at : found.body_end])
-        x.keep("body", visible, Tagged(types.LIST, [_symbol("octets"), octets]), row)
+        octets = Tagged(types.BINARY, crossing.message.payload[found.body_at : found.body_end])
+        crossing.keep("body", visible, Tagged(types.LIST, [_symbol("octets"), octets]), row)
         made.recipe = [_symbol("octets")]
         return
     back_shape = content.shape_of(DATA if back is None else AMQP_VALUE, back)
@@ -264,11 +275,11 @@ def _keep_recipe(
         made.recipe = []
     else:
         visible = content.digest_content(content_type, made.octets)
-        x.keep("body", visible, Tagged(types.LIST, made.recipe), row)
+        crossing.keep("body", visible, Tagged(types.LIST, made.recipe), row)
 
 
 def _keep_jms_type(
-    x: Crossing,
+    crossing: Crossing,
     made: Body010,
     back: Tagged | None,
     content_type: str | None,
@@ -285,7 +296,7 @@ def _keep_jms_type(
     if original is None:
         if expected != content.NO_JMS_TYPE:
             visible = content.digest_content(content_type, made.octets)
-            x.keep_quietly("jms-msg-type", visible, None, row)
+            crossing.keep_quietly("jms-msg-type", visible, None, row)
     elif original.code != types.BYTE or original.value != expected:
         visible = content.digest_content(content_type, made.octets)
-        x.keep("jms-msg-type", visible, original, row)
+        crossing.keep("jms-msg-type", visible, original, row)

@@ -21,6 +21,7 @@ from gateway.translate.escrow import (
     digest_number,
     digest_octets,
     digest_text,
+    digest_value,
 )
 from gateway.translate.reply_to import reply_to_0_10
 from gateway.translate.towards_0_10.delivery import Fields, stolen
@@ -28,26 +29,30 @@ from gateway.wire.tagged import Tagged
 
 
 def properties_to_0_10(
-    x: Crossing, properties: Properties, table: FieldTable, fields: Fields, annotations: Fields
+    crossing: Crossing,
+    properties: Properties,
+    table: FieldTable,
+    fields: Fields,
+    annotations: Fields,
 ) -> MessageProperties:
     """Message-properties but for content, and the headers that properties become."""
     mp = MessageProperties()
-    _message_id(x, properties, mp)
-    _correlation_id(x, properties, mp)
-    reply_to_0_10(x, properties, mp)
-    _user_id(x, properties, mp)
-    _app_id(x, mp, table, fields)
-    _group_id(x, properties, table, fields)
-    _group_sequence(x, properties, table, fields)
-    _delivery_time(x, table, fields, annotations)
+    _message_id(crossing, properties, mp)
+    _correlation_id(crossing, properties, mp)
+    reply_to_0_10(crossing, properties, mp)
+    _user_id(crossing, properties, mp)
+    _app_id(crossing, mp, table, fields)
+    _group_id(crossing, properties, table, fields)
+    _group_sequence(crossing, properties, table, fields)
+    _delivery_time(crossing, table, fields, annotations)
     if properties.reply_to_group_id is not None:
         original = Tagged(new.STRING, properties.reply_to_group_id)
         path = "properties.reply-to-group-id"
-        x.keep(path, NOTHING, original, names.ROW_REPLY_TO_GROUP_ID)
+        crossing.keep(path, NOTHING, original, names.ROW_REPLY_TO_GROUP_ID)
     return mp
 
 
-def _message_id(x: Crossing, properties: Properties, mp: MessageProperties) -> None:
+def _message_id(crossing: Crossing, properties: Properties, mp: MessageProperties) -> None:
     message_id = properties.message_id
     if message_id is None:
         return
@@ -55,115 +60,138 @@ def _message_id(x: Crossing, properties: Properties, mp: MessageProperties) -> N
     mp.message_id = uuid
     if message_id.code != new.UUID:
         visible = digest_octets(uuid)
-        x.keep("properties.message-id", visible, message_id, names.ROW_MESSAGE_ID)
+        crossing.keep("properties.message-id", visible, message_id, names.ROW_MESSAGE_ID)
     if properties.reply_to is not None:
-        # A request: a responder here will name it by this uuid.
+        # A request: a responder that gets it by 0-10 will name it by this uuid.
         encoded = new.to_bytes(message_id)
-        x.context.replies.remember(uuid, encoded, x.context.now_ms, x.message.durable)
+        crossing.context.replies.remember(
+            uuid, encoded, crossing.context.now_ms, crossing.message.durable
+        )
 
 
-def _correlation_id(x: Crossing, properties: Properties, mp: MessageProperties) -> None:
+def _correlation_id(crossing: Crossing, properties: Properties, mp: MessageProperties) -> None:
     original = properties.correlation_id
     if original is None:
         return
     path = "properties.correlation-id"
     row = names.ROW_CORRELATION_ID
     octets = ids.octets_of(original)
-    entry = x.take_typed("mp.correlation-id", x.seen_value(original), row, new.BINARY)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed("mp.correlation-id", digest_value(original), row, new.BINARY)
     if entry is not None and entry.present:
         octets = cast(bytes, entry.value.value)
     if len(octets) > STR16_MAX:
-        x.keep(path, NOTHING, original, row)
+        crossing.keep(path, NOTHING, original, row)
         return
     mp.correlation_id = octets
     back = ids.text_or_octets(octets)
-    if back.code != original.code or back.value != original.value or _names_request(x, octets):
-        x.keep(path, digest_octets(octets), original, row)
+    if (
+        back.code != original.code
+        or back.value != original.value
+        or _names_request(crossing, octets)
+    ):
+        crossing.keep(path, digest_octets(octets), original, row)
 
 
-def _names_request(x: Crossing, correlation_id: bytes) -> bool:
+def _names_request(crossing: Crossing, correlation_id: bytes) -> bool:
     """Whether the octets would come back as the id of a request."""
     uuid = ids.uuid_in(correlation_id)
-    return uuid is not None and x.context.replies.find(uuid, x.context.now_ms) is not None
+    return (
+        uuid is not None
+        and crossing.context.replies.find(uuid, crossing.context.now_ms) is not None
+    )
 
 
-def _user_id(x: Crossing, properties: Properties, mp: MessageProperties) -> None:
+def _user_id(crossing: Crossing, properties: Properties, mp: MessageProperties) -> None:
     user_id = properties.user_id
     if user_id is None:
         return
     if len(user_id) <= STR16_MAX:
         mp.user_id = user_id
     else:
-        x.lose(names.ROW_USER_ID)
+        crossing.lose(names.ROW_USER_ID)
 
 
-def _app_id(x: Crossing, mp: MessageProperties, table: FieldTable, fields: Fields) -> None:
+def _app_id(crossing: Crossing, mp: MessageProperties, table: FieldTable, fields: Fields) -> None:
     name = names.APP_ID
     own = fields.get(name)
     if own is None or (own.code != new.STRING and own.code != new.BINARY):
         return
-    visible = x.seen_value(own)
     octets = ids.octets_of(own)
-    entry = x.take("mp.app-id", visible, names.ROW_APP_ID)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take("mp.app-id", digest_value(own), names.ROW_APP_ID)
     if len(octets) > STR16_MAX or (entry is not None and not entry.present):
         return
     del fields[name]
     mp.app_id = octets
-    header = x.take(f"app.{name}", visible, names.ROW_APP_ID)
-    if header is not None:
-        restore_header(x, name, header.value, table)
+    if crossing.has_escrow:
+        header = crossing.take(f"app.{name}", digest_value(own), names.ROW_APP_ID)
+        if header is not None:
+            restore_header(crossing, name, header.value, table)
     if ids.text_or_octets(octets).code != own.code:
-        x.keep(f"app.{name}", digest_octets(octets), own, names.ROW_APP_ID)
+        crossing.keep(f"app.{name}", digest_octets(octets), own, names.ROW_APP_ID)
 
 
-def _group_id(x: Crossing, properties: Properties, table: FieldTable, fields: Fields) -> None:
+def _group_id(
+    crossing: Crossing, properties: Properties, table: FieldTable, fields: Fields
+) -> None:
     name = names.GROUP_ID
     path = "properties.group-id"
     group_id = properties.group_id
     own = fields.get(name)
     if group_id is None:
         if own is not None:
-            text = stolen(x, name, own, table, fields, names.ROW_GROUP_ID)
+            text = stolen(crossing, name, own, table, fields, names.ROW_GROUP_ID)
             if text is not None:
-                x.keep_quietly(path, digest_text(text), None, names.ROW_GROUP_ID)
+                crossing.keep_quietly(path, digest_text(text), None, names.ROW_GROUP_ID)
     elif len(group_id.encode("utf-8")) > STR16_MAX:
-        x.keep(path, NOTHING, Tagged(new.STRING, group_id), names.ROW_GROUP_ID)
+        crossing.keep(path, NOTHING, Tagged(new.STRING, group_id), names.ROW_GROUP_ID)
     else:
         visible = digest_text(group_id)
-        _give_header(x, name, Tagged(old.STR16, group_id), visible, table)
-        _shadow(x, name, visible, fields, names.ROW_GROUP_ID)
+        _give_header(crossing, name, Tagged(old.STR16, group_id), visible, table)
+        _shadow(crossing, name, visible, fields, names.ROW_GROUP_ID)
 
 
-def _give_header(x: Crossing, name: str, value: Tagged, visible: int, table: FieldTable) -> None:
+def _give_header(
+    crossing: Crossing, name: str, value: Tagged, visible: int, table: FieldTable
+) -> None:
     """Add a header, in the type that the 0-10 publisher gave it if that is in escrow."""
-    entry = x.take(f"app.{name}", visible, names.ROW_GROUP_ID)
-    if entry is None or not entry.present or not restore_header(x, name, entry.value, table):
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take(f"app.{name}", visible, names.ROW_GROUP_ID)
+    if entry is None or not entry.present or not restore_header(crossing, name, entry.value, table):
         table.append((name, value))
 
 
-def _shadow(x: Crossing, name: str, visible: int, fields: Fields, row: int) -> None:
+def _shadow(crossing: Crossing, name: str, visible: int, fields: Fields, row: int) -> None:
     """Keep the application property whose name a field has taken."""
     own = fields.pop(name, None)
     if own is not None:
-        x.keep(f"app.{name}", visible, own, row)
+        crossing.keep(f"app.{name}", visible, own, row)
 
 
-def _group_sequence(x: Crossing, properties: Properties, table: FieldTable, fields: Fields) -> None:
+def _group_sequence(
+    crossing: Crossing, properties: Properties, table: FieldTable, fields: Fields
+) -> None:
     name = names.GROUP_SEQUENCE
     row = names.ROW_GROUP_SEQUENCE
     number = properties.group_sequence
     if number is None:
         number = names.number_1_0(fields.get(name), 0, names.UINT32_MAX)
-        if number is None or f"app.{name}" in x.withdrawal.entries:
+        if number is None or f"app.{name}" in crossing.withdrawal.entries:
             return
-        x.keep_quietly("properties.group-sequence", digest_number(number), None, row)
+        crossing.keep_quietly("properties.group-sequence", digest_number(number), None, row)
     visible = digest_number(number)
     code = old.INT32 if number <= names.INT32_MAX else old.UINT32
-    _give_header(x, name, Tagged(code, number), visible, table)
-    _shadow(x, name, visible, fields, row)
+    _give_header(crossing, name, Tagged(code, number), visible, table)
+    _shadow(crossing, name, visible, fields, row)
 
 
-def _delivery_time(x: Crossing, table: FieldTable, fields: Fields, annotations: Fields) -> None:
+def _delivery_time(
+    crossing: Crossing, table: FieldTable, fields: Fields, annotations: Fields
+) -> None:
     name = names.NOT_VALID_BEFORE
     path = "annotations.x-opt-delivery-time"
     row = names.ROW_DELIVERY_TIME
@@ -171,16 +199,16 @@ def _delivery_time(x: Crossing, table: FieldTable, fields: Fields, annotations: 
     number = _time_of(annotation)
     if number is None or annotation is None:
         number = names.number_1_0(fields.get(name), names.INT64_MIN, names.INT64_MAX)
-        if number is None or f"app.{name}" in x.withdrawal.entries:
+        if number is None or f"app.{name}" in crossing.withdrawal.entries:
             return
-        x.keep_quietly(path, digest_number(number), None, row)
+        crossing.keep_quietly(path, digest_number(number), None, row)
     else:
         del annotations[names.DELIVERY_TIME]
         if annotation.code != new.LONG:
-            x.keep(path, digest_number(number), annotation, row)
+            crossing.keep(path, digest_number(number), annotation, row)
     visible = digest_number(number)
-    _give_header(x, name, Tagged(old.INT64, number), visible, table)
-    _shadow(x, name, visible, fields, row)
+    _give_header(crossing, name, Tagged(old.INT64, number), visible, table)
+    _shadow(crossing, name, visible, fields, row)
 
 
 def _time_of(annotation: Tagged | None) -> int | None:

@@ -18,7 +18,7 @@ from gateway.translate.towards_1_0.hop import ttl_left
 from gateway.wire.buffers import Reader, Writer
 
 
-def header(
+def header_segment(
     delivery: DeliveryProperties,
     properties: MessageProperties,
     others: bytes,
@@ -33,7 +33,7 @@ def header(
     return writer.getvalue()
 
 
-def onward(message: Message, context: Context, delivery_count: int) -> Translated010:
+def onward_to_0_10(message: Message, context: Context, delivery_count: int) -> Translated010:
     """A 0-10 message for a 0-10 peer."""
     payload = message.payload
     at, end, delivery = _delivery_properties(payload, message.body_at)

@@ -18,8 +18,8 @@ from gateway.translate.crossing import Crossing
 from gateway.translate.escrow import HEADER, NOTHING, Entry, open_escrow
 from gateway.translate.mapping_rows import number
 from gateway.translate.segment import open_header
-from gateway.translate.towards_0_10 import hop as hop_0_10
-from gateway.translate.towards_1_0 import hop as hop_1_0
+from gateway.translate.towards_0_10.hop import onward_to_0_10
+from gateway.translate.towards_1_0.hop import merge_annotations
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 
@@ -27,37 +27,39 @@ PATH: Final = "annotations"
 ROW_ANNOTATIONS: Final = number("annotations.message")
 
 
-def onward(message: Message, context: Context, delivery_count: int, merged: bytes) -> Translated010:
-    """The message as `hop.onward` has it, and `merged` beside it; else they are a loss."""
-    made = hop_0_10.onward(message, context, delivery_count)
-    x = Crossing(message, context)
+def onward_with_annotations(
+    message: Message, context: Context, delivery_count: int, merged: bytes
+) -> Translated010:
+    """The message as `onward_to_0_10` has it, and `merged` beside it; else they are a loss."""
+    made = onward_to_0_10(message, context, delivery_count)
+    crossing = Crossing(message, context)
     try:
-        header = _with_escrow(x, made.header, merged)
+        header = _with_escrow(crossing, made.header, merged)
     except DecodeError:
         header = b""
     if header:
         made.header = header
     else:
-        x.lose(ROW_ANNOTATIONS)
-    made.losses = x.losses
+        crossing.lose(ROW_ANNOTATIONS)
+    made.losses = crossing.losses
     return made
 
 
-def _with_escrow(x: Crossing, header: bytes, merged: bytes) -> bytes:
+def _with_escrow(crossing: Crossing, header: bytes, merged: bytes) -> bytes:
     """The header segment with the new escrow; empty if there is no room for it."""
-    segment = open_header(header, len(header), x.context.depth_max)
+    segment = open_header(header, len(header), crossing.context.depth_max)
     if segment.malformed:
         return b""
     table: FieldTable = []
     entries: dict[str, Entry] = {}
     for name, tagged in segment.properties.application_headers or []:
         if name == HEADER:
-            entries = _opened(x, tagged)
+            entries = _opened(crossing, tagged)
         else:
             table.append((name, tagged))
-    if not _keep_all(x, entries, merged):
+    if not _keep_all(crossing, entries, merged):
         return b""
-    table.append((HEADER, Tagged(STR16, x.deposit.text())))
+    table.append((HEADER, Tagged(STR16, crossing.deposit.text())))
     segment.properties.application_headers = table
     writer = Writer()
     segment.delivery.encode(writer)
@@ -66,20 +68,20 @@ def _with_escrow(x: Crossing, header: bytes, merged: bytes) -> bytes:
     return writer.getvalue()
 
 
-def _opened(x: Crossing, tagged: Tagged) -> dict[str, Entry]:
+def _opened(crossing: Crossing, tagged: Tagged) -> dict[str, Entry]:
     text = tagged.value
     if not isinstance(text, str):
         raise DecodeError("no escrow")
-    return open_escrow(text, x.text_max, x.context.depth_max).entries
+    return open_escrow(text, crossing.text_max, crossing.context.depth_max).entries
 
 
-def _keep_all(x: Crossing, entries: dict[str, Entry], merged: bytes) -> bool:
+def _keep_all(crossing: Crossing, entries: dict[str, Entry], merged: bytes) -> bool:
     own: types.Map = []
     for path, entry in entries.items():
         if path == PATH:
             if entry.value.code == types.MAP:
                 own = cast(types.Map, entry.value.value)
-        elif not x.deposit.keep(path, entry.visible, entry.value if entry.present else None):
+        elif not crossing.deposit.keep(path, entry.visible, entry.value if entry.present else None):
             return False
-    annotations = Tagged(types.MAP, hop_1_0.merge(own, merged))
-    return x.keep_quietly(PATH, NOTHING, annotations, ROW_ANNOTATIONS)
+    annotations = Tagged(types.MAP, merge_annotations(own, merged))
+    return crossing.keep_quietly(PATH, NOTHING, annotations, ROW_ANNOTATIONS)

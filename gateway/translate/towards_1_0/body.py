@@ -12,7 +12,7 @@ from gateway.amqp_1_0._spec import AMQP_SEQUENCE, AMQP_VALUE, DATA, Properties
 from gateway.errors import DecodeError
 from gateway.translate import content
 from gateway.translate.crossing import ESCROW_STALE, Crossing
-from gateway.translate.escrow import NOTHING, digest_text, digest_value
+from gateway.translate.escrow import Entry, digest_text, digest_value
 from gateway.translate.names import JMS_MSG_TYPE, JMS_NULL
 from gateway.translate.values import Conversion
 from gateway.wire.buffers import Writer
@@ -42,19 +42,21 @@ class Body10:
         self.changed = True
 
 
-def prepare(
-    x: Crossing,
+def body_to_1_0(
+    crossing: Crossing,
     mp: MessageProperties,
     octets: bytes,
     headers: dict[str, Tagged],
     annotations: dict[str, Tagged],
 ) -> Body10:
     """The body that `octets` become, and the annotation that JMS wants beside some."""
-    made = _restored(x, mp.content_type, octets)
+    made = _restored(crossing, mp.content_type, octets) if crossing.has_escrow else None
     if made is None:
-        made = _plain(x, mp, headers, octets)
-    visible = content.digest_content(mp.content_type, octets) if x.brought() else NOTHING
-    entry = x.take("jms-msg-type", visible, content.ROW_JMS_MSG_TYPE)
+        made = _plain(crossing, mp, headers, octets)
+    entry = None
+    if crossing.has_escrow:
+        visible = content.digest_content(mp.content_type, octets)
+        entry = crossing.take("jms-msg-type", visible, content.ROW_JMS_MSG_TYPE)
     if entry is not None:
         if entry.present:
             annotations[JMS_MSG_TYPE] = entry.value
@@ -63,15 +65,17 @@ def prepare(
     return made
 
 
-def _plain(x: Crossing, mp: MessageProperties, headers: dict[str, Tagged], octets: bytes) -> Body10:
+def _plain(
+    crossing: Crossing, mp: MessageProperties, headers: dict[str, Tagged], octets: bytes
+) -> Body10:
     content_type = mp.content_type
     conversion = Conversion()
-    depth = x.context.depth_max + 1
+    depth = crossing.context.depth_max + 1
     value = content.value_in(content_type, octets, JMS_NULL in headers, conversion, depth)
-    if value is not None and value.code == types.LIST and not x.context.value_lists:
+    if value is not None and value.code == types.LIST and not crossing.context.value_lists:
         value = None
     jms_type = content.jms_type_of(value, content_type)
-    if value is None and x.context.text_body_value:
+    if value is None and crossing.context.text_body_value:
         value = content.text_in(content_type, mp.content_encoding, octets)
     writer = Writer()
     if value is None:
@@ -81,29 +85,35 @@ def _plain(x: Crossing, mp: MessageProperties, headers: dict[str, Tagged], octet
         return made
     if not conversion.exact:
         row = content.ROW_MAP if value.code == types.MAP else content.ROW_LIST
-        x.keep("mp.body", digest_value(value), Tagged(types.BINARY, octets), row)
+        crossing.keep("mp.body", digest_value(value), Tagged(types.BINARY, octets), row)
     sections.write_value(writer, value)
     return Body10(writer.getvalue(), content.shape_of(AMQP_VALUE, value), jms_type)
 
 
 def content_properties(
-    x: Crossing, mp: MessageProperties, octets: bytes, made: Body10, properties: Properties
+    crossing: Crossing, mp: MessageProperties, octets: bytes, made: Body10, properties: Properties
 ) -> None:
     """Set content-type and content-encoding, which stand beside data sections only (3.2.4)."""
     content_type: str | None = None
     encoding: str | None = None
     if made.shape >> 8 == DATA:
         content_type, encoding = content.content_to_1_0(mp.content_type, mp.content_encoding)
-    row = content.ROW_CONTENT_TYPE
-    visible = x.seen_text(mp.content_type)
-    kept_type = x.take_typed("properties.content-type", visible, row, types.SYMBOL)
-    if kept_type is not None:
-        content_type = cast(str, kept_type.value.value) if kept_type.present else None
-    row = content.ROW_CONTENT_ENCODING
-    visible = x.seen_text(mp.content_encoding)
-    kept_encoding = x.take_typed("properties.content-encoding", visible, row, types.SYMBOL)
-    if kept_encoding is not None:
-        encoding = cast(str, kept_encoding.value.value) if kept_encoding.present else None
+    kept_type = None
+    kept_encoding = None
+    if crossing.has_escrow:
+        kept_type = _kept_symbol(
+            crossing, "properties.content-type", mp.content_type, content.ROW_CONTENT_TYPE
+        )
+        if kept_type is not None:
+            content_type = cast(str, kept_type.value.value) if kept_type.present else None
+        kept_encoding = _kept_symbol(
+            crossing,
+            "properties.content-encoding",
+            mp.content_encoding,
+            content.ROW_CONTENT_ENCODING,
+        )
+        if kept_encoding is not None:
+            encoding = cast(str, kept_encoding.value.value) if kept_encoding.present else None
     properties.content_type = content_type
     properties.content_encoding = encoding
     if made.restored:
@@ -111,30 +121,40 @@ def content_properties(
     back = content.content_to_0_10(made.shape, content_type, encoding, octets, False)
     if kept_type is None and back[0] != mp.content_type:
         seen = digest_text(f"{content_type}|{made.shape}")
-        _keep_text(x, "mp.content-type", seen, mp.content_type, content.ROW_CONTENT_TYPE)
+        _keep_text(crossing, "mp.content-type", seen, mp.content_type, content.ROW_CONTENT_TYPE)
     if kept_encoding is None and back[1] != mp.content_encoding:
         seen = digest_text(f"{encoding}|{made.shape}")
-        _keep_text(x, "mp.content-encoding", seen, mp.content_encoding, row)
+        _keep_text(
+            crossing,
+            "mp.content-encoding",
+            seen,
+            mp.content_encoding,
+            content.ROW_CONTENT_ENCODING,
+        )
 
 
-def _keep_text(x: Crossing, path: str, visible: int, original: str | None, row: int) -> None:
+def _kept_symbol(crossing: Crossing, path: str, text: str | None, row: int) -> Entry | None:
+    return crossing.take_typed(path, digest_text(text), row, types.SYMBOL)
+
+
+def _keep_text(crossing: Crossing, path: str, visible: int, original: str | None, row: int) -> None:
     if original is None:
-        x.keep_quietly(path, visible, None, row)
+        crossing.keep_quietly(path, visible, None, row)
     else:
-        x.keep(path, visible, Tagged(types.STRING, original), row)
+        crossing.keep(path, visible, Tagged(types.STRING, original), row)
 
 
-def _restored(x: Crossing, content_type: str | None, octets: bytes) -> Body10 | None:
+def _restored(crossing: Crossing, content_type: str | None, octets: bytes) -> Body10 | None:
     """The body that a 1.0 message had, if the escrow says what it was and it was not edited."""
-    if "body" not in x.withdrawal.entries:
+    if "body" not in crossing.withdrawal.entries:
         return None
     visible = content.digest_content(content_type, octets)
-    entry = x.take_typed("body", visible, content.ROW_DATA, types.LIST)
+    entry = crossing.take_typed("body", visible, content.ROW_DATA, types.LIST)
     if entry is None or not entry.present:
         return None
-    made = _rebuilt(cast("list[Tagged]", entry.value.value), octets, x.context.depth_max + 1)
+    made = _rebuilt(cast("list[Tagged]", entry.value.value), octets, crossing.context.depth_max + 1)
     if made is None:
-        x.lose(ESCROW_STALE)
+        crossing.lose(ESCROW_STALE)
         return None
     made.restored = True
     if made.shape >> 8 == DATA:

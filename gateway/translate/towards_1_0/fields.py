@@ -19,7 +19,9 @@ from gateway.translate.application_headers import keep_header
 from gateway.translate.crossing import Crossing
 from gateway.translate.escrow import (
     NOTHING,
+    digest_node,
     digest_number,
+    digest_octets,
     digest_text,
     digest_value,
 )
@@ -36,158 +38,187 @@ PRIORITY_MAX_0_10: Final = 9
 
 
 def properties_to_1_0(
-    x: Crossing, header: HeaderSegment, headers: Headers, out: Headers, annotations: Headers
+    crossing: Crossing, header: HeaderSegment, headers: Headers, out: Headers, annotations: Headers
 ) -> Properties:
     """All properties but content-type and content-encoding, which depend on the body."""
     properties = Properties()
     dp = header.delivery
     mp = header.properties
-    _message_id(x, mp, properties)
-    _correlation_id(x, mp, properties)
-    if mp.user_id is None or x.context.user_id:
+    _message_id(crossing, mp, properties)
+    _correlation_id(crossing, mp, properties)
+    if mp.user_id is None or crossing.context.user_id:
         properties.user_id = mp.user_id
     else:
-        x.lose(names.ROW_USER_ID)
-    reply_to_1_0(x, mp, properties)
-    _times(x, dp, properties)
-    _destination(x, properties, headers, out)
-    _app_id(x, mp, headers, out)
-    _group_id(x, properties, headers, out)
-    _group_sequence(x, properties, headers, out)
-    _reply_to_group_id(x, properties)
-    _delivery_time(x, headers, out, annotations)
-    _only_0_10(x, dp, header.others)
+        crossing.lose(names.ROW_USER_ID)
+    reply_to_1_0(crossing, mp, properties)
+    _times(crossing, dp, properties)
+    _destination(crossing, properties, headers, out)
+    _app_id(crossing, mp, headers, out)
+    _group_id(crossing, properties, headers, out)
+    _group_sequence(crossing, properties, headers, out)
+    if crossing.has_escrow:
+        _restore_reply_to_group_id(crossing, properties)
+    _delivery_time(crossing, headers, out, annotations)
+    _only_0_10(crossing, dp, header.others)
     return properties
 
 
-def _message_id(x: Crossing, mp: MessageProperties, properties: Properties) -> None:
-    visible = x.seen_octets(mp.message_id)
-    entry = x.take("properties.message-id", visible, names.ROW_MESSAGE_ID)
+def _message_id(crossing: Crossing, mp: MessageProperties, properties: Properties) -> None:
+    entry = None
+    if crossing.has_escrow:
+        visible = digest_octets(mp.message_id)
+        entry = crossing.take("properties.message-id", visible, names.ROW_MESSAGE_ID)
     if entry is not None and (entry.value.code in ids.ID_CODES or not entry.present):
         properties.message_id = entry.value if entry.present else None
     elif mp.message_id is not None:
         properties.message_id = Tagged(new.UUID, mp.message_id)
 
 
-def _correlation_id(x: Crossing, mp: MessageProperties, properties: Properties) -> None:
+def _correlation_id(crossing: Crossing, mp: MessageProperties, properties: Properties) -> None:
     octets = mp.correlation_id
-    visible = x.seen_octets(octets)
-    entry = x.take("properties.correlation-id", visible, names.ROW_CORRELATION_ID)
+    entry = None
+    if crossing.has_escrow:
+        visible = digest_octets(octets)
+        entry = crossing.take("properties.correlation-id", visible, names.ROW_CORRELATION_ID)
     if entry is not None and (entry.value.code in ids.ID_CODES or not entry.present):
         properties.correlation_id = entry.value if entry.present else None
     elif octets is not None:
-        request_id = _request_id(x, octets)
+        request_id = _request_id(crossing, octets)
         answer = ids.text_or_octets(octets) if request_id is None else request_id
         properties.correlation_id = answer
         if ids.octets_of(answer) != octets:
             original = Tagged(new.BINARY, octets)
             path = "mp.correlation-id"
-            x.keep_quietly(path, digest_value(answer), original, names.ROW_CORRELATION_ID)
+            crossing.keep_quietly(path, digest_value(answer), original, names.ROW_CORRELATION_ID)
 
 
-def _request_id(x: Crossing, correlation_id: bytes) -> Tagged | None:
+def _request_id(crossing: Crossing, correlation_id: bytes) -> Tagged | None:
     """The id of the request that is answered, as its 1.0 publisher gave it."""
     uuid = ids.uuid_in(correlation_id)
     if uuid is None:
         return None
-    known = x.context.replies.find(uuid, x.context.now_ms)
+    known = crossing.context.replies.find(uuid, crossing.context.now_ms)
     if known is not None:
         return ids.decode_id(known)
     if ids.is_name_based(uuid):
-        x.lose(names.ROW_REPLIES_MISS)
+        crossing.lose(names.ROW_REPLIES_MISS)
     return None
 
 
-def _times(x: Crossing, dp: DeliveryProperties, properties: Properties) -> None:
+def _times(crossing: Crossing, dp: DeliveryProperties, properties: Properties) -> None:
     properties.creation_time = _time(
-        x, dp.timestamp, "dp.timestamp", "properties.creation-time", names.ROW_CREATION
+        crossing, dp.timestamp, "dp.timestamp", "properties.creation-time", names.ROW_CREATION
     )
-    if properties.creation_time is None and x.context.timestamp:
-        properties.creation_time = x.message.arrived_ms
-    if x.message.ttl_ms <= TTL_MAX:
+    if properties.creation_time is None and crossing.context.timestamp:
+        properties.creation_time = crossing.message.arrived_ms
+    if crossing.message.ttl_ms <= TTL_MAX:
         properties.absolute_expiry_time = _time(
-            x, dp.expiration, "dp.expiration", "properties.absolute-expiry-time", names.ROW_EXPIRY
+            crossing,
+            dp.expiration,
+            "dp.expiration",
+            "properties.absolute-expiry-time",
+            names.ROW_EXPIRY,
         )
         return
     # More ttl than header.ttl holds: absolute-expiry-time carries it, whatever dp.expiration was.
-    expires_ms = x.message.expires_ms
+    expires_ms = crossing.message.expires_ms
     properties.absolute_expiry_time = expires_ms
     visible = digest_number(expires_ms)
     if dp.ttl is not None and dp.ttl > TTL_MS_MAX:
-        x.keep("dp.ttl", visible, Tagged(new.ULONG, dp.ttl), names.ROW_TTL)
+        crossing.keep("dp.ttl", visible, Tagged(new.ULONG, dp.ttl), names.ROW_TTL)
     else:
-        x.keep_quietly("dp.ttl", visible, Tagged(new.NULL, None), names.ROW_TTL)
+        crossing.keep_quietly("dp.ttl", visible, Tagged(new.NULL, None), names.ROW_TTL)
     if dp.expiration is None:
-        x.keep_quietly("dp.expiration", visible, None, names.ROW_EXPIRY)
+        crossing.keep_quietly("dp.expiration", visible, None, names.ROW_EXPIRY)
     else:
-        x.keep("dp.expiration", visible, Tagged(new.LONG, dp.expiration), names.ROW_EXPIRY)
+        crossing.keep("dp.expiration", visible, Tagged(new.LONG, dp.expiration), names.ROW_EXPIRY)
 
 
-def _time(x: Crossing, datetime: int | None, path: str, path_1_0: str, row: int) -> int | None:
-    entry = x.take_typed(path_1_0, x.seen_number(datetime), row, new.TIMESTAMP)
+def _time(
+    crossing: Crossing, datetime: int | None, path: str, path_1_0: str, row: int
+) -> int | None:
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed(path_1_0, digest_number(datetime), row, new.TIMESTAMP)
     if entry is not None:
         return cast(int, entry.value.value) if entry.present else None
     if datetime is None:
         return None
     timestamp_ms = to_ms(datetime)
     if from_ms(timestamp_ms, False) != datetime:
-        x.keep(path, digest_number(timestamp_ms), Tagged(new.LONG, datetime), row)
+        crossing.keep(path, digest_number(timestamp_ms), Tagged(new.LONG, datetime), row)
     return timestamp_ms
 
 
-def _destination(x: Crossing, properties: Properties, headers: Headers, out: Headers) -> None:
-    message = x.message
+def _destination(
+    crossing: Crossing, properties: Properties, headers: Headers, out: Headers
+) -> None:
+    message = crossing.message
     exchange = message.exchange
     key = message.routing_key
-    visible = x.seen_node(exchange, key)
-    whole = x.take_typed("routing-key", x.seen_text(key), names.ROW_ROUTING_KEY, new.STRING)
-    if whole is not None and whole.present:
-        key = cast(str, whole.value.value)
-    entry = x.take_typed("properties.to", visible, names.ROW_TO, new.STRING)
+    entry = None
+    if crossing.has_escrow:
+        visible = digest_node(exchange, key)
+        whole = crossing.take_typed(
+            "routing-key", digest_text(key), names.ROW_ROUTING_KEY, new.STRING
+        )
+        if whole is not None and whole.present:
+            key = cast(str, whole.value.value)
+        entry = crossing.take_typed("properties.to", visible, names.ROW_TO, new.STRING)
     if entry is None:
         properties.to = address_of(exchange, key)
     elif entry.present:
         properties.to = cast(str, entry.value.value)
-    _subject(x, properties, exchange, key, headers, out)
+    _subject(crossing, properties, exchange, key, headers, out)
 
 
 def _subject(
-    x: Crossing, properties: Properties, exchange: str, key: str, headers: Headers, out: Headers
+    crossing: Crossing,
+    properties: Properties,
+    exchange: str,
+    key: str,
+    headers: Headers,
+    out: Headers,
 ) -> None:
     explicit_text = names.text_0_10(headers.get(names.SUBJECT))
     jms_type = headers.get(names.JMS_TYPE)
     source, subject = names.derive_subject(exchange, key, explicit_text, names.text_0_10(jms_type))
-    entry = x.take_typed("properties.subject", x.seen_text(subject), names.ROW_SUBJECT, new.STRING)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed(
+            "properties.subject", digest_text(subject), names.ROW_SUBJECT, new.STRING
+        )
     if entry is not None:
         properties.subject = cast(str, entry.value.value) if entry.present else None
     else:
         properties.subject = subject
         if subject is not None:
-            _note_source(x, source, subject, headers)
+            _note_source(crossing, source, subject, headers)
     if explicit_text is not None:
-        _give_back(x, names.SUBJECT, x.seen_text(explicit_text), headers, out)
+        if crossing.has_escrow:
+            _give_back(crossing, names.SUBJECT, digest_text(explicit_text), headers, out)
         if entry is None:
             headers.pop(names.SUBJECT, None)
 
 
-def _note_source(x: Crossing, source: str, subject: str, headers: Headers) -> None:
+def _note_source(crossing: Crossing, source: str, subject: str, headers: Headers) -> None:
     """Keep where the subject came from, for a way back that makes the same header of it."""
     visible = digest_text(subject)
     if source == names.SUBJECT:
         original = headers[names.SUBJECT]
         if original.code != old.STR16 and original.code != old.STR8:
-            keep_header(x, names.SUBJECT, visible, original)
+            keep_header(crossing, names.SUBJECT, visible, original)
         return
-    x.keep_quietly("subject-from", visible, Tagged(new.STRING, source), names.ROW_SUBJECT)
+    crossing.keep_quietly("subject-from", visible, Tagged(new.STRING, source), names.ROW_SUBJECT)
     if source == names.JMS_TYPE:
         original = encode_0_10(headers[names.JMS_TYPE])
-        x.keep(f"app.{names.JMS_TYPE}", visible, original, names.ROW_SUBJECT)
+        crossing.keep(f"app.{names.JMS_TYPE}", visible, original, names.ROW_SUBJECT)
         del headers[names.JMS_TYPE]
 
 
-def _give_back(x: Crossing, name: str, visible: int, headers: Headers, out: Headers) -> None:
+def _give_back(crossing: Crossing, name: str, visible: int, headers: Headers, out: Headers) -> None:
     """Restore the application property that a 1.0 message had under the name of a header."""
-    entry = x.take(f"app.{name}", visible, names.ROW_SUBJECT)
+    entry = crossing.take(f"app.{name}", visible, names.ROW_SUBJECT)
     if entry is None:
         return
     headers.pop(name, None)
@@ -195,112 +226,129 @@ def _give_back(x: Crossing, name: str, visible: int, headers: Headers, out: Head
         out[name] = entry.value
 
 
-def _app_id(x: Crossing, mp: MessageProperties, headers: Headers, out: Headers) -> None:
+def _app_id(crossing: Crossing, mp: MessageProperties, headers: Headers, out: Headers) -> None:
     name = names.APP_ID
     original = headers.get(name)
     app_id = mp.app_id
     if app_id is None:
         return
-    entry = x.take(f"app.{name}", x.seen_octets(app_id), names.ROW_APP_ID)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take(f"app.{name}", digest_octets(app_id), names.ROW_APP_ID)
     if entry is not None and entry.present:
         out[name] = entry.value
     else:
         out[name] = ids.text_or_octets(app_id)
     if original is not None:
         del headers[name]
-        keep_header(x, name, digest_value(out[name]), original)
+        keep_header(crossing, name, digest_value(out[name]), original)
 
 
-def note_app_id(x: Crossing, mp: MessageProperties, out: Headers) -> None:
+def note_app_id(crossing: Crossing, mp: MessageProperties, out: Headers) -> None:
     """Keep that a property under app-id's name, made of a header, is not mp.app-id."""
     visible = out.get(names.APP_ID)
     if mp.app_id is not None or visible is None:
         return
     if visible.code == new.STRING or visible.code == new.BINARY:
-        x.keep_quietly("mp.app-id", digest_value(visible), None, names.ROW_APP_ID)
+        crossing.keep_quietly("mp.app-id", digest_value(visible), None, names.ROW_APP_ID)
 
 
-def _group_id(x: Crossing, properties: Properties, headers: Headers, out: Headers) -> None:
+def _group_id(crossing: Crossing, properties: Properties, headers: Headers, out: Headers) -> None:
     original = headers.get(names.GROUP_ID)
     text = names.text_0_10(original)
     visible = digest_text(text)
-    entry = x.take_typed("properties.group-id", visible, names.ROW_GROUP_ID, new.STRING)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed("properties.group-id", visible, names.ROW_GROUP_ID, new.STRING)
     if entry is not None and entry.present:
         properties.group_id = cast(str, entry.value.value)
     if text is None or original is None:
         return
-    _give_back(x, names.GROUP_ID, visible, headers, out)
+    if crossing.has_escrow:
+        _give_back(crossing, names.GROUP_ID, visible, headers, out)
     headers.pop(names.GROUP_ID, None)
     if entry is None:
         properties.group_id = text
         if original.code != old.STR16 and original.code != old.STR8:
-            keep_header(x, names.GROUP_ID, visible, original)
+            keep_header(crossing, names.GROUP_ID, visible, original)
 
 
-def _group_sequence(x: Crossing, properties: Properties, headers: Headers, out: Headers) -> None:
+def _group_sequence(
+    crossing: Crossing, properties: Properties, headers: Headers, out: Headers
+) -> None:
     original = headers.get(names.GROUP_SEQUENCE)
     number = names.number_0_10(original, 0, names.UINT32_MAX)
     if number is None or original is None:
         return
     visible = digest_number(number)
-    entry = x.take("properties.group-sequence", visible, names.ROW_GROUP_SEQUENCE)
-    _give_back(x, names.GROUP_SEQUENCE, visible, headers, out)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take("properties.group-sequence", visible, names.ROW_GROUP_SEQUENCE)
+        _give_back(crossing, names.GROUP_SEQUENCE, visible, headers, out)
     headers.pop(names.GROUP_SEQUENCE, None)
     if entry is None or entry.present:
         properties.group_sequence = number
         if original.code != (old.INT32 if number <= names.INT32_MAX else old.UINT32):
-            keep_header(x, names.GROUP_SEQUENCE, visible, original)
+            keep_header(crossing, names.GROUP_SEQUENCE, visible, original)
 
 
-def _reply_to_group_id(x: Crossing, properties: Properties) -> None:
+def _restore_reply_to_group_id(crossing: Crossing, properties: Properties) -> None:
     path = "properties.reply-to-group-id"
-    entry = x.take_typed(path, NOTHING, names.ROW_REPLY_TO_GROUP_ID, new.STRING)
+    entry = crossing.take_typed(path, NOTHING, names.ROW_REPLY_TO_GROUP_ID, new.STRING)
     if entry is not None and entry.present:
         properties.reply_to_group_id = cast(str, entry.value.value)
 
 
-def _delivery_time(x: Crossing, headers: Headers, out: Headers, annotations: Headers) -> None:
+def _delivery_time(
+    crossing: Crossing, headers: Headers, out: Headers, annotations: Headers
+) -> None:
     original = headers.get(names.NOT_VALID_BEFORE)
     number = names.number_0_10(original, names.INT64_MIN, names.INT64_MAX)
     if number is None or original is None:
         return
     visible = digest_number(number)
-    entry = x.take("annotations.x-opt-delivery-time", visible, names.ROW_DELIVERY_TIME)
-    _give_back(x, names.NOT_VALID_BEFORE, visible, headers, out)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take("annotations.x-opt-delivery-time", visible, names.ROW_DELIVERY_TIME)
+        _give_back(crossing, names.NOT_VALID_BEFORE, visible, headers, out)
     headers.pop(names.NOT_VALID_BEFORE, None)
     if entry is None:
         annotations[names.DELIVERY_TIME] = Tagged(new.LONG, number)
         if original.code != old.INT64:
-            keep_header(x, names.NOT_VALID_BEFORE, visible, original)
+            keep_header(crossing, names.NOT_VALID_BEFORE, visible, original)
     elif entry.present:
         annotations[names.DELIVERY_TIME] = entry.value
 
 
-def _only_0_10(x: Crossing, dp: DeliveryProperties, others: bytes) -> None:
+def _only_0_10(crossing: Crossing, dp: DeliveryProperties, others: bytes) -> None:
     yes = Tagged(new.BOOLEAN, True)
     if dp.discard_unroutable:
-        x.keep("dp.discard-unroutable", NOTHING, yes, names.ROW_DISCARD_UNROUTABLE)
+        crossing.keep("dp.discard-unroutable", NOTHING, yes, names.ROW_DISCARD_UNROUTABLE)
     if dp.immediate:
-        x.keep("dp.immediate", NOTHING, yes, names.ROW_IMMEDIATE)
+        crossing.keep("dp.immediate", NOTHING, yes, names.ROW_IMMEDIATE)
     if dp.resume_id is not None:
         original = Tagged(new.STRING, dp.resume_id)
-        x.keep("dp.resume-id", NOTHING, original, names.ROW_RESUME_ID)
+        crossing.keep("dp.resume-id", NOTHING, original, names.ROW_RESUME_ID)
     if dp.resume_ttl is not None:
         original = Tagged(new.ULONG, dp.resume_ttl)
-        x.keep("dp.resume-ttl", NOTHING, original, names.ROW_RESUME_TTL)
+        crossing.keep("dp.resume-ttl", NOTHING, original, names.ROW_RESUME_TTL)
     if others:
-        x.keep("other-structs", NOTHING, Tagged(new.BINARY, others), names.ROW_OTHER_STRUCTS)
+        crossing.keep("other-structs", NOTHING, Tagged(new.BINARY, others), names.ROW_OTHER_STRUCTS)
 
 
-def priority_to_1_0(x: Crossing) -> int:
+def priority_to_1_0(crossing: Crossing) -> int:
     """The priority of the header section; `NO_PRIORITY` if it has none."""
-    priority = x.message.priority
+    priority = crossing.message.priority
     if priority == NO_PRIORITY:
         return NO_PRIORITY
-    entry = x.take_typed("header.priority", x.seen_number(priority), names.ROW_PRIORITY, new.UBYTE)
+    entry = None
+    if crossing.has_escrow:
+        entry = crossing.take_typed(
+            "header.priority", digest_number(priority), names.ROW_PRIORITY, new.UBYTE
+        )
     if entry is not None and entry.present:
         return cast(int, entry.value.value)
     if priority > PRIORITY_MAX_0_10:
         original = Tagged(new.UBYTE, priority)
-        x.keep_quietly("dp.priority", digest_number(priority), original, names.ROW_PRIORITY)
+        crossing.keep_quietly("dp.priority", digest_number(priority), original, names.ROW_PRIORITY)
     return priority

@@ -39,20 +39,20 @@ def ttl_left(message: Message, now_ms: int) -> int | None:
     return max(message.expires_ms - now_ms, 1)
 
 
-def header(message: Message, priority: int, delivery_count: int, now_ms: int) -> bytes:
+def header_section(message: Message, priority: int, delivery_count: int, now_ms: int) -> bytes:
     """The header section of one delivery; nothing where all of it is default."""
     left = ttl_left(message, now_ms)
     if left is not None or delivery_count > 0:
-        return _header(message.durable, priority, delivery_count, left)
+        return _encoded_header(message.durable, priority, delivery_count, left)
     key = priority * 2 + 1 if message.durable else priority * 2
     first = _FIRST.get(key)
     if first is None:
-        first = _header(message.durable, priority, 0, None)
+        first = _encoded_header(message.durable, priority, 0, None)
         _FIRST[key] = first
     return first
 
 
-def _header(durable: bool, priority: int, delivery_count: int, left: int | None) -> bytes:
+def _encoded_header(durable: bool, priority: int, delivery_count: int, left: int | None) -> bytes:
     made = Header()
     made.durable = durable  # also when it is not: some containers take absent to mean true
     if priority != NO_PRIORITY:
@@ -68,15 +68,17 @@ def _header(durable: bool, priority: int, delivery_count: int, left: int | None)
     return writer.getvalue()
 
 
-def payload(message: Message, translated: Translated10, delivery_count: int, now_ms: int) -> bytes:
+def delivery_payload(
+    message: Message, translated: Translated10, delivery_count: int, now_ms: int
+) -> bytes:
     """One delivery's octets: header section, annotations and properties, body and footer."""
     if message.message_format != 0:
         return translated.body
-    front = header(message, translated.priority, delivery_count, now_ms)
+    front = header_section(message, translated.priority, delivery_count, now_ms)
     return front + translated.head + translated.body
 
 
-def onward(message: Message, merged: bytes = b"") -> Translated10:
+def onward_to_1_0(message: Message, merged: bytes = b"") -> Translated10:
     """A 1.0 message for a 1.0 peer, `merged` (an encoded map) added to its message-annotations."""
     octets = message.payload
     if message.message_format != 0:
@@ -86,11 +88,11 @@ def onward(message: Message, merged: bytes = b"") -> Translated10:
     if found.message_annotations != sections.ABSENT:
         if merged:
             own = sections.annotations(octets, found.message_annotations)
-            sections.write_map(writer, MESSAGE_ANNOTATIONS, merge(own, merged))
+            sections.write_map(writer, MESSAGE_ANNOTATIONS, merge_annotations(own, merged))
         else:
             writer.raw(_section(octets, found.message_annotations))
     elif merged:
-        sections.write_map(writer, MESSAGE_ANNOTATIONS, merge([], merged))
+        sections.write_map(writer, MESSAGE_ANNOTATIONS, merge_annotations([], merged))
     writer.raw(octets[found.bare_at : found.body_at])
     body_size = found.body_end - found.body_at
     return Translated10(writer.getvalue(), octets[found.body_at :], body_size, message.priority, [])
@@ -103,7 +105,7 @@ def _section(octets: bytes, value_at: int) -> bytes:
     return b"\x00\x53\x72" + octets[value_at:end]
 
 
-def merge(own: types.Map, merged: bytes) -> types.Map:
+def merge_annotations(own: types.Map, merged: bytes) -> types.Map:
     """Annotations with those of an encoded map in place of, or beside, their own."""
     try:
         reader = Reader(merged)

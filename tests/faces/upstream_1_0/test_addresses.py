@@ -51,7 +51,7 @@ def test_a_message_goes_where_the_queue_in_front_stands_for(target, one, address
     addresses = at.upstream.context.addresses
     name = "x" if target == Target.EXCHANGE else "n"
     at.world.queue(name)
-    queue = at.host.queue(name)
+    queue = at.host.topology.find_queue(name)
     queue.target = target
     assert addresses.queue_target(queue) == one
     assert addresses.target_of(queue, at.world.message(b"1", key="k")) == address

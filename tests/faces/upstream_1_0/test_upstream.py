@@ -246,7 +246,7 @@ def test_a_node_is_looked_up_by_attaching_without_credit():
     w = UpstreamWorld().place("q")
     broker = w.connect()
     waiter = Waiter()
-    assert w.host.look_up("q", waiter, 5)
+    assert w.host.reaching.look_up("q", waiter, 5)
     w.step()
     assert waiter.told == [(5, None)]
     assert broker.links("q", sends=True) == []
@@ -259,7 +259,7 @@ def test_a_node_that_is_not_there_is_refused_to_whoever_looks_it_up():
     broker = w.connect()
     broker.refusals["q"] = _spec.Error(condition="amqp:not-found", description="no")
     waiter = Waiter()
-    w.host.look_up("q", waiter, 5)
+    w.host.reaching.look_up("q", waiter, 5)
     w.step()
     ((token, refusal),) = waiter.told
     assert token == 5
@@ -278,7 +278,7 @@ def test_a_node_that_we_may_only_send_to_is_there_all_the_same():
 
     broker.answers["q"] = answer
     waiter = Waiter()
-    w.host.look_up("q", waiter, 5)
+    w.host.reaching.look_up("q", waiter, 5)
     w.step()
     assert waiter.told == [(5, None)]
 
@@ -286,7 +286,7 @@ def test_a_node_that_we_may_only_send_to_is_there_all_the_same():
 def test_a_look_up_without_an_answer_ends_with_an_error():
     w = UpstreamWorld().place("q")
     waiter = Waiter()
-    w.host.look_up("q", waiter, 5)
+    w.host.reaching.look_up("q", waiter, 5)
     w.pass_time(10_000)
     broker = w.connect(prepare=lambda b: b.answers.update(q=lambda event: None))
     assert waiter.told == []
@@ -299,7 +299,7 @@ def test_a_look_up_without_an_answer_ends_with_an_error():
 def test_where_attaching_makes_nodes_they_are_taken_to_exist():
     w = UpstreamWorld(profile=Profile(missing="auto")).place("q")
     w.connect()
-    assert w.host.look_up("q", Waiter(), 5) is False
+    assert w.host.reaching.look_up("q", Waiter(), 5) is False
 
 
 def test_without_a_management_nodes_are_neither_deleted_nor_purged():

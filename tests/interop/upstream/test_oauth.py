@@ -14,7 +14,7 @@ from interop.upstream import matrix
 from interop.upstream.talk import Got, Talk
 from support.gateway_process import GatewayProcess
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 BACK_OFF_S = 20
 LONG_S, SHORT_S = 600, 10  # lives of tokens
 UP = 'gateway_upstream_up{upstream="main"}'

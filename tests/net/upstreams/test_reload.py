@@ -161,7 +161,7 @@ class Waiter:
 
 def test_whoever_waits_for_an_upstream_that_is_gone_is_told_in_time(stay: Stay) -> None:
     waiter = Waiter()
-    assert stay.house.service.bridge.default_host.look_up("far", waiter, 1)
+    assert stay.house.service.bridge.default_host.reaching.look_up("far", waiter, 1)
     stay.raw["upstreams"] = {"b": UPSTREAMS["b"]}
     stay.raw["nodes"] = [{"queue": "far", "upstream": "b"}]
     stay.reload()
@@ -252,7 +252,7 @@ def test_what_cannot_be_is_answered_with_every_problem(stay: Stay) -> None:
 
 def test_one_change_is_done_at_a_time_and_none_when_the_gateway_stops(stay: Stay) -> None:
     service = stay.house.service
-    queue = service.bridge.default_host.queue("far")
+    queue = service.bridge.default_host.topology.find_queue("far")
     assert queue is not None
     queue.unsettled = 1  # something that never settles
     stay.raw["nodes"][0] = {"queue": "far", "upstream": "b"}

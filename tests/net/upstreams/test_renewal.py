@@ -68,7 +68,7 @@ class Stand:
         )
         self.dialer = FakeDialer(self.connect)
         service.upstreams.dialers["a"] = self.dialer  # type: ignore[assignment]  # a fake
-        queue = service.bridge.default_host.queue("far")
+        queue = service.bridge.default_host.topology.find_queue("far")
         assert queue is not None
         self.queue = queue
         self.connect()

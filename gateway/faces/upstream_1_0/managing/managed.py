@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Final, Protocol, cast, final
 
 from gateway.amqp_1_0 import types
-from gateway.bridge.durable.topology_rows import BindingRow
-from gateway.bridge.remote.feed import Feed
+from gateway.bridge.durable.debts import BindingRow
+from gateway.bridge.remote.remote import Feed
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.managing.management import Answer, Management
 from gateway.faces.upstream_1_0.managing.queues import queue_body, queue_path, text
@@ -166,7 +166,7 @@ def same_arguments(there: Tagged | None, wanted: types.Map) -> bool:
 
 
 def _queue_there(upstream: UpstreamContext, feed: Feed) -> str:
-    name = f"{upstream.settings.container_id}.{feed.queue.name}"
+    name = f"{upstream.settings.container_id}.{feed.queue_name}"
     if feed.host != upstream.bridge.default_host.name:
-        name = f"{upstream.settings.container_id}.{feed.host}.{feed.queue.name}"
+        name = f"{upstream.settings.container_id}.{feed.host}.{feed.queue_name}"
     return name if feed.durable else name + TRANSIENT

@@ -12,8 +12,8 @@ from typing import Final, Protocol, cast, final
 from urllib.parse import quote
 
 from gateway.amqp_1_0 import types
-from gateway.bridge.durable.topology_rows import BindingRow
-from gateway.bridge.remote.feed import Feed
+from gateway.bridge.durable.debts import BindingRow
+from gateway.bridge.remote.remote import Feed
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.managing.managed import arguments_there, same_arguments
 from gateway.faces.upstream_1_0.managing.management import NOTHING, Answer, Management

@@ -16,8 +16,7 @@ from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Flag as AuditFlag
-from gateway.bridge.remote.feed import Feed
-from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.bridge.remote.remote import Feed, LookUpWaiter
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces.placed import selector_of
 from gateway.faces.upstream_1_0.context import UpstreamContext
@@ -70,7 +69,7 @@ class Feeder:
         self.problem = ""
         profile = upstream.profile
         self.kind = upstream.addresses.exchange_type(feed.host, feed.exchange)
-        queue = feed.queue.name
+        queue = feed.queue_name
         self.managed: ManagedBinding | None = None
         if profile.subscriptions == MANAGED:
             self.managed = ManagedBinding(upstream, management, tidying, feed, self)
@@ -110,7 +109,7 @@ class Feeder:
         self.problem = problem
         self.upstream.health.note_problem(
             f"nothing comes from exchange {feed.exchange!r} with key {feed.key!r} for queue"
-            f" {feed.queue.name!r}: {problem}"
+            f" {feed.queue_name!r}: {problem}"
         )
         self._reaching.answer(None)
 
@@ -200,7 +199,7 @@ class Feeder:
             capabilities=self.upstream.profile.subscription_capabilities or None,
         )
         return self._incoming.attach(
-            session, source, target=self.feed.queue.name, snd_settle_mode=_spec.SND_UNSETTLED
+            session, source, target=self.feed.queue_name, snd_settle_mode=_spec.SND_UNSETTLED
         )
 
     def on_attach(self, event: AttachReceived) -> None:
@@ -212,7 +211,7 @@ class Feeder:
             return
         self.problem = ""
         feed = self.feed
-        self._incoming.begin(event.link, feed.link, feed.queue.node, AuditFlag.PUBLISHER)
+        self._incoming.begin(event.link, feed.link, feed.node, AuditFlag.PUBLISHER)
         self._reaching.answer(None)
         self.on_credit()
 

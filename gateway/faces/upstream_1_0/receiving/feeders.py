@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from gateway.bridge.remote.feed import Feed
+from gateway.bridge.remote.remote import Feed
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.managing.management import Management
 from gateway.faces.upstream_1_0.managing.tidying import Tidier

@@ -24,7 +24,7 @@ from gateway.faces.upstream_1_0.errors import accuses
 from gateway.message import Flag, Message, Outcome, OutcomeKind
 from gateway.translate.facts import Arrival, arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.outcomes import to_state
-from gateway.translate.view import READER_1_0
+from gateway.translate.view import READER
 
 SETTLED: Final = -1  # the token of deliveries that nobody has to be told of
 POISON_ENDS: Final = 2
@@ -120,12 +120,12 @@ class Intake:
             arrival,
             event.payload,
             event.message_format,
-            id=bridge.next_message_id(),
+            id=bridge.numbers.next_message(),
             exchange=exchange,
             routing_key=routing_key,
             now_ms=bridge.now_ms,
             publisher=0,
-            reader=READER_1_0,
+            reader=READER,
         )
         digest = message.id_digest ^ message.body_digest
         if self._is_poison(event, digest):

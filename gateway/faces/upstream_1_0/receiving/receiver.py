@@ -17,8 +17,7 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Flag as AuditFlag
-from gateway.bridge.queues.credit import UNLIMITED
-from gateway.bridge.remote.inlet import Inlet
+from gateway.bridge.remote.remote import Inlet
 from gateway.errors import RemoteProtocolError
 from gateway.faces.upstream_1_0 import states
 from gateway.faces.upstream_1_0.context import UpstreamContext
@@ -67,6 +66,7 @@ class Receiver:
         self.inlet = inlet
         self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
         self.name = upstream.link_name(inlet.queue_name)
+        self._routing_key = inlet.queue_name  # of every message
         self._incoming = IncomingLink(upstream, self.name, self.address, copy=not inlet.acquire)
         self._intake = self._incoming.intake
         moves_in = inlet.established
@@ -199,10 +199,7 @@ class Receiver:
 
     def _snd_settle_mode(self) -> int:
         """Unsettled, also where the client does not settle: until it is sent, it is not ours."""
-        inlet = self.inlet
-        placement = inlet.queue.placement
-        wanted = inlet.settled and placement is not None and placement.settled
-        asked = wanted and self.upstream.profile.settled
+        asked = self.inlet.wants_settled and self.upstream.profile.settled
         return _spec.SND_SETTLED if asked else _spec.SND_UNSETTLED
 
     def on_attach(self, event: AttachReceived) -> None:
@@ -214,7 +211,7 @@ class Receiver:
         self._settled = event.attach.snd_settle_mode == _spec.SND_SETTLED
         inlet = self.inlet
         flags = AuditFlag.PUBLISHER if inlet.acquire else AuditFlag.PUBLISHER | AuditFlag.COPY
-        self._incoming.begin(event.link, inlet.link, inlet.queue.node, flags)
+        self._incoming.begin(event.link, inlet.link, inlet.node, flags)
         first = self._machine.state != _IN_FORCE
         self._machine.send(Input.RECV_ATTACH)
         if first:
@@ -263,7 +260,7 @@ class Receiver:
         if arrival is None:
             self.on_credit()
             return
-        taken = intake.take(event, arrival, exchange="", routing_key=self.inlet.queue_name)
+        taken = intake.take(event, arrival, exchange="", routing_key=self._routing_key)
         if taken is not None:
             self.inlet.receive(taken.message, taken.token, settled=event.settled)
         self.on_credit()
@@ -275,7 +272,7 @@ class Receiver:
         """
         tokens = self._incoming.forget(delivery_ids)
         if self.inlet.acquire:
-            self.inlet.settled_there(tokens, taken_back=isinstance(state, TAKEN_BACK))
+            self.inlet.on_settled(tokens, taken_back=isinstance(state, TAKEN_BACK))
         if self._left:
             self._finish()
         else:
@@ -397,7 +394,7 @@ class Receiver:
         if wanted == 0:
             if link.credit:
                 link.send_flow(credit=0)
-            if not self._is_handing_over():
+            if not self.inlet.is_handing_over():
                 self._drained()
             return
         self._machine.send(Input.SEND_DRAIN)
@@ -415,15 +412,6 @@ class Receiver:
             upstream.wake_in(self, wait_ms)
         else:
             upstream.unwake(self)
-
-    def _is_handing_over(self) -> bool:
-        """Whether nothing is wanted only because what came has not been sent to the client."""
-        allowance = self.inlet.subscription.allowance
-        return (
-            self.inlet.queue.available > 0
-            and allowance.some()
-            and allowance.octets == UNLIMITED  # else one of them may be too large to go at all
-        )
 
     def _drained(self) -> None:
         self._machine.receive(Input.DRAINED)  # refused where nothing had to be asked for

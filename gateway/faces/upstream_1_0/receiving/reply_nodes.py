@@ -26,7 +26,7 @@ from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import ACCEPTED, Condition, Message, Outcome, Refusal
 from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.outcomes import to_state
-from gateway.translate.view import READER_1_0
+from gateway.translate.view import READER
 
 REPLY_CREDIT: Final = 100
 NO_ADDRESS: Final = ""
@@ -148,7 +148,7 @@ class ReplyNode:
         self.refused = False
         self.slot: LinkSlot | None = None
         self._name = upstream.link_name("reply")
-        self._number = upstream.bridge.next_link_number()
+        self._number = upstream.bridge.numbers.next_link()
         self._link: Link | None = None
         self._safe_with: list[tuple[int, int]] = []  # (turn, delivery-id)
         self._token = 0
@@ -234,7 +234,7 @@ class ReplyNode:
             self._tell(event.delivery_id, rejected(Refusal(Condition.DECODE_ERROR, str(error))))
             return
         self._token += 1
-        published = self._host.publish(message, self, self._token, self._number)
+        published = self._host.publishing.publish(message, self, self._token, self._number)
         if published.status == PublishStatus.DONE:
             self._tell(event.delivery_id, to_state(ACCEPTED))
         elif published.status == PublishStatus.IN_TURN:
@@ -255,12 +255,12 @@ class ReplyNode:
             arrival,
             event.payload,
             event.message_format,
-            id=bridge.next_message_id(),
+            id=bridge.numbers.next_message(),
             exchange=self.exchange,
             routing_key=self.key,
             now_ms=bridge.now_ms,
             publisher=0,
-            reader=READER_1_0,
+            reader=READER,
         )
 
     def on_committed(self, turn: int) -> None:

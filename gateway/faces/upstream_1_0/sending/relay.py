@@ -16,7 +16,6 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
 from gateway.bridge.remote.remote import LookUpWaiter, Target
 from gateway.bridge.seams import DeliverStatus
-from gateway.bridge.tickets import Ticket
 from gateway.faces import losses
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.detours import Detours
@@ -28,7 +27,6 @@ from gateway.faces.upstream_1_0.sending.bindings_first import BindingsFirst
 from gateway.faces.upstream_1_0.sending.sender import Sender
 from gateway.faces.upstream_1_0.sending.suspicion import Suspicion
 from gateway.faces.upstream_1_0.slot import LinkSlot
-from gateway.faces.upstream_1_0.transactions import Branch
 from gateway.message import (
     MODIFIED_FAILED,
     RELEASED,
@@ -38,13 +36,14 @@ from gateway.message import (
     Outcome,
     OutcomeKind,
     Refusal,
+    UpstreamTransaction,
 )
 from gateway.translate import routing_key
 from gateway.translate.facts import body_digest_1_0
 from gateway.translate.message import to_1_0
 from gateway.translate.outcomes import lose_annotations, merged
 from gateway.translate.profiles.profile import ANNOTATIONS
-from gateway.translate.towards_1_0 import hop as hop_1_0
+from gateway.translate.towards_1_0.hop import header_section
 
 REBUILD_SLACK: Final = 64
 NOTHING: Final = Refusal(Condition.NONE, "")
@@ -60,8 +59,8 @@ LOST: Final = Outcome(
 MOVED: Final = Refusal(Condition.INTERNAL_ERROR, "the queue has moved to another upstream")
 
 
-class RelayList(Protocol):
-    """Where relays stand until they are over."""
+class Serving(Protocol):
+    """The upstream as the bridge knows it: the `Remote` that serves the queue."""
 
     def on_relay_over(self, queue: Queue) -> None:
         """The relay of `queue` has stopped, and nothing of it is unsettled."""
@@ -84,16 +83,17 @@ class Relay:
         "_context",
         "_detours",
         "_failures",
-        "_host",
         "_number",
         "_queue",
         "_queues",
         "_refusal",
-        "_relays",
+        "_remote",
         "_replies",
         "_senders",
         "_sent",
+        "_settlement",
         "_stopped",
+        "_subscribing",
         "_suspicion",
         "_wait_until_ms",
         "subscription",
@@ -106,18 +106,19 @@ class Relay:
         detours: Detours,
         queues: ManagedQueues,
         feeders: Feeders,
-        relays: RelayList,
+        remote: Serving,
         queue: Queue,
     ) -> None:
         self.upstream = upstream
         self._detours = detours
         self._queues = queues
-        self._relays = relays
+        self._remote = remote
         host = upstream.bridge.hosts[queue.host]
-        self._host = host
+        self._subscribing = host.subscribing
+        self._settlement = host.settlement
         self._queue = queue
         self._address = upstream.addresses.queue_target(queue)  # asked once: it is every message's
-        self._number = upstream.bridge.next_owner_id()
+        self._number = upstream.bridge.numbers.next_owner()
         self._replies = ReplyNodes(upstream, host, self)
         self._context = upstream.translation(host, self._replies)
         self.subscription: Subscription | None = None
@@ -134,7 +135,7 @@ class Relay:
 
     def start(self) -> None:
         """Take what the queue has, from now on."""
-        self.subscription = self._host.relay(self._queue, self, self)
+        self.subscription = self._subscribing.relay(self._queue, self, self)
         self.subscription.grant(UNLIMITED)
         self._ask_ahead()
 
@@ -206,8 +207,8 @@ class Relay:
             return self._block()
         if self._bindings.waits():
             return self._block()
-        ticket = self.transacted(delivery)
-        outside = None if ticket is None else self._outside(ticket, sender)
+        transaction = delivery.transaction
+        outside = None if transaction is None else self._outside(transaction, sender)
         if outside is not None:
             return self._refuse(outside)
         context = self._context
@@ -223,7 +224,7 @@ class Relay:
         if self._queue.target == Target.EXCHANGE:
             head = self._with_key(delivery, head)
         if message.message_format == 0:
-            front = hop_1_0.header(
+            front = header_section(
                 message, translated.priority, delivery.delivery_count, context.now_ms
             )
             head = front + head
@@ -234,7 +235,7 @@ class Relay:
             return self._refuse(Refusal(Condition.MESSAGE_SIZE_EXCEEDED, text))
         delivery.body_digest = body_digest_1_0(translated.body, 0, translated.body_end)
         delivery.body_changed = translated.body_changed
-        sender.send(delivery, head, translated.body, _state_of(ticket))
+        sender.send(delivery, head, translated.body, _state_of(transaction))
         self._sent += 1
         sender.used = self._sent
         upstream.counts.sent += 1
@@ -417,26 +418,18 @@ class Relay:
 
     # Transactions.
 
-    def transacted(self, delivery: Delivery) -> Ticket | None:
-        """The ticket of a copy that is sent in a transaction."""
-        entry = self._queue.places.get(delivery.position)
-        ticket = None if entry is None else entry.ticket
-        return None if ticket is None or ticket.work is None else ticket
-
-    def _outside(self, ticket: Ticket, sender: Sender) -> Refusal | None:
-        """Why what is sent here would be no part of the transaction that a copy is in."""
-        branch = ticket.branch
-        if isinstance(branch, Branch) and branch.upstream is not self.upstream:
+    def _outside(self, transaction: UpstreamTransaction, sender: Sender) -> Refusal | None:
+        """Why what `sender` sends would be no part of the transaction that a copy is in."""
+        if not transaction.is_at(self._remote):
             return MOVED
         return ELSEWHERE if is_elsewhere(sender.slot, self.upstream.links) else None
 
     def _presume(self, delivery: Delivery, outcome: Outcome) -> bool:
         """In a transaction an outcome is presumed, or failure: its end says what it is."""
-        ticket = self.transacted(delivery)
-        work = None if ticket is None else ticket.work
-        if work is None:
+        transaction = delivery.transaction
+        if transaction is None or delivery.settled:
             return False
-        work.on_presumed(delivery, outcome)
+        transaction.on_presumed(delivery, outcome)
         if self._stopped:
             self._leave()
         self.upstream.touch()
@@ -453,7 +446,7 @@ class Relay:
         self.resume()
 
     def _settle(self, delivery: Delivery, outcome: Outcome, reason: Reason) -> None:
-        self._host.settle(delivery, outcome, reason)
+        self._settlement.settle(delivery, outcome, reason)
         if self._stopped:
             self._leave()
         self.upstream.touch()
@@ -491,12 +484,11 @@ class Relay:
 
     def _forget_gone(self) -> None:
         """Copies that came back and then expired, or were purged, are counted no more."""
-        places = self._queue.places
         if len(self._attempts) > 2 * self._queue.depth + REBUILD_SLACK:
             self._attempts = {
                 position: tries
                 for position, tries in self._attempts.items()
-                if places.get(position) is not None
+                if self._queue.holds(position)
             }
 
     def _back_off(self) -> None:
@@ -529,10 +521,9 @@ class Relay:
             self._drop(sender)
         self._senders = {}
         self._replies.drop()
-        self._relays.on_relay_over(self._queue)
+        self._remote.on_relay_over(self._queue)
 
 
-def _state_of(ticket: Ticket | None) -> TransactionalState | None:
+def _state_of(transaction: UpstreamTransaction | None) -> TransactionalState | None:
     """What makes a transfer part of a transaction (4.4.1)."""
-    branch = None if ticket is None else ticket.branch
-    return None if branch is None else posting(branch.txn_id)
+    return None if transaction is None else posting(transaction.txn_id)

@@ -325,7 +325,7 @@ class Sender:
     def _give_back_transacted(self) -> None:
         """Transactions do not outlive the connection."""
         for tag, delivery in list(self.unsettled.items()):
-            if self._relay.transacted(delivery) is not None:
+            if delivery.transaction is not None and not delivery.settled:
                 del self.unsettled[tag]
                 self._relay.on_unknown(delivery)
 

@@ -321,7 +321,7 @@ def test_what_is_told_in_short_where_frames_are_small_is_a_counted_loss():
     w.step()
     why = Outcome(OutcomeKind.REJECTED, condition=Condition.NOT_ALLOWED, description="x" * 600)
     for delivery in consumer.take():
-        w.host.settle(delivery, why)
+        w.host.settlement.settle(delivery, why)
     w.step()
     assert [len(state.error.description) for state in broker.states()] == [200, 200]
     assert w.faces.translated.lost[ROW_REJECTED] == 2

@@ -82,7 +82,10 @@ def test_a_drain_that_is_never_answered_ends_with_its_link():
     subscription.grant(5)
     w.pass_time(2_000)
     assert broker.link("q").credit == 5
-    assert [w.host.settle(delivery, ACCEPTED) for delivery in consumer.take()] == [False, False]
+    assert [w.host.settlement.settle(delivery, ACCEPTED) for delivery in consumer.take()] == [
+        False,
+        False,
+    ]
     w.check()
 
 

@@ -7,8 +7,7 @@ from support.upstream_world import UpstreamWorld
 from gateway.amqp_1_0 import _spec, sections
 from gateway.amqp_1_0._spec import Released
 from gateway.message import Condition, Flag, OutcomeKind
-from gateway.translate import mapping_rows as rows
-from gateway.translate import routing_key
+from gateway.translate import mapping_rows, routing_key
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template
 from gateway.wire.buffers import Reader
@@ -17,7 +16,7 @@ from gateway.wire.buffers import Reader
 def test_messages_to_an_exchange_go_each_to_the_address_of_its_key():
     w = UpstreamWorld(profile=Profile(exchange=Template("{exchange|word}.{key|percent}")))
     w.place(exchange="events")
-    w.host.declare_exchange("events", "topic")
+    w.host.declaring.declare_exchange("events", "topic")
     broker = w.connect()
     publish(w, b"a", exchange="events", key="x", publisher=Producer())
     publish(w, b"b", exchange="events", key="y", publisher=Producer())
@@ -31,7 +30,7 @@ def through_exchange(payload, *, key="a.b", **profile):
     """What leaves, behind its header section, of a message that was published with a key."""
     profile = Profile(exchange=Template("{exchange|word}.{key|percent}"), **profile)
     w = UpstreamWorld(profile=profile).place(exchange="events")
-    w.host.declare_exchange("events", "topic")
+    w.host.declaring.declare_exchange("events", "topic")
     broker = w.connect()
     publish_encoded(w, payload, exchange="events", key=key, publisher=Producer())
     (delivery,) = broker.received()
@@ -68,7 +67,7 @@ def test_a_broker_that_annotates_the_key_itself_is_sent_no_annotation():
 def test_where_nothing_may_be_added_a_key_that_is_not_told_is_a_counted_loss():
     w, payload = through_exchange(encoded(), escrow=False)
     assert payload == encoded()
-    assert w.faces.translated.lost[rows.number("delivery.routing-key")] == 1
+    assert w.faces.translated.lost[mapping_rows.number("delivery.routing-key")] == 1
 
 
 def test_messages_to_a_queue_say_no_key():
@@ -81,7 +80,7 @@ def test_messages_to_a_queue_say_no_key():
 def test_an_exchange_that_releases_what_it_has_no_route_for_is_not_asked_again():
     profile = Profile(exchange=Template("{exchange|word}.{key|percent}"), unroutable="released")
     w = UpstreamWorld(profile=profile).place(exchange="events")
-    w.host.declare_exchange("events", "topic")
+    w.host.declaring.declare_exchange("events", "topic")
     broker = w.connect()
     producer = Producer()
     publish(w, b"a", exchange="events", key="x", publisher=producer)
@@ -95,5 +94,5 @@ def test_an_exchange_that_releases_what_it_has_no_route_for_is_not_asked_again()
     ]
     assert producer.published[1][1].condition == Condition.UNROUTABLE
     assert w.bridge.counts.unroutable == 2
-    assert w.host.queue("gateway.rejected") is None
+    assert w.host.topology.find_queue("gateway.rejected") is None
     w.check()

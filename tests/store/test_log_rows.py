@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from support.stores import message, one_message
 
 from gateway.errors import DecodeError
-from gateway.store.rows import check, pack_row, unpack_row
+from gateway.store.log_rows import check, pack_row, unpack_row
 from gateway.store.writes import TurnWriter
 
 
