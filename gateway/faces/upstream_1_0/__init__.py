@@ -13,5 +13,5 @@ tokens                   claims-based security, for upstreams that want it
 transactions             the link to its coordinator, and the transactions on it
 sending/                 from a queue in transit to the upstream
 receiving/               from the upstream to subscriptions and bindings
-managing/                what is made and removed there through its management node
+managing/                what is made and removed through its management node
 """

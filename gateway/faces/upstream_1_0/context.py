@@ -31,7 +31,7 @@ class UpstreamContext:
     Attributes:
         bridge, turns, settings, profile, faces, counts: as the upstream was made with.
         health: how the upstream is, for operators.
-        addresses: what its nodes are called there.
+        addresses: what its nodes are called by it.
         sleepers: who is to be called when.
         transports: the connections to it.
         links: those of its own connection.
@@ -129,7 +129,7 @@ class UpstreamContext:
         self.takers.on_credit()
 
     def note_link(self, link: int, node: int, slot: LinkSlot, flags: int = 0) -> None:
-        """A link is attached: the audit log learns where `link`, a number of ours, leads to."""
+        """A link is attached: the audit log learns where `link`, its number, leads to."""
         audit = self.bridge.audit
         peer = audit.name(f"link {link}: {slot.address} at {self.name}")
         number = slot.carrier.number

@@ -2,7 +2,7 @@
 
 A link redirect (1.0 part 2.8.18) moves one link. Within the container that told it the link is
 attached anew; elsewhere it is attached on a detour, a second connection with all that the first one
-has but transactions, which all links to the same place share. Whatever ends a link there - the
+has but transactions, which all links to the same place share. Whatever ends a link on it - the
 detour is lost or refused, the node is gone - has it ask the upstream itself again, after a
 back-off. Redirects in a row are bounded: the last one is an error like any other.
 """
@@ -207,10 +207,10 @@ class Detours:
         upstream.touch()
         return True
 
-    def _links_at(self, location: Location, here: UpstreamConnection) -> Links | None:
+    def _links_at(self, location: Location, told_by: UpstreamConnection) -> Links | None:
         """The links of the connection that leads there; `None`: none does, and none will."""
-        if location is here.location:
-            return here.home.links
+        if location is told_by.location:
+            return told_by.home.links
         if location.is_at(self.origin.location):
             return self.upstream.links
         for detour in self.standing:

@@ -311,7 +311,7 @@ class Links:
     def on_ended(
         self, session: Session, error: Error | None, failure: RemoteProtocolError | None
     ) -> None:
-        """The peer ended a session of ours, or broke its rules (`failure`)."""
+        """The peer ended a session, or broke its rules (`failure`)."""
         use = session.context
         if not isinstance(use, SessionUse) or use not in self._uses:
             return

@@ -39,7 +39,7 @@ class UpstreamLink(Protocol):
         """
 
     def on_attach(self, event: AttachReceived) -> None:
-        """The peer answered. A refusal (`Link.refused`) is not told here but as `on_detach`."""
+        """The peer answered. A refusal (`Link.refused`) is told as `on_detach` instead."""
 
     def on_flow(self) -> None:
         """The peer's flow state: credit and drain of a sender, the end of a drain of a receiver."""
@@ -61,7 +61,7 @@ class UpstreamLink(Protocol):
     def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
         """Receiver: the peer has settled deliveries by this link before we did.
 
-        What it answers to a settlement of ours is told, too, and of no concern.
+        What it answers to our own settlements is told, too, and of no concern.
         """
 
     def on_detach(self, error: Error | None, closed: bool) -> None:
@@ -228,7 +228,7 @@ class LinkSlot:
         self.redirects = 0
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: the back-off is over, or the peer has not answered."""
+        """The back-off is over, or the peer has not answered."""
         self.links.on_slot_deadline(self)
 
 
@@ -271,7 +271,7 @@ class SessionUse:
         self.short = False
 
     def has_room(self) -> bool:
-        """Whether the peer takes one more link there, as far as is known."""
+        """Whether the peer takes one more link in it, as far as is known."""
         begin = self.session.begin
         return begin is None or begin.handle_max is None or len(self.slots) <= begin.handle_max
 

@@ -1,4 +1,4 @@
-"""The state tables of a link's place at an upstream, and of a receiver there.
+"""The state tables of a link's place at an upstream, and of a receiver.
 
 Theory of a slot. It outlives connections and sessions: it goes round from IDLE through a session to
 ATTACHED and back to IDLE, as often as it must, until its user drops it. IDLE is every state in
@@ -13,14 +13,14 @@ Where there was no session, there is nothing to leave: it is refused, and nothin
 that was dropped takes no input any more, so that whoever is told of an end late cannot revive it.
 
 Theory of a receiver. It is there for one subscription of a client, from the bridge's `open` to the
-end, whatever becomes of its link: the slot knows that, and nothing of it is told here twice. What
-counts here is what the client has been promised. Until the peer has attached once, it waits: a new
+end, whatever becomes of its link: the slot knows that, and nothing of it is told twice. What
+counts is what the client has been promised. Until the peer has attached once, it waits: a new
 subscription (ASKING) for a yes or no; one that was in force with another link, whose node has
 moved (MOVING_IN), for a while through refusals, too. IN_FORCE is with or without a link. A drain
 is one flow that asks for what there is, and ends with its answer, with the wish, or with the link;
 if the client wants more than one flow may ask for, the next one begins another.
 
-When nobody wants messages from here any more, what is on its way has to be let go before the link
+When nobody wants its messages any more, what is on its way has to be let go before the link
 is detached: LEAVING lasts until the peer has answered, has not answered for too long, or is gone.
 QUIET waits for the client's outcomes of what had come; then it is OVER. Who never had a link is
 QUIET at once. A refusal ends what waits or is in force; who has left is not refused any more.
@@ -93,7 +93,7 @@ class ReceiverInput(IntEnum):
     SEND_DRAIN = 1
     DRAINED = 2  # the peer has answered, or need not any more
     LOSE = 3  # the link is gone
-    LEAVE = 4  # nobody wants messages from here any more
+    LEAVE = 4  # nobody wants its messages any more
     NOTHING_COMES = 5  # the peer has said so, or has been given the time to
     REFUSE = 6  # the subscription is refused, or ends for what the peer says
     END = 7  # the link is given up

@@ -1,8 +1,8 @@
 """Tokens for the nodes of an upstream: claims-based security over its node `$cbs`.
 
 A pair of links, requests and replies, comes first on each connection. Each address that a link is
-to have is granted by a token put there; until the answer the link waits. Tokens are put anew before
-they expire; the peer forgets them with the connection. Where tokens come from is the caller's
+to have is granted by a token put to that node; until the answer the link waits. Tokens are put anew
+before they expire; the peer forgets them with the connection. Where tokens come from is the caller's
 affair. Source: AMQP Claims-based Security 1.0, as Azure Service Bus documents what it does of it.
 """
 
@@ -30,7 +30,7 @@ NODE: Final = "$cbs"
 CREDIT: Final = 100
 DESCRIPTION_MAX: Final = 500
 TAKEN: Final = (200, 202)
-# What the other status codes mean for whoever wants a link; those that are not here pass.
+# What the other status codes mean for whoever wants a link; those that are not listed pass.
 REFUSALS: Final = {401: UNAUTHORIZED_ACCESS, 403: UNAUTHORIZED_ACCESS, 404: NOT_FOUND}
 RENEWAL_MS: Final = 1_800_000  # where a token does not say when it expires
 RENEWAL_MIN_MS: Final = 5_000
@@ -58,7 +58,7 @@ class Grant:
         self.expires_ms = 0
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: to be renewed, or without an answer."""
+        """It is to be renewed, or is without an answer."""
         self._cbs.on_grant_deadline(self)
 
 
@@ -97,7 +97,7 @@ class Cbs:
         self._due = {}
 
     def admits(self, slot: LinkSlot) -> bool:
-        """As a `Gate`."""
+        """Whether the link's address is granted; if not, a token is put, and the link waits."""
         address = slot.address
         if not address:
             return True
@@ -314,7 +314,7 @@ class CbsLink:
         self._again()
 
     def on_failed(self, error: RemoteProtocolError) -> None:
-        """The same."""
+        """Attached again after a while, too."""
         self._again()
 
     def on_lost(self) -> None:

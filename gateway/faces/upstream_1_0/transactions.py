@@ -57,7 +57,7 @@ class Branch:
 
     @property
     def txn_id(self) -> bytes:
-        """By what name it goes there; `NO_ID` before it has begun."""
+        """By what name it goes upstream; `NO_ID` before it has begun."""
         return self.id
 
     def retire(self, source: Publisher, token: int, outcome: Outcome) -> bool:

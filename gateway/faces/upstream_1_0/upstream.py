@@ -90,7 +90,7 @@ class Upstream:
 
     @property
     def name(self) -> str:
-        """As configured."""
+        """The name that the configuration gives it."""
         return self.context.name
 
     @property

@@ -1,9 +1,9 @@
 """What is made, at an upstream whose management we speak, for one binding to its exchange.
 
-There a queue collects for the queue here: `GATEWAY.QUEUE`, which all durable bindings of that queue
-share, so that a message that several of them match comes once; and `GATEWAY.QUEUE.transient` for
-the others, which ends with the connection. They are declared and bound again on each connection,
-and are gone with the last binding (`tidying`).
+At the upstream a queue collects for the local one: `GATEWAY.QUEUE`, which all durable bindings of
+that queue share, so that a message that several of them match comes once; and
+`GATEWAY.QUEUE.transient` for the others, which ends with the connection. They are declared and
+bound again on each connection, and are gone with the last binding (`tidying`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCOPE: Final = "x-scope"
 
 
 class Prepared(Protocol):
-    """The link that reads what is made here."""
+    """The link that reads what is made."""
 
     def on_prepared(self) -> None:
         """The queue at the upstream is there, and bound: read it."""
@@ -48,7 +48,7 @@ class ManagedBinding:
     """Implements `Asker`, `Sleeper`.
 
     Attributes:
-        queue: the name of the queue there.
+        queue: the name of the upstream's queue.
     """
 
     def __init__(
@@ -81,17 +81,17 @@ class ManagedBinding:
         upstream.wake_in(self, upstream.settings.back_off_ms(self._failures))
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`."""
+        """The time has come to prepare again."""
         if not self._over:
             self.prepare()
 
     def owe(self) -> None:
-        """The binding is gone here: what was made for it is to go, even after a restart."""
+        """The local binding is gone: what was made for it is to go, even after a restart."""
         if self._feed.durable:
             self._upstream.bridge.debts.owe(self._row())
 
     def release(self) -> None:
-        """The binding is gone, and the queue there with the last; its link is forgotten."""
+        """The binding is gone, and the upstream's queue with the last; its link is forgotten."""
         self.leave()
         self._tidying.remove(self._row())
 
@@ -110,7 +110,7 @@ class ManagedBinding:
         self._management.ask(method, path, body, self, token, patient=True)
 
     def on_answer(self, token: int, answer: Answer) -> None:
-        """As an `Asker`."""
+        """One step is done, or will be tried again."""
         if self._over:
             return
         if not answer.done:
@@ -149,7 +149,7 @@ CODES: Final = {
 
 
 def arguments_there(arguments: dict[str, Tagged]) -> types.Map:
-    """A binding's arguments as they are said there."""
+    """A binding's arguments as management takes them."""
     return [
         (text(name), Tagged(CODES[tagged.code], tagged.value))
         for name, tagged in arguments.items()
@@ -157,12 +157,12 @@ def arguments_there(arguments: dict[str, Tagged]) -> types.Map:
     ]
 
 
-def same_arguments(there: Tagged | None, wanted: types.Map) -> bool:
-    """Whether a binding there has the arguments that are wanted."""
-    if there is None or there.code != types.MAP:
+def same_arguments(found: Tagged | None, wanted: types.Map) -> bool:
+    """Whether a binding of the upstream's has the arguments that are wanted."""
+    if found is None or found.code != types.MAP:
         return False
-    found = {key.value: value.value for key, value in cast(types.Map, there.value)}
-    return found == {key.value: value.value for key, value in wanted}
+    has = {key.value: value.value for key, value in cast(types.Map, found.value)}
+    return has == {key.value: value.value for key, value in wanted}
 
 
 def _queue_there(upstream: UpstreamContext, feed: Feed) -> str:

@@ -3,7 +3,7 @@
 They go over a pair of links of one name in one session, a sender and a receiver, both of the node
 `/management`. A request has its method as subject, its path as `to`, its body as amqp-value; the
 response has the status as subject and the request's message-id as correlation-id. What is asked
-here may be asked twice, so that what a connection leaves without an answer is asked again.
+may be asked twice, so that what a connection leaves without an answer is asked again.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Request:
         return writer.getvalue()
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: there was no answer."""
+        """There was no answer in time."""
         self._management.on_late(self)
 
 
@@ -262,7 +262,7 @@ class Management:
         self._receiver = None
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: try again."""
+        """The back-off is over: try again."""
         if self._queue:
             self._open()
 

@@ -41,7 +41,7 @@ class ManagedQueues:
     def remove(
         self, host: str, queue: str, waiter: LookUpWaiter, token: int, *, purge: bool = False
     ) -> Refusal | None:
-        """Delete or empty a queue there, or say why that cannot be tried; `waiter` is told."""
+        """Delete or empty a queue's node, or say why that cannot be tried; `waiter` is told."""
         upstream = self._upstream
         name = upstream.addresses.managed_name(host, queue)
         if not name:
@@ -67,7 +67,7 @@ class Removal:
         self._waiter = waiter
 
     def on_answer(self, token: int, answer: Answer) -> None:
-        """As an `Asker`."""
+        """The queue is deleted or emptied, or why not: tell the client."""
         refusal: Refusal | None = None
         if answer.status == UNANSWERED:
             refusal = lasting(self._upstream.name, answer.text)

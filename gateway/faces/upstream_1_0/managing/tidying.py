@@ -2,8 +2,8 @@
 
 What is to be removed is a debt of the bridge's (`bridge.durable.debts`) if it was made to stay;
 it is asked for at once, or on the next connection, be it in another life of the gateway. What goes
-is decided when it is asked for: the queue there with the last binding, else the binding alone, or
-nothing, if the same is bound again.
+is decided when it is asked for: the upstream's queue with the last binding, else the binding alone,
+or nothing, if the same is bound again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Removing:
         self._tidier.management.ask(method, path, NOTHING, self, token, patient=True)
 
     def on_answer(self, token: int, answer: Answer) -> None:
-        """As an `Asker`."""
+        """What was found, or that it is removed, or why not."""
         if not answer.done and answer.status != NOT_THERE:
             self._tidier.on_failed(self, answer.text)
         elif token == GONE or not answer.done or not self._unbind(answer.body):
@@ -96,7 +96,7 @@ class Tidier:
                 self.remove(row)
 
     def remove(self, row: BindingRow) -> None:
-        """A binding is gone here: nothing, it, or its queue goes there."""
+        """A local binding is gone: nothing, it, or its queue goes upstream."""
         feeds = self._fed.fed_from(row.queue)
         removing = Removing(self, row)
         self._under_way[row.row_key()] = removing

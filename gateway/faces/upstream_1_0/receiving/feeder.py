@@ -1,4 +1,4 @@
-"""One receiver link for one binding of a queue to a remote exchange: a subscription there.
+"""One receiver link for one binding of a queue to a remote exchange: the upstream's subscription.
 
 For a durable queue it is a durable subscription, whose name is the queue's: it goes on collecting
 while no connection is there, and ends with the binding, by a closing detach.
@@ -155,7 +155,7 @@ class Feeder:
         self._incoming.owe(self)
 
     def on_moved(self) -> None:
-        """The exchange lives elsewhere: what a durable subscription here has stays in it."""
+        """The exchange lives elsewhere: what a durable subscription has stays in it."""
         self._moved = True
         self.on_left()
 
@@ -244,7 +244,7 @@ class Feeder:
         self.on_credit()
 
     def _taken_key(self, event: DeliveryReceived) -> str | None:
-        """The key that a gateway annotated the message with; the annotation ends here."""
+        """The key that a gateway annotated the message with; it is taken off."""
         if event.message_format != 0:
             return None
         try:
@@ -254,7 +254,7 @@ class Feeder:
         return key
 
     def _key(self, arrival: Arrival, payload: bytes) -> str:
-        """The routing key that the message was published with there."""
+        """The routing key that the message was published with upstream."""
         keys_in = self.upstream.profile.keys_in
         key: str | None = None
         if keys_in == ANNOTATIONS:
@@ -357,7 +357,7 @@ def feeding_refused(
     key: str,
     arguments: dict[str, Tagged],
 ) -> Refusal | None:
-    """Why a binding cannot be a subscription there, by the profile and the rules."""
+    """Why a binding cannot be a subscription upstream, by the profile and the rules."""
     profile = upstream.profile
     if profile.subscriptions == "none":
         return _unable(upstream, "let others subscribe to an exchange")

@@ -89,7 +89,7 @@ class IncomingLink:
             self.slot.freed()
 
     def forget(self, delivery_ids: set[int]) -> set[int]:
-        """The peer has settled these before us; the tokens of those that were ours to settle."""
+        """The peer has settled these before us; the tokens of those that were unsettled."""
         tokens = self.intake.forget(delivery_ids)
         if self.slot is not None:
             self.slot.freed()

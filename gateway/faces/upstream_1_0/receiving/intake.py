@@ -64,7 +64,7 @@ class Intake:
         # The digests of what was settled last: the peer gives credit back only for what it has
         # heard of, so that it cannot have missed more settlements than about so many.
         self._settled: deque[int] = deque(maxlen=2 * upstream.settings.limits.link_credit)
-        self._again: set[int] = set()  # tokens of what is known to have been here before
+        self._again: set[int] = set()  # tokens of what is known to have come before
         self._retired: set[int] = set()  # tokens of what is accepted in a transaction
         self._tokens = 0
         self._suspect = 0
@@ -113,7 +113,7 @@ class Intake:
     ) -> Taken | None:
         """The message of a delivery that was read; `None`: it is poison, and has been settled.
 
-        One that may have been here before is marked so, if the upstream does not say it.
+        One that may have come before is marked so, if the upstream does not say it.
         """
         bridge = self.upstream.bridge
         message = message_from_1_0(
@@ -199,7 +199,7 @@ class Intake:
         return True
 
     def forget(self, delivery_ids: set[int]) -> set[int]:
-        """The peer has settled these before us; the tokens of those that were ours to settle.
+        """The peer has settled these before us; the tokens of those that were unsettled.
 
         It may send them again. What is accepted in a transaction ends with that.
         """

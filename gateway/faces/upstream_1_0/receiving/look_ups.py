@@ -108,7 +108,7 @@ class LookUp:
         """Nothing comes without credit."""
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: there was no answer that means something."""
+        """There was no answer that means something."""
         self._end(lasting(self.upstream.name, self._problem))
 
     def _end(self, refusal: Refusal | None) -> None:

@@ -56,5 +56,5 @@ class Reaching:
             self._upstream.wake_in(self, 0)
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: the upstream does not say."""
+        """The upstream does not say."""
         self.answer(None)

@@ -1,4 +1,4 @@
-"""One receiver link for one subscription of a client of ours: credit, deliveries, outcomes.
+"""One receiver link for one subscription of a client: credit, deliveries, outcomes.
 
 The link's credit is what the inlet wants, its settlement is the client's. It outlives connections.
 When the client has left, the link stays attached until the last delivery has its outcome, since to
@@ -107,7 +107,7 @@ class Receiver:
         return Refusal(Condition.NOT_IMPLEMENTED, text)
 
     def on_committed(self, turn: int) -> None:
-        """As a `CommitWaiter`: the turn of `Remote.open` is over."""
+        """The turn of `Remote.open` is over: now it may be answered."""
         refusal = self._refusal
         if refusal is not None and not self._left:
             self._refuse(refusal)
@@ -198,7 +198,7 @@ class Receiver:
         )
 
     def _snd_settle_mode(self) -> int:
-        """Unsettled, also where the client does not settle: until it is sent, it is not ours."""
+        """Unsettled, also where the client does not settle: the upstream keeps it until it is sent."""
         asked = self.inlet.wants_settled and self.upstream.profile.settled
         return _spec.SND_SETTLED if asked else _spec.SND_UNSETTLED
 
@@ -338,7 +338,7 @@ class Receiver:
         self.upstream.touch()
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: no attach in time, no answer to the last flow, no more to drain."""
+        """No attach in time, no answer to the last flow, or no more to drain."""
         if self._left:
             self._machine.receive(Input.NOTHING_COMES)
             self._finish()

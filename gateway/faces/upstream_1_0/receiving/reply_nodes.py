@@ -199,11 +199,11 @@ class ReplyNode:
         """A reply is published all the same; its outcome will be of no concern."""
 
     def on_detach(self, error: Error | None, closed: bool) -> None:
-        """There is no node, or none any more: requests go without an address of ours."""
+        """There is no node, or none any more: requests go without a reply address."""
         self._gone()
 
     def on_failed(self, error: RemoteProtocolError) -> None:
-        """The same."""
+        """No reply can come by it: as if the peer had detached it."""
         self._gone()
 
     def on_lost(self) -> None:

@@ -1,4 +1,4 @@
-"""What is sent to an exchange waits until what is bound to it is subscribed there.
+"""What is sent to an exchange waits until what is bound to it is subscribed.
 
 That is so on each new connection, and where an exchange moves to: what was held back meanwhile is
 for its bindings, too.

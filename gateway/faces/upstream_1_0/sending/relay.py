@@ -174,7 +174,7 @@ class Relay:
     # As an `Owner`.
 
     def owner_id(self) -> int:
-        """As an `Owner`."""
+        """The number that the bridge knows this relay by."""
         return self._number
 
     def connection_id(self) -> int:
@@ -243,7 +243,7 @@ class Relay:
         return DeliverStatus.TAKEN
 
     def _may_send(self) -> bool:
-        """Whether deliveries may go there, by any connection that has room."""
+        """Whether deliveries may go upstream, by any connection that has room."""
         upstream = self.upstream
         return not upstream.draining and (
             upstream.health.connected or len(self._detours.standing) > 0
@@ -269,7 +269,7 @@ class Relay:
         return self._refusal
 
     def on_attached(self) -> None:
-        """The queue is here: there was nothing to wait for."""
+        """A queue in transit is local: there was nothing to wait for."""
 
     def on_drained(self) -> None:
         """Never asked for."""
@@ -507,7 +507,7 @@ class Relay:
         return made
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: the time of backing off is over."""
+        """The time of backing off is over."""
         self.resume()
 
     def _leave(self) -> None:

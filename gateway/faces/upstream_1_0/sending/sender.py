@@ -194,7 +194,7 @@ class Sender:
             self._start(event)
 
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
-        """As a `LookUpWaiter`: whether the node is there, where attaching does not tell."""
+        """Whether the node is there, where attaching does not tell."""
         event = self._answered
         if event is None or token != self._asked:
             return
