@@ -198,7 +198,7 @@ class Receiver:
         )
 
     def _snd_settle_mode(self) -> int:
-        """Unsettled, also where the client does not settle: the upstream keeps it until it is sent."""
+        """Unsettled, also where the client does not settle: the upstream keeps what is not sent."""
         asked = self.inlet.wants_settled and self.upstream.profile.settled
         return _spec.SND_SETTLED if asked else _spec.SND_UNSETTLED
 

@@ -3,9 +3,9 @@
 When a link is lost, what was unsettled on it comes again, and so does what was settled where the
 upstream did not hear of it: a disposition is not answered. Some containers say of neither that it
 was delivered before. What the gateway knows by its digest is marked when it comes again, by
-whichever link; nothing else tells a client, or the audit log, that it may have had the message. Where a
-container forgets with a link which of its deliveries failed, what a client gave back so is known
-here by its digest and its node.
+whichever link; nothing else tells a client, or the audit log, that it may have had the message.
+Where a container forgets with a link which of its deliveries failed, what a client gave back so is
+known by its digest and its node.
 """
 
 from __future__ import annotations
