@@ -3,7 +3,8 @@
 A pair of links, requests and replies, comes first on each connection. Each address that a link is
 to have is granted by a token put to that node; until the answer the link waits. Tokens are put anew
 before they expire; the peer forgets them with the connection. Where tokens come from is the
-caller's affair. Source: AMQP Claims-based Security 1.0, as Azure Service Bus documents what it does of it.
+caller's affair. Source: AMQP Claims-based Security 1.0, as Azure Service Bus documents what it does
+of it.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ class Upstream:
         for queue, relay in self._relays.items():
             if queue.target == Target.QUEUE:
                 self._queues.make(queue.host, queue.name)
-            relay.resume()  # it may have no link that would tell it
+            relay.outflow.resume()  # it may have no link that would tell it
         self._feeders.tidier.open()
         self.links.open(connection.connection, connection.number)
         self.health.change(UpstreamState.UP)

@@ -467,7 +467,7 @@ def test_what_came_back_and_then_expired_is_forgotten():
         w.pass_time(200)
     assert len(producer.published) == 400
     assert w.bridge.pressure.messages == 0
-    assert len(w.upstream._relays[w.host.topology.find_queue("q")]._attempts) < 200
+    assert len(w.upstream._relays[w.host.topology.find_queue("q")]._returns._attempts) < 200
 
 
 def test_what_an_exchange_got_before_the_first_connection_goes_with_it():
