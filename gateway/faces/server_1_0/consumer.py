@@ -196,7 +196,7 @@ class Consumer:
         """Whether a delivery may be sent now."""
         session = self.link.session
         limit = self._client.settings.limits.unsettled_max
-        unsettled = len(session.unsettled_out) + self._transactions.kept
+        unsettled = len(session.sending.unsettled) + self._transactions.kept
         return self._client.has_room() and not session.blocked and unsettled < limit
 
     def on_drained(self) -> None:
