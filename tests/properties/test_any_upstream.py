@@ -22,6 +22,7 @@ from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
 from gateway.bridge.remote.moving import Resting
 from gateway.bridge.seams import DeliverStatus, PublishStatus, SubscribeOptions
+from gateway.faces.upstream_1_0.receiving.receiver import Receiver
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,
@@ -395,8 +396,8 @@ class Script(RuleBasedStateMachine):
         if not self._quiet():
             return
         credits = {link.name: link.credit for link in self.peer.ours(sends=True)}
-        for receiver in self.w.upstream._receivers:
-            if self._wants(receiver.inlet.subscription):
+        for receiver in self.w.upstream.context.takers.standing:
+            if isinstance(receiver, Receiver) and self._wants(receiver.inlet.subscription):
                 assert credits.get(receiver.name, 1) > 0, "no credit, and it is wanted"
 
     def _quiet(self):
@@ -405,7 +406,7 @@ class Script(RuleBasedStateMachine):
             and not self.w.held
             and not self.resting
             and self.unsettled_max > 40
-            and self.w.upstream.connected
+            and self.w.upstream.health.connected
         )
 
     def _wants(self, subscription):
@@ -507,8 +508,8 @@ class Script(RuleBasedStateMachine):
         assert len(senders) <= 2
         sessions = self.peer.connection.sessions()
         assert len(sessions) <= max(1, len(senders)), "a session is left"
-        assert self.peer.connection.link_count == len(senders)
-        assert w.face.connection.link_count == len(senders)
+        assert self.peer.connection.carrier.link_count == len(senders)
+        assert w.face.connection.carrier.link_count == len(senders)
         assert w.upstream.next_deadline() is None, "somebody is to be woken"
 
 

@@ -60,7 +60,7 @@ def test_a_refusal_at_the_new_place_is_tried_again_for_a_while():
     moving(w).carry_out()
     w.step()
     assert consumer.cancelled == []
-    assert "no such node" in w.upstream.last_error
+    assert "no such node" in w.upstream.health.last_error
     w.pass_time(20_000)
     assert consumer.cancelled == []
     del broker.refusals["q"]

@@ -15,7 +15,8 @@ from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.remote import Placement
 from gateway.bridge.seams import SubscribeOptions
 from gateway.faces.face import FaceSettings
-from gateway.faces.upstream_1_0.upstream import Upstream, UpstreamCounts, UpstreamSettings
+from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
+from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.message import Refusal
 from gateway.translate.profiles.profile import Profile
 from gateway.wire.limits import Limits

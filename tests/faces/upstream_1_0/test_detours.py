@@ -262,7 +262,7 @@ def test_a_detour_that_is_lost_sends_its_links_back_to_ask_again():
     assert attaches(broker, "q") == asked
     assert w.roads.dialled == []
     assert w.counts.connections_lost == 1
-    assert "b.example:5672" in w.upstream.last_error
+    assert "b.example:5672" in w.upstream.health.last_error
     w.pass_time(1_500)
     assert attaches(broker, "q") > asked
     other = w.roads.open()
@@ -331,7 +331,7 @@ def test_two_containers_that_redirect_to_one_another_end_in_a_back_off():
         while w.roads.dialled:
             w.roads.open(prepare=back)
     assert attaches(broker, "q") < 40
-    assert "amqp:link:redirect" in w.upstream.last_error
+    assert "amqp:link:redirect" in w.upstream.health.last_error
     broker.refusals.clear()
     w.pass_time(60_000)
     assert len(broker.received()) == 1
@@ -580,7 +580,7 @@ def test_a_message_that_breaks_a_detour_is_suspected_there_alone():
     assert w.counts.poison == 1
     assert len(poisoned.published) == 1
     assert len(broker.received()) == 1
-    assert w.upstream.connected
+    assert w.upstream.health.connected
 
 
 def test_a_redirect_back_to_the_upstream_uses_its_own_connection():

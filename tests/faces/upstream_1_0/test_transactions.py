@@ -557,7 +557,7 @@ def test_deliveries_from_here_are_no_part_of_a_transaction_there():
 
 def test_an_upstream_that_offers_no_transactions_is_said_so_at_the_first_message():
     at = At()
-    at.upstream.profile.transactions = False
+    at.upstream.context.profile.transactions = False
     message = at.world.message(b"1", key="r")
     answer = at.host.transacting.publish(at.begin(), message, None, 0)
     assert answer.refusal.condition == Condition.NOT_IMPLEMENTED

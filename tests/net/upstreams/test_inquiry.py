@@ -158,7 +158,7 @@ class Upstreams:
             name: Upstream(
                 self.w.bridge,
                 self.w.turns,
-                self.w.upstream.settings,
+                self.w.upstream.context.settings,
                 profile,
                 self.w.faces,
                 self.w.counts,

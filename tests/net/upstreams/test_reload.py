@@ -136,7 +136,10 @@ def test_upstreams_come_change_and_go(stay: Stay) -> None:
     }
     stay.reload()
     assert upstreams.upstreams["a"] is a and upstreams.dialers["a"] is dialers["a"]
-    assert upstreams.upstreams["b"] is not b and upstreams.upstreams["b"].counts is b.counts
+    assert (
+        upstreams.upstreams["b"] is not b
+        and upstreams.upstreams["b"].context.counts is b.context.counts
+    )
     stay.house.pass_time(5)
     assert str(upstreams.dialers["b"].hosts[0]) == "amqp://127.0.0.1:3"
     stay.raw["upstreams"] = {"b": stay.raw["upstreams"]["b"]}
@@ -277,7 +280,7 @@ class Far:
         self.house = stay.house
         now_ms = self.house.service.clock.now_ms
         upstream = self.house.service.upstreams.upstreams[name]
-        upstream.settings.mechanisms = lambda secure: []  # it asks for none
+        upstream.context.settings.mechanisms = lambda secure: []  # it asks for none
         self.face = upstream.connect(now_ms())
         self.broker = Broker(now_ms())
         self.broker.refusals.update(dict.fromkeys(missing, NOT_FOUND))

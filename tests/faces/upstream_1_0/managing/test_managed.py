@@ -233,7 +233,7 @@ def test_what_the_upstream_will_not_remove_is_asked_for_again_on_the_next_connec
     manager.take()
     manager.answer(403, "no permission")
     w.step()
-    assert "cannot tidy up queue 'gateway.here': no permission" in w.upstream.last_error
+    assert "cannot tidy up queue 'gateway.here': no permission" in w.upstream.health.last_error
     w.lose()
     manager = Manager(w.connect())
     assert manager.take() == [("DELETE", COLLECTS, None)]
@@ -292,7 +292,7 @@ def test_an_exchange_that_is_not_there_is_said_counted_and_tried_again():
     manager.take()
     manager.answer(400, "no exchange 'x' in vhost '/'")
     w.step()
-    assert "for queue 'here': no exchange 'x'" in w.upstream.last_error
+    assert "for queue 'here': no exchange 'x'" in w.upstream.health.last_error
     assert w.counts.feeds_refused == 1
     w.pass_time(1_500)
     carry_out(w, manager, 2)
@@ -320,7 +320,7 @@ def test_the_gateways_stop_leaves_all_as_it_is():
 
 def test_when_the_exchange_moves_a_durable_queue_there_keeps_what_it_has():
     w, manager = bound()
-    for feeder in list(w.upstream._feeders):
+    for feeder in list(w.upstream.context.takers.standing):
         feeder.on_moved()
     w.step()
     assert manager.take() == []
@@ -450,4 +450,4 @@ def test_one_that_is_there_is_left_as_it_is(status, problem):
     manager.take()
     manager.answer(status, "no")
     w.step()
-    assert w.upstream.last_error == problem
+    assert w.upstream.health.last_error == problem

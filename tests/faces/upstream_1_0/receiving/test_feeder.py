@@ -166,7 +166,7 @@ def test_a_key_that_goes_as_a_filter_must_be_in_the_answer():
 
     broker = w.connect(prepare=prepare)
     assert broker.links("x", sends=True) == []
-    assert "ignored" in w.upstream.last_error
+    assert "ignored" in w.upstream.health.last_error
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_nothing_is_fed_where_a_selector_is_not_applied():
 
     w, broker = selecting_world(prepare=prepare)
     assert broker.links("x/a.#", sends=True) == []
-    assert "ignored" in w.upstream.last_error
+    assert "ignored" in w.upstream.health.last_error
     assert w.counts.feeds_refused == 1
 
 
@@ -340,7 +340,7 @@ def test_a_headers_binding_that_takes_everything_is_a_subscription():
 def test_a_lasting_refusal_is_counted_and_said():
     w = world()
     told = []
-    w.upstream.on_change = lambda: told.append(w.upstream.last_error)
+    w.upstream.health.on_change = lambda: told.append(w.upstream.health.last_error)
     error = _spec.Error(condition="amqp:unauthorized-access", description="not you")
     w.connect(prepare=lambda b: b.refusals.update({"x/a.#": error}))
     assert w.counts.feeds_refused == 1

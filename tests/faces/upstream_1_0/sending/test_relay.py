@@ -419,10 +419,10 @@ def test_an_address_that_gives_no_credit_for_long_is_told_of_until_it_does():
     told = []
 
     def listen():
-        told.append((w.upstream.last_error, w.upstream.solved))
+        told.append((w.upstream.health.last_error, w.upstream.health.solved))
 
     broker = w.connect(credit=1)
-    w.upstream.on_change = listen
+    w.upstream.health.on_change = listen
     for _ in range(2):
         publish(w, b"a", b"b", publisher=Producer())
         w.pass_time(4_999)
@@ -448,7 +448,7 @@ def test_no_credit_is_no_news_where_nothing_waits():
     broker = w.connect(credit=1)
     publish(w, b"a", publisher=Producer())
     w.pass_time(10_000)
-    assert w.upstream.last_error == ""
+    assert w.upstream.health.last_error == ""
     assert len(broker.received()) == 1
 
 
@@ -467,7 +467,7 @@ def test_what_came_back_and_then_expired_is_forgotten():
         w.pass_time(200)
     assert len(producer.published) == 400
     assert w.bridge.pressure.messages == 0
-    assert len(w.upstream._relays[w.host.topology.find_queue("q")]._attempts) < 200
+    assert len(w.upstream._relays[w.host.topology.find_queue("q")]._returns._attempts) < 200
 
 
 def test_what_an_exchange_got_before_the_first_connection_goes_with_it():

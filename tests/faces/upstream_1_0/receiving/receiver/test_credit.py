@@ -77,7 +77,7 @@ def test_a_drain_that_is_never_answered_ends_with_its_link():
     w.pass_time(1_000)
     assert consumer.drained == 1
     assert not link.attached
-    assert w.upstream.last_error == "no answer to a drain of 'q'"
+    assert w.upstream.health.last_error == "no answer to a drain of 'q'"
     assert consumer.cancelled == []
     subscription.grant(5)
     w.pass_time(2_000)
@@ -206,15 +206,13 @@ def test_the_credit_of_an_aborted_delivery_is_given_again():
 def abort(link):
     """Begin to send a delivery, then give it up."""
     session = link.session
-    number = session.next_delivery_id
+    number = session.sending.next_delivery_id
     first = _spec.Transfer(
         handle=link.handle_out, delivery_id=number, delivery_tag=b"t", message_format=0, more=True
     )
-    session.connection.write(session.channel_out, first)
-    session.connection.write(
-        session.channel_out, _spec.Transfer(handle=link.handle_out, aborted=True)
-    )
-    session.next_delivery_id = number + 1
+    session.write(first)
+    session.write(_spec.Transfer(handle=link.handle_out, aborted=True))
+    session.sending.next_delivery_id = number + 1
     session.sending.next_outgoing_id += 2
     link.delivery_count += 1
     link.credit -= 1
