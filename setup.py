@@ -2,14 +2,25 @@
 
 Without a C compiler, or when anything in the build fails, the same source is installed as it is.
 `GATEWAY_PURE=1` builds no extension; `GATEWAY_PURE=0` fails when they cannot be built.
+
+`GATEWAY_COMPILED` names a directory that keeps what was built, for whoever builds the same again:
+`.ci/run` sets it, as it carries out several commands that each build. What is kept is found by a
+checksum of everything that it was made of and with, so it cannot be stale.
 """
 
+import contextlib
+import hashlib
+import importlib.metadata
 import os
 import pathlib
+import platform
+import shutil
+import subprocess
 import sys
+import sysconfig
 import tempfile
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 ROOT = pathlib.Path(__file__).parent
@@ -46,6 +57,55 @@ def hot_groups() -> list[tuple[list[str], str]]:
     return groups
 
 
+def made_of() -> str:
+    """The checksum of what decides what comes out: the sources, and every tool that reads them.
+
+    All modules count: what is compiled has the types of what it imports.
+    """
+    digest = hashlib.sha256()
+    for path in [*sorted((ROOT / "gateway").rglob("*.py")), ROOT / "setup.py"]:
+        octets = path.read_bytes()
+        digest.update(f"{path.relative_to(ROOT)} {len(octets)}\n".encode() + octets)
+    compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+    said = subprocess.run(
+        f"{compiler} --version", shell=True, capture_output=True, text=True, check=False
+    )
+    tools = [
+        *(sys.version, platform.platform(), sysconfig.get_platform(), said.stdout),
+        *(f"{name}={os.environ.get(name)}" for name in ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS")),
+        *sorted(f"{each.name} {each.version}" for each in importlib.metadata.distributions()),
+    ]
+    digest.update("\n".join(tools).encode())
+    return digest.hexdigest()
+
+
+class Kept:
+    """The libraries of a build, in a directory of their own; `place` is None where none is kept."""
+
+    def __init__(self) -> None:
+        directory = os.environ.get("GATEWAY_COMPILED")
+        self.place = pathlib.Path(directory, made_of()) if directory else None
+
+    def libraries(self) -> list[str]:
+        """Their paths below `place`, as below the root of what is installed."""
+        if self.place is None:
+            return []
+        return [path.relative_to(self.place).as_posix() for path in self.place.rglob("*.so")]
+
+    def keep(self, built: pathlib.Path, libraries: list[str]) -> None:
+        """Put them there, whole or not at all; somebody else may be doing the same."""
+        if self.place is None or self.place.exists():
+            return
+        self.place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.place.parent) as work:
+            made = pathlib.Path(work, "made")
+            for library in libraries:
+                (made / library).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(built / library, made / library)
+            with contextlib.suppress(OSError):  # it is there by now
+                made.rename(self.place)
+
+
 class BuildOrStayPure(build_ext):
     """Compile everything or nothing: mypyc's extensions need one another, so a part is no use."""
 
@@ -63,6 +123,19 @@ class BuildOrStayPure(build_ext):
             print(
                 f"gateway: not compiled ({type(error).__name__}: {error}); installing pure Python"
             )
+            return
+        if self.extensions:
+            names = [self.get_ext_filename(extension.name) for extension in self.extensions]
+            kept.keep(pathlib.Path(self.build_lib), names)
+
+    def build_extension(self, ext: Extension) -> None:
+        """Build it, unless it is one that an equal build has left."""
+        if ext.sources:
+            super().build_extension(ext)
+            return
+        target = pathlib.Path(self.get_ext_fullpath(ext.name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(kept.place / self.get_ext_filename(ext.name), target)
 
     def discard(self) -> None:
         """Delete whatever was built, and forget the extensions."""
@@ -81,6 +154,9 @@ class BuildOrStayPure(build_ext):
 def extensions() -> list[object]:
     if PURE == "1" or not DESCRIBING.isdisjoint(sys.argv):
         return []
+    if found := kept.libraries():
+        print(f"gateway: compiled before, taken from {kept.place}")
+        return [Extension(path.partition(".")[0].replace("/", "."), sources=[]) for path in found]
     try:
         from mypyc.build import mypycify
 
@@ -101,4 +177,5 @@ def extensions() -> list[object]:
         return []
 
 
+kept = Kept()
 setup(ext_modules=extensions(), cmdclass={"build_ext": BuildOrStayPure})

@@ -310,6 +310,20 @@ class Message:
         return len(self.payload)
 
 
+class UpstreamTransaction(Protocol):
+    """The transaction at an upstream that a delivery is sent in, for the face that sends it."""
+
+    @property
+    def txn_id(self) -> bytes:
+        """By what name it goes at the upstream."""
+
+    def is_at(self, upstream: object) -> bool:
+        """Whether it is at that upstream (a `Remote`)."""
+
+    def on_presumed(self, delivery: Delivery, outcome: Outcome) -> None:
+        """How a copy that was sent will have ended, if the transaction is committed."""
+
+
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)
 @dataclass(init=False, slots=True)
@@ -330,6 +344,7 @@ class Delivery:
         body_digest: set by the outlet that takes it: the digest of the body as it left, in the form
             of `Message.body_digest`; 0 if it was not computed.
         body_changed: set with it: the translation made a body of another form.
+        transaction: at an upstream, that it is to be sent in; only relays are given such.
     """
 
     message: Message
@@ -342,6 +357,7 @@ class Delivery:
     annotations: bytes
     body_digest: int
     body_changed: bool
+    transaction: UpstreamTransaction | None
 
     def __init__(
         self,
@@ -362,3 +378,4 @@ class Delivery:
         self.annotations = b""
         self.body_digest = 0
         self.body_changed = False
+        self.transaction = None

@@ -56,7 +56,7 @@ METRICS: Final = (
     _counter("gateway_connections_refused_total", "TCP connections beyond a limit.", "reason"),
     _counter(
         "gateway_handshake_failures_total",
-        "Connections that ended before they named a protocol that is spoken here.",
+        "Connections that ended before they named a protocol that the gateway speaks.",
         "reason",
     ),
     _counter(
@@ -89,7 +89,7 @@ METRICS: Final = (
     ),
     _counter(
         "gateway_arguments_ignored_total",
-        "Arguments of declare, bind and subscribe that have no effect here.",
+        "Arguments of declare, bind and subscribe that have no effect.",
     ),
     _counter(
         "gateway_unsupported_total",
@@ -132,12 +132,12 @@ METRICS: Final = (
     ),
     _gauge(
         "gateway_upstream_spooled_messages",
-        "Messages to an upstream that are stored here, their publishers told.",
+        "Messages to an upstream that the gateway has stored, their publishers told.",
         "upstream",
     ),
     _gauge(
         "gateway_upstream_oldest_seconds",
-        "How long the oldest message to an upstream has been here; 0 if there is none.",
+        "How long the oldest message to an upstream has waited; 0 if there is none.",
         "upstream",
     ),
     _counter(
@@ -193,7 +193,7 @@ METRICS: Final = (
     _counter("gateway_upstream_undecodable_total", "Deliveries that were no message.", "upstream"),
     _counter(
         "gateway_upstream_redirects_total",
-        "Times that the upstream sent us, or one link, elsewhere.",
+        "Times that the upstream sent the gateway, or one link, elsewhere.",
         "upstream",
     ),
     _gauge(

@@ -1,10 +1,11 @@
-"""What every test shares: the hypothesis profile, and the form of the code under test.
+"""What every test shares: the hypothesis profile, the form under test, the division among workers.
 
 For those in interop/ and faults/: the brokers, each started once, and one Spark session.
 """
 
 import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -16,8 +17,11 @@ from interop.brokers.fixtures import (
     rabbitmq310,
     upstream_broker,
 )
+from support import workers
 from support.reconciling import Reconcile, reconciling
 
+HOUSE = Path(__file__).parent
+SLOW_ROOMS = ("accounting", "faults", "helm", "interop")
 __all__ = ["activemq", "artemis", "broker_j", "rabbitmq4", "rabbitmq310", "upstream_broker"]
 
 hypothesis.settings.register_profile(
@@ -43,6 +47,33 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     wanted = os.environ.get("GATEWAY_FORM")
     if wanted and wanted != form_under_test():
         pytest.exit(f"GATEWAY_FORM={wanted}, but the {form_under_test()} form is under test", 4)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fast",
+        action="store_true",
+        help="leave out the rooms that need Spark or start other programs",
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    slow = collection_path.parent == HOUSE and collection_path.name in SLOW_ROOMS
+    return True if slow and config.getoption("fast") else None
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """A worker for each core, as xdist does, but none where paths are named: those start sooner."""
+    return 0 if config.args_source is pytest.Config.ArgsSource.ARGS else None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    workers.name_group(item)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        workers.put_early_first(items)
 
 
 @pytest.hookimpl(wrapper=True)

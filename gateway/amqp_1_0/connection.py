@@ -4,7 +4,8 @@ Both roles. The driver calls `receive_data`, `receive_eof`, `data_to_send`, `nex
 `handle_deadline`, `closed`, and the `send_*` of this class, `Session` and `Link`. Headers, SASL
 framing, open's arithmetic and idle-time-outs are done here (2.2 - 2.4, 5.3). Events come
 in the order of the octets; a `Violation` is the last one ever. The protocol runs ahead of the
-driver, so what the driver sends on an endpoint that has ended meanwhile is dropped without a word.
+driver, so what the driver sends on an endpoint that has ended meanwhile is dropped without a word:
+only a defect of the gateway raises `LocalProtocolError`.
 """
 
 from __future__ import annotations

@@ -53,6 +53,7 @@ class Bridge:
 
     Attributes:
         counts: what it has counted so far.
+        numbers: for messages, owners and links.
         pressure: what all queues hold now.
         turns: the turn under way.
         store_error: why the disk refuses at the moment; `None` when it does not.
@@ -65,7 +66,6 @@ class Bridge:
         "_dispatcher",
         "_limits",
         "_notebooks",
-        "_numbers",
         "_plain_host",
         "_reader",
         "audit",
@@ -75,6 +75,7 @@ class Bridge:
         "default_host",
         "hosts",
         "ledger",
+        "numbers",
         "pressure",
         "problems",
         "store_error",
@@ -107,7 +108,7 @@ class Bridge:
         self._plain_host = plain_host or default_host
         self._limits = limits
         self._reader = reader
-        self._numbers = Numbers(audit.incarnation)
+        self.numbers = Numbers(audit.incarnation)
         self._deadlines = Deadlines()
         self.copies = Copies(self.ledger, self.turns, self.pressure, self._deadlines)
         self._dispatcher = Dispatcher(self.copies)
@@ -116,7 +117,7 @@ class Bridge:
         for name in hosts:
             prefix = prefix_of(name, self._plain_host)
             topology = Topology(name, prefix, self.ledger, self.turns, limits)
-            host = VirtualHost(name, topology, self._dispatcher, self._numbers, limits)
+            host = VirtualHost(name, topology, self._dispatcher, self.numbers, limits)
             self.hosts[name] = host
             self._notebooks[name] = Notebook(name)
         self.default_host: VirtualHost = self.hosts[default_host]
@@ -139,18 +140,6 @@ class Bridge:
     @now_ms.setter
     def now_ms(self, now_ms: int) -> None:
         self.ledger.now_ms = now_ms
-
-    def next_message_id(self) -> int:
-        """A number for a message: never given before in the life of the data directory."""
-        return self._numbers.next_message()
-
-    def next_owner_id(self) -> int:
-        """A number for an `Owner`."""
-        return self._numbers.next_owner()
-
-    def next_link_number(self) -> int:
-        """A number for a publisher, as in `publish(link=)`; subscriptions have theirs."""
-        return self._numbers.next_link()
 
     def wait(self, waiter: CommitWaiter) -> int:
         """`waiter.on_committed(turn)` once the current turn, whose number is returned, is safe.
@@ -197,7 +186,7 @@ class Bridge:
             if queue is None:
                 return
             budget -= 1 + self._expire(queue, now_ms, min(budget, EXPIRY_SLICE))
-            self._host_of(queue).on_deadline(queue, now_ms)
+            self._host_of(queue).owners.on_deadline(queue, now_ms)
 
     def _expire(self, queue: Queue, now_ms: int, budget: int) -> int:
         count = 0
@@ -216,7 +205,7 @@ class Bridge:
         return self.hosts[queue.host]
 
     def on_committed(self, turn: int) -> None:
-        """The store says that everything up to `turn` is on disk."""
+        """The store says that everything up to `turn` is on disk; `end_turn` must follow."""
         self.store_error = None
         self.turns.committed(turn)
         self._on_safe()
@@ -226,7 +215,7 @@ class Bridge:
         self.pressure.release(self.turns.safe)
         self.copies.tickets.tell(self.turns.safe)
         for host in self.hosts.values():
-            host.nodes.tend()
+            host.nodes.feeds.tend()
 
     def on_store_failed(self, error: StoreError) -> None:
         """The disk refuses: nothing durable is confirmed until a commit succeeds again.
@@ -237,7 +226,7 @@ class Bridge:
 
     def recover(self, recovered: Recovered) -> None:
         """Rebuild exchanges, queues, bindings, messages and notes; call once, first of all."""
-        recovery = Recovery(self.hosts, self._plain_host, self.copies, self._numbers, self._reader)
+        recovery = Recovery(self.hosts, self._plain_host, self.copies, self.numbers, self._reader)
         recovery.run(recovered)
         self.problems.extend(recovery.problems)
         self._absent = recovery.absent
@@ -250,7 +239,7 @@ class Bridge:
     def drain(self) -> None:
         """Graceful stop: dispatch nothing to clients from now on.
 
-        Settlements and publishes are served, and what waits for an upstream is sent there.
+        Settlements and publishes are served, and what waits for an upstream is sent to it.
         """
         self._dispatcher.stopped = True
         for host in self.hosts.values():
@@ -279,7 +268,7 @@ class Bridge:
             )
         for host in self.hosts.values():
             topology = host.topology
-            sources = host.nodes.sources.values()
+            sources = host.nodes.sources.by_upstream.values()
             for exchange in [topology.unknown, *topology.exchanges.values(), *sources]:
                 if exchange.routed:
                     self.audit.route_checkpoint(

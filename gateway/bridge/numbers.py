@@ -40,7 +40,7 @@ class Numbers:
         self.first_position = max(self.first_position, next_position)
 
     def next_message(self) -> int:
-        """For `Message.id`."""
+        """For `Message.id`: never given before in the life of the data directory."""
         self._message += 1
         return self._message
 

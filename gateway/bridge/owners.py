@@ -59,7 +59,10 @@ class Owners:
         self._owned_by(owner).queues[queue.number] = queue
 
     def release(self, owner: Owner) -> None:
-        """As `VirtualHost.release_owner`."""
+        """A session or connection ended: its subscriptions, scoped bindings, exclusive queues.
+
+        The face settles what is unsettled first (`MODIFIED_FAILED`).
+        """
         self._topology.bindings.end_scope(owner)
         owned = self._owned.get(owner.owner_id())
         if owned is None:
@@ -83,7 +86,7 @@ class Owners:
                 del self._owned[owner_id]
 
     def on_deadline(self, queue: Queue, now_ms: int) -> None:
-        """As `VirtualHost.on_deadline`."""
+        """The time that `Deadlines` had for `queue` has come."""
         if queue.deleted:
             return
         if queue.delete_at_ms != NEVER and queue.delete_at_ms <= now_ms:

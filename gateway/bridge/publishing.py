@@ -46,10 +46,23 @@ class Publishing:
         message: Message,
         publisher: Publisher | None,
         token: int,
-        link: int,
+        link: int = 0,
         transaction: Transaction | None = None,
     ) -> Published:
-        """As `VirtualHost.publish`."""
+        """Route `message` by its `exchange` and `routing_key` and put a copy in each queue.
+
+        One copy a queue, however many bindings match. `DONE`: every copy is in its queue, nothing
+        durable among them. `IN_TURN`: safe with the current turn (`Bridge.wait`). `PENDING`: the
+        copies are in, but one goes to an upstream, or too much is held:
+        `publisher.on_published(token, outcome)` follows at the end of a turn (without a publisher
+        the answer is as if there were room); released, modified and rejected of an upstream are
+        told as they are to who has `Flag.OUTCOMES`. `UNROUTABLE`: no queue took it,
+        nor the exchange's alternate, which is tried once unless the message has
+        `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was enqueued;
+        not-found (no such exchange) or resource-limit-exceeded (a queue is full). `link` is the
+        publisher's number in the audit log (`Bridge.numbers.next_link`). `transaction` is given by
+        `Transacting.publish` only.
+        """
         topology = self._topology
         exchange = topology.exchanges.get(message.exchange)
         if exchange is None:
@@ -210,11 +223,11 @@ class Publishing:
         annotations: bytes,
         ticket: Ticket | None,
     ) -> bool:
-        """A copy towards an upstream: kept safe here when nobody waits who would send it again."""
+        """A copy towards an upstream: stored when nobody waits who would send it again."""
         if ticket is None:
             message.flags &= ~Flag.OUTCOMES
             if message.durable:
-                self._topology.store_transit(queue)
+                self._topology.rows.store_transit(queue)
         return self._copies.pass_on(
             queue, message, exchange, ticket, rerouted=rerouted, annotations=annotations
         )

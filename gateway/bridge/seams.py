@@ -1,4 +1,6 @@
-"""What the bridge calls and is called by: faces see these values and protocols only.
+"""What the bridge's verbs take and answer, and the protocols of whom it calls.
+
+What else of the bridge faces import is listed in the package's docstring.
 
 Four verbs - publish, subscribe, settle, grant - and their answers. No Deferred and no closure:
 whoever waits is told by number. A turn is one pass over everything that the reactor had to read;
@@ -27,7 +29,7 @@ class PublishStatus(IntEnum):
 @final
 @dataclass(init=False, slots=True)
 class Published:
-    """The answer to `VirtualHost.publish`; constants below spare one object per message."""
+    """The answer to `Publishing.publish`; constants below spare one object per message."""
 
     status: PublishStatus
     refusal: Refusal | None
@@ -73,7 +75,10 @@ class Outlet(Protocol):
     """Where the bridge's deliveries go: a 0-10 subscription or a 1.0 sending link of a face."""
 
     def deliver(self, delivery: Delivery) -> DeliverStatus:
-        """Send one message; credit was there. The face remembers `delivery` until it is settled."""
+        """Send one message; credit was there. The face remembers `delivery` until it is settled.
+
+        Called at the end of a turn only, never from inside a verb, and calls no verb itself.
+        """
 
     def refusal(self) -> Refusal:
         """Why the last delivery was answered with `REFUSED`."""
@@ -106,6 +111,44 @@ class Filter(Protocol):
 
     def accepts(self, message: Message) -> bool:
         """Whether the message is for this subscription; must not change while subscribed."""
+
+
+@final
+@dataclass(init=False, slots=True)
+class SubscribeOptions:
+    """How somebody subscribes.
+
+    Attributes:
+        acquire: takes messages; otherwise browses, which is seeing copies of them.
+        exclusive: nobody else may subscribe meanwhile.
+        settled: a delivery is settled as it is sent.
+        filter: what is wanted from a local queue; `None`: everything.
+        selector, no_local: what is wanted from a remote queue, for its upstream to apply.
+    """
+
+    acquire: bool
+    exclusive: bool
+    settled: bool
+    filter: Filter | None
+    selector: str
+    no_local: bool
+
+    def __init__(
+        self,
+        *,
+        acquire: bool = True,
+        exclusive: bool = False,
+        settled: bool = False,
+        filter: Filter | None = None,
+        selector: str = "",
+        no_local: bool = False,
+    ) -> None:
+        self.acquire = acquire
+        self.exclusive = exclusive
+        self.settled = settled
+        self.filter = filter
+        self.selector = selector
+        self.no_local = no_local
 
 
 @final
@@ -180,25 +223,3 @@ class Bound:
         self.queue_not_matched = queue_not_matched
         self.key_not_matched = key_not_matched
         self.args_not_matched = args_not_matched
-
-
-__all__ = [
-    "DONE",
-    "IMMEDIATE_UNTAKEN",
-    "IN_TURN",
-    "PENDING",
-    "UNROUTABLE",
-    "Bound",
-    "CommitWaiter",
-    "DeliverStatus",
-    "Delivery",
-    "Filter",
-    "Message",
-    "Outlet",
-    "Owner",
-    "PublishStatus",
-    "Published",
-    "Publisher",
-    "QueueSettings",
-    "Refusal",
-]

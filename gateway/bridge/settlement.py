@@ -42,8 +42,19 @@ class Settlement:
         self._copies: Copies = dispatcher.copies
         self._publishing = publishing
 
-    def settle(self, delivery: Delivery, outcome: Outcome, reason: Reason) -> bool:
-        """As `VirtualHost.settle`."""
+    def settle(self, delivery: Delivery, outcome: Outcome, reason: Reason = Reason.NONE) -> bool:
+        """End `delivery`; `False`, audited as settled too late, when it had ended before.
+
+        Also `False` when its upstream has taken it back.
+        Of an acquired delivery: `ACCEPTED` removes the copy; `RELEASED` gives it back to its place;
+        `MODIFIED` too, counted as failed with `delivery_failed`, kept from this subscription with
+        `undeliverable_here`, its annotations in place of the copy's (they follow it to an alternate
+        exchange and over a restart); `REJECTED` sends it to the queue's alternate exchange, else
+        drops it. A browsed one just ends. What was durable is safe with the current turn
+        (`Bridge.wait`).
+        `reason` (session ended, connection lost, link detached ...) with `RELEASED` or `MODIFIED`:
+        it was not the peer's doing, and is audited as requeued.
+        """
         ledger = self._copies.ledger
         if delivery.settled:
             ledger.counts.settled_too_late += 1
@@ -114,8 +125,16 @@ class Settlement:
         """Which queue an unsettled delivery is from."""
         return self._dispatcher.links[delivery.subscription].queue
 
+    def is_from_upstream(self, delivery: Delivery) -> bool:
+        """Whether an unsettled delivery is of a remote queue."""
+        return self.queue_of(delivery).inbound
+
     def acquire(self, delivery: Delivery) -> bool:
-        """As `VirtualHost.acquire`."""
+        """Make a browsed, unsettled delivery an acquired one; `False` if the copy is not free.
+
+        Also `False` for what was browsed in a remote queue: the gateway holds it, but the upstream
+        gave a copy.
+        """
         if delivery.settled or delivery.acquired:
             return False
         subscription = self._dispatcher.links[delivery.subscription]
@@ -161,7 +180,7 @@ class Settlement:
             if entry.holder == AVAILABLE:
                 self._orphan(queue, entry)
             entry = queue.places.next_at(entry.position + 1)
-        self._topology.store_deleted(queue)
+        self._topology.rows.store_deleted(queue)
 
     def end_deleted(self, queue: Queue) -> None:
         """The store brought a deleted queue back: nobody has its copies any more."""

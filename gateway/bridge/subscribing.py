@@ -1,6 +1,6 @@
 """Who takes from which queue: the verb subscribe, for clients and for relays.
 
-A remote queue has no line of its own for clients: `nodes` makes each an inlet.
+A remote queue has no line of its own for clients: `inlets` makes each an inlet.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from gateway.bridge.owners import Owners
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.refusals import crowded, locked, not_found
-from gateway.bridge.remote.nodes import Nodes
-from gateway.bridge.seams import Filter, Outlet, Owner
+from gateway.bridge.remote.inlets import Inlets
+from gateway.bridge.seams import Outlet, Owner, SubscribeOptions
 from gateway.bridge.topology import Topology
 from gateway.message import NEVER, Refusal
 
@@ -23,18 +23,18 @@ from gateway.message import NEVER, Refusal
 class Subscribing:
     """Begins subscriptions; how they end, their lines say."""
 
-    __slots__ = ("_limits", "_nodes", "_numbers", "_owners", "_topology")
+    __slots__ = ("_inlets", "_limits", "_numbers", "_owners", "_topology")
 
     def __init__(
         self,
         topology: Topology,
-        nodes: Nodes,
+        inlets: Inlets,
         owners: Owners,
         numbers: Numbers,
         limits: BridgeLimits,
     ) -> None:
         self._topology = topology
-        self._nodes = nodes
+        self._inlets = inlets
         self._owners = owners
         self._numbers = numbers
         self._limits = limits
@@ -44,15 +44,15 @@ class Subscribing:
         queue: str,
         outlet: Outlet,
         owner: Owner,
-        *,
-        acquire: bool,
-        exclusive: bool,
-        settled: bool,
-        filter: Filter | None,
-        selector: str,
-        no_local: bool,
+        options: SubscribeOptions,
     ) -> Subscription | Refusal:
-        """As `VirtualHost.subscribe`."""
+        """Begin to take or browse the messages of `queue`; starts without credit.
+
+        On a remote queue the subscription is `attaching` until `Outlet.on_attached`, or
+        `on_cancelled`. Refused: not-found; resource-locked (the queue is exclusive to another
+        owner, or a subscription of it is exclusive, or an exclusive one was asked and there are
+        others); resource-limit-exceeded.
+        """
         found = self._topology.find_queue(queue)
         if found is None:
             return not_found("queue", queue)
@@ -60,63 +60,32 @@ class Subscribing:
             refusal = locked(found, owner)
             if refusal is not None:
                 return refusal
-            subscription = self._nodes.subscribe(
-                found,
-                found.placement,
-                outlet,
-                owner,
-                acquire=acquire,
-                exclusive=exclusive,
-                settled=settled,
-                selector=selector,
-                no_local=no_local,
-            )
+            subscription = self._inlets.subscribe(found, found.placement, outlet, owner, options)
             if isinstance(subscription, Subscription):
                 self._owners.subscribed(subscription)
             return subscription
-        refusal = self._check_subscription(found, owner, exclusive)
+        refusal = self._check_subscription(found, owner, options.exclusive)
         if refusal is not None:
             return refusal
-        return self._join(
-            found,
-            outlet,
-            owner,
-            acquire=acquire,
-            exclusive=exclusive,
-            settled=settled,
-            filter=filter,
-        )
+        return self._join(found, outlet, owner, options)
 
     def relay(self, queue: Queue, outlet: Outlet, owner: Owner) -> Subscription:
-        """As `VirtualHost.relay`."""
-        return self._join(
-            queue, outlet, owner, acquire=True, exclusive=True, settled=False, filter=None
-        )
+        """Take what is in the queue in front of an upstream, to send it on: for `Remote.serve`.
+
+        What its `settle` means is said in `transit`: `REJECTED` goes by the rules of the node,
+        `RELEASED` and `MODIFIED` end the copy if its publisher takes them (`Flag.OUTCOMES`), unless
+        a reason says that the upstream's answer is not known. `DeliverStatus.REFUSED` is as
+        rejected. The outlet is the only one on the queue.
+        """
+        return self._join(queue, outlet, owner, SubscribeOptions(exclusive=True))
 
     def _join(
-        self,
-        found: Queue,
-        outlet: Outlet,
-        owner: Owner,
-        *,
-        acquire: bool,
-        exclusive: bool,
-        settled: bool,
-        filter: Filter | None,
+        self, found: Queue, outlet: Outlet, owner: Owner, options: SubscribeOptions
     ) -> Subscription:
         line = self._topology.lines[found.number]
-        subscription = Subscription(
-            self._numbers.next_link(),
-            found,
-            outlet,
-            owner,
-            line,
-            acquire=acquire,
-            exclusive=exclusive,
-            settled=settled,
-            filter=filter,
-        )
-        self._topology.mark_dispatched(found)
+        number = self._numbers.next_link()
+        subscription = Subscription(number, found, outlet, owner, line, options)
+        self._topology.rows.mark_dispatched(found)
         found.delete_at_ms = NEVER
         line.join(subscription)
         self._owners.subscribed(subscription)

@@ -11,9 +11,8 @@ from collections import deque
 from typing import Final, final
 
 from gateway.bridge.pressure import Pressure
-from gateway.bridge.remote.remote import Branch, Work
 from gateway.bridge.seams import Publisher
-from gateway.message import ACCEPTED, Outcome, OutcomeKind
+from gateway.message import ACCEPTED, Outcome, OutcomeKind, UpstreamTransaction
 
 # Of several copies the one that went furthest decides.
 RANK: Final = {
@@ -31,27 +30,25 @@ class Ticket:
     Attributes:
         left: how many of them.
         turn: what must be safe before its publisher is told; 0: nothing.
-        stays: copies of it stay in queues of ours, so that its publisher waits for room, too.
+        stays: copies of it stay in local queues, so that its publisher waits for room, too.
         counted: among those that a stop waits for.
         outcome: the best so far.
-        ours: the upstream that sent the message has forgotten it.
+        forgotten: the upstream that sent the message knows it no more: it is the gateway's.
         late: it did so when a client had it: what that says of it is too late.
-        work: the transaction at an upstream, which has begun, that its copies are sent in.
-        branch: that transaction there.
+        transaction: at an upstream, which has begun, that its copies are sent in.
     """
 
     __slots__ = (
-        "branch",
         "counted",
+        "forgotten",
         "late",
         "left",
-        "ours",
         "outcome",
         "publisher",
         "stays",
         "token",
+        "transaction",
         "turn",
-        "work",
     )
 
     def __init__(self, publisher: Publisher, token: int, left: int) -> None:
@@ -61,11 +58,10 @@ class Ticket:
         self.turn = 0
         self.stays = False
         self.counted = False
-        self.ours = False
+        self.forgotten = False
         self.late = False
         self.outcome: Outcome | None = None
-        self.work: Work | None = None
-        self.branch: Branch | None = None
+        self.transaction: UpstreamTransaction | None = None
 
 
 @final
@@ -73,7 +69,7 @@ class Tickets:
     """All of them.
 
     Attributes:
-        open: publishes of ours that an upstream has not ended.
+        open: publishes to upstreams that those have not ended.
     """
 
     __slots__ = ("_done", "_pressure", "open")

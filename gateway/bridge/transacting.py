@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import final
 
 from gateway.audit.schema import Outcome as AuditOutcome
-from gateway.audit.schema import Reason
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.publishing import Publishing
@@ -14,7 +13,7 @@ from gateway.bridge.remote.remote import Remote
 from gateway.bridge.remote.transaction import RemoteTransaction
 from gateway.bridge.seams import IN_TURN, PENDING, Published, Publisher, PublishStatus
 from gateway.bridge.settlement import Settlement
-from gateway.bridge.transaction import Transaction, drop, refuse_deleted
+from gateway.bridge.transaction import AtUpstream, Transaction, drop, refuse_deleted
 from gateway.message import Condition, Delivery, Flag, Message, Refusal
 
 
@@ -39,19 +38,25 @@ class Transacting:
         self._limits = limits
 
     def begin(self, connection: int) -> Transaction:
-        """As `VirtualHost.begin`."""
+        """A transaction; `connection` is whose, in the audit log. One that is empty may be kept."""
         number = self._numbers.next_transaction()
         return Transaction(number, connection, self._limits.transaction_octets_max)
 
     def publish(
         self,
+        transaction: Transaction,
         message: Message,
         publisher: Publisher | None,
         token: int,
-        link: int,
-        transaction: Transaction,
+        link: int = 0,
     ) -> Published:
-        """As `VirtualHost.publish` in a transaction."""
+        """Do as `Publishing.publish` says, but hold the copies until the commit.
+
+        The message is routed and checked now: `DONE`. To an upstream it goes at once, `PENDING`,
+        and the outcome is what it will be if the transaction is committed; only who asked for
+        outcomes hears one other than accepted, everybody hears it of the commit. Refused, too:
+        resource-limit-exceeded (it holds too much), not-implemented (a second resource).
+        """
         ledger = self._copies.ledger
         ledger.transaction = transaction.number
         published = self._publishing.publish(message, publisher, token, link, transaction)
@@ -60,22 +65,22 @@ class Transacting:
             self._work(transaction, transaction.remote).on_held()
         return published
 
-    def _work(self, transaction: Transaction, remote: Remote) -> RemoteTransaction:
+    def _work(self, transaction: Transaction, remote: Remote) -> AtUpstream:
         """What there is of it at its upstream, which is asked for a transaction by the first."""
-        work = transaction.work
-        if work is None:
-            work = RemoteTransaction(
-                transaction,
-                publishing=self._publishing,
-                settlement=self._settlement,
-                copies=self._copies,
-            )
-            transaction.work = work
-            work.begin(remote)
+        if transaction.work is not None:
+            return transaction.work
+        work = RemoteTransaction(
+            transaction,
+            publishing=self._publishing,
+            settlement=self._settlement,
+            copies=self._copies,
+        )
+        transaction.work = work
+        work.begin(remote)
         return work
 
     def enlist(self, transaction: Transaction, deliveries: list[Delivery]) -> Refusal | None:
-        """As `VirtualHost.enlist`."""
+        """Whether unsettled deliveries may be accepted by the commit: not-implemented if not."""
         settlement = self._settlement
         return transaction.enlist([settlement.queue_of(delivery) for delivery in deliveries])
 
@@ -86,7 +91,14 @@ class Transacting:
         publisher: Publisher,
         token: int,
     ) -> Published:
-        """As `VirtualHost.commit`."""
+        """Do all that the transaction holds, and accept `deliveries` (see `enlist`), or nothing.
+
+        `IN_TURN`: done; safe with the current turn. `PENDING`: `publisher.on_published(token,
+        outcome)` follows, also without room; `REJECTED` says that it was rolled back, and the
+        deliveries have gone back as failed; with `Condition.IN_DOUBT` nobody knows its end.
+        `REFUSED`: rolled back; the deliveries are as they were. Deliveries that are to have another
+        outcome, or another fate if it fails, are in `transaction.retirements` before.
+        """
         if not transaction.enlisted:
             return IN_TURN
         transaction.accept(deliveries)
@@ -113,7 +125,7 @@ class Transacting:
         ledger = copies.ledger
         ledger.transaction = transaction.number
         for retirement in transaction.retirements:
-            self._settlement.settle(retirement.delivery, retirement.outcome, Reason.NONE)
+            self._settlement.settle(retirement.delivery, retirement.outcome)
         for each in transaction.let_go(copies.pressure):
             message = each.message
             queues = refuse_deleted(each, ledger)
@@ -124,7 +136,7 @@ class Transacting:
         ledger.transaction_ended(transaction.number, transaction.connection, AuditOutcome.COMMITTED)
 
     def rollback(self, transaction: Transaction) -> None:
-        """As `VirtualHost.rollback`."""
+        """Forget what it holds; deliveries that were to be accepted are as they were."""
         if not transaction.enlisted:
             return
         if transaction.work is not None:

@@ -251,7 +251,7 @@ class Settings(Section):
     upstreams: dict[str, UpstreamSection] = Field(default_factory=dict)
     """The containers that the gateway dials, by name."""
     nodes: list[NodeSection] = Field(default_factory=list)
-    """Which queues and exchanges live there; whatever no rule fits lives here."""
+    """Which queues and exchanges live at upstreams; whatever no rule fits is local."""
     limits: LimitSettings = LimitSettings()
     queues: QueueSettings = QueueSettings()
     audit: AuditSettings = AuditSettings()

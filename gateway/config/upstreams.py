@@ -43,14 +43,15 @@ class RedeliveryBackOff(BackOff):
 
 
 class UpstreamTls(Section):
-    """Whom to believe behind `amqps://`, and who we are there."""
+    """Whom to believe behind `amqps://`, and who the gateway is to them."""
 
     ca: pathlib.Path | None = None
     """PEM file: authorities of the upstream's certificate. Unset: the system's."""
     certificate: pathlib.Path | None = None
-    """PEM file: our certificate, then any intermediate ones; for SASL EXTERNAL, among others."""
+    """PEM file: the gateway's certificate, then any intermediate ones; for SASL EXTERNAL, among
+    others."""
     key: pathlib.Path | None = None
-    """PEM file: our certificate's private key, not encrypted."""
+    """PEM file: that certificate's private key, not encrypted."""
     server_name: str | None = None
     """The name that the certificate must be for. Unset: the host that is dialled."""
     verify: bool = True
@@ -65,9 +66,9 @@ class UpstreamSection(Section):
     profile: str = "generic"
     """What kind of broker it is: a profile of the gateway's own, or a file with one."""
     mechanisms: list[Mechanism] | None = None
-    """SASL mechanisms, best first. Unset: those that the credentials given here allow."""
+    """SASL mechanisms, best first. Unset: those that the credentials allow."""
     username: str | None = None
-    """Who we are there."""
+    """The gateway's login at the upstream."""
     password_file: pathlib.Path | None = None
     """File with the password; one newline at its end is not part of it."""
     password_env: str | None = None
@@ -87,7 +88,7 @@ class UpstreamSection(Section):
     hostname: str | None = None
     """The hostname of the 1.0 open, as `vhost:NAME` for RabbitMQ. Unset: the host dialled."""
     container_id: str | None = None
-    """Our container-id there; durable subscriptions hang on it. Unset: `name`."""
+    """The gateway's container-id; durable subscriptions hang on it. Unset: `name`."""
     idle_timeout: Annotated[int, *duration("0s", "24h")] = 60_000
     """The idle-timeout asked of it; 0s asks for none."""
     max_frame_size: Annotated[int, *size(512, "1MiB")] = 65535
@@ -108,7 +109,7 @@ class UpstreamSection(Section):
     addresses: Count = 256
     """Links that one exchange keeps, one for each address that its messages go to."""
     reply_nodes: Count = 1_000
-    """Reply nodes that are kept there for requests of our clients."""
+    """Reply nodes that are kept at it for requests of the gateway's clients."""
     detours: Annotated[int, Field(ge=0, le=1_000)] = 16
     """Connections to other hosts that it redirects links to, with the same credentials; 0: none, a
     link that is redirected there asks again."""
@@ -174,25 +175,25 @@ class NodeSection(Section):
     virtual_host: str | None = None
     """The virtual host. Unset: every one."""
     upstream: str | None
-    """The upstream where it lives; null: here."""
+    """The upstream where it lives; null: it is local."""
     address: str | None = None
-    """A template for its address there, such as `old.{queue}` or `{exchange|word}.{key|percent}`
-    (`check --profiles` tells more). Unset: the profile's."""
+    """A template for its address at the upstream, such as `old.{queue}` or
+    `{exchange|word}.{key|percent}` (`check --profiles` tells more). Unset: the profile's."""
     subscription: str | None = None
     """Of an exchange: a template for the source of its bindings. Unset: `address`, or the
     profile's."""
     spool: bool = False
-    """Of a queue: publishers hear "done" when the message is stored here; it is sent on from
-    there."""
+    """Of a queue: publishers hear "done" when the gateway has stored the message, which is then
+    sent on."""
     on_rejected: Literal["dead-letter", "exception", "drop"] = "dead-letter"
     """What becomes of a message that the upstream rejects and whose publisher did not ask: to the
     local queue gateway.rejected; an exception to its publisher; or dropped, and counted."""
     max_redeliveries: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """As of the upstream, for these nodes. Unset: the upstream's."""
     paused: bool = False
-    """Send nothing there for now; publishers wait, or their messages are spooled."""
+    """Send nothing to its nodes for now; publishers wait, or their messages are spooled."""
     create: bool = False
-    """Make the node there when it is missing, where the profile can."""
+    """Make the node at the upstream when it is missing, where the profile can."""
     settled: bool = False
     """Of a queue: have the upstream settle what goes to consumers without acceptance (accept-mode
     none, snd-settle-mode settled) as it sends it. Faster, and at most once: what it has handed to

@@ -1,5 +1,4 @@
-"""Nodes that a 1.0 client had made for it: named by us, and deleted by their lifetime policy
-(3.5.9).
+"""Nodes that a 1.0 client had made: named by the gateway, deleted by their lifetime policy (3.5.9).
 
 One `DynamicNodes` a virtual host, shared by all faces: links of any connection count.
 """
@@ -91,11 +90,11 @@ class DynamicNodes:
         """A new queue, or exchange, named after whom it is for."""
         name = self.name(container, link)
         if topic:
-            exchange = self.host.declare_exchange(name, "fanout")
+            exchange = self.host.declaring.declare_exchange(name, "fanout")
             if isinstance(exchange, Refusal):
                 return exchange
         else:
-            queue = self.host.declare_queue(name, QueueSettings(), owner)
+            queue = self.host.declaring.declare_queue(name, QueueSettings(), owner)
             if isinstance(queue, Refusal):
                 return queue
         node = DynamicNode(name, policy, topic)
@@ -126,7 +125,7 @@ class DynamicNodes:
     def _review(self, node: DynamicNode) -> None:
         if node.created_by_alive:
             return  # never shorter than the link that caused it
-        queue = None if node.topic else self.host.queue(node.name)
+        queue = None if node.topic else self.host.topology.find_queue(node.name)
         empty = queue is None or queue.depth == 0
         over = True
         if node.policy in (_spec.DELETE_ON_NO_LINKS, _spec.DELETE_ON_NO_LINKS_OR_MESSAGES):
@@ -136,6 +135,6 @@ class DynamicNodes:
         if over:
             del self._nodes[node.name]
             if node.topic:
-                self.host.delete_exchange(node.name)
+                self.host.declaring.delete_exchange(node.name)
             elif queue is not None:
-                self.host.delete_queue(node.name)
+                self.host.declaring.delete_queue(node.name)

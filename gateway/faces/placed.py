@@ -17,13 +17,13 @@ JMS_SELECTOR: Final = "x-filter-jms-selector"
 
 def is_remote_queue(host: VirtualHost, name: str) -> bool:
     """Whether the queue `name` is there, and is a node of an upstream."""
-    queue = host.queue(name)
+    queue = host.topology.find_queue(name)
     return queue is not None and queue.placement is not None
 
 
 def is_remote_exchange(host: VirtualHost, name: str) -> bool:
     """The same of an exchange."""
-    exchange = host.exchange(name)
+    exchange = host.topology.find_exchange(name)
     return exchange is not None and exchange.placement is not None
 
 

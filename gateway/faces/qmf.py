@@ -46,7 +46,7 @@ def answer(
         return False
     exchange = reply_to.exchange or ""
     key = reply_to.routing_key or ""
-    if host.exchange(exchange) is None:
+    if host.topology.find_exchange(exchange) is None:
         return False
     head = _head(settings, exchange, key, asked.correlation_id)
     payload = head + _body(settings.admin_address)
@@ -54,14 +54,14 @@ def answer(
         arrival_0_10(payload, len(head)),
         payload,
         len(head),
-        id=bridge.next_message_id(),
+        id=bridge.numbers.next_message(),
         exchange=exchange,
         now_ms=bridge.now_ms,
         publisher=0,
         times_in_ms=False,
         reader=READER,
     )
-    host.publish(message, None, 0)
+    host.publishing.publish(message, None, 0)
     return True
 
 

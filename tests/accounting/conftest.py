@@ -1,12 +1,32 @@
-"""One Spark session for all tests of the jobs."""
+"""One Spark session for all tests of the jobs; without Spark none of them is there to run."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.audit_frames import Frames
+
+LIBRARIES = ("numpy", "pyarrow", "pyspark")
+LACKING = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+
+
+class Unimportable(pytest.Module):
+    """A test file whose imports would fail."""
+
+    def collect(self) -> list[pytest.Item]:
+        pytest.skip(
+            f"no {', '.join(LACKING)}: pip install '.[accounting]'", allow_module_level=True
+        )
+
+
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> pytest.Module | None:
+    return Unimportable.from_parent(parent, path=module_path) if LACKING else None
 
 
 @pytest.fixture(scope="session")

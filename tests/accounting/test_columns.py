@@ -2,13 +2,19 @@
 
 from pathlib import Path
 
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 from support.audit_logs import balanced_log
 
+from gateway.accounting import columns
 from gateway.accounting.columns import RECORDS_SCHEMA, record_batches, segment_row
 from gateway.audit.reader import Segment, records, segment_paths
 from gateway.audit.records import AuditLog, entry_mix
 from gateway.audit.schema import Kind
 from gateway.audit.segment import SegmentWriter
+
+ID = st.integers(0, 2**63 - 1)
 
 
 def rows(path: Path, **options: object) -> list[dict]:
@@ -19,9 +25,9 @@ def rows(path: Path, **options: object) -> list[dict]:
 def test_every_record_of_a_segment_is_a_row_with_its_names(tmp_path: Path):
     for path in segment_paths(balanced_log(tmp_path, 30, segment_octets=4000)):
         shown = list(records(Segment(path.name, path.read_bytes())))
-        columns = rows(path)
-        assert [row["sequence"] for row in columns] == [record["sequence"] for record in shown]
-        assert [row["node"] for row in columns] == [record.get("node") for record in shown]
+        found = rows(path)
+        assert [row["sequence"] for row in found] == [record["sequence"] for record in shown]
+        assert [row["node"] for row in found] == [record.get("node") for record in shown]
 
 
 def test_the_columns_have_the_declared_types(tmp_path: Path):
@@ -81,3 +87,11 @@ def test_a_clock_that_goes_back_is_found_with_its_block(tmp_path: Path):
     path = segment_paths(tmp_path)[0]
     (row,) = segment_row(path.name, 0, path.read_bytes()).to_pylist()
     assert [finding["time_back_ms"] for finding in row["findings"]] == [10, 10]
+
+
+@given(ID, ID)
+def test_the_checksum_share_is_the_same_in_code_and_in_columns(message: int, position: int):
+    share = entry_mix(message, position)
+    column = columns.entry_mix(np.array([message]), np.array([position]))
+    assert 0 <= share < 2**62
+    assert [share] == column.tolist()

@@ -143,7 +143,7 @@ def run(rounds: int) -> None:
     for source in ("0-10", "1.0"):
         for target in ("1.0", "0-10"):
             house, gateway = both()
-            house.world.host.declare_queue("q", QueueSettings(), Session(1))
+            house.world.host.declaring.declare_queue("q", QueueSettings(), Session(1))
             publisher = From010(house, gateway) if source == "0-10" else From10(house)
             measure(f"{source} to {target}", publisher, consumer(target, house, gateway), rounds)
 

@@ -13,12 +13,12 @@ def test_a_transient_message_is_done_at_once_and_delivered_at_the_end_of_the_tur
     world = World()
     world.queue()
     consumer, _ = world.subscribe()
-    published = world.host.publish(world.message(b"one", key="q"), None, 0)
+    published = world.host.publishing.publish(world.message(b"one", key="q"), None, 0)
     assert published.status == PublishStatus.DONE
     assert consumer.deliveries == []
     world.turn()
     assert consumer.bodies() == [b"one"]
-    assert world.host.settle(consumer.deliveries[0], ACCEPTED)
+    assert world.host.settlement.settle(consumer.deliveries[0], ACCEPTED)
     assert world.depth() == 0
     world.check()
 
@@ -28,7 +28,7 @@ def test_a_durable_message_in_a_durable_queue_is_safe_when_its_turn_is_committed
     world.auto_commit = False
     world.queue(durable=True)
     producer = Producer()
-    published = world.host.publish(world.message(key="q", durable=True), producer, 7)
+    published = world.host.publishing.publish(world.message(key="q", durable=True), producer, 7)
     assert published.status == PublishStatus.IN_TURN
     turn = world.bridge.wait(producer)
     world.turn()
@@ -43,7 +43,7 @@ def test_a_durable_message_in_a_transient_queue_is_done_and_says_so() -> None:
     world = World()
     world.queue()
     message = world.message(key="q", durable=True)
-    assert world.host.publish(message, None, 0).status == PublishStatus.DONE
+    assert world.host.publishing.publish(message, None, 0).status == PublishStatus.DONE
     assert message.flags & Flag.TRANSIENT_COPY
 
 
@@ -90,18 +90,19 @@ def test_above_the_high_water_mark_publishers_wait_until_it_is_below_the_low_one
     world.queue()
     producer = Producer()
     answers = [
-        world.host.publish(world.message(key="q"), producer, token).status for token in range(5)
+        world.host.publishing.publish(world.message(key="q"), producer, token).status
+        for token in range(5)
     ]
     assert answers == [PublishStatus.DONE] * 3 + [PublishStatus.PENDING] * 2
     consumer, subscription = world.subscribe(credit=3)
     world.turn()
     for delivery in consumer.take():
-        world.host.settle(delivery, ACCEPTED)
+        world.host.settlement.settle(delivery, ACCEPTED)
     world.turn()
     assert producer.published == []
     subscription.add(1)
     world.turn()
-    world.host.settle(consumer.deliveries[0], ACCEPTED)
+    world.host.settlement.settle(consumer.deliveries[0], ACCEPTED)
     world.turn()
     assert [token for token, _ in producer.published] == [3, 4]
     world.check()
@@ -112,9 +113,9 @@ def test_a_pending_publish_of_a_durable_message_waits_for_its_commit_too() -> No
     world.auto_commit = False
     world.queue(durable=True)
     producer = Producer()
-    status = world.host.publish(world.message(key="q", durable=True), producer, 1).status
+    status = world.host.publishing.publish(world.message(key="q", durable=True), producer, 1).status
     assert status == PublishStatus.PENDING
-    world.host.purge_queue("q")
+    world.host.declaring.purge_queue("q")
     world.turn()
     assert producer.published == []
     world.commit()
@@ -125,7 +126,10 @@ def test_above_the_maximum_a_publish_is_refused_and_nothing_goes_in() -> None:
     world = World(limits=BridgeLimits(messages_high=1, messages_low=1, messages_max=2))
     world.queue()
     world.send(b"1", b"2")
-    assert world.host.publish(world.message(key="q"), None, 0).status == PublishStatus.REFUSED
+    assert (
+        world.host.publishing.publish(world.message(key="q"), None, 0).status
+        == PublishStatus.REFUSED
+    )
     assert world.depth() == 2
     world.check()
 
@@ -165,7 +169,7 @@ def test_draining_stops_deliveries_but_serves_settlements_and_publishes() -> Non
     world.send(b"2")
     world.turn()
     assert consumer.bodies() == [b"1"]
-    assert world.host.settle(consumer.deliveries[0], ACCEPTED)
+    assert world.host.settlement.settle(consumer.deliveries[0], ACCEPTED)
     assert world.depth() == 1
     world.check()
 
@@ -180,9 +184,9 @@ def test_a_failing_store_is_remembered_until_a_commit_succeeds() -> None:
 
 def test_ids_do_not_come_again_after_a_restart_though_nothing_was_stored() -> None:
     world = World()
-    before = [world.bridge.next_message_id() for _ in range(1000)]
+    before = [world.bridge.numbers.next_message() for _ in range(1000)]
     world.crash()
-    assert world.bridge.next_message_id() > max(before)
+    assert world.bridge.numbers.next_message() > max(before)
 
 
 def test_a_blocked_outlet_gets_the_same_message_when_it_resumes() -> None:
@@ -223,7 +227,7 @@ def test_released_messages_come_back_in_their_old_order_before_newer_ones() -> N
     world.send(b"1", b"2", b"3", b"4")
     world.turn()
     for delivery in consumer.take():
-        assert world.host.settle(delivery, RELEASED)
+        assert world.host.settlement.settle(delivery, RELEASED)
     subscription.grant(4)
     world.turn()
     assert consumer.bodies() == [b"1", b"2", b"3", b"4"]
@@ -238,8 +242,8 @@ def test_a_failed_delivery_counts_and_a_second_settlement_is_too_late() -> None:
     world.send(b"1")
     world.turn()
     delivery = consumer.take()[0]
-    assert world.host.settle(delivery, MODIFIED_FAILED)
-    assert not world.host.settle(delivery, ACCEPTED)
+    assert world.host.settlement.settle(delivery, MODIFIED_FAILED)
+    assert not world.host.settlement.settle(delivery, ACCEPTED)
     assert world.bridge.counts.settled_too_late == 1
     again, _ = world.subscribe()
     world.turn()

@@ -11,27 +11,32 @@ def test_queue_declare_keeps_what_is_there_and_refuses_what_does_not_fit() -> No
     world = World()
     owner = world.owner()
     host = world.host
-    first = host.declare_queue("q", QueueSettings(max_count=5, alternate_exchange=""), owner)
+    first = host.declaring.declare_queue(
+        "q", QueueSettings(max_count=5, alternate_exchange=""), owner
+    )
     assert isinstance(first, Queue)
-    assert host.declare_queue("q", QueueSettings(durable=True), owner) is first
+    assert host.declaring.declare_queue("q", QueueSettings(durable=True), owner) is first
     assert not first.settings.durable
-    assert host.declare_queue("q", QueueSettings(), owner, passive=True) is first
+    assert host.declaring.declare_queue("q", QueueSettings(), owner, passive=True) is first
     other = QueueSettings(alternate_exchange="amq.fanout")
-    assert condition(host.declare_queue("q", other, owner)) == Condition.NOT_ALLOWED
+    assert condition(host.declaring.declare_queue("q", other, owner)) == Condition.NOT_ALLOWED
     nowhere = QueueSettings(alternate_exchange="none")
-    assert condition(host.declare_queue("p", nowhere, owner)) == Condition.NOT_FOUND
-    missing = host.declare_queue("p", QueueSettings(), owner, passive=True)
+    assert condition(host.declaring.declare_queue("p", nowhere, owner)) == Condition.NOT_FOUND
+    missing = host.declaring.declare_queue("p", QueueSettings(), owner, passive=True)
     assert condition(missing) == Condition.NOT_FOUND
-    assert condition(host.declare_queue("", QueueSettings(), owner)) == Condition.INVALID_ARGUMENT
-    negative = host.declare_queue("p", QueueSettings(max_count=-1), owner)
+    assert (
+        condition(host.declaring.declare_queue("", QueueSettings(), owner))
+        == Condition.INVALID_ARGUMENT
+    )
+    negative = host.declaring.declare_queue("p", QueueSettings(max_count=-1), owner)
     assert condition(negative) == Condition.INVALID_ARGUMENT
-    assert isinstance(host.declare_queue("amq.topic_1", QueueSettings(), owner), Queue)
+    assert isinstance(host.declaring.declare_queue("amq.topic_1", QueueSettings(), owner), Queue)
 
 
 def test_a_shared_queue_cannot_be_made_exclusive() -> None:
     world = World()
     world.queue("q")
-    answer = world.host.declare_queue("q", QueueSettings(exclusive=True), world.owner())
+    answer = world.host.declaring.declare_queue("q", QueueSettings(exclusive=True), world.owner())
     assert condition(answer) == Condition.RESOURCE_LOCKED
 
 
@@ -40,19 +45,23 @@ def test_delete_if_unused_and_if_empty_are_respected() -> None:
     world.queue()
     host = world.host
     _, subscription = world.subscribe(credit=0)
-    assert condition(host.delete_queue("q", if_unused=True)) == Condition.PRECONDITION_FAILED
+    assert (
+        condition(host.declaring.delete_queue("q", if_unused=True)) == Condition.PRECONDITION_FAILED
+    )
     subscription.cancel()
     world.send(b"1")
-    assert condition(host.delete_queue("q", if_empty=True)) == Condition.PRECONDITION_FAILED
-    assert host.purge_queue("q") == 1
-    assert host.delete_queue("q", if_empty=True, if_unused=True) is None
-    assert condition(host.delete_queue("q")) == Condition.NOT_FOUND
-    assert condition(host.delete_queue("")) == Condition.INVALID_ARGUMENT
+    assert (
+        condition(host.declaring.delete_queue("q", if_empty=True)) == Condition.PRECONDITION_FAILED
+    )
+    assert host.declaring.purge_queue("q") == 1
+    assert host.declaring.delete_queue("q", if_empty=True, if_unused=True) is None
+    assert condition(host.declaring.delete_queue("q")) == Condition.NOT_FOUND
+    assert condition(host.declaring.delete_queue("")) == Condition.INVALID_ARGUMENT
     world.check()
 
 
 def test_a_queues_name_has_a_longest_length_in_octets() -> None:
     world = World()
-    answer = world.host.declare_queue("\u00e9" * 128, QueueSettings(), world.owner())
+    answer = world.host.declaring.declare_queue("\u00e9" * 128, QueueSettings(), world.owner())
     assert condition(answer) == Condition.INVALID_ARGUMENT
     world.queue("\u00e9" * 127)

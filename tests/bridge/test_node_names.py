@@ -19,9 +19,9 @@ def recovered(world: World) -> set[str]:
 def with_a_copy_at_each_host() -> World:
     world = World(hosts=["one", "two"])
     for host in world.bridge.hosts.values():
-        answer = host.declare_queue("q", QueueSettings(durable=True), world.owner())
+        answer = host.declaring.declare_queue("q", QueueSettings(durable=True), world.owner())
         assert not isinstance(answer, Refusal)
-        host.publish(world.message(key="q", durable=True), None, 0)
+        host.publishing.publish(world.message(key="q", durable=True), None, 0)
     world.turn()
     return world
 

@@ -13,18 +13,18 @@ def test_an_exclusive_queue_is_locked_for_others_until_its_owner_ends() -> None:
     mine, theirs = world.owner(), world.owner()
     world.queue("q", mine, exclusive=True)
     settings = QueueSettings(exclusive=True)
-    assert isinstance(host.declare_queue("q", settings, mine), Queue)
+    assert isinstance(host.declaring.declare_queue("q", settings, mine), Queue)
     for answer in (
-        host.declare_queue("q", settings, theirs),
-        host.declare_queue("q", settings, theirs, passive=True),
-        host.delete_queue("q", theirs),
-        host.purge_queue("q", theirs),
-        host.bind("q", "amq.topic", "k", {}, b"", theirs),
+        host.declaring.declare_queue("q", settings, theirs),
+        host.declaring.declare_queue("q", settings, theirs, passive=True),
+        host.declaring.delete_queue("q", theirs),
+        host.declaring.purge_queue("q", theirs),
+        host.bindings.bind("q", "amq.topic", "k", {}, b"", theirs),
     ):
         assert condition(answer) == Condition.RESOURCE_LOCKED
-    host.release_owner(mine)
-    assert isinstance(host.declare_queue("q", settings, theirs), Queue)
-    assert condition(host.declare_queue("q", settings, mine)) == Condition.RESOURCE_LOCKED
+    host.owners.release(mine)
+    assert isinstance(host.declaring.declare_queue("q", settings, theirs), Queue)
+    assert condition(host.declaring.declare_queue("q", settings, mine)) == Condition.RESOURCE_LOCKED
 
 
 def test_an_exclusive_auto_delete_queue_goes_with_its_owner_not_with_its_subscription() -> None:
@@ -33,9 +33,9 @@ def test_an_exclusive_auto_delete_queue_goes_with_its_owner_not_with_its_subscri
     world.queue("q", owner, exclusive=True, auto_delete=True)
     _, subscription = world.subscribe("q", owner)
     subscription.cancel()
-    assert world.host.queue("q") is not None
-    world.host.release_owner(owner)
-    assert world.host.queue("q") is None
+    assert world.host.topology.find_queue("q") is not None
+    world.host.owners.release(owner)
+    assert world.host.topology.find_queue("q") is None
     world.check()
 
 
@@ -46,9 +46,9 @@ def test_an_auto_delete_queue_goes_with_its_last_subscription() -> None:
     owner = world.owner()
     world.subscribe("q", owner)
     first.cancel()
-    assert world.host.queue("q") is not None
-    world.host.release_owner(owner)
-    assert world.host.queue("q") is None
+    assert world.host.topology.find_queue("q") is not None
+    world.host.owners.release(owner)
+    assert world.host.topology.find_queue("q") is None
 
 
 def test_a_delayed_auto_delete_waits_and_is_called_off_by_a_new_subscription() -> None:
@@ -59,12 +59,12 @@ def test_a_delayed_auto_delete_waits_and_is_called_off_by_a_new_subscription() -
     world.pass_time(900)
     _, subscription = world.subscribe()
     world.pass_time(5000)
-    assert world.host.queue("q") is not None
+    assert world.host.topology.find_queue("q") is not None
     subscription.cancel()
     world.pass_time(900)
-    assert world.host.queue("q") is not None
+    assert world.host.topology.find_queue("q") is not None
     world.pass_time(200)
-    assert world.host.queue("q") is None
+    assert world.host.topology.find_queue("q") is None
 
 
 def test_a_delayed_auto_delete_counts_from_the_last_use() -> None:
@@ -74,9 +74,9 @@ def test_a_delayed_auto_delete_counts_from_the_last_use() -> None:
         _, subscription = world.subscribe()
         subscription.cancel()
         world.pass_time(900)
-    assert world.host.queue("q") is not None
+    assert world.host.topology.find_queue("q") is not None
     world.pass_time(200)
-    assert world.host.queue("q") is None
+    assert world.host.topology.find_queue("q") is None
 
 
 def test_a_queue_that_was_deleted_before_its_time_is_not_deleted_again() -> None:
@@ -84,8 +84,8 @@ def test_a_queue_that_was_deleted_before_its_time_is_not_deleted_again() -> None
     world.queue("q", auto_delete=True, auto_delete_timeout_ms=1000)
     _, subscription = world.subscribe()
     subscription.cancel()
-    world.host.delete_queue("q")
+    world.host.declaring.delete_queue("q")
     world.queue("q")
     world.pass_time(5000)
-    assert world.host.queue("q") is not None
+    assert world.host.topology.find_queue("q") is not None
     world.check()

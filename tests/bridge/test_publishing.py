@@ -17,11 +17,11 @@ def test_one_copy_a_queue_however_many_bindings_match() -> None:
         bind(world, "q", "amq.topic", key)
     for key in ("1", "2"):
         bind(world, "q", "amq.fanout", key)
-    world.host.publish(world.message(exchange="amq.topic", key="animals.dogs"), None, 0)
-    world.host.publish(world.message(exchange="amq.fanout"), None, 0)
+    world.host.publishing.publish(world.message(exchange="amq.topic", key="animals.dogs"), None, 0)
+    world.host.publishing.publish(world.message(exchange="amq.fanout"), None, 0)
     assert world.depth() == 2
-    world.host.unbind("q", "amq.fanout", "1")
-    world.host.publish(world.message(exchange="amq.fanout"), None, 0)
+    world.host.bindings.unbind("q", "amq.fanout", "1")
+    world.host.publishing.publish(world.message(exchange="amq.fanout"), None, 0)
     assert world.depth() == 3
     world.check()
 
@@ -30,17 +30,17 @@ def test_one_copy_a_queue_however_many_bindings_match() -> None:
 def test_an_unroutable_message_goes_to_the_alternate_exchange_once() -> None:
     world = World()
     host = world.host
-    host.declare_exchange("second", "fanout")
-    host.declare_exchange("first", "direct", alternate_exchange="second")
+    host.declaring.declare_exchange("second", "fanout")
+    host.declaring.declare_exchange("first", "direct", alternate_exchange="second")
     world.queue()
     message = world.message(exchange="first", key="k")
-    assert host.publish(message, None, 0).status == PublishStatus.UNROUTABLE
+    assert host.publishing.publish(message, None, 0).status == PublishStatus.UNROUTABLE
     bind(world, "q", "second")
     message = world.message(exchange="first", key="k")
-    assert host.publish(message, None, 0).status == PublishStatus.DONE
+    assert host.publishing.publish(message, None, 0).status == PublishStatus.DONE
     for flag in (Flag.TELL_UNROUTABLE, Flag.DISCARD_UNROUTABLE):
         message = world.message(exchange="first", key="k", flags=flag)
-        assert host.publish(message, None, 0).status == PublishStatus.UNROUTABLE
+        assert host.publishing.publish(message, None, 0).status == PublishStatus.UNROUTABLE
     assert world.depth() == 1
     counts = world.bridge.counts
     assert (counts.unroutable, counts.rerouted) == (3, 2)
@@ -55,15 +55,15 @@ def test_a_publish_is_refused_as_a_whole_when_one_queue_is_full() -> None:
     for queue in ("wide", "small", "thin"):
         bind(world, queue, "amq.fanout")
     host = world.host
-    large = host.publish(world.message(b"x" * 11, exchange="amq.fanout"), None, 0)
+    large = host.publishing.publish(world.message(b"x" * 11, exchange="amq.fanout"), None, 0)
     assert large.status == PublishStatus.REFUSED
-    first = host.publish(world.message(exchange="amq.fanout"), None, 0)
+    first = host.publishing.publish(world.message(exchange="amq.fanout"), None, 0)
     assert first.status == PublishStatus.DONE
-    second = host.publish(world.message(exchange="amq.fanout"), None, 0)
+    second = host.publishing.publish(world.message(exchange="amq.fanout"), None, 0)
     assert second.refusal is not None
     assert second.refusal.condition == Condition.RESOURCE_LIMIT_EXCEEDED
     assert [world.depth(queue) for queue in ("small", "thin", "wide")] == [1, 1, 1]
-    unknown = host.publish(world.message(exchange="none"), None, 0)
+    unknown = host.publishing.publish(world.message(exchange="none"), None, 0)
     assert unknown.refusal is not None and unknown.refusal.condition == Condition.NOT_FOUND
     world.check()
 
@@ -73,12 +73,12 @@ def test_an_immediate_message_needs_a_consumer_that_is_ready() -> None:
     world.queue()
     _, subscription = world.subscribe(credit=0)
     message = world.message(key="q", flags=Flag.IMMEDIATE)
-    answer = world.host.publish(message, None, 0)
+    answer = world.host.publishing.publish(message, None, 0)
     assert answer.status == PublishStatus.UNROUTABLE
     assert answer.refusal is not None and answer.refusal.condition == Condition.IMMEDIATE
     subscription.grant(1)
     message = world.message(key="q", flags=Flag.IMMEDIATE)
-    assert world.host.publish(message, None, 0).status == PublishStatus.DONE
+    assert world.host.publishing.publish(message, None, 0).status == PublishStatus.DONE
     world.check()
 
 
@@ -90,7 +90,7 @@ def test_an_immediate_message_needs_a_consumer_that_wants_it() -> None:
     world.subscribe(filter=selector)
     for number, status in ((2, PublishStatus.UNROUTABLE), (1, PublishStatus.DONE)):
         message = numbered(world, number, key="q", flags=Flag.IMMEDIATE)
-        assert world.host.publish(message, None, 0).status == status
+        assert world.host.publishing.publish(message, None, 0).status == status
     world.check()
 
 
@@ -98,33 +98,34 @@ def test_an_exclusive_queue_may_keep_out_what_its_owner_publishes() -> None:
     world = World()
     owner = world.owner()
     settings = QueueSettings(durable=True, exclusive=True, no_local=True)
-    queue = world.host.declare_queue("q", settings, owner)
+    queue = world.host.declaring.declare_queue("q", settings, owner)
     assert isinstance(queue, Queue)
-    bind_as = world.host.bind("q", "amq.fanout", "", {}, b"", owner)
+    bind_as = world.host.bindings.bind("q", "amq.fanout", "", {}, b"", owner)
     assert bind_as is None
     own = world.message(exchange="amq.fanout")
     own.publisher = owner.connection_id()
     other = world.message(exchange="amq.fanout")
     other.publisher = own.publisher + 1
-    assert world.host.publish(own, None, 0).status == PublishStatus.UNROUTABLE
-    assert world.host.publish(other, None, 0).status == PublishStatus.DONE
+    assert world.host.publishing.publish(own, None, 0).status == PublishStatus.UNROUTABLE
+    assert world.host.publishing.publish(other, None, 0).status == PublishStatus.DONE
     assert queue.depth == 1
     world.turn()
     world.crash()
-    again = world.host.queue("q")
+    again = world.host.topology.find_queue("q")
     assert again is not None and again.settings.no_local
     assert world.host.topology.no_local == 1
-    world.host.delete_queue("q")
+    world.host.declaring.delete_queue("q")
     assert world.host.topology.no_local == 0
 
 
 def test_a_full_queue_behind_the_alternate_exchange_refuses_too() -> None:
     world = World()
-    world.host.declare_exchange("x", "direct", alternate_exchange="amq.fanout")
+    world.host.declaring.declare_exchange("x", "direct", alternate_exchange="amq.fanout")
     world.queue("q", max_count=1)
     bind(world, "q", "amq.fanout", "")
     answers = [
-        world.host.publish(world.message(exchange="x", key="nobody"), None, 0) for _ in range(2)
+        world.host.publishing.publish(world.message(exchange="x", key="nobody"), None, 0)
+        for _ in range(2)
     ]
     assert answers[0].status == PublishStatus.DONE
     refusal = answers[1].refusal

@@ -5,6 +5,7 @@ from support.remotes import FakeRules
 
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.subscription import Subscription
+from gateway.bridge.seams import SubscribeOptions
 from gateway.message import Condition
 
 
@@ -15,8 +16,11 @@ def test_a_queue_has_no_more_subscriptions_than_the_limit_wherever_it_lives() ->
     world.queue("near")
     for name in ("near", "far"):
         answers = [
-            world.host.subscribe(
-                name, Consumer(), world.owner(), acquire=True, exclusive=False, settled=False
+            world.host.subscribing.subscribe(
+                name,
+                Consumer(),
+                world.owner(),
+                SubscribeOptions(),
             )
             for _ in range(3)
         ]

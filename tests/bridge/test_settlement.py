@@ -20,7 +20,7 @@ def test_a_rejected_message_is_dropped_and_counted_without_an_alternate_exchange
     consumer, _ = world.subscribe()
     world.send(b"1")
     world.turn()
-    assert world.host.settle(consumer.deliveries[0], REJECTED)
+    assert world.host.settlement.settle(consumer.deliveries[0], REJECTED)
     assert (world.depth(), world.bridge.counts.dropped) == (0, 1)
     world.check()
 
@@ -28,12 +28,12 @@ def test_a_rejected_message_is_dropped_and_counted_without_an_alternate_exchange
 def test_a_rejected_message_goes_to_the_alternate_exchange_of_its_queue() -> None:
     world = World()
     world.queue("dead", durable=True)
-    world.host.bind("dead", "amq.fanout", "", {}, b"")
+    world.host.bindings.bind("dead", "amq.fanout", "", {}, b"")
     world.queue("q", durable=True, alternate_exchange="amq.fanout")
     consumer, _ = world.subscribe()
     world.send(b"1", durable=True)
     world.turn()
-    assert world.host.settle(consumer.deliveries[0], REJECTED)
+    assert world.host.settlement.settle(consumer.deliveries[0], REJECTED)
     assert (world.depth("q"), world.depth("dead")) == (0, 1)
     world.turn()
     world.crash()
@@ -44,13 +44,13 @@ def test_a_rejected_message_goes_to_the_alternate_exchange_of_its_queue() -> Non
 def test_a_full_dead_letter_queue_refuses_and_that_is_in_the_ledger() -> None:
     world = World()
     world.queue("dead", max_count=1)
-    world.host.bind("dead", "amq.fanout", "", {}, b"")
+    world.host.bindings.bind("dead", "amq.fanout", "", {}, b"")
     world.queue("q", alternate_exchange="amq.fanout")
     consumer, _ = world.subscribe()
     world.send(b"1", b"2")
     world.turn()
     for delivery in consumer.deliveries:
-        world.host.settle(delivery, REJECTED)
+        world.host.settlement.settle(delivery, REJECTED)
     assert (world.depth("q"), world.depth("dead")) == (0, 1)
     assert world.bridge.counts.refused == 1
     world.check()
@@ -61,24 +61,24 @@ def test_a_full_dead_letter_queue_refuses_and_that_is_in_the_ledger() -> None:
 def test_deliveries_of_a_deleted_queue_settle_harmlessly(outcome: Outcome, alternate: str) -> None:
     world = World()
     world.queue("dead")
-    world.host.bind("dead", "amq.fanout", "", {}, b"")
+    world.host.bindings.bind("dead", "amq.fanout", "", {}, b"")
     world.queue("q", durable=True, alternate_exchange=alternate)
     consumer, _ = world.subscribe(credit=1)
     browser, _ = world.subscribe(acquire=False)
     world.send(b"1", b"2", durable=True)
     world.turn()
-    assert world.host.delete_queue("q") is None
+    assert world.host.declaring.delete_queue("q") is None
     assert consumer.cancelled == [Condition.RESOURCE_DELETED]
-    assert world.host.settle(consumer.deliveries[0], outcome)
+    assert world.host.settlement.settle(consumer.deliveries[0], outcome)
     for delivery in browser.deliveries:
-        assert world.host.settle(delivery, RELEASED)
+        assert world.host.settlement.settle(delivery, RELEASED)
     moved = 0 if not alternate else 1 if outcome is ACCEPTED else 2
     assert world.depth("dead") == moved
     assert world.bridge._dispatcher.links == {}
     assert world.bridge.pressure.messages == moved
     world.check()
     world.crash()
-    assert world.host.queue("q") is None
+    assert world.host.topology.find_queue("q") is None
 
 
 def test_a_queue_that_comes_again_does_not_get_what_its_namesake_had() -> None:
@@ -87,11 +87,11 @@ def test_a_queue_that_comes_again_does_not_get_what_its_namesake_had() -> None:
     consumer, _ = world.subscribe()
     world.send(b"1", durable=True)
     world.turn()
-    world.host.delete_queue("q")
+    world.host.declaring.delete_queue("q")
     world.queue("q", durable=True)
     world.send(b"2", durable=True)
     world.check()  # both are in the checkpoints
-    assert world.host.settle(consumer.deliveries[0], RELEASED)
+    assert world.host.settlement.settle(consumer.deliveries[0], RELEASED)
     world.turn()
     assert world.depth() == 1
     world.crash()
@@ -106,8 +106,8 @@ def test_a_purge_leaves_what_is_acquired() -> None:
     consumer, _ = world.subscribe(credit=1)
     world.send(b"1", b"2", b"3", durable=True)
     world.turn()
-    assert world.host.purge_queue("q") == 2
-    assert world.host.settle(consumer.deliveries[0], RELEASED)
+    assert world.host.declaring.purge_queue("q") == 2
+    assert world.host.settlement.settle(consumer.deliveries[0], RELEASED)
     assert world.depth() == 1
     world.turn()
     world.crash()
@@ -118,13 +118,13 @@ def test_a_purge_leaves_what_is_acquired() -> None:
 def test_annotations_of_a_returned_copy_are_there_after_a_restart_and_gone_with_it() -> None:
     world = World()
     world.queue("dead", durable=True)
-    world.host.bind("dead", "amq.fanout", "", {}, b"")
+    world.host.bindings.bind("dead", "amq.fanout", "", {}, b"")
     world.queue("q", durable=True, alternate_exchange="amq.fanout")
     world.send(b"1", durable=True)
     consumer, _ = world.subscribe()
     world.turn()
     annotated = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, annotations=b"annotations")
-    world.host.settle(consumer.deliveries[0], annotated)
+    world.host.settlement.settle(consumer.deliveries[0], annotated)
     world.turn()
     held = world.bridge.pressure.octets
     world.restart()
@@ -133,13 +133,13 @@ def test_annotations_of_a_returned_copy_are_there_after_a_restart_and_gone_with_
     world.turn()
     (delivery,) = consumer.deliveries
     assert (delivery.delivery_count, delivery.annotations) == (1, b"annotations")
-    world.host.settle(delivery, REJECTED)
+    world.host.settlement.settle(delivery, REJECTED)
     world.turn()
     world.restart()
     consumer, _ = world.subscribe("dead")
     world.turn()
     assert consumer.deliveries[0].annotations == b"annotations"
-    world.host.settle(consumer.deliveries[0], ACCEPTED)
+    world.host.settlement.settle(consumer.deliveries[0], ACCEPTED)
     world.turn()
     assert world.bridge.pressure.octets == 0
     world.check()

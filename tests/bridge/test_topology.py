@@ -22,7 +22,7 @@ def test_the_standard_exchanges_are_there_in_every_host() -> None:
             ("qmf.default.direct", "direct"),
             ("qmf.default.topic", "topic"),
         ):
-            exchange = host.exchange(name)
+            exchange = host.topology.find_exchange(name)
             assert exchange is not None and exchange.type == type
 
 
@@ -46,7 +46,7 @@ def test_the_standard_exchanges_are_there_in_every_host() -> None:
 def test_exchange_declare(
     name: str, type: str, passive: bool, alternate: str, expected: Condition
 ) -> None:
-    answer = World().host.declare_exchange(
+    answer = World().host.declaring.declare_exchange(
         name, type, passive=passive, alternate_exchange=alternate
     )
     assert condition(answer) == expected
@@ -57,33 +57,36 @@ def test_exchange_declare(
 def test_an_exchange_in_use_is_not_deleted() -> None:
     world = World()
     host = world.host
-    host.declare_exchange("x", "direct")
-    host.declare_exchange("alt", "fanout")
-    host.declare_exchange("y", "direct", alternate_exchange="alt")
+    host.declaring.declare_exchange("x", "direct")
+    host.declaring.declare_exchange("alt", "fanout")
+    host.declaring.declare_exchange("y", "direct", alternate_exchange="alt")
     world.queue("q", alternate_exchange="alt")
     bind(world, "q", "x", "k")
-    assert condition(host.delete_exchange("")) == Condition.INVALID_ARGUMENT
-    assert condition(host.delete_exchange("none")) == Condition.NOT_FOUND
-    assert condition(host.delete_exchange("amq.topic")) == Condition.NOT_ALLOWED
-    assert condition(host.delete_exchange("alt")) == Condition.NOT_ALLOWED
-    assert condition(host.delete_exchange("x", if_unused=True)) == Condition.PRECONDITION_FAILED
-    assert host.delete_exchange("x") is None
-    assert host.delete_exchange("y") is None
-    assert host.delete_queue("q") is None
-    assert host.delete_exchange("alt") is None
-    assert host.exchange("alt") is None
+    assert condition(host.declaring.delete_exchange("")) == Condition.INVALID_ARGUMENT
+    assert condition(host.declaring.delete_exchange("none")) == Condition.NOT_FOUND
+    assert condition(host.declaring.delete_exchange("amq.topic")) == Condition.NOT_ALLOWED
+    assert condition(host.declaring.delete_exchange("alt")) == Condition.NOT_ALLOWED
+    assert (
+        condition(host.declaring.delete_exchange("x", if_unused=True))
+        == Condition.PRECONDITION_FAILED
+    )
+    assert host.declaring.delete_exchange("x") is None
+    assert host.declaring.delete_exchange("y") is None
+    assert host.declaring.delete_queue("q") is None
+    assert host.declaring.delete_exchange("alt") is None
+    assert host.topology.find_exchange("alt") is None
 
 
 def test_an_auto_delete_exchange_goes_with_its_last_binding() -> None:
     world = World()
-    world.host.declare_exchange("x", "fanout", auto_delete=True)
+    world.host.declaring.declare_exchange("x", "fanout", auto_delete=True)
     world.queue("q")
     bind(world, "q", "x", "1")
     bind(world, "q", "x", "2")
-    world.host.unbind("q", "x", "1")
-    assert world.host.exchange("x") is not None
-    assert world.host.delete_queue("q") is None
-    assert world.host.exchange("x") is None
+    world.host.bindings.unbind("q", "x", "1")
+    assert world.host.topology.find_exchange("x") is not None
+    assert world.host.declaring.delete_queue("q") is None
+    assert world.host.topology.find_exchange("x") is None
 
 
 def test_limits_on_names_queues_exchanges_and_bindings_are_kept() -> None:
@@ -91,20 +94,20 @@ def test_limits_on_names_queues_exchanges_and_bindings_are_kept() -> None:
     host = world.host
     world.queue()
     limit = Condition.RESOURCE_LIMIT_EXCEEDED
-    assert condition(host.declare_queue("p", QueueSettings(), world.owner())) == limit
-    assert condition(host.declare_exchange("x", "direct")) == Condition.NONE
-    assert condition(host.declare_exchange("y", "direct")) == limit
-    long = host.bind("q", "x", "four", {}, b"")
+    assert condition(host.declaring.declare_queue("p", QueueSettings(), world.owner())) == limit
+    assert condition(host.declaring.declare_exchange("x", "direct")) == Condition.NONE
+    assert condition(host.declaring.declare_exchange("y", "direct")) == limit
+    long = host.bindings.bind("q", "x", "four", {}, b"")
     assert condition(long) == Condition.INVALID_ARGUMENT
     bind(world, "q", "x", "k")
-    assert condition(host.bind("q", "x", "l", {}, b"")) == limit
+    assert condition(host.bindings.bind("q", "x", "l", {}, b"")) == limit
 
 
 def test_a_queue_and_an_exchange_of_one_name_keep_it_in_the_audit_log() -> None:
     world = World()
-    world.host.declare_exchange("q", "fanout")
+    world.host.declaring.declare_exchange("q", "fanout")
     world.queue("q")
-    world.host.delete_exchange("q")
+    world.host.declaring.delete_exchange("q")
     world.turn()
     world.send(b"1")
     world.turn()

@@ -89,7 +89,7 @@ def test_receiving_ends_when_nothing_comes_any_more(connector: Any) -> None:
 def test_a_queue_can_be_made_for_receiving(connector: Any) -> None:
     what = incoming("0-10", create=True)
     assert connector.play(tools.receive(connector, what, lambda _: None)) == 0
-    assert connector.house.service.bridge.default_host.queue("q") is not None
+    assert connector.house.service.bridge.default_host.topology.find_queue("q") is not None
     connector.house.stop()
 
 

@@ -28,8 +28,8 @@ QUEUE = "q"
 def seeded(world: World) -> None:
     """A queue with messages of both protocols in it."""
     world.queue(QUEUE, durable=True)
-    for message in messages(world.bridge.next_message_id, world.now_ms):
-        world.host.publish(message, None, 0)
+    for message in messages(world.bridge.numbers.next_message, world.now_ms):
+        world.host.publishing.publish(message, None, 0)
     world.turn()
 
 
@@ -200,16 +200,16 @@ def busy_upstream(limits: Limits) -> upstream_world.UpstreamWorld:
     world.place(QUEUE, "r", exchange="topics")
     host = world.host
     world.world.queue("here")
-    host.declare_exchange("topics", "topic")
-    host.bind("here", "topics", "a.#", {}, b"")
+    host.declaring.declare_exchange("topics", "topic")
+    host.bindings.bind("here", "topics", "a.#", {}, b"")
     world.subscribe(QUEUE, credit=6)
     world.publish(*[b"body"] * 6, key=QUEUE, publisher=Producer())
     world.publish(b"body", exchange="topics", key="a.b", publisher=Producer())
-    transaction = host.begin(1)
+    transaction = host.transacting.begin(1)
     message = world.world.message(b"body", key="r")
-    host.publish(message, None, 0, transaction=transaction)
-    host.commit(transaction, [], Producer(), 1)
-    host.look_up("topics/a", Waiter(), 1)
+    host.transacting.publish(transaction, message, None, 0)
+    host.transacting.commit(transaction, [], Producer(), 1)
+    host.reaching.look_up("topics/a", Waiter(), 1)
     return world
 
 

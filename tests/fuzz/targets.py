@@ -424,7 +424,7 @@ def _upstream(pieces: Pieces) -> None:
         deadline = face.next_deadline()
         if deadline is not None and deadline <= world.now_ms:
             face.handle_deadline(world.now_ms)
-    assert len(world.upstream.detours.standing) <= world.upstream.settings.detours_max
+    assert len(world.upstream.detours.standing) <= world.upstream.context.settings.detours_max
     face.receive_eof(world.now_ms)
     while roads.dialled:
         roads.refuse()

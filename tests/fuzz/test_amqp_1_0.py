@@ -356,7 +356,7 @@ def test_faces_survive_any_conversation_and_the_books_balance(conversations):
             house.world.bridge,
             house.turns,
             client.authenticator,
-            client.face.peer,
+            client.face.client.peer,
             house.settings,
             house.world.now_ms,
         )
@@ -376,6 +376,6 @@ def test_faces_survive_any_conversation_and_the_books_balance(conversations):
     assert opened == closed
     counts = house.settings.counts
     assert counts.sessions_opened[1] == counts.sessions_closed[1]
-    queue = house.host.queue("q")
+    queue = house.host.topology.find_queue("q")
     assert queue.unsettled == 0
     assert queue.subscriptions == 0

@@ -72,7 +72,7 @@ def test_the_rendered_command_and_configuration_start_and_stop_the_gateway(
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             path = container[probe]["httpGet"]["path"]
             url = f"http://127.0.0.1:{ports['0.0.0.0:9672']}{path}"
-            with urllib.request.urlopen(url, timeout=5) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 assert answer.status == 200
         process.send_signal(signal.SIGTERM)
         said += process.stderr.read()

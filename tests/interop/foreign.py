@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import queue
-import shutil
 import signal
 import subprocess
 import sys
@@ -177,7 +176,9 @@ def _java_classes() -> Path:
             subprocess.run(
                 ["javac", "-d", made, "-cp", f"{installed.JARS}/*", *sources], check=True
             )
-            made.rename(classes)
+            with contextlib.suppress(OSError):  # another run was sooner
+                made.rename(classes)
+            assert classes.is_dir()
     return classes
 
 
@@ -185,7 +186,9 @@ def _python27() -> list[str]:
     inside = Path("/opt/peer/qpid_messaging.py")
     outside = installed.PYTHON27 / inside.relative_to("/")
     outside.parent.mkdir(exist_ok=True)
-    shutil.copyfile(_PEERS / "qpid_messaging.py", outside)
+    with tempfile.NamedTemporaryFile(dir=outside.parent, delete=False) as copied:
+        copied.write((_PEERS / "qpid_messaging.py").read_bytes())
+    os.replace(copied.name, outside)  # another run may be reading it
     return ["chroot", str(installed.PYTHON27), "/usr/bin/python2.7", str(inside)]
 
 

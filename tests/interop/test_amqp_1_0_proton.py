@@ -20,7 +20,7 @@ from proton.reactor import (  # noqa: E402
 )
 from proton.utils import BlockingConnection, LinkDetached  # noqa: E402
 
-TIMEOUT_S = 10
+TIMEOUT_S = 60
 
 
 @pytest.fixture(scope="module")

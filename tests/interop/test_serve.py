@@ -67,7 +67,7 @@ class Served:
     def get(self, path: str) -> tuple[int, str]:
         try:
             with urllib.request.urlopen(
-                f"http://127.0.0.1:{self.ports['admin']}{path}", timeout=10
+                f"http://127.0.0.1:{self.ports['admin']}{path}", timeout=60
             ) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
@@ -215,7 +215,7 @@ def opened_by_external(transport: ssl.SSLSocket) -> list[object]:
 def test_a_verified_certificate_is_an_identity(secured: Secured) -> None:
     address = ("127.0.0.1", secured.served.ports["AMQP over TLS"])
     with (
-        socket.create_connection(address, timeout=20) as plain,
+        socket.create_connection(address, timeout=60) as plain,
         secured.context("bob").wrap_socket(plain, server_hostname="127.0.0.1") as client,
     ):
         came = opened_by_external(client)
@@ -227,7 +227,7 @@ def test_a_verified_certificate_is_an_identity(secured: Secured) -> None:
 def test_without_a_certificate_external_is_not_offered(secured: Secured) -> None:
     address = ("127.0.0.1", secured.served.ports["AMQP over TLS"])
     with (
-        socket.create_connection(address, timeout=20) as plain,
+        socket.create_connection(address, timeout=60) as plain,
         secured.context().wrap_socket(plain, server_hostname="127.0.0.1") as client,
     ):
         [refused] = opened_by_external(client)
@@ -242,7 +242,7 @@ def test_a_certificate_of_another_authority_opens_nothing(
     stranger.load_cert_chain(*Authority(tmp_path / "elsewhere").issue("alice"))
     address = ("127.0.0.1", secured.served.ports["AMQP over TLS"])
     with (
-        socket.create_connection(address, timeout=20) as plain,
+        socket.create_connection(address, timeout=60) as plain,
         pytest.raises((ssl.SSLError, ConnectionError)),
         stranger.wrap_socket(plain, server_hostname="127.0.0.1") as client,
     ):
@@ -259,7 +259,7 @@ def test_tls_is_started_by_the_amqp_header_even_with_the_hello_behind_it(
     with pytest.raises(ssl.SSLWantReadError):
         tls.do_handshake()
     address = ("127.0.0.1", secured.served.ports["AMQP"])
-    with socket.create_connection(address, timeout=20) as client:
+    with socket.create_connection(address, timeout=60) as client:
         client.sendall(HEADER_1_0_TLS + outgoing.read())
         assert client.recv(8) == HEADER_1_0_TLS
         shaken = False

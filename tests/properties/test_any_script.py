@@ -15,7 +15,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
-from gateway.bridge.seams import DeliverStatus, PublishStatus
+from gateway.bridge.seams import DeliverStatus, PublishStatus, SubscribeOptions
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,
@@ -80,9 +80,11 @@ class Script(RuleBasedStateMachine):
     def _declare(self) -> None:
         world = self.world
         host = world.host
-        if host.exchange("lost") is None:
-            host.declare_exchange("dead", "fanout", durable=True)
-            host.declare_exchange("lost", "direct", durable=True, alternate_exchange="dead")
+        if host.topology.find_exchange("lost") is None:
+            host.declaring.declare_exchange("dead", "fanout", durable=True)
+            host.declaring.declare_exchange(
+                "lost", "direct", durable=True, alternate_exchange="dead"
+            )
         world.queue("durable", durable=True, alternate_exchange="dead")
         world.queue("small", max_count=4, alternate_exchange="amq.fanout")
         world.queue("shared", durable=True)
@@ -101,7 +103,7 @@ class Script(RuleBasedStateMachine):
             ("shared", "trades", "k"),
             ("far", "trades", "k"),
         ):
-            assert host.bind(queue, exchange, key, {}, b"") is None
+            assert host.bindings.bind(queue, exchange, key, {}, b"") is None
 
     @rule(
         exchange=EXCHANGES,
@@ -123,7 +125,7 @@ class Script(RuleBasedStateMachine):
             ttl_ms=ttl_ms,
             flags=flags,
         )
-        published = self.world.host.publish(message, self.producer, self.token)
+        published = self.world.host.publishing.publish(message, self.producer, self.token)
         if published.status == PublishStatus.PENDING:
             self.pending.add(self.token)
 
@@ -146,17 +148,16 @@ class Script(RuleBasedStateMachine):
     ) -> None:
         owner, consumer = self.world.owner(), Consumer()
         consumer.answers = list(answers)
-        answer = self.world.host.subscribe(
+        answer = self.world.host.subscribing.subscribe(
             queue,
             consumer,
             owner,
-            acquire=acquire,
-            exclusive=False,
-            settled=settled,
-            filter=OddBodies() if chooses else None,
+            SubscribeOptions(
+                acquire=acquire, settled=settled, filter=OddBodies() if chooses else None
+            ),
         )
         if isinstance(answer, Refusal):
-            assert self.world.host.queue(queue) is None
+            assert self.world.host.topology.find_queue(queue) is None
             return
         answer.grant(credit, UNLIMITED)
         self.consumers.append((owner, consumer, answer))
@@ -228,7 +229,9 @@ class Script(RuleBasedStateMachine):
         if relays:
             delivery = self._unsettled(relays[pick % len(relays)])[0]
             reason = Reason.UPSTREAM_LOST if unknown else Reason.NONE
-            self.world.host.settle(delivery, MODIFIED_FAILED if unknown else outcome, reason)
+            self.world.host.settlement.settle(
+                delivery, MODIFIED_FAILED if unknown else outcome, reason
+            )
 
     @rule(pick=st.integers(0, 100), answer=st.sampled_from(list(DeliverStatus)))
     def upstream_answers(self, pick: int, answer: DeliverStatus) -> None:
@@ -244,7 +247,7 @@ class Script(RuleBasedStateMachine):
     @rule(outcome=OUTCOMES)
     def settle_newest(self, outcome: Outcome) -> None:
         for delivery in reversed(self._open()[-3:]):
-            self.world.host.settle(delivery, outcome)
+            self.world.host.settlement.settle(delivery, outcome)
 
     def _open(self) -> list[Delivery]:
         return [
@@ -260,9 +263,9 @@ class Script(RuleBasedStateMachine):
         if deliveries:
             delivery = deliveries[pick % len(deliveries)]
             reason = Reason.SESSION_ENDED if back else Reason.NONE
-            in_time = self.world.host.settle(delivery, outcome, reason)
+            in_time = self.world.host.settlement.settle(delivery, outcome, reason)
             assert in_time or self._inbound(delivery)
-            assert not self.world.host.settle(delivery, outcome)
+            assert not self.world.host.settlement.settle(delivery, outcome)
 
     def _inbound(self, delivery: Delivery) -> bool:
         return any(inlet.queue.number == delivery.queue for inlet, _ in self.remote.inlets)
@@ -271,7 +274,7 @@ class Script(RuleBasedStateMachine):
     def acquire(self, pick: int) -> None:
         deliveries = self._open()
         if deliveries:
-            self.world.host.acquire(deliveries[pick % len(deliveries)])
+            self.world.host.settlement.acquire(deliveries[pick % len(deliveries)])
 
     @rule(
         pick=st.integers(0, 100),
@@ -302,25 +305,25 @@ class Script(RuleBasedStateMachine):
             return
         for delivery in consumer.deliveries:
             if not delivery.settled:
-                self.world.host.settle(delivery, MODIFIED_FAILED, Reason.SESSION_ENDED)
-        self.world.host.release_owner(owner)
+                self.world.host.settlement.settle(delivery, MODIFIED_FAILED, Reason.SESSION_ENDED)
+        self.world.host.owners.release(owner)
 
     @rule(queue=QUEUES, seldom=SELDOM)
     def purge(self, queue: str, seldom: bool) -> None:
         if not seldom:
             return
-        self.world.host.purge_queue(queue)
+        self.world.host.declaring.purge_queue(queue)
 
     @rule(queue=REMOTE, seldom=SELDOM)
     def delete_there(self, queue: str, seldom: bool) -> None:
         if seldom:
-            self.world.host.delete_queue(queue)
+            self.world.host.declaring.delete_queue(queue)
 
     @rule(queue=QUEUES, seldom=SELDOM)
     def delete(self, queue: str, seldom: bool) -> None:
         if not seldom:
             return
-        self.world.host.delete_queue(queue)
+        self.world.host.declaring.delete_queue(queue)
 
     @rule()
     def declare(self) -> None:
@@ -352,10 +355,10 @@ class Script(RuleBasedStateMachine):
         for _, consumer, _ in self.consumers:
             for delivery in consumer.deliveries:
                 if not delivery.settled:
-                    self.world.host.settle(delivery, MODIFIED_FAILED, Reason.STOPPING)
+                    self.world.host.settlement.settle(delivery, MODIFIED_FAILED, Reason.STOPPING)
         for relay in self.remote.every_relay:
             for delivery in self._unsettled(relay):
-                self.world.host.settle(delivery, MODIFIED_FAILED, Reason.UPSTREAM_LOST)
+                self.world.host.settlement.settle(delivery, MODIFIED_FAILED, Reason.UPSTREAM_LOST)
         self._again(self.world.restart)
 
     def _again(self, how: object) -> None:
@@ -434,7 +437,7 @@ class Script(RuleBasedStateMachine):
                 relay.subscription.resume()
                 waiting += self._unsettled(relay)
             for delivery in waiting:
-                self.world.host.settle(delivery, ACCEPTED)
+                self.world.host.settlement.settle(delivery, ACCEPTED)
             if not waiting and not self.world.bridge.copies.tickets.waiting:
                 break
         self.world.turn()

@@ -15,7 +15,7 @@ from gateway.audit.schema import Kind
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
-from gateway.bridge.seams import PublishStatus
+from gateway.bridge.seams import PublishStatus, SubscribeOptions
 from gateway.bridge.transaction import Transaction
 from gateway.message import (
     ACCEPTED,
@@ -57,7 +57,7 @@ class Script(RuleBasedStateMachine):
         self.world.queue("durable", durable=True)
         self.world.queue("small", max_count=3)
         for queue in ("durable", "small"):
-            host.bind(queue, "amq.direct", "all", {}, b"")
+            host.bindings.bind(queue, "amq.direct", "all", {}, b"")
         self.open: list[tuple[Transaction, list[Delivery]]] = []
         self.commits = Commits()
         self.pending: set[int] = set()
@@ -71,7 +71,7 @@ class Script(RuleBasedStateMachine):
     @rule()
     def begin(self) -> None:
         if len(self.open) < 3:
-            self.open.append((self.world.host.begin(1), []))
+            self.open.append((self.world.host.transacting.begin(1), []))
 
     @rule(pick=PICK, key=KEYS, durable=st.booleans(), ttl_ms=st.sampled_from([NO_TTL, NO_TTL, 5]))
     def publish(self, pick: int, key: str, durable: bool, ttl_ms: int) -> None:
@@ -81,7 +81,11 @@ class Script(RuleBasedStateMachine):
         )
         transaction = self.open[pick % len(self.open)][0] if self.open else None
         publisher = None if transaction is None else self.publishers
-        answer = self.world.host.publish(message, publisher, message.id, transaction=transaction)
+        host = self.world.host
+        if transaction is None:
+            answer = host.publishing.publish(message, publisher, message.id)
+        else:
+            answer = host.transacting.publish(transaction, message, publisher, message.id)
         if transaction is not None:
             assert (answer.status == PublishStatus.PENDING) <= (transaction.remote is not None)
             if answer.status == PublishStatus.PENDING:
@@ -92,13 +96,11 @@ class Script(RuleBasedStateMachine):
     @rule(queue=st.sampled_from(["durable", "small", "far", "spool"]))
     def subscribe(self, queue: str) -> None:
         consumer = Consumer()
-        answer = self.world.host.subscribe(
+        answer = self.world.host.subscribing.subscribe(
             queue,
             consumer,
             self.world.owner(),
-            acquire=True,
-            exclusive=False,
-            settled=False,
+            SubscribeOptions(),
         )
         if isinstance(answer, Subscription):
             answer.grant(UNLIMITED, UNLIMITED)
@@ -129,10 +131,10 @@ class Script(RuleBasedStateMachine):
             return
         delivery = free[which % len(free)]
         if not self.open:
-            self.world.host.settle(delivery, ACCEPTED)
+            self.world.host.settlement.settle(delivery, ACCEPTED)
             return
         transaction, deliveries = self.open[pick % len(self.open)]
-        if self.world.host.enlist(transaction, [delivery]) is None:
+        if self.world.host.transacting.enlist(transaction, [delivery]) is None:
             deliveries.append(delivery)
             self.taken.add(id(delivery))
 
@@ -142,7 +144,7 @@ class Script(RuleBasedStateMachine):
             return
         transaction, deliveries = self.open.pop(pick % len(self.open))
         number = transaction.number
-        answer = self.world.host.commit(transaction, deliveries, self.commits, number)
+        answer = self.world.host.transacting.commit(transaction, deliveries, self.commits, number)
         if answer.status == PublishStatus.PENDING:
             self.pending.add(number)
         elif answer.status == PublishStatus.REFUSED:
@@ -152,7 +154,7 @@ class Script(RuleBasedStateMachine):
     def roll_back(self, pick: int) -> None:
         if self.open:
             transaction, deliveries = self.open.pop(pick % len(self.open))
-            self.world.host.rollback(transaction)
+            self.world.host.transacting.rollback(transaction)
             self.taken.difference_update(map(id, deliveries))
 
     @rule(keeps=st.integers(0, 4).map(lambda number: number < 4), there=st.booleans())
@@ -173,12 +175,10 @@ class Script(RuleBasedStateMachine):
     def upstream_decides(self, outcome: Outcome) -> None:
         for relay in self.remote.relays.values():
             for delivery in relay.take():
-                entry = relay.queue.places.get(delivery.position)
-                work = None if entry is None or entry.ticket is None else entry.ticket.work
-                if work is None:
-                    self.world.host.settle(delivery, ACCEPTED)
+                if delivery.transaction is None or delivery.settled:
+                    self.world.host.settlement.settle(delivery, ACCEPTED)
                 else:
-                    work.on_presumed(delivery, outcome)
+                    delivery.transaction.on_presumed(delivery, outcome)
 
     @rule(what=st.sampled_from(["done", "done", "done", "refused", "lost"]), pick=PICK)
     def upstream_ends(self, what: str, pick: int) -> None:
@@ -195,7 +195,7 @@ class Script(RuleBasedStateMachine):
     @rule(queue=st.sampled_from(["small", "far"]), seldom=st.integers(0, 9))
     def delete(self, queue: str, seldom: int) -> None:
         if seldom == 9:
-            self.world.host.delete_queue(queue)
+            self.world.host.declaring.delete_queue(queue)
             if queue == "small":
                 self.world.queue("small", max_count=3)
 
@@ -218,7 +218,7 @@ class Script(RuleBasedStateMachine):
             self.branches.clear()
             self.consumers.clear()
             self.taken.clear()
-            if self.world.host.queue("small") is None:
+            if self.world.host.topology.find_queue("small") is None:
                 self.world.queue("small", max_count=3)
 
     def teardown(self) -> None:
@@ -237,7 +237,7 @@ class Script(RuleBasedStateMachine):
             for consumer in self.consumers:
                 for delivery in consumer.take():
                     if not delivery.settled:
-                        self.world.host.settle(delivery, ACCEPTED)
+                        self.world.host.settlement.settle(delivery, ACCEPTED)
             self.upstream_decides(ACCEPTED)
         self.world.turn()
         assert self.pending <= set(self.commits.told)

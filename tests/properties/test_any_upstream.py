@@ -21,7 +21,8 @@ from gateway.audit.schema import Reason
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
 from gateway.bridge.remote.moving import Resting
-from gateway.bridge.seams import DeliverStatus, PublishStatus
+from gateway.bridge.seams import DeliverStatus, PublishStatus, SubscribeOptions
+from gateway.faces.upstream_1_0.receiving.receiver import Receiver
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,
@@ -127,7 +128,7 @@ class Script(RuleBasedStateMachine):
             self.token += 1
             body = b"p%d" % self.token
             made = self.w.world.message(body, key=queue, flags=flags)
-            published = self.w.host.publish(made, self.producer, self.token)
+            published = self.w.host.publishing.publish(made, self.producer, self.token)
             assert published.status == PublishStatus.PENDING
             self.pending[self.token] = body
         self.w.step()
@@ -140,8 +141,11 @@ class Script(RuleBasedStateMachine):
             return
         reader = Reader(self.had, self.problems)
         reader.owner = self.w.world.owner()
-        found = self.w.host.subscribe(
-            queue, reader, reader.owner, acquire=True, exclusive=False, settled=settled
+        found = self.w.host.subscribing.subscribe(
+            queue,
+            reader,
+            reader.owner,
+            SubscribeOptions(settled=settled),
         )
         assert isinstance(found, Subscription)
         reader.subscription = found
@@ -167,7 +171,7 @@ class Script(RuleBasedStateMachine):
 
     def _settle(self, reader, delivery, outcome):
         reader.note(delivery, outcome)
-        in_time = self.w.host.settle(delivery, outcome)
+        in_time = self.w.host.settlement.settle(delivery, outcome)
         assert not in_time or self.peer, "nobody can have heard of it"
         self.w.step()
 
@@ -219,8 +223,8 @@ class Script(RuleBasedStateMachine):
         if whole:
             for delivery in reader.unsettled():
                 reader.note(delivery, MODIFIED_FAILED)
-                self.w.host.settle(delivery, MODIFIED_FAILED, Reason.SESSION_ENDED)
-            self.w.host.release_owner(reader.owner)
+                self.w.host.settlement.settle(delivery, MODIFIED_FAILED, Reason.SESSION_ENDED)
+            self.w.host.owners.release(reader.owner)
         self.w.step()
 
     # The container.
@@ -380,7 +384,7 @@ class Script(RuleBasedStateMachine):
     @rule(queue=QUEUES, seldom=SELDOM)
     def delete(self, queue, seldom):
         if seldom and self.resting is None:
-            self.w.host.delete_queue(queue)
+            self.w.host.declaring.delete_queue(queue)
             self.w.step()
 
     @rule(ms=st.sampled_from([1, 300, 2_000, 70_000]))
@@ -392,8 +396,8 @@ class Script(RuleBasedStateMachine):
         if not self._quiet():
             return
         credits = {link.name: link.credit for link in self.peer.ours(sends=True)}
-        for receiver in self.w.upstream._receivers:
-            if self._wants(receiver.inlet.subscription):
+        for receiver in self.w.upstream.context.takers.standing:
+            if isinstance(receiver, Receiver) and self._wants(receiver.inlet.subscription):
                 assert credits.get(receiver.name, 1) > 0, "no credit, and it is wanted"
 
     def _quiet(self):
@@ -402,7 +406,7 @@ class Script(RuleBasedStateMachine):
             and not self.w.held
             and not self.resting
             and self.unsettled_max > 40
-            and self.w.upstream.connected
+            and self.w.upstream.health.connected
         )
 
     def _wants(self, subscription):
@@ -472,7 +476,7 @@ class Script(RuleBasedStateMachine):
         told = dict(self.producer.published)
         assert len(told) == len(self.producer.published), "told twice"
         assert told.keys() == self.pending.keys(), "not told"
-        rejected = w.host.queue("gateway.rejected")
+        rejected = w.host.topology.find_queue("gateway.rejected")
         kept = set(self.container.stored())
         if rejected is not None:
             entry = rejected.places.next_at(0)

@@ -23,7 +23,7 @@ class Ways:
         self.house = House()
         self.gateway = Gateway()
         self.gateway.world = self.house.world
-        self.house.host.declare_queue("q", QueueSettings(), Session(1))
+        self.house.host.declaring.declare_queue("q", QueueSettings(), Session(1))
 
     def publish(self, protocol):
         if protocol == "1.0":
@@ -63,7 +63,7 @@ def test_a_body_leaves_with_the_digest_that_it_came_with(source, target):
 def test_an_octet_that_changes_in_the_gateway_shows_in_the_digest(source, target):
     ways = Ways()
     ways.publish(source)
-    entry = ways.house.host.queue("q").places.next_at(0)
+    entry = ways.house.host.topology.find_queue("q").places.next_at(0)
     entry.message.payload = entry.message.payload.replace(BODY, b"A body")
     ways.consume(target)
     (received,) = ways.records(Kind.RECEIVED)

@@ -50,7 +50,7 @@ def test_an_exchange_is_a_topic_and_a_binding_reads_its_subscription():
     bus = w.connect(kind=ServiceBus)
     w.place(exchange="events")
     w.world.queue("mine")
-    assert w.host.bind("mine", "events", "a.#", {}, b"") is None
+    assert w.host.bindings.bind("mine", "events", "a.#", {}, b"") is None
     w.publish(b"x", exchange="events", key="a.b", publisher=Producer())
     assert sorted(bus.paths()) == ["events", "events/Subscriptions/mine"]
     assert len(settle(w, bus)) == 1
@@ -106,7 +106,7 @@ def test_an_idle_link_that_is_detached_is_attached_again_without_a_word():
         bus.link("orders", sends=False).send_detach(closed=True, error=IDLE)
         w.step()
         w.pass_time(5_000)
-    assert w.upstream.last_error == ""
+    assert w.upstream.health.last_error == ""
     assert consumer.cancelled == []
     w.publish(b"y", key="orders", publisher=producer)
     bus.deliver("orders", encoded(b"z"))
@@ -202,7 +202,7 @@ def test_links_whose_token_expired_come_back_with_a_new_one():
     w.publish(b"y", key="orders", publisher=producer)
     w.pass_time(5_000)
     assert len(settle(w, bus)) == 1
-    assert "ExpiredToken" in w.upstream.last_error
+    assert "ExpiredToken" in w.upstream.health.last_error
 
 
 def test_what_was_unsettled_when_the_connection_went_is_sent_again():
@@ -260,7 +260,7 @@ def test_what_the_standby_took_over_is_sent_again():
     error = _spec.Error(condition="amqp:connection:forced", description="broker is stopping")
     active.connection.send_close(error=error)
     w.step()
-    assert "broker is stopping" in w.upstream.last_error
+    assert "broker is stopping" in w.upstream.health.last_error
     standby = w.connect()
     assert len(settle(w, standby)) == 1  # what was not confirmed, and only that
     standby.deliver("orders", encoded(b"z"))

@@ -71,7 +71,7 @@ def test_a_message_that_came_by_0_10_carries_them_to_1_0(house):
 
 def test_they_go_with_the_copy_to_the_alternate_exchange(house):
     house.world.queue("dead")
-    house.host.bind("dead", "amq.fanout", "", {}, b"")
+    house.host.bindings.bind("dead", "amq.fanout", "", {}, b"")
     house.world.queue("work", alternate_exchange="amq.fanout")
     client = house.client()
     client.send(client.sender("work"), message())
@@ -91,7 +91,7 @@ def test_what_they_take_counts_as_held_and_is_let_go(house):
     receiver = client.receiver("q", credit=1)
     modify(client, receiver, text="x" * 1000)
     assert house.world.bridge.pressure.octets > held + 1000
-    assert house.host.purge_queue("q") == 1
+    assert house.host.declaring.purge_queue("q") == 1
     assert house.world.bridge.pressure.octets == 0
 
 

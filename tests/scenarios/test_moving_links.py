@@ -35,7 +35,7 @@ def test_a_subscription_gets_another_link_and_hears_nothing_of_it():
     consumer, subscription = w.subscribe()
     broker.deliver("q", message(b"one"))
     w.step()
-    w.host.settle(consumer.take()[0], ACCEPTED)
+    w.host.settlement.settle(consumer.take()[0], ACCEPTED)
     w.step()
     before = broker.link("q")
     change = moving(w)
@@ -60,7 +60,7 @@ def test_a_refusal_at_the_new_place_is_tried_again_for_a_while():
     moving(w).carry_out()
     w.step()
     assert consumer.cancelled == []
-    assert "no such node" in w.upstream.last_error
+    assert "no such node" in w.upstream.health.last_error
     w.pass_time(20_000)
     assert consumer.cancelled == []
     del broker.refusals["q"]
@@ -90,7 +90,7 @@ def test_what_a_client_holds_for_too_long_is_released_to_the_old_place():
     change.carry_out()
     w.step()
     assert isinstance(broker.states()[0], _spec.Released)
-    assert not w.host.settle(consumer.deliveries[0], ACCEPTED)
+    assert not w.host.settlement.settle(consumer.deliveries[0], ACCEPTED)
 
 
 def test_what_the_old_place_has_not_settled_is_sent_again_marked():
@@ -137,9 +137,9 @@ def test_a_durable_subscription_that_moves_is_detached_and_not_closed():
         )
     ).place(exchange="x")
     broker = w.connect()
-    w.host.declare_exchange("x", "topic")
+    w.host.declaring.declare_exchange("x", "topic")
     w.world.queue("here", durable=True)
-    assert w.host.bind("here", "x", "k", {}, b"") is None
+    assert w.host.bindings.bind("here", "x", "k", {}, b"") is None
     w.step()
     broker.take_all(events.DetachReceived)
     moving(w).carry_out()
@@ -165,7 +165,7 @@ def test_a_rule_says_how_often_a_message_is_offered():
         w.step()
         w.pass_time(20)
     assert broker.received() == []
-    rejected = w.host.queue("gateway.rejected")
+    rejected = w.host.topology.find_queue("gateway.rejected")
     assert rejected is not None and rejected.depth == 1
 
 

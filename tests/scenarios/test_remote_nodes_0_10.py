@@ -7,7 +7,7 @@ from support.talk_0_10 import Client, Gateway, completed
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.types import Command
-from gateway.bridge.remote.inlet import Inlet
+from gateway.bridge.remote.remote import Inlet
 from gateway.faces.features import Feature
 from gateway.message import (
     ACCEPTED,
@@ -69,7 +69,7 @@ class Remote:
     def ends(self, outcome: Outcome) -> None:
         """The upstream ends the copy that it was sent."""
         for delivery in self.relay().take():
-            self.gateway.world.host.settle(delivery, outcome)
+            self.gateway.world.host.settlement.settle(delivery, outcome)
 
 
 def rejected(condition: Condition = Condition.NONE, text: str = "") -> Outcome:
@@ -114,7 +114,7 @@ def test_commands_behind_it_wait_and_are_carried_out_in_their_order() -> None:
     assert at.client.hears() == [completed((0, 2), (5, 5)), completed((3, 4), (6, 6))]
     assert at.inlet().wanted() > 0
     assert at.gateway.world.depth() == 1
-    assert at.gateway.world.host.queue("made") is None
+    assert at.gateway.world.host.topology.find_queue("made") is None
     assert at.client.face.drained()
 
 
@@ -288,7 +288,7 @@ def test_a_session_that_ends_while_its_binding_waits_keeps_the_binding() -> None
     client.loses_transport()
     ((waiter, token),) = remote.waiters
     waiter.on_looked_up(token, None)
-    exchange = gateway.world.host.exchange("e")
+    exchange = gateway.world.host.topology.find_exchange("e")
     assert exchange is not None
     assert list(exchange.bindings) == [("q", "k")]
     gateway.world.check()
@@ -411,7 +411,7 @@ def test_a_transfer_is_done_when_the_upstream_has_accepted_it() -> None:
         spec.MessageAccept(transfers=[(1, 1)]),
         completed((0, 1)),
     ]
-    assert at.client.face.doubt.held == 0
+    assert at.client.face.client.doubt.held == 0
 
 
 def test_a_rejected_transfer_is_told_by_reject_to_who_asked() -> None:
@@ -451,7 +451,7 @@ def test_a_rejected_transfer_is_an_exception_where_the_rule_says_so(
     at.client.hears()
     at.ends(outcome)
     assert at.client.hears() == [(code, 0), "ended 0"]
-    assert at.client.face.doubt.held == 0
+    assert at.client.face.client.doubt.held == 0
     at.gateway.world.check()
 
 
@@ -481,7 +481,8 @@ def test_an_outcome_that_is_none_for_0_10_counts_as_rejected() -> None:
     at.publishes()
     at.client.hears()
     session = next(iter(at.gateway.settings.attached.values()))
-    session.on_published(0, RELEASED)  # type: ignore[attr-defined]  # the session of the face
-    session.on_published(1, MODIFIED_FAILED)  # type: ignore[attr-defined]  # as above
+    transfers = session.transfers  # type: ignore[attr-defined]  # the session of the face
+    transfers.on_published(0, RELEASED)
+    transfers.on_published(1, MODIFIED_FAILED)
     reject = spec.MessageReject(transfers=[(0, 0)], code=0, text=None)
     assert at.client.hears() == [reject, completed((0, 0)), (406, 1), "ended 0"]

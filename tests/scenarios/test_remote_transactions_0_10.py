@@ -255,7 +255,7 @@ def test_a_queue_that_has_moved_before_the_transaction_began_fails_it() -> None:
     client.publishes(b"1", key="r")
     client.says(spec.TxCommit())
     client.hears()
-    queue = gateway.world.host.queue("r")
+    queue = gateway.world.host.topology.find_queue("r")
     assert queue is not None
     queue.placement = Placement(FakeRemote("other"))
     branch = begun(remote)

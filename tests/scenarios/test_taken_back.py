@@ -107,7 +107,7 @@ def test_the_audit_log_says_why_a_1_0_delivery_was_taken_back(way: str, reason: 
     elif way == "stop":
         client.face.force_close(house.world.now_ms)
     else:
-        house.host.delete_queue("q")
+        house.host.declaring.delete_queue("q")
     if way != "loss":
         client.step()
     assert requeued(house.world) == [reason]

@@ -11,7 +11,7 @@ from gateway.amqp_0_10.decoding import read_map
 from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.amqp_1_0 import _spec as new
 from gateway.amqp_1_0 import types
-from gateway.faces.face import FaceCounts
+from gateway.faces.counts import FaceCounts
 from gateway.faces.features import Feature
 from gateway.wire.buffers import Reader
 from gateway.wire.tagged import Tagged
@@ -181,7 +181,7 @@ def test_what_is_no_request_is_counted_and_not_answered(lacks: str) -> None:
 def test_an_agent_of_a_client_gets_its_requests_and_the_gateway_keeps_quiet() -> None:
     gateway, client = console()
     gateway.world.queue("agent")
-    gateway.world.host.bind("agent", QMF, "broker", {}, b"")
+    gateway.world.host.bindings.bind("agent", QMF, "broker", {}, b"")
     heard = asks(client)
     assert not [one for one in heard if isinstance(one, tuple)]
     assert gateway.world.depth("agent") == 1

@@ -1,5 +1,7 @@
 """The rules of the specifications, and which tests prove them: writes `tests/spec/README.md`.
 
+Those that are not kept to the letter are shown in `docs/protocols.md`, too.
+
     PYTHONPATH=tests python tests/spec/table.py [--check]
 
 Tests are read, not imported: a rule belongs to the tests below whose decorators it stands, or whose
@@ -16,6 +18,8 @@ from support.rules import PROTOCOLS, Rule, rules
 
 TESTS = Path(__file__).parent.parent
 README = TESTS / "spec" / "README.md"
+PROTOCOLS_PAGE = TESTS.parent / "docs" / "protocols.md"
+BEGIN, END = "<!-- rules: begin -->\n", "<!-- rules: end -->\n"
 
 Key = tuple[str, str, str]
 Found = dict[Key, list[tuple[Path, str]]]
@@ -25,8 +29,8 @@ HEAD = """\
 
 Written by `PYTHONPATH=tests python tests/spec/table.py`; do not edit. The rules are in
 `tests/spec/rules_0_10.yaml`, which has the specification's own names, and `rules_1_0.yaml`, in
-which sections are numbered as there and names are ours. A test says what it proves with
-`@rule(...)` (`tests/support/rules.py`).
+which sections are numbered as in the specification, and names are the project's. A test says what
+it proves with `@rule(...)` (`tests/support/rules.py`).
 
 *Departs*: deployed clients are served, not the letter; the tests prove what is done instead, and
 that `strict: true` keeps the letter where there is such a choice. *Not kept*: the gateway does not
@@ -126,11 +130,31 @@ def markdown(found: Found) -> str:
     return "\n".join(page)
 
 
+def exceptions() -> str:
+    """The rules that are departed from or not kept, for whoever writes clients."""
+    page = ["| | Where | Rule | Instead |", "|---|---|---|---|"]
+    for protocol in PROTOCOLS:
+        for one in rules(protocol).values():
+            if one.departs or one.not_kept:
+                instead = one.departs or f"not kept: {one.not_kept}"
+                page.append(f"| {protocol} | {one.where} | {one.name} | {instead} |")
+    return "\n".join(page) + "\n"
+
+
+def shown(text: str) -> str:
+    """The page on protocols with those rules as they are now."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}{exceptions()}{END}{after}"
+
+
 def main(arguments: list[str]) -> int:
-    page = markdown(collect())
+    text = PROTOCOLS_PAGE.read_text(encoding="utf-8")
+    pages = {README: markdown(collect()), PROTOCOLS_PAGE: shown(text)}
     if "--check" in arguments:
-        return int(README.read_text(encoding="utf-8") != page)
-    README.write_text(page, encoding="utf-8")
+        return int(any(path.read_text(encoding="utf-8") != page for path, page in pages.items()))
+    for path, page in pages.items():
+        path.write_text(page, encoding="utf-8")
     return 0
 
 

@@ -17,7 +17,7 @@ from gateway.bridge.host import VirtualHost
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import plain_host
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
-from gateway.bridge.seams import DeliverStatus, QueueSettings
+from gateway.bridge.seams import DeliverStatus, QueueSettings, SubscribeOptions
 from gateway.message import (
     NEVER,
     NO_PRIORITY,
@@ -223,7 +223,7 @@ class World:
         ttl_ms: int = NO_TTL,
         flags: int = 0,
     ) -> Message:
-        number = self.bridge.next_message_id()
+        number = self.bridge.numbers.next_message()
         if headers is not None:
             self.reader.given[number] = headers
         return Message(
@@ -248,7 +248,7 @@ class World:
         )
 
     def owner(self) -> Session:
-        return Session(self.bridge.next_owner_id())
+        return Session(self.bridge.numbers.next_owner())
 
     def queue(
         self,
@@ -272,7 +272,7 @@ class World:
             max_size=max_size,
             auto_delete_timeout_ms=auto_delete_timeout_ms,
         )
-        answer = self.host.declare_queue(name, settings, owner or self.owner())
+        answer = self.host.declaring.declare_queue(name, settings, owner or self.owner())
         assert not isinstance(answer, Refusal), answer
 
     def subscribe(
@@ -288,14 +288,16 @@ class World:
         filter: object = None,
     ) -> tuple[Consumer, Subscription]:
         consumer = Consumer()
-        subscription = self.host.subscribe(
+        subscription = self.host.subscribing.subscribe(
             queue,
             consumer,
             owner or self.owner(),
-            acquire=acquire,
-            exclusive=exclusive,
-            settled=settled,
-            filter=filter,  # type: ignore[arg-type]  # whatever the test has
+            SubscribeOptions(
+                acquire=acquire,
+                exclusive=exclusive,
+                settled=settled,
+                filter=filter,  # type: ignore[arg-type]  # whatever the test has
+            ),
         )
         assert isinstance(subscription, Subscription), subscription
         subscription.grant(credit, octets)
@@ -307,10 +309,10 @@ class World:
         """Publish to a queue through the default exchange."""
         for body in bodies:
             message = self.message(body, key=key, durable=durable, ttl_ms=ttl_ms)
-            self.host.publish(message, None, 0)
+            self.host.publishing.publish(message, None, 0)
 
     def depth(self, queue: str = "q") -> int:
-        found = self.host.queue(queue)
+        found = self.host.topology.find_queue(queue)
         assert found is not None
         return found.depth
 
@@ -330,7 +332,7 @@ def condition(answer: object) -> Condition:
 
 
 def bind(world: World, queue: str, exchange: str, key: str = "") -> None:
-    assert world.host.bind(queue, exchange, key, {}, b"") is None
+    assert world.host.bindings.bind(queue, exchange, key, {}, b"") is None
 
 
 def numbered(world: World, number: int, **more: object) -> Message:

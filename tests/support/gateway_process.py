@@ -128,7 +128,7 @@ class GatewayProcess:
     def get(self, path: str) -> str:
         """What the admin address answers."""
         address = f"http://127.0.0.1:{self.admin_port}{path}"
-        with urllib.request.urlopen(address, timeout=10) as answer:
+        with urllib.request.urlopen(address, timeout=60) as answer:
             return str(answer.read().decode())
 
     def metrics(self) -> dict[str, float]:

@@ -49,7 +49,7 @@ class Remote:
 
     def ends(self, outcome):
         for delivery in self.relay().take():
-            self.house.host.settle(delivery, outcome)
+            self.house.host.settlement.settle(delivery, outcome)
         self.house.step()
 
     def told(self):

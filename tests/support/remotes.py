@@ -6,9 +6,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
-from gateway.bridge.remote.feed import Feed
-from gateway.bridge.remote.inlet import Inlet
-from gateway.bridge.remote.remote import LookUpWaiter, OnRejected, Placement, Work
+from gateway.bridge.remote.remote import Feed, Inlet, LookUpWaiter, OnRejected, Placement, Work
 from gateway.bridge.seams import DeliverStatus, Publisher
 from gateway.message import MODIFIED_FAILED, Condition, Delivery, Outcome, Refusal
 from gateway.wire.tagged import Tagged
@@ -55,12 +53,14 @@ class FakeRelay:
     def __init__(self, bridge: Bridge, queue: Queue) -> None:
         self.bridge = bridge
         self.queue = queue
-        self.number = bridge.next_owner_id()
+        self.number = bridge.numbers.next_owner()
         self.deliveries: list[Delivery] = []
         self.answers: list[DeliverStatus] = []
         self.why = Refusal(Condition.MESSAGE_SIZE_EXCEEDED, "too large")
         self.cancelled: list[Condition] = []
-        self.subscription: Subscription = bridge.hosts[queue.host].relay(queue, self, self)
+        self.subscription: Subscription = bridge.hosts[queue.host].subscribing.relay(
+            queue, self, self
+        )
         self.subscription.grant(UNLIMITED, UNLIMITED)
 
     def owner_id(self) -> int:
@@ -168,7 +168,7 @@ class FakeRemote:
         relay = self.relays.pop(queue.name)
         for delivery in relay.take():
             if not delivery.settled:
-                self.bridge.hosts[queue.host].settle(
+                self.bridge.hosts[queue.host].settlement.settle(
                     delivery, MODIFIED_FAILED, Reason.UPSTREAM_LOST
                 )
         relay.subscription.cancel()

@@ -33,7 +33,7 @@ def main(directory):
     service = Service(settings, reactor)
     for name in ("q", "durable"):
         queue = QueueSettings(durable=name == "durable")
-        service.bridge.default_host.declare_queue(name, queue, Owner())
+        service.bridge.default_host.declaring.declare_queue(name, queue, Owner())
     service.on_stopped = reactor.stop
     service.start()
     print(service.addresses["amqp"].port, flush=True)

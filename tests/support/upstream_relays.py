@@ -23,7 +23,7 @@ def publish_encoded(w, *payloads, publisher=None, key="q", exchange="", flags=0)
             arrival_1_0(payload),
             payload,
             0,
-            id=w.bridge.next_message_id(),
+            id=w.bridge.numbers.next_message(),
             exchange=exchange,
             routing_key=key,
             now_ms=w.now_ms,
@@ -31,7 +31,7 @@ def publish_encoded(w, *payloads, publisher=None, key="q", exchange="", flags=0)
             reader=READER,
         )
         made.flags |= flags
-        answers.append(w.host.publish(made, publisher, token).status)
+        answers.append(w.host.publishing.publish(made, publisher, token).status)
     w.step()
     return answers
 

@@ -13,8 +13,10 @@ from gateway.amqp_1_0 import _spec, events
 from gateway.amqp_1_0.connection import Connection
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.remote import Placement
+from gateway.bridge.seams import SubscribeOptions
 from gateway.faces.face import FaceSettings
-from gateway.faces.upstream_1_0.upstream import Upstream, UpstreamCounts, UpstreamSettings
+from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
+from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.message import Refusal
 from gateway.translate.profiles.profile import Profile
 from gateway.wire.limits import Limits
@@ -375,14 +377,11 @@ class UpstreamWorld:
     def subscribe(self, queue="q", *, credit=10, acquire=True, settled=False, **more):
         """A client's subscription; its outlet and itself."""
         consumer = RemoteConsumer()
-        subscription = self.host.subscribe(
+        subscription = self.host.subscribing.subscribe(
             queue,
             consumer,
             self.world.owner(),
-            acquire=acquire,
-            exclusive=False,
-            settled=settled,
-            **more,
+            SubscribeOptions(acquire=acquire, settled=settled, **more),
         )
         assert isinstance(subscription, Subscription), subscription
         if credit:
@@ -397,7 +396,7 @@ class UpstreamWorld:
             message = self.world.message(
                 body, exchange=exchange, key=key, durable=durable, flags=flags
             )
-            answers.append(self.host.publish(message, publisher, number))
+            answers.append(self.host.publishing.publish(message, publisher, number))
         self.step()
         return answers
 
@@ -408,7 +407,7 @@ class UpstreamWorld:
 
     def settle(self, delivery, outcome):
         """A client settles."""
-        self.host.settle(delivery, outcome)
+        self.host.settlement.settle(delivery, outcome)
         self.step()
 
     def check(self):

@@ -6,7 +6,7 @@ store. Which exchanges and queues there are, `topology` knows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import Protocol, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.durable.topology_rows import BindingRow, RowKind, row_key
@@ -16,26 +16,62 @@ from gateway.bridge.exchanges.headers import match_of
 from gateway.bridge.exchanges.scopes import Scopes
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import NodeNames
+from gateway.bridge.queues.queue import Queue
 from gateway.bridge.refusals import locked, not_found, too_many
 from gateway.bridge.seams import Bound, Owner
 from gateway.bridge.turns import TurnBook
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
 
-if TYPE_CHECKING:
-    from gateway.bridge.topology import Topology
+
+class Named(Protocol):
+    """What there is to bind: the host's topology."""
+
+    queues: dict[str, Queue]
+
+    def find_queue(self, name: str) -> Queue | None:
+        """The queue of that name, made now if a rule knows it."""
+
+    def find_exchange(self, name: str) -> Exchange | None:
+        """The exchange of that name, made now if a rule knows it."""
+
+    def remove_exchange(self, exchange: Exchange) -> None:
+        """Delete an exchange, which has no bindings any more."""
+
+
+class Feeding(Protocol):
+    """What fills queues that are bound to remote exchanges: see `nodes`."""
+
+    def on_bound(self, exchange: Exchange, binding: Binding) -> None:
+        """A queue is bound to a remote exchange."""
+
+    def on_unbound(self, exchange: Exchange, binding: Binding) -> None:
+        """It no longer is."""
 
 
 @final
 class Bindings:
-    """What binds the queues of a host to its exchanges."""
+    """What binds the queues of a host to its exchanges.
 
-    __slots__ = ("_host", "_limits", "_names", "_number", "_scopes", "_topology", "_turns")
+    Attributes:
+        feeding: told of bindings to remote exchanges; `None`: there are no such.
+    """
+
+    __slots__ = (
+        "_host",
+        "_limits",
+        "_names",
+        "_number",
+        "_scopes",
+        "_topology",
+        "_turns",
+        "feeding",
+    )
 
     def __init__(
         self,
         host: str,
-        topology: Topology,
+        topology: Named,
         names: NodeNames,
         turns: TurnBook,
         limits: BridgeLimits,
@@ -47,8 +83,50 @@ class Bindings:
         self._limits = limits
         self._number = 0
         self._scopes = Scopes()
+        self.feeding: Feeding | None = None
 
-    def check(self, queue_name: str, exchange_name: str, owner: Owner | None) -> Refusal | None:
+    def bind(
+        self,
+        queue: str,
+        exchange: str,
+        key: str,
+        arguments: dict[str, Tagged],
+        encoded: bytes,
+        owner: Owner | None = None,
+        *,
+        scoped: bool = False,
+    ) -> Refusal | None:
+        """Bind; a second binding of the same queue, exchange and key changes nothing.
+
+        `scoped`: it is not stored, and ends with `owner`, unless somebody binds the same otherwise.
+        `arguments` have codes of `Kind` (the match of a headers exchange), `encoded` is how they
+        came. Refused: not-found, resource-locked, invalid-argument (default exchange, empty queue
+        name, unknown x-match), resource-limit-exceeded.
+        """
+        refusal = self._check(queue, exchange, owner)
+        if refusal is not None:
+            return refusal
+        bound = self._topology.find_queue(queue)
+        source = self._topology.find_exchange(exchange)
+        assert bound is not None and source is not None
+        return self._add(bound, source, key, arguments, encoded, owner if scoped else None)
+
+    def unbind(
+        self, queue: str, exchange: str, key: str, owner: Owner | None = None
+    ) -> Refusal | None:
+        """Unbind. Refused: not-found (queue, exchange or binding), invalid-argument."""
+        refusal = self._check(queue, exchange, owner)
+        if refusal is not None:
+            return refusal
+        found = self._topology.find_exchange(exchange)
+        assert found is not None
+        binding = found.bindings.get((queue, key))
+        if binding is None:
+            return not_found("binding", key)
+        self.remove(found, binding)
+        return None
+
+    def _check(self, queue_name: str, exchange_name: str, owner: Owner | None) -> Refusal | None:
         """Why nothing can be bound or unbound between the two."""
         if not exchange_name:
             return Refusal(Condition.INVALID_ARGUMENT, "the default exchange's bindings are fixed")
@@ -61,23 +139,21 @@ class Bindings:
             return not_found("exchange", exchange_name)
         return locked(queue, owner)
 
-    def add(
+    def _add(
         self,
-        queue_name: str,
-        exchange_name: str,
+        queue: Queue,
+        exchange: Exchange,
         key: str,
         arguments: dict[str, Tagged],
         encoded: bytes,
         scope: Owner | None,
     ) -> Refusal | None:
-        """Bind what `check` has passed, for the life of `scope` if there is one."""
-        queue = self._topology.queues[queue_name]
-        exchange = self._topology.exchanges[exchange_name]
+        """Bind what `_check` has passed, for the life of `scope` if there is one."""
         selector = binding_selector(arguments)
         if isinstance(selector, Refusal):
             return selector
         binding = Binding(queue, key, arguments, encoded, selector)
-        existing = exchange.bindings.get((queue_name, key))
+        existing = exchange.bindings.get((queue.name, key))
         if existing is not None:
             self._bind_again(exchange, existing, binding, scope)
             return None
@@ -90,7 +166,7 @@ class Bindings:
         placement = exchange.placement
         if placement is not None:
             refusal = placement.remote.can_feed(
-                self._host, exchange_name, queue_name, key, arguments
+                self._host, exchange.name, queue.name, key, arguments
             )
             if refusal is not None:
                 return refusal
@@ -100,7 +176,7 @@ class Bindings:
         if scope is None:
             self._store(exchange, binding)
         else:
-            self._scopes.add(scope.owner_id(), exchange_name, binding)
+            self._scopes.add(scope.owner_id(), exchange.name, binding)
         return None
 
     def _bind_again(
@@ -113,9 +189,8 @@ class Bindings:
         elif binding.owners is not None:
             self._scopes.forget(exchange.name, binding)
             self._store(exchange, binding)
-            if exchange.placement is not None and self._topology.rules is not None:
-                self._topology.rules.on_unbound(exchange, binding)
-                self._topology.rules.on_bound(exchange, binding)
+            self._tell_unbound(exchange, binding)
+            self._tell_bound(exchange, binding)
 
     def _select_anew(self, exchange: Exchange, binding: Binding, wanted: Binding) -> None:
         """A binding is made again with another selector: from now on that one counts."""
@@ -143,22 +218,22 @@ class Bindings:
     def end_scope(self, owner: Owner) -> None:
         """An owner is gone: so are the bindings that were for its life only."""
         for exchange_name, binding in self._scopes.end(owner.owner_id()):
-            self.remove(self._topology.exchanges[exchange_name], binding)
+            exchange = self._topology.find_exchange(exchange_name)
+            assert exchange is not None
+            self.remove(exchange, binding)
 
     def put(self, exchange: Exchange, binding: Binding) -> None:
         """Add a binding that is not there yet."""
         exchange.add(binding)
         self._number += 1
-        if exchange.placement is not None and self._topology.rules is not None:
-            self._topology.rules.on_bound(exchange, binding)
+        self._tell_bound(exchange, binding)
         self._names.record(Reason.BOUND, binding.queue.node, exchange.node, False)
 
     def remove(self, exchange: Exchange, binding: Binding) -> None:
         """Remove a binding that is there; the last one takes an auto-delete exchange with it."""
         queue = binding.queue
         stored = queue.kept and exchange.durable and binding.owners is None
-        if exchange.placement is not None and self._topology.rules is not None:
-            self._topology.rules.on_unbound(exchange, binding)
+        self._tell_unbound(exchange, binding)
         self._scopes.forget(exchange.name, binding)
         exchange.remove(binding)
         self._number -= 1
@@ -169,26 +244,38 @@ class Bindings:
         if exchange.auto_delete and not exchange.bindings and not exchange.alternate_of:
             self._topology.remove_exchange(exchange)
 
+    def _tell_bound(self, exchange: Exchange, binding: Binding) -> None:
+        if exchange.placement is not None and self.feeding is not None:
+            self.feeding.on_bound(exchange, binding)
+
+    def _tell_unbound(self, exchange: Exchange, binding: Binding) -> None:
+        if exchange.placement is not None and self.feeding is not None:
+            self.feeding.on_unbound(exchange, binding)
+
     def bound(
         self,
         exchange_name: str,
-        queue_name: str | None,
-        key: str | None,
-        arguments: dict[str, Tagged] | None,
+        queue_name: str | None = None,
+        key: str | None = None,
+        arguments: dict[str, Tagged] | None = None,
     ) -> Bound:
-        """The five facts of exchange.bound: each given part is tested against the rest."""
+        """The five facts of exchange.bound: is there a binding with the parts that are given?
+
+        `None` is "any". Each given part is tested against the rest.
+        """
         exchange = self._topology.find_exchange(exchange_name)
-        no_queue = queue_name is not None and self._topology.find_queue(queue_name) is None
+        queue = None if queue_name is None else self._topology.find_queue(queue_name)
+        no_queue = queue_name is not None and queue is None
         if exchange is None or no_queue:
             return Bound(exchange_not_found=exchange is None, queue_not_found=no_queue)
         if not exchange_name:
             return self._bound_by_default(queue_name, key)
-        if queue_name is None:
+        if queue is None:
             found = list(exchange.bindings.values())
         else:
             found = [
-                exchange.bindings[(queue_name, bound_key)]
-                for bound_exchange, bound_key in self._topology.queues[queue_name].bindings
+                exchange.bindings[(queue.name, bound_key)]
+                for bound_exchange, bound_key in queue.bindings
                 if bound_exchange == exchange_name
             ]
             if not found:

@@ -125,6 +125,10 @@ class Queue:
         self.inbound = False
         self.stored = False
 
+    def holds(self, position: int) -> bool:
+        """Whether the copy at `position` has not left."""
+        return self.places.get(position) is not None
+
     @property
     def depth(self) -> int:
         """Copies in it, acquired ones included."""

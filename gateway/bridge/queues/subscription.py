@@ -11,7 +11,7 @@ from typing import Final, Protocol, final
 
 from gateway.bridge.queues.credit import UNLIMITED, Credit
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.seams import Filter, Outlet, Owner
+from gateway.bridge.seams import Filter, Outlet, Owner, SubscribeOptions
 
 __all__ = ["UNLIMITED", "Subscription"]
 
@@ -75,11 +75,7 @@ class Subscription:
         outlet: Outlet,
         owner: Owner,
         line: Wake,
-        *,
-        acquire: bool,
-        exclusive: bool,
-        settled: bool,
-        filter: Filter | None,
+        options: SubscribeOptions,
     ) -> None:
         self.number = number
         self.queue = queue
@@ -87,10 +83,10 @@ class Subscription:
         self.outlet = outlet
         self.owner = owner
         self.line = line
-        self.acquire = acquire
-        self.exclusive = exclusive
-        self.settled = settled
-        self.filter = filter
+        self.acquire = options.acquire
+        self.exclusive = options.exclusive
+        self.settled = options.settled
+        self.filter: Filter | None = options.filter
         self.allowance = Credit()
         # Kept by the line: whether it is in the ring, and where a browser or a chooser stands.
         self.active = False

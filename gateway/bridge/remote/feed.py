@@ -1,4 +1,4 @@
-"""A binding of a queue to a remote exchange: a subscription there that fills the queue here.
+"""A binding of a queue to a remote exchange: a subscription at the upstream that fills the queue.
 
 The link from the upstream brings messages; each is confirmed to the upstream when it is safe in the
 queue or, where the queue itself is remote, when that one's upstream has it.
@@ -19,16 +19,11 @@ from gateway.wire.tagged import Tagged
 
 
 @final
-class Feed:
-    """What a link from an exchange's node feeds. Implements `Publisher`, for its link.
+class BindingFeed:
+    """Implements `remote.Feed`, for its link, and `Publisher`, for the tickets of what it brings.
 
     Attributes:
-        host, exchange, key, arguments: of the binding; `arguments` are in neutral kinds.
-        encoded: the arguments as they came.
-        queue: where the messages go.
-        durable: what the exchange routes while no link is there is to be kept upstream.
         open: messages that have come and are not confirmed.
-        link: the number of what it brings, in the audit log.
         starved: there was no room; it is among those that are asked at the end of each turn.
     """
 
@@ -39,6 +34,7 @@ class Feed:
         "_over",
         "_prefetch",
         "_publishing",
+        "_queue",
         "_source",
         "_starved",
         "arguments",
@@ -49,7 +45,7 @@ class Feed:
         "key",
         "link",
         "open",
-        "queue",
+        "queue_name",
         "starved",
     )
 
@@ -63,7 +59,7 @@ class Feed:
         *,
         link: int,
         prefetch: int,
-        starved: list[Feed],
+        starved: list[BindingFeed],
     ) -> None:
         queue = binding.queue
         self.host = queue.host
@@ -72,7 +68,8 @@ class Feed:
         self.key = binding.key
         self.arguments: dict[str, Tagged] = binding.arguments
         self.encoded = binding.encoded
-        self.queue: Queue = queue
+        self._queue: Queue = queue
+        self.queue_name = queue.name
         self.durable = queue.kept and binding.owners is None
         self.link = link
         self.open = 0
@@ -92,11 +89,16 @@ class Feed:
 
     # What the link calls.
 
+    @property
+    def node(self) -> int:
+        """As `Feed`."""
+        return self._queue.node
+
     def wanted(self) -> int:
         """The link-credit that the link should have now."""
         if self._over or self._dispatcher.stopped or self.rests:
             return 0
-        if self._dispatcher.copies.pressure.high or self.queue.full_for(0):
+        if self._dispatcher.copies.pressure.high or self._queue.full_for(0):
             self._starve()
             return 0
         return max(self._prefetch - self.open, 0)
@@ -105,7 +107,7 @@ class Feed:
         """A message has come; `Source.on_published` tells with `token` how it ended."""
         self.open += 1
         copies = self._dispatcher.copies
-        queue = self.queue
+        queue = self._queue
         copies.ledger.received(message, self._from, 1, self.link)
         if self._over or self._dispatcher.stopped or queue.full_for(len(message.payload)):
             reason = Reason.CANCELLED if self._over else Reason.QUEUE_FULL
@@ -130,7 +132,7 @@ class Feed:
             self._source.on_credit()
 
     def reach(self, waiter: LookUpWaiter, token: int) -> bool:
-        """As `VirtualHost.reach_binding`."""
+        """Whether to wait until the binding takes effect (`Reaching.reach_binding`)."""
         return self._source is not None and self._source.reach(waiter, token)
 
     def feed_again(self) -> None:

@@ -3,8 +3,8 @@
 What the upstream sends waits, if at all, in a transit queue that is this subscription's alone, so
 that its credit and every settlement reach from end to end: a copy ends when the client settles its
 delivery, and the link hears of it. A lost link takes back what was not settled; a delivery that a
-client still has is then settled too late. What came settled is ours: it outlives the link, and what
-is not sent on goes back through the queue in front of the upstream (`keeping`).
+client still has is then settled too late. What came settled is the gateway's: it outlives the link,
+and what is not sent on goes back through the queue in front of the upstream (`keeping`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.keeping import Keeping
 from gateway.bridge.remote.remote import Placement, Source
-from gateway.bridge.seams import DeliverStatus, Outlet
+from gateway.bridge.seams import DeliverStatus, Outlet, SubscribeOptions
 from gateway.bridge.tickets import Ticket
 from gateway.message import RELEASED, Condition, Delivery, Message, Outcome, Refusal
 
@@ -31,13 +31,13 @@ class Handover:
 
     __slots__ = ("_browses", "_inlet", "_outlet")
 
-    def __init__(self, inlet: Inlet, outlet: Outlet, browses: bool) -> None:
+    def __init__(self, inlet: QueueInlet, outlet: Outlet, browses: bool) -> None:
         self._inlet = inlet
         self._outlet = outlet
         self._browses = browses
 
     def deliver(self, delivery: Delivery) -> DeliverStatus:
-        """As `Outlet`; a browser's delivery is of a copy, whatever we hold."""
+        """As `Outlet`; a browser's delivery is of a copy, whatever the gateway holds."""
         if self._browses:
             delivery.acquired = False
         status = self._outlet.deliver(delivery)
@@ -64,18 +64,13 @@ class Handover:
 
 
 @final
-class Inlet:
-    """What a link from a remote queue's node (`remote.Source`) feeds. Implements `Wake`.
+class QueueInlet:
+    """Implements `remote.Inlet`, for its link, and `Wake`, for its subscription.
 
     Attributes:
-        host, queue_name: whose node it is.
-        acquire: takes messages; otherwise the link is to bring copies.
-        settled: deliveries to the client are settled as they are sent.
-        exclusive, selector, no_local: as asked; our own clients are kept apart here.
+        exclusive: as asked; clients are kept apart by the gateway.
         subscription: the client's.
         queue: what has come and has not ended.
-        link: the number of what it brings, in the audit log.
-        draining: the upstream is to send what it has, and say when that was all.
     """
 
     __slots__ = (
@@ -111,21 +106,17 @@ class Inlet:
         *,
         link: int,
         prefetch: int,
-        acquire: bool,
-        settled: bool,
-        exclusive: bool,
-        selector: str,
-        no_local: bool,
+        options: SubscribeOptions,
     ) -> None:
         self.host = queue.host
         self.queue_name = queue.name
         self.queue = queue
         self.link = link
-        self.acquire = acquire
-        self.settled = settled
-        self.exclusive = exclusive
-        self.selector = selector
-        self.no_local = no_local
+        self.acquire = options.acquire
+        self.settled = options.settled
+        self.exclusive = options.exclusive
+        self.selector = options.selector
+        self.no_local = options.no_local
         self.draining = False
         self._line = line
         self._dispatcher = dispatcher
@@ -161,6 +152,26 @@ class Inlet:
             credit = self._prefetch
         return max(credit - self.queue.available, 0)
 
+    @property
+    def node(self) -> int:
+        """As `Inlet`."""
+        return self.queue.node
+
+    @property
+    def wants_settled(self) -> bool:
+        """As `Inlet`."""
+        placement = self.queue.placement
+        return self.settled and placement is not None and placement.settled
+
+    def is_handing_over(self) -> bool:
+        """Whether nothing is wanted only because what came has not been sent to the client."""
+        allowance = self.subscription.allowance
+        return (
+            self.queue.available > 0
+            and allowance.some()
+            and allowance.octets == UNLIMITED  # else one of them may be too large to go at all
+        )
+
     def on_attached(self) -> None:
         """The link is there, for the first time or again."""
         self._attached = True
@@ -173,7 +184,7 @@ class Inlet:
         if self._over:
             return
         self._over = True
-        self._forsake(Reason.UPSTREAM_REFUSED, ours=True)
+        self._forsake(Reason.UPSTREAM_REFUSED, forgotten=True)
         self.queue.deleted = True
         self._line.cancel_all(condition, description)
 
@@ -186,21 +197,21 @@ class Inlet:
         ledger = copies.ledger
         assert self._source is not None
         ledger.received(message, self._exchange, 1, self.link)
-        ours = settled and self.acquire
+        forgotten = settled and self.acquire
         if self._closed() or self._stopped or self._rests():
-            if ours:
+            if forgotten:
                 self._keeping.keep(message, self._exchange, self.queue_name)
                 return
             ledger.refused(message, self._exchange, Reason.CANCELLED, self.queue.node)
             copies.tickets.over(self._source, token, RELEASED)
             return
         ticket = Ticket(self._source, token, 1)
-        ticket.ours = ours
+        ticket.forgotten = forgotten
         copies.pass_on(self.queue, message, self._exchange, ticket)
         self._line.on_entered()
 
-    def settled_there(self, tokens: set[int], *, taken_back: bool) -> None:
-        """The upstream has settled before the client: what is not with it again is ours.
+    def on_settled(self, tokens: set[int], *, taken_back: bool) -> None:
+        """The upstream has settled before the client: what it has not taken back is the gateway's.
 
         It will hear nothing of these; what the client has of them, it will settle too late.
         """
@@ -209,9 +220,9 @@ class Inlet:
         while entry is not None:
             position = entry.position
             ticket = entry.ticket
-            if ticket is not None and not ticket.ours and ticket.token in tokens:
+            if ticket is not None and not ticket.forgotten and ticket.token in tokens:
                 if not taken_back:
-                    ticket.ours = True
+                    ticket.forgotten = True
                     ticket.late = entry.holder != AVAILABLE
                 else:
                     entry.ticket = None
@@ -230,13 +241,13 @@ class Inlet:
     def lost(self) -> None:
         """The link is gone, and the upstream has back what was not settled."""
         self._attached = False
-        self._forsake(Reason.UPSTREAM_LOST, ours=False)
+        self._forsake(Reason.UPSTREAM_LOST, forgotten=False)
         self.on_drained()
 
     # What the subscription calls, for the client.
 
     def wake(self, subscription: Subscription) -> None:
-        """As `Wake`: what a drain waits for is the upstream's answer."""
+        """The client granted credit, or drains: what a drain waits for is the upstream's answer."""
         self._stopped = self._stopped and not subscription.allowance.some()
         if subscription.draining:
             self.draining = True
@@ -247,14 +258,14 @@ class Inlet:
         self.tell_credit()
 
     def halt(self, subscription: Subscription) -> None:
-        """As `Wake`: what was fetched and not sent goes back."""
+        """The client stopped: what was fetched and not sent goes back."""
         self._stopped = True
         self.draining = False
         self.give_back(RELEASED, Reason.CANCELLED)
         self.tell_credit()
 
     def leave(self, subscription: Subscription) -> None:
-        """As `Wake`; what is unsettled ends with its settlement, and the link hears of that."""
+        """Cancelled; what is unsettled ends with its settlement, and the link hears of that."""
         self._over = True
         self.give_back(RELEASED, Reason.CANCELLED)
         self.queue.deleted = True
@@ -289,7 +300,7 @@ class Inlet:
         entry = self.queue.places.next_at(0)
         while entry is not None:
             ticket = entry.ticket
-            if ticket is not None and not ticket.ours:
+            if ticket is not None and not ticket.forgotten:
                 copies.tickets.end(ticket, RELEASED)
                 entry.ticket = None
             entry = self.queue.places.next_at(entry.position + 1)
@@ -308,8 +319,8 @@ class Inlet:
         """The client was told once that its subscription is in force."""
         return not self.subscription.attaching
 
-    def give_back(self, outcome: Outcome, reason: Reason, *, ours: bool = True) -> None:
-        """End every copy that waits here, with `outcome` for the upstream, or but for ours.
+    def give_back(self, outcome: Outcome, reason: Reason, *, forgotten: bool = True) -> None:
+        """End every copy that waits, with `outcome` for the upstream; `forgotten`: by it, too.
 
         The last first: some brokers put each in front of the queue.
         """
@@ -320,9 +331,9 @@ class Inlet:
         while entry is not None:
             ticket = entry.ticket
             if entry.holder == AVAILABLE:
-                if ticket is None or not ticket.ours:
+                if ticket is None or not ticket.forgotten:
                     waiting.append(entry)
-                elif ours:
+                elif forgotten:
                     self._keeping.put_back(queue, entry, reason)
             entry = queue.places.next_at(entry.position + 1)
         for entry in reversed(waiting):
@@ -336,12 +347,12 @@ class Inlet:
     def _closed(self) -> bool:
         return self._over or self._dispatcher.stopped
 
-    def _forsake(self, reason: Reason, *, ours: bool) -> None:
-        """Nobody is left to be told of these copies; `ours`: those of ours are to go, too."""
+    def _forsake(self, reason: Reason, *, forgotten: bool) -> None:
+        """Nobody is left to be told of these copies; `forgotten`: those by the upstream, too."""
         entry = self.queue.places.next_at(0)
         while entry is not None:
             ticket = entry.ticket
-            if ticket is not None and not ticket.ours:
+            if ticket is not None and not ticket.forgotten:
                 entry.ticket = None
             entry = self.queue.places.next_at(entry.position + 1)
-        self.give_back(RELEASED, reason, ours=ours)
+        self.give_back(RELEASED, reason, forgotten=forgotten)

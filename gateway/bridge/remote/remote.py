@@ -1,8 +1,8 @@
 """What the bridge and an upstream are to one another: where nodes live, and links to them.
 
-A *placement* says that a queue or an exchange of ours is a node of an upstream. The bridge keeps
-nothing for such a node but what is on its way: a *transit queue* in front of the upstream, whose
-publishers hear of the end of each copy and not of its beginning, and one behind it for each
+A *placement* says that a queue or an exchange of the gateway is a node of an upstream. The bridge
+keeps nothing for such a node but what is on its way: a *transit queue* in front of the upstream,
+whose publishers hear of the end of each copy and not of its beginning, and one behind it for each
 subscription. Everything that the bridge does for a queue - order, credit, settlement, the ledger -
 it does for these, too. What speaks to the upstream is a face, behind `Remote` and `Source`.
 """
@@ -13,13 +13,11 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, final
 
 from gateway.bridge.seams import Publisher
-from gateway.message import Delivery, Outcome, Refusal
+from gateway.message import Condition, Message, Outcome, Refusal, UpstreamTransaction
 from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
     from gateway.bridge.queues.queue import Queue
-    from gateway.bridge.remote.feed import Feed
-    from gateway.bridge.remote.inlet import Inlet
 
 
 class OnRejected(IntEnum):
@@ -52,7 +50,7 @@ class Source(Protocol):
         """`wanted()` or `draining` may have changed: look at the end of the turn."""
 
     def on_left(self) -> None:
-        """Nobody wants messages from here any more; what is unsettled still gets its outcome."""
+        """Nobody wants messages of this link any more; what is unsettled still gets its outcome."""
 
     def on_moved(self) -> None:
         """As `on_left`: the node lives elsewhere now. What a durable subscription has stays."""
@@ -81,7 +79,7 @@ class Branch(Protocol):
 
     @property
     def txn_id(self) -> bytes:
-        """By what name it goes there."""
+        """By what name it goes at the upstream."""
 
     def give_up(self) -> None:
         """Nobody wants it any more, and it has not begun: nothing more is told of it."""
@@ -96,24 +94,145 @@ class Branch(Protocol):
         """End it: commit, or roll back; `Work.on_discharged` or `on_lost` follows."""
 
 
-class Work(Protocol):
+class Work(UpstreamTransaction, Protocol):
     """What is to be done in a transaction at an upstream: told how it stands with that.
 
-    The branch that a copy in a transit queue belongs to is its ticket's; it is sent in it, and
-    stays unsettled until its end.
+    Each delivery of a copy that belongs to it says so; it is sent in it, and stays unsettled until
+    its end.
     """
 
     def on_begun(self) -> None:
         """The transaction has begun."""
-
-    def on_presumed(self, delivery: Delivery, outcome: Outcome) -> None:
-        """How a copy that was sent will have ended, if the transaction is committed."""
 
     def on_discharged(self, refusal: Refusal | None) -> None:
         """It is done, or why it was rolled back."""
 
     def on_lost(self, refusal: Refusal) -> None:
         """There is none, or not any more; what a discharge under way did is not known."""
+
+
+class Inlet(Protocol):
+    """One subscription to a remote queue: what a link from the queue's node (a `Source`) feeds."""
+
+    @property
+    def host(self) -> str:
+        """The virtual host of the queue."""
+
+    @property
+    def queue_name(self) -> str:
+        """The queue whose node it is."""
+
+    @property
+    def node(self) -> int:
+        """The audit log's number of what has come and has not ended."""
+
+    @property
+    def link(self) -> int:
+        """The number of what it brings, in the audit log."""
+
+    @property
+    def acquire(self) -> bool:
+        """Takes messages; otherwise the link is to bring copies."""
+
+    @property
+    def settled(self) -> bool:
+        """Deliveries to the client are settled as they are sent."""
+
+    @property
+    def wants_settled(self) -> bool:
+        """They may come settled, too: the rule of the queue says so."""
+
+    @property
+    def selector(self) -> str:
+        """What the upstream is to select by; "": nothing."""
+
+    @property
+    def no_local(self) -> bool:
+        """The upstream is to keep out what came by the same connection."""
+
+    @property
+    def established(self) -> bool:
+        """The client was told once that its subscription is in force."""
+
+    @property
+    def draining(self) -> bool:
+        """The upstream is to send what it has, and say when that was all."""
+
+    def wanted(self) -> int:
+        """The link-credit that the link should have now."""
+
+    def is_handing_over(self) -> bool:
+        """Whether nothing is wanted only because what came has not been sent to the client."""
+
+    def on_attached(self) -> None:
+        """The link is there, for the first time or again."""
+
+    def on_refused(self, condition: Condition, description: str) -> None:
+        """The upstream does not have the node (any more): the subscription ends."""
+
+    def receive(self, message: Message, token: int, *, settled: bool = False) -> None:
+        """A message has come; `Source.on_published` tells with `token` how it ended.
+
+        `settled`: the upstream has forgotten it, unless it was a copy for a browser.
+        """
+
+    def on_settled(self, tokens: set[int], *, taken_back: bool) -> None:
+        """The upstream has settled before the client: what it has not taken back is the gateway's.
+
+        It will hear nothing of these; what the client has of them, it will settle too late.
+        """
+
+    def on_drained(self) -> None:
+        """The upstream has nothing more: when what came is sent, the drain is done."""
+
+    def lost(self) -> None:
+        """The link is gone, and the upstream has back what was not settled."""
+
+
+class Feed(Protocol):
+    """A binding of a queue to a remote exchange: what a link from the exchange's node feeds."""
+
+    @property
+    def host(self) -> str:
+        """The virtual host of queue and exchange."""
+
+    @property
+    def exchange(self) -> str:
+        """The exchange whose node it is."""
+
+    @property
+    def key(self) -> str:
+        """The binding key."""
+
+    @property
+    def arguments(self) -> dict[str, Tagged]:
+        """Of the binding, in neutral kinds."""
+
+    @property
+    def encoded(self) -> bytes:
+        """The arguments as they came."""
+
+    @property
+    def queue_name(self) -> str:
+        """Where the messages go."""
+
+    @property
+    def node(self) -> int:
+        """The audit log's number of the queue."""
+
+    @property
+    def link(self) -> int:
+        """The number of what it brings, in the audit log."""
+
+    @property
+    def durable(self) -> bool:
+        """What the exchange routes while no link is there is to be kept at the upstream."""
+
+    def wanted(self) -> int:
+        """The link-credit that the link should have now."""
+
+    def receive(self, message: Message, token: int) -> None:
+        """A message has come; `Source.on_published` tells with `token` how it ended."""
 
 
 class Remote(Protocol):
@@ -128,10 +247,10 @@ class Remote(Protocol):
         """Whether it offers transactions."""
 
     def begin_transaction(self, work: Work) -> Branch:
-        """Begin a transaction there; `on_begun` or `on_lost` follows, not from inside."""
+        """Begin a transaction at it; `on_begun` or `on_lost` follows, not from inside."""
 
     def serve(self, queue: Queue) -> None:
-        """Send what is in `queue` to its node from now on: subscribe by `VirtualHost.relay`."""
+        """Send what is in `queue` to its node from now on: subscribe by `Subscribing.relay`."""
 
     def unserve(self, queue: Queue) -> None:
         """Send nothing more from `queue`: the relay is cancelled once what is under way ended."""
@@ -151,7 +270,7 @@ class Remote(Protocol):
         """Why no link from the exchange's node could feed such a binding, as far as is known."""
 
     def feed(self, feed: Feed) -> FeedSource:
-        """Open a link from an exchange's node for one binding: a subscription there."""
+        """Open a link from an exchange's node for one binding: a subscription at the upstream."""
 
     def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
         """Ask whether the queue's node exists; `False`: taken to exist, no answer will come."""
@@ -176,12 +295,12 @@ class Placement:
 
     Attributes:
         remote: the upstream.
-        spool: of a queue: what is published is stored here first, and sent on from there.
+        spool: of a queue: what is published is stored by the gateway first, and sent on.
         on_rejected: as the enumeration says.
         max_redeliveries: released or modified that often, a copy is taken to be rejected; `None`:
             as the upstream's settings say.
         way: what gives its nodes other addresses than another placement has, if it differs.
-        paused: the rule says so: nothing is sent there and nothing wanted from there.
+        paused: the rule says so: nothing is sent to the upstream and nothing wanted from it.
         held: the same, while the nodes are about to move.
         settled: of a queue: subscriptions without acceptance ask for settled deliveries.
     """
@@ -219,7 +338,7 @@ class Placement:
 
     @property
     def rests(self) -> bool:
-        """Nothing new is to go there or to come from there."""
+        """Nothing new is to go to the upstream or to come from it."""
         return self.paused or self.held
 
     def same_node(self, other: Placement) -> bool:
@@ -231,10 +350,10 @@ class Placements(Protocol):
     """The node rules: which nodes of which virtual host are remote. Everything else is local."""
 
     def queue(self, host: str, name: str) -> Placement | None:
-        """Where the queue `name` lives; `None`: here."""
+        """Where the queue `name` lives; `None`: at the gateway."""
 
     def exchange(self, host: str, name: str) -> Placement | None:
-        """Where the exchange `name` lives; `None`: here."""
+        """Where the exchange `name` lives; `None`: at the gateway."""
 
     def queues(self, host: str) -> list[str]:
         """Remote queues that are named one by one: they are there from the start."""

@@ -1,9 +1,9 @@
 """The copies of a transaction at an upstream, from their publish to its end.
 
-A copy is held until the transaction has begun there, *waits* for its outcome in the queue in front
-of the upstream or at that, and is *presumed* to have it until the end: then it keeps its place and
-its number, since only the end says what became of it, but not its octets. Whoever published it
-waits no longer than for the presumed outcome.
+A copy is held until the upstream has begun the transaction, *waits* for its outcome in the queue in
+front of the upstream or at that, and is *presumed* to have it until the end: then it keeps its
+place and its number, since only the end says what became of it, but not its octets. Whoever
+published it waits no longer than for the presumed outcome.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.places import AVAILABLE
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.remote.remote import Branch, Work
 from gateway.bridge.remote.transit import OUTCOMES, TOLD
 from gateway.bridge.seams import Publisher
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.tickets import Ticket
 from gateway.bridge.transaction import Held, Transaction, drop, refuse_deleted, remote_of
-from gateway.message import ACCEPTED, Condition, Delivery, Outcome, OutcomeKind
+from gateway.message import ACCEPTED, Condition, Delivery, Outcome, OutcomeKind, UpstreamTransaction
 
 # Of a copy whose transaction came to nothing before its outcome was there.
 FALLEN: Final = Outcome(
@@ -104,8 +103,8 @@ class TransactedCopies:
                     return True
         return False
 
-    def post(self, work: Work, publisher: Publisher, branch: Branch) -> None:
-        """What is held goes into the queues, to be sent in `branch`.
+    def post(self, transaction: UpstreamTransaction, publisher: Publisher) -> None:
+        """What is held goes into the queues, to be sent in `transaction`.
 
         `publisher` is told, by number, of copies that end without being sent.
         """
@@ -119,8 +118,7 @@ class TransactedCopies:
             for queue in queues:
                 self._number += 1
                 ticket = Ticket(publisher, self._number, 1)
-                ticket.work = work
-                ticket.branch = branch
+                ticket.transaction = transaction
                 self._put(queue, each, ticket)
         copies.ledger.transaction = 0
 
@@ -190,7 +188,7 @@ class TransactedCopies:
                     copies.tickets.end(each.ticket, FALLEN if told else ACCEPTED)
 
     def withdraw(self) -> None:
-        """Copies that were not sent end here."""
+        """Copies that were not sent end."""
         copies = self._copies
         self.drop_held()
         for number, posted in list(self._waiting.items()):

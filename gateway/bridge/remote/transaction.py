@@ -1,16 +1,16 @@
-"""A transaction whose resource is an upstream, from its first work to its end there.
+"""A transaction whose resource is an upstream, from its first work to its end at that.
 
-    DECLARING   the upstream is asked for a transaction; what is published waits here, beside the
+    DECLARING   the upstream is asked for a transaction; what is published waits beside the
                 queues, so that nobody else's messages wait with it
     OPEN        copies go into the queues in front of the upstream, and are sent in it as they come;
                 each has an outcome, presumed until the end
     CLOSING     the commit was asked for; copies have no outcome yet
     COMMITTING  all were accepted: deliveries are retired in it, then it is discharged
     UNDOING     it is rolled back: discharged as failed once what was sent has its outcomes
-    OVER        it has ended there, or was lost
+    OVER        the upstream has ended it, or it was lost
 
 Whoever fills it need not know that it has failed or was lost: what is published from then on
-falls with it, and the commit says so. So nothing is ever half there. What becomes of its copies is
+falls with it, and the commit says so. So nothing is ever half done. What becomes of its copies is
 in `transacted_copies`. Where the upstream is lost while a discharge is under way, nobody knows: in
 doubt, and said so.
 """
@@ -125,7 +125,7 @@ class RemoteTransaction:
     # What its session asks.
 
     def begin(self, remote: Remote) -> None:
-        """Ask for a transaction there: there is work for it."""
+        """Ask the upstream for a transaction: there is work for it."""
         self._branch = remote.begin_transaction(self)
 
     def on_held(self) -> None:
@@ -136,7 +136,7 @@ class RemoteTransaction:
             self._parts.drop_held()
 
     def commit(self, publisher: Publisher, token: int) -> Published:
-        """As `VirtualHost.commit`; `publisher` is told of the end."""
+        """Commit it (`Transacting.commit`), with the upstream; `publisher` is told of the end."""
         problem = self._problem
         if problem is not None:
             return Published(PublishStatus.REFUSED, problem)
@@ -148,7 +148,7 @@ class RemoteTransaction:
         return PENDING
 
     def roll_back(self) -> None:
-        """As `VirtualHost.rollback`: what the upstream has of it, it gives up."""
+        """Roll it back: what the upstream has of it, it gives up."""
         branch = self._branch
         if self._machine.state == State.OPEN:
             self._fail(None)
@@ -158,6 +158,16 @@ class RemoteTransaction:
             self._end(AuditOutcome.ROLLED_BACK, None)
 
     # As a `Work`.
+
+    @property
+    def txn_id(self) -> bytes:
+        """By what name it goes at the upstream; it has one once it has begun."""
+        assert self._branch is not None
+        return self._branch.txn_id
+
+    def is_at(self, upstream: object) -> bool:
+        """Whether it is at that upstream."""
+        return self._transaction.remote is upstream
 
     def on_begun(self) -> None:
         """The copies are sent now."""
@@ -172,7 +182,7 @@ class RemoteTransaction:
             self._close()
 
     def on_presumed(self, delivery: Delivery, outcome: Outcome) -> None:
-        """A copy is there, or not taken; when all is over already, it just ends."""
+        """The upstream has a copy, or has not taken it; when all is over already, it just ends."""
         counted = self._parts.presume(delivery, outcome)
         if counted is not None:
             self._count(counted)
@@ -203,7 +213,7 @@ class RemoteTransaction:
 
     def _post(self) -> None:
         if self._branch is not None:
-            self._parts.post(self, self, self._branch)
+            self._parts.post(self, self)
 
     def _count(self, outcome: Outcome) -> None:
         """A copy has its outcome, as far as the transaction goes."""

@@ -77,7 +77,7 @@ class Declarations:
         self.uses = uses
         self.strict = strict
 
-    def answer(self, command: Command) -> Answer:
+    def carry_out(self, command: Command) -> Answer:
         """Carry out one command of class exchange or queue; the result is for execution.result."""
         if isinstance(command, (ExchangeDeclare, ExchangeDelete, ExchangeQuery)):
             return self._exchange(command)
@@ -93,13 +93,13 @@ class Declarations:
             return self.on_queue_query(command)
         return Refusal(Condition.NOT_IMPLEMENTED, f"command {command.CODE:#06x}")
 
-    def carry_out_there(
+    def carry_out_upstream(
         self, command: Command, waiter: LookUpWaiter, command_id: int
     ) -> bool | Refusal:
         """Whether an upstream has been asked to do it first: `waiter` is told, by the id."""
         host = self.host
         if isinstance(command, QueueDelete):
-            return host.delete_there(
+            return host.declaring.delete_at_upstream(
                 command.queue or "",
                 waiter,
                 command_id,
@@ -108,14 +108,16 @@ class Declarations:
                 if_empty=command.if_empty,
             )
         if isinstance(command, QueuePurge):
-            return host.purge_there(command.queue or "", waiter, command_id, self.owner)
+            return host.declaring.purge_at_upstream(
+                command.queue or "", waiter, command_id, self.owner
+            )
         return False
 
     def must_reach(self, command: Command, waiter: LookUpWaiter, command_id: int) -> bool:
         """Whether what was carried out takes effect at an upstream later: `waiter` is told."""
         if not isinstance(command, ExchangeBind):
             return False
-        return self.host.reach_binding(
+        return self.host.reaching.reach_binding(
             command.queue or "",
             command.exchange or "",
             command.binding_key or "",
@@ -129,7 +131,7 @@ class Declarations:
             if isinstance(command, QueueQuery):
                 return QueueQueryResult()
             if isinstance(command, ExchangeBound):
-                no_exchange = self.host.exchange(command.exchange or "") is None
+                no_exchange = self.host.topology.find_exchange(command.exchange or "") is None
                 return ExchangeBoundResult(exchange_not_found=no_exchange, queue_not_found=True)
         return refusal
 
@@ -169,7 +171,7 @@ class Declarations:
             self.uses.ignore([key for key, _ in arguments])
         if command.type == XML_TYPE and not command.passive:
             self.uses.count(Feature.XML_EXCHANGE)
-        answer = self.host.declare_exchange(
+        answer = self.host.declaring.declare_exchange(
             name,
             command.type or "",
             durable=command.durable,
@@ -184,11 +186,11 @@ class Declarations:
         """exchange.delete."""
         if not command.exchange:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
-        return self.host.delete_exchange(command.exchange, if_unused=command.if_unused)
+        return self.host.declaring.delete_exchange(command.exchange, if_unused=command.if_unused)
 
     def on_exchange_query(self, command: ExchangeQuery) -> ExchangeQueryResult:
         """exchange.query: a name that is not there is an answer, not an exception."""
-        found = self.host.exchange(command.name or "")
+        found = self.host.topology.find_exchange(command.name or "")
         if found is None:
             return ExchangeQueryResult(type="", not_found=True, arguments=[])
         return ExchangeQueryResult(
@@ -208,7 +210,7 @@ class Declarations:
         if self._selects_otherwise(command, neutral(arguments)):
             text = "it is bound there with another selector"
             return Refusal(Condition.PRECONDITION_FAILED, text)
-        return self.host.bind(
+        return self.host.bindings.bind(
             command.queue,
             command.exchange,
             command.binding_key or "",
@@ -222,7 +224,7 @@ class Declarations:
         """Whether there is the binding, and a second one would get what the client excludes."""
         if not is_remote_exchange(self.host, command.exchange or ""):
             return False
-        exchange = self.host.exchange(command.exchange or "")
+        exchange = self.host.topology.find_exchange(command.exchange or "")
         assert exchange is not None
         bound = exchange.bindings.get((command.queue or "", command.binding_key or ""))
         return bound is not None and selector_of(bound.arguments) != selector_of(arguments)
@@ -232,12 +234,12 @@ class Declarations:
         if not command.queue or not command.exchange:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
         key = command.binding_key or ""
-        return self.host.unbind(command.queue, command.exchange, key, self.owner)
+        return self.host.bindings.unbind(command.queue, command.exchange, key, self.owner)
 
     def on_exchange_bound(self, command: ExchangeBound) -> ExchangeBoundResult:
         """exchange.bound: answers for names that do not exist (C++ clients resolve names so)."""
         arguments = None if command.arguments is None else neutral(command.arguments)
-        bound = self.host.bound(
+        bound = self.host.bindings.bound(
             command.exchange or "", command.queue, command.binding_key, arguments
         )
         return ExchangeBoundResult(
@@ -267,14 +269,16 @@ class Declarations:
             refusal = self._apply(arguments, settings)
             if refusal is not None:
                 return refusal
-        if settings.no_local and not (settings.exclusive and self._is_here(name)):
+        if settings.no_local and not (settings.exclusive and self._is_local(name)):
             # A consumer must never get what it excluded.
             self.uses.refuse(Feature.NO_LOCAL)
             return Refusal(Condition.NOT_IMPLEMENTED, "no-local needs an exclusive queue of ours")
-        answer = self.host.declare_queue(name, settings, self.owner, passive=command.passive)
+        answer = self.host.declaring.declare_queue(
+            name, settings, self.owner, passive=command.passive
+        )
         return answer if isinstance(answer, Refusal) else None
 
-    def _is_here(self, queue: str) -> bool:
+    def _is_local(self, queue: str) -> bool:
         return not is_remote_queue(self.host, queue)
 
     def _apply(self, arguments: FieldTable, settings: QueueSettings) -> Refusal | None:
@@ -302,7 +306,7 @@ class Declarations:
         """queue.delete."""
         if not command.queue:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
-        return self.host.delete_queue(
+        return self.host.declaring.delete_queue(
             command.queue, self.owner, if_unused=command.if_unused, if_empty=command.if_empty
         )
 
@@ -310,12 +314,12 @@ class Declarations:
         """queue.purge: what has been sent and is not settled yet stays."""
         if not command.queue:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
-        answer = self.host.purge_queue(command.queue, self.owner)
+        answer = self.host.declaring.purge_queue(command.queue, self.owner)
         return answer if isinstance(answer, Refusal) else None
 
     def on_queue_query(self, command: QueueQuery) -> QueueQueryResult:
         """queue.query: a queue that is not there is a result without fields, not an exception."""
-        found = self.host.queue(command.queue or "")
+        found = self.host.topology.find_queue(command.queue or "")
         if found is None:
             return QueueQueryResult()
         settings = found.settings

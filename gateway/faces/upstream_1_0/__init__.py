@@ -1,8 +1,11 @@
 """The face of upstreams: 1.0 containers that the gateway dials, as a client.
 
-upstream                 one upstream: all that goes to it and comes from it
-connection               one transport to it, from SASL to close
+upstream                 one upstream: what the bridge asks of it, and its connection's life
+context                  what all its links share; they know this, and not the upstream
+health                   how it is, for operators
+connection, transports   one transport to it, from SASL to close; those that there are
 slot, links, sleepers    a link's place on a connection, all of them, and their deadlines
+states                   the tables of what a link's place, and a receiver, go through
 detours, location        links that it redirects, to another address or container
 settings, addresses      what the configuration says of it, and what its nodes are called
 errors                   what its errors mean to clients
@@ -10,5 +13,5 @@ tokens                   claims-based security, for upstreams that want it
 transactions             the link to its coordinator, and the transactions on it
 sending/                 from a queue in transit to the upstream
 receiving/               from the upstream to subscriptions and bindings
-managing/                what is made and removed there through its management node
+managing/                what is made and removed through its management node
 """

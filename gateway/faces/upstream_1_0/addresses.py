@@ -1,4 +1,4 @@
-"""What the nodes of one upstream are called there: by the node rules, else by its profile.
+"""What one upstream calls its nodes: by the node rules, else by its profile.
 
 Sources: rows of remote queues; `translate.profiles.profile` has what a broker's addresses look
 like.
@@ -73,8 +73,8 @@ class UpstreamAddresses:
         )
 
     def exchange_type(self, host: str, exchange: str) -> str:
-        """The type of an exchange of ours; "" if it is gone."""
-        found = self._bridge.hosts[host].exchange(exchange)
+        """The type of a local exchange; "" if it is gone."""
+        found = self._bridge.hosts[host].topology.find_exchange(exchange)
         return "" if found is None else found.type
 
     def queue_target(self, queue: Queue) -> str | None:

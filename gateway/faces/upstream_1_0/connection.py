@@ -6,7 +6,7 @@ outlive it. What the peer begins or attaches is refused.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error, Open, Target
@@ -35,15 +35,13 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.redirects import Redirect, redirect_of
 from gateway.audit.schema import Reason
 from gateway.errors import RemoteProtocolError
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import accuses, is_idle_detach, text_of
 from gateway.faces.upstream_1_0.links import Links, slot_of
 from gateway.faces.upstream_1_0.location import Location
-from gateway.faces.upstream_1_0.slot import SessionUse
+from gateway.faces.upstream_1_0.slot import LinkSlot, SessionUse
 from gateway.translate.outcomes import lose_words
 from gateway.wire.tagged import Tagged
-
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
 
 PRODUCT: Final = "amqp-gateway"
 
@@ -68,6 +66,14 @@ class Home(Protocol):
     def on_redirect(self, redirect: Redirect | None) -> None:
         """The peer closes, and says where to go."""
 
+    def redirects(
+        self, slot: LinkSlot, error: Error | None, connection: UpstreamConnection
+    ) -> bool:
+        """Whether a link's end is a redirect; if so, the link has gone where it says."""
+
+    def outstanding(self) -> bool:
+        """Whether anything is unsettled, either way, by any connection to the upstream."""
+
     def flush(self) -> None:
         """The turn ends: attach what is due, give credit."""
 
@@ -85,7 +91,7 @@ class UpstreamConnection:
     """
 
     def __init__(
-        self, upstream: Upstream, home: Home, number: int, now_ms: int, location: Location
+        self, upstream: UpstreamContext, home: Home, number: int, now_ms: int, location: Location
     ) -> None:
         self.upstream = upstream
         self.home = home
@@ -151,7 +157,7 @@ class UpstreamConnection:
         own = self.connection.next_deadline()
         if self._gone:
             return own
-        others = self.upstream.next_deadline()
+        others = self.upstream.sleepers.next_deadline()
         if own is None or others is None:
             return others if own is None else own
         return min(own, others)
@@ -169,18 +175,18 @@ class UpstreamConnection:
         if self._gone:
             return
         links = self.home.links
-        links.full = blocked
+        links.carrier.full = blocked
         if not blocked:
             links.on_room()
             self.upstream.turns.touch(self)
 
     def drain(self, now_ms: int) -> None:
         """No new deliveries, credit or links; what is under way goes on."""
-        self.upstream.drain(now_ms)
+        self.upstream.drain()
 
     def drained(self) -> bool:
         """Nothing is unsettled."""
-        return not self.upstream.outstanding()
+        return not self.home.outstanding()
 
     def force_close(self, now_ms: int) -> None:
         """The gateway stops: close in good order."""
@@ -244,7 +250,7 @@ class UpstreamConnection:
                 event.session.refuse(Error(condition=NOT_ALLOWED))
         elif isinstance(event, EndReceived):
             event.session.send_end()
-            self.upstream.note_error(event.error)
+            self.upstream.health.note_error(event.error)
             links.on_ended(event.session, event.error, None)
         elif isinstance(event, SessionViolation):
             self._note(event.error)
@@ -259,7 +265,7 @@ class UpstreamConnection:
             if slot is not None:
                 named = zip(event.delivery_ids, event.links, strict=True)
                 mine = {number for number, owner in named if owner is link}
-                self.upstream.on_settled(slot.user, mine, event.state)
+                slot.user.on_settled(mine, event.state)
 
     def _on_attach(self, event: AttachReceived) -> None:
         link = event.link
@@ -268,18 +274,18 @@ class UpstreamConnection:
             return
         slot = slot_of(link)
         if slot is not None and not link.refused:
-            slot.links.on_attached(slot, event)
+            self.home.links.on_attached(slot, event)
 
     def _on_detach(self, event: DetachReceived) -> None:
         detach = event.detach
         # In kind: to close what was only detached would end a durable subscription (2.6.6).
         event.link.send_detach(closed=detach.closed is True)
         slot = slot_of(event.link)
-        if slot is None or self.upstream.detours.take(slot, detach.error, self):
+        if slot is None or self.home.redirects(slot, detach.error, self):
             return
         if not is_idle_detach(detach.error):
-            self.upstream.note_error(detach.error, _in_words(event.link))
-        slot.links.on_detached(slot, detach.error, detach.closed is True)
+            self.upstream.health.note_error(detach.error, _in_words(event.link))
+        self.home.links.on_detached(slot, detach.error, detach.closed is True)
 
     def _take_connection(self, event: Event) -> None:
         if isinstance(event, OpenReceived):
@@ -295,7 +301,7 @@ class UpstreamConnection:
             self._end("the transport was closed", broken=True)
 
     def _note(self, error: RemoteProtocolError) -> None:
-        self.upstream.note_problem(str(error))
+        self.upstream.health.note_problem(str(error))
 
     def _on_open(self, performative: Open) -> None:
         self._opened = True

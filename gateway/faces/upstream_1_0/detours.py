@@ -2,25 +2,23 @@
 
 A link redirect (1.0 part 2.8.18) moves one link. Within the container that told it the link is
 attached anew; elsewhere it is attached on a detour, a second connection with all that the first one
-has but transactions, which all links to the same place share. Whatever ends a link there - the
+has but transactions, which all links to the same place share. Whatever ends a link on it - the
 detour is lost or refused, the node is gone - has it ask the upstream itself again, after a
 back-off. Redirects in a row are bounded: the last one is an error like any other.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_1_0._spec import Error
 from gateway.amqp_1_0.redirects import Redirect, link_redirect_of
 from gateway.faces.upstream_1_0.connection import UpstreamConnection
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.links import Links
 from gateway.faces.upstream_1_0.location import Location
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.faces.upstream_1_0.tokens import Cbs
-
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
 
 REDIRECTS_MAX: Final = 5  # in a row, of one link
 
@@ -35,6 +33,22 @@ class Dialling(Protocol):
         """Our close is on its way: do not wait for an answer for ever."""
 
 
+class Origin(Protocol):
+    """The upstream that detours are beside of, as far as one connection concerns all that it has.
+
+    Attributes:
+        location: where the container is that was dialled last.
+    """
+
+    location: Location
+
+    def on_broken(self, links: Links) -> None:
+        """The peer has broken the connection of these links; they have not been told yet."""
+
+    def outstanding(self) -> bool:
+        """Whether anything is unsettled, either way, by any connection."""
+
+
 @final
 class Detour:
     """One of those connections, and the links on it. Implements `connection.Home`.
@@ -46,7 +60,9 @@ class Detour:
         since_ms: since when it is so.
     """
 
-    def __init__(self, upstream: Upstream, location: Location) -> None:
+    def __init__(self, detours: Detours, location: Location) -> None:
+        upstream = detours.upstream
+        self._detours = detours
         self.upstream = upstream
         self.location = location
         self.links = upstream.links.another()
@@ -69,8 +85,10 @@ class Detour:
         upstream.bridge.now_ms = now_ms
         location = self.location
         location.hostname = location.hostname or upstream.settings.hostname or hostname
-        self.connection = UpstreamConnection(upstream, self, connection_id, now_ms, location)
-        return self.connection
+        connection = UpstreamConnection(upstream, self, connection_id, now_ms, location)
+        self.connection = connection
+        upstream.transports.add(connection, own=False)
+        return connection
 
     def on_unreachable(self, problem: str) -> None:
         """No transport could be had."""
@@ -98,7 +116,7 @@ class Detour:
         if self._cbs is not None:
             self._cbs.lose()
         if broken and not asked:
-            upstream.on_broken(self.links)
+            self._detours.origin.on_broken(self.links)
         self.links.lose()
         self._over(why)
 
@@ -107,16 +125,26 @@ class Detour:
         if redirect is not None:
             self.upstream.counts.redirected += 1
 
+    def redirects(
+        self, slot: LinkSlot, error: Error | None, connection: UpstreamConnection
+    ) -> bool:
+        """A link may be redirected once more."""
+        return self._detours.take(slot, error, connection)
+
+    def outstanding(self) -> bool:
+        """Of all connections: they end together."""
+        return self._detours.origin.outstanding()
+
     def flush(self) -> None:
         """The turn ends; without a link of somebody's, so does the detour."""
         self.links.flush()
         connection = self.connection
         if connection is not None and not self._is_used():
             connection.close(self.upstream.bridge.now_ms, "no link is left")
-            dialling = self.upstream.detours.dialling
+            dialling = self._detours.dialling
             if dialling is not None:
                 dialling.hang_up(self)
-        self.upstream.give_credit()
+        self.upstream.takers.give_credit()
 
     def _is_used(self) -> bool:
         return len(self.links.slots) > self._own
@@ -124,16 +152,18 @@ class Detour:
     def _over(self, problem: str) -> None:
         """Links go back, and ask again after a while."""
         upstream = self.upstream
+        if self.connection is not None:
+            upstream.transports.remove(self.connection)
         self.connection = None
         self.opened = False
-        upstream.detours.on_over(self, failed=self._is_used())
+        self._detours.on_over(self, failed=self._is_used())
         if self._is_used() and not upstream.draining:
-            upstream.note_problem(f"links redirected to {self.location}: {problem}")
+            upstream.health.note_problem(f"links redirected to {self.location}: {problem}")
         for slot in list(self.links.slots):
             if slot.stays:
-                self.links.drop(slot)
+                slot.drop()
             else:
-                upstream.retry(slot)
+                slot.retry()
         upstream.touch()
 
 
@@ -142,12 +172,14 @@ class Detours:
     """All of one upstream.
 
     Attributes:
+        origin: the upstream itself.
         dialling: who connects them; `None`: nobody does.
         standing: those that are connected, or are about to be.
     """
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: UpstreamContext, origin: Origin) -> None:
         self.upstream = upstream
+        self.origin = origin
         self.dialling: Dialling | None = None
         self.standing: dict[Detour, None] = {}
         self._shunned: list[tuple[Location, int]] = []  # not dialled again before then
@@ -159,26 +191,27 @@ class Detours:
             return False
         upstream = self.upstream
         upstream.counts.redirected += 1
-        in_a_row = 0 if slot.links.lasted(slot) else slot.redirects
+        before = connection.home.links
+        in_a_row = 0 if before.lasted(slot) else slot.redirects
         if slot.stays or in_a_row >= REDIRECTS_MAX:
             return False
         address = redirect.address or slot.configured
         links = self._links_at(connection.location.redirected(redirect), connection)
-        if links is None or (links is slot.links and address == slot.address):
+        if links is None or (links is before and address == slot.address):
             return False
         slot.redirects = in_a_row + 1
-        slot.links.on_left(slot)
+        before.on_left(slot)
         slot.address = address
-        slot.links.hand_over(slot, links)
+        before.hand_over(slot, links)
         slot.user.on_lost()
         upstream.touch()
         return True
 
-    def _links_at(self, location: Location, here: UpstreamConnection) -> Links | None:
+    def _links_at(self, location: Location, told_by: UpstreamConnection) -> Links | None:
         """The links of the connection that leads there; `None`: none does, and none will."""
-        if location is here.location:
-            return here.home.links
-        if location.is_at(self.upstream.location):
+        if location is told_by.location:
+            return told_by.home.links
+        if location.is_at(self.origin.location):
             return self.upstream.links
         for detour in self.standing:
             if location.is_at(detour.location):
@@ -194,7 +227,7 @@ class Detours:
                 return None
         if self.dialling is None or len(self.standing) >= upstream.settings.detours_max:
             return None
-        detour = Detour(upstream, location)
+        detour = Detour(self, location)
         self.standing[detour] = None
         self.dialling.dial(detour)
         return detour.links
@@ -208,30 +241,9 @@ class Detours:
             self._shunned = self._shunned[-settings.detours_max :]
             self._shunned.append((detour.location, until_ms))
 
-    def recall(self, slot: LinkSlot) -> None:
-        """A link that is to be attached again asks the upstream itself, as if for the first time.
-
-        It is in no session.
-        """
-        slot.ask_anew()
-        if not slot.stays and slot.links is not self.upstream.links:
-            slot.links.hand_over(slot, self.upstream.links)
-
     def all_slots(self) -> list[LinkSlot]:
         """Of all links, those of the upstream's own connection included."""
         slots = [*self.upstream.links.slots]
         for detour in self.standing:
             slots += detour.links.slots
         return slots
-
-    def touch(self) -> None:
-        """There may be something to send on any of them."""
-        for detour in self.standing:
-            connection = detour.connection
-            if connection is not None:
-                self.upstream.turns.touch(connection)
-
-
-def is_elsewhere(slot: LinkSlot | None, upstream: Upstream) -> bool:
-    """Whether a link is at another container, which knows nothing of our transactions."""
-    return slot is not None and slot.links is not upstream.links

@@ -11,7 +11,7 @@ doubles.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.amqp_1_0._spec import Error
 from gateway.amqp_1_0.connection import Connection
@@ -23,17 +23,30 @@ from gateway.errors import RemoteProtocolError
 from gateway.faces.upstream_1_0.errors import TooSmallError
 from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.sleepers import Sleepers
-from gateway.faces.upstream_1_0.slot import Gate, LinkSlot, SessionUse, SlotState, UpstreamLink
+from gateway.faces.upstream_1_0.slot import (
+    Carrier,
+    Gate,
+    LinkSlot,
+    SessionUse,
+    UpstreamLink,
+)
+from gateway.faces.upstream_1_0.states import SlotInput, SlotState
+from gateway.faces.upstream_1_0.transports import Transports
+
+# The peer has not answered yet, or has not even been asked.
+WITHOUT_ANSWER: Final = (SlotState.QUEUED, SlotState.ATTACHING)
 
 
 @final
 class Links:
     """Those of an upstream's own connection, or of a detour; they outlive it.
 
+    Implements `slot.Keeper`.
+
     Attributes:
         one_at_a_time: the peer ends sessions for the errors of links.
-        number: of the connection, in the audit log; 0: there is none.
-        full: the transport is above its high-water mark.
+        home: of a detour's: those of the upstream's own connection, to which they go back.
+        carrier: the connection.
         slots: every link that has not been dropped.
         gate: who is asked before a link is attached.
     """
@@ -44,18 +57,21 @@ class Links:
         settings: UpstreamSettings,
         counts: UpstreamCounts,
         sleepers: Sleepers,
+        transports: Transports,
         *,
         one_at_a_time: bool,
+        home: Links | None = None,
     ) -> None:
         self.bridge = bridge
         self.settings = settings
         self.counts = counts
         self.sleepers = sleepers
+        self.transports = transports
         self.one_at_a_time = one_at_a_time
+        self.home = home
+        self.carrier = Carrier()
         self.slots: dict[LinkSlot, None] = {}
         self.gate: Gate | None = None
-        self.number = 0
-        self.full = False
         self._connection: Connection | None = None
         self._uses: list[SessionUse] = []
         self._due: list[LinkSlot] = []
@@ -68,24 +84,32 @@ class Links:
             self.settings,
             self.counts,
             self.sleepers,
+            self.transports,
             one_at_a_time=self.one_at_a_time,
+            home=self,
         )
 
-    # What the users of links ask; `Upstream` passes it on.
+    # What the users of links ask, of the slots that they have, too.
 
     def add(
         self,
         user: UpstreamLink,
         *,
-        alone: bool,
+        alone: bool = False,
         address: str = "",
         beside: LinkSlot | None = None,
         stays: bool = False,
     ) -> LinkSlot:
-        """A place for a link, which is attached by `flush`."""
+        """A place for a link, attached when the turn ends or the next connection is open.
+
+        `alone`: it gets a session of its own, since it may be refused or be slow. `address`: of the
+        node, unless a redirect tells another: the slot's is the one to attach to. `beside`: it has
+        to be in the session of that link. `stays`: it is of no use on another connection.
+        """
         slot = LinkSlot(
             user,
             self,
+            self.carrier,
             alone=alone or self.one_at_a_time,
             address=address,
             beside=beside,
@@ -93,10 +117,12 @@ class Links:
         )
         self.slots[slot] = None
         self._due.append(slot)
+        self.transports.touch()
         return slot
 
     def drop(self, slot: LinkSlot, *, closed: bool = True) -> None:
         """Forget a link, and detach it if it is attached; its user is not called any more."""
+        self.transports.touch()
         if slot not in self.slots:
             return
         del self.slots[slot]
@@ -105,90 +131,63 @@ class Links:
         if link is not None:
             link.send_detach(closed=closed)
         self._leave(slot)
-        slot.state = SlotState.DROPPED
+        slot.machine.send(SlotInput.DROP)
 
     def retry(self, slot: LinkSlot) -> None:
-        """Attach again after the back-off."""
-        if slot.state != SlotState.IDLE:
-            return
-        slot.failures += 1
-        slot.state = SlotState.BACKING_OFF
-        wait_ms = self.settings.back_off_ms(slot.failures)
-        self.sleepers.wake(slot, self.bridge.now_ms + wait_ms)
+        """Attach again after the back-off, where it was added: redirects are asked for anew."""
+        slot.ask_anew()
+        home = self.home
+        if home is None or slot.stays:
+            self._back_off(slot)
+        else:
+            self.hand_over(slot, home)
+            home._back_off(slot)
+
+    def _back_off(self, slot: LinkSlot) -> None:
+        if slot.machine.receive(SlotInput.BACK_OFF):
+            slot.failures += 1
+            wait_ms = self.settings.back_off_ms(slot.failures)
+            self.sleepers.wake(slot, self.bridge.now_ms + wait_ms)
 
     def hurry(self, slot: LinkSlot) -> None:
         """Attach it now, if it backs off."""
-        if slot.state == SlotState.BACKING_OFF:
+        if slot.machine.receive(SlotInput.DUE):
             self.sleepers.unwake(slot)
-            slot.state = SlotState.IDLE
             self._due.append(slot)
+        self.transports.touch()
 
     def hand_over(self, slot: LinkSlot, other: Links) -> None:
         """The link, which is in no session, belongs to another connection from now on."""
         del self.slots[slot]
         slot.links = other
+        slot.carrier = other.carrier
         other.slots[slot] = None
         other.admit([slot])
 
     def on_slot_deadline(self, slot: LinkSlot) -> None:
         """The time that `slot` waited for has come."""
-        if slot.state == SlotState.BACKING_OFF:
-            slot.state = SlotState.IDLE
+        if slot.machine.receive(SlotInput.DUE):
             self._due.append(slot)
-        elif slot.state == SlotState.QUEUED or slot.state == SlotState.ATTACHING:
+        elif slot.machine.state in WITHOUT_ANSWER:
             link = slot.link
             if link is not None:
                 link.send_detach(closed=True)
             self._leave(slot)
             slot.user.on_failed(RemoteProtocolError("no answer to our attach"))
 
-    def room(self, slot: LinkSlot, holding: int) -> int:
-        """How much credit a receiver that holds so many deliveries may give.
-
-        Those that share a session have equal parts of half of what it may hold, so that none can
-        starve another; the other half is for what is under way when parts become smaller.
-        """
-        use = slot.held
-        if use is None:
-            return 0
-        limit = self.settings.limits.unsettled_max
-        free = limit - len(use.session.unsettled_in)
-        others = [other for other in _receivers(use) if other is not slot]
-        if not others:
-            return max(0, free)
-        for other in others:
-            if other.link is not None:
-                free -= other.link.credit
-        part = max(1, limit // 2 // (len(others) + 1)) - holding
-        if free < part:
-            use.short = True
-        return max(0, min(part, free))
-
-    def freed(self, slot: LinkSlot) -> None:
-        """A receiver holds less: there may be room for those that share its session."""
-        use = slot.held
-        if use is not None and use.short:
-            self._tell_room(use, slot)
-
-    def _tell_room(self, use: SessionUse, slot: LinkSlot | None) -> None:
-        use.short = False
-        for other in _receivers(use):
-            if other is not slot:
-                other.user.on_room()
-
     # The connection's life.
 
     def open(self, connection: Connection, number: int) -> None:
         """The peer's open has come."""
         self._connection = connection
-        self.number = number
-        self._due = [slot for slot in self.slots if slot.state == SlotState.IDLE]
+        self.carrier.number = number
+        self._due = [slot for slot in self.slots if slot.machine.state == SlotState.IDLE]
 
     def lose(self) -> None:
         """The connection is gone: every link that was on it hears so."""
         self._connection = None
-        self.number = 0
-        self.full = False
+        self.carrier.number = 0
+        self.carrier.full = False
         uses = self._uses
         self._uses = []
         for use in uses:
@@ -204,11 +203,12 @@ class Links:
             due = self._due
             self._due = []
             for slot in due:
-                if slot.state == SlotState.IDLE and slot in self.slots and self._admitted(slot):
+                if self._may_place(slot):
                     self._place(slot)
 
-    def _admitted(self, slot: LinkSlot) -> bool:
-        return self.gate is None or self.gate.admits(slot)
+    def _may_place(self, slot: LinkSlot) -> bool:
+        idle = slot.machine.allows(SlotInput.PLACE) and slot in self.slots
+        return idle and (self.gate is None or self.gate.admits(slot))
 
     def admit(self, slots: list[LinkSlot]) -> None:
         """The gate is open for these."""
@@ -225,10 +225,10 @@ class Links:
     def _place(self, slot: LinkSlot) -> None:
         use = self._use_for(slot)
         if use is None:
-            self.retry(slot)
+            self._back_off(slot)
             return
         slot.held = use
-        slot.state = SlotState.QUEUED
+        slot.machine.send(SlotInput.PLACE)
         self._placed += 1
         use.slots[slot] = None
         use.waiting.append(slot)
@@ -243,13 +243,13 @@ class Links:
             return slot.beside.held
         if not slot.alone:
             for use in self._uses:
-                if use.shared and _has_room(use):
+                if use.shared and use.has_room():
                     return use
         if self._may_begin(slot):
             return self._begin(slot)
         best: SessionUse | None = None
         for use in self._uses:
-            if _has_room(use) and (best is None or _rank(use, slot) < _rank(best, slot)):
+            if use.has_room() and (best is None or _rank(use, slot) < _rank(best, slot)):
                 best = use
         return best
 
@@ -274,7 +274,12 @@ class Links:
     def _begin(self, slot: LinkSlot) -> SessionUse:
         connection = self._connection
         assert connection is not None
-        use = SessionUse(connection.session(), shared=not slot.alone, suspect=slot.suspect)
+        use = SessionUse(
+            connection.session(),
+            self.settings.limits.unsettled_max,
+            shared=not slot.alone,
+            suspect=slot.suspect,
+        )
         use.session.context = use
         use.session.send_begin()
         self._uses.append(use)
@@ -285,11 +290,11 @@ class Links:
             slot = use.waiting.pop(0)
             if not use.session.can_attach:
                 self._let_go(slot)
-                self.retry(slot)
+                self._back_off(slot)
                 continue
             if self.one_at_a_time:
                 use.asking = slot
-            slot.state = SlotState.ATTACHING
+            slot.machine.send(SlotInput.SEND_ATTACH)
             link = slot.user.attach(use.session)
             link.context = slot
             slot.link = link
@@ -306,7 +311,7 @@ class Links:
     def on_ended(
         self, session: Session, error: Error | None, failure: RemoteProtocolError | None
     ) -> None:
-        """The peer ended a session of ours, or broke its rules (`failure`)."""
+        """The peer ended a session, or broke its rules (`failure`)."""
         use = session.context
         if not isinstance(use, SessionUse) or use not in self._uses:
             return
@@ -319,7 +324,7 @@ class Links:
         for slot in slots:
             if slot is not cause:
                 slot.user.on_lost()
-                self.retry(slot)
+                self._back_off(slot)
                 continue
             slot.suspect = True
             if failure is not None:
@@ -331,14 +336,14 @@ class Links:
 
     def on_attached(self, slot: LinkSlot, event: AttachReceived) -> None:
         """The peer answered an attach, and has not refused it."""
-        slot.state = SlotState.ATTACHED
+        slot.machine.send(SlotInput.RECV_ATTACH)
         slot.attached_ms = self.bridge.now_ms
         self.sleepers.unwake(slot)
         self.counts.links_attached += 1
         self._answered(slot)
         use = slot.held
         if use is not None and event.link.role:
-            self._tell_room(use, slot)  # their parts are smaller now
+            use.tell_room(slot)  # their parts are smaller now
         slot.user.on_attach(event)
 
     def on_detached(self, slot: LinkSlot, error: Error | None, closed: bool) -> None:
@@ -374,7 +379,7 @@ class Links:
         if use is None:
             return
         if use.slots or use.shared:
-            self._tell_room(use, None)
+            use.tell_room(None)
             self._advance(use)
         elif use in self._uses:
             self._uses.remove(use)
@@ -387,7 +392,7 @@ class Links:
             slot.failures = 0
             slot.redirects = 0
             slot.suspect = False
-        slot.state = SlotState.IDLE
+        slot.machine.receive(SlotInput.LEAVE)  # refused where it was in no session
         slot.held = None
         slot.link = None
         if use is not None:
@@ -416,17 +421,9 @@ def slot_of(link: Link) -> LinkSlot | None:
     return slot if isinstance(slot, LinkSlot) and slot.link is link else None
 
 
-def _receivers(use: SessionUse) -> list[LinkSlot]:
-    """The attached links of a session by which the peer sends."""
-    return [
-        slot for slot in use.slots if slot.attached and slot.link is not None and slot.link.role
-    ]
-
-
-def _has_room(use: SessionUse) -> bool:
-    """Whether the peer takes one more link there, as far as is known."""
-    begin = use.session.begin
-    return begin is None or begin.handle_max is None or len(use.slots) <= begin.handle_max
+def is_elsewhere(slot: LinkSlot | None, links: Links) -> bool:
+    """Whether a link belongs to another connection than these."""
+    return slot is not None and slot.links is not links
 
 
 def _rank(use: SessionUse, slot: LinkSlot) -> tuple[bool, int]:

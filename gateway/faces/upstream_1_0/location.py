@@ -28,7 +28,7 @@ class Location:
         self.secure = secure
 
     def redirected(self, redirect: Redirect) -> Location:
-        """Where a redirect from here leads; what it does not tell is as it is here (2.8.18)."""
+        """Where a redirect from this one leads; what it does not tell stays the same (2.8.18)."""
         host = redirect.network_host
         if host is None:
             return self
@@ -40,7 +40,7 @@ class Location:
         )
 
     def is_at(self, other: Location) -> bool:
-        """Whether a connection to `other` leads here."""
+        """Whether a connection to `other` leads to the same."""
         return (
             self.network_host == other.network_host.lower()
             and self.port == other.port

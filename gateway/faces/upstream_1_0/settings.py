@@ -81,8 +81,8 @@ class UpstreamSettings:
             copy waits before it is sent again: from the first to the second, times the third each
             time, less a part by chance of up to the fourth, which is from 0 to 1.
         resume: links are resumed where the profile says that the peer can.
-        patience_ms: how long a subscription that was in force elsewhere may be refused here before
-            it ends.
+        patience_ms: how long a subscription that was in force elsewhere may be refused by this
+            upstream before it ends.
         window: deliveries to one address that may be unsettled: so many a crash leaves in doubt.
         addresses_max: sender links that one exchange keeps, by address.
         reply_nodes_max: reply nodes that are kept at the upstream.

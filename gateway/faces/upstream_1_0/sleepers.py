@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import final
+from typing import Protocol, final
 
-from gateway.faces.upstream_1_0.slot import Sleeper
+
+class Sleeper(Protocol):
+    """Whoever asked, through `Sleepers.wake`, to be called at a time."""
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """The time has come; the wish is forgotten."""
 
 
 @final

@@ -1,14 +1,15 @@
 """Tokens for the nodes of an upstream: claims-based security over its node `$cbs`.
 
 A pair of links, requests and replies, comes first on each connection. Each address that a link is
-to have is granted by a token put there; until the answer the link waits. Tokens are put anew before
-they expire; the peer forgets them with the connection. Where tokens come from is the caller's
-affair. Source: AMQP Claims-based Security 1.0, as Azure Service Bus documents what it does of it.
+to have is granted by a token put to that node; until the answer the link waits. Tokens are put anew
+before they expire; the peer forgets them with the connection. Where tokens come from is the
+caller's affair. Source: AMQP Claims-based Security 1.0, as Azure Service Bus documents what it does
+of it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gateway.amqp_1_0 import _spec, sections, types
 from gateway.amqp_1_0._spec import DeliveryState, Error, Properties, Rejected
@@ -18,6 +19,7 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.errors import DecodeError, RemoteProtocolError
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import text_of
 from gateway.faces.upstream_1_0.links import Links
 from gateway.faces.upstream_1_0.settings import CbsToken, Tokens
@@ -25,14 +27,11 @@ from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
-
 NODE: Final = "$cbs"
 CREDIT: Final = 100
 DESCRIPTION_MAX: Final = 500
 TAKEN: Final = (200, 202)
-# What the other status codes mean for whoever wants a link; those that are not here pass.
+# What the other status codes mean for whoever wants a link; those that are not listed pass.
 REFUSALS: Final = {401: UNAUTHORIZED_ACCESS, 403: UNAUTHORIZED_ACCESS, 404: NOT_FOUND}
 RENEWAL_MS: Final = 1_800_000  # where a token does not say when it expires
 RENEWAL_MIN_MS: Final = 5_000
@@ -60,7 +59,7 @@ class Grant:
         self.expires_ms = 0
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: to be renewed, or without an answer."""
+        """It is to be renewed, or is without an answer."""
         self._cbs.on_grant_deadline(self)
 
 
@@ -71,7 +70,7 @@ class Cbs:
     It is the gate of `links`, those of one connection, and has two of them.
     """
 
-    def __init__(self, upstream: Upstream, links: Links, tokens: Tokens) -> None:
+    def __init__(self, upstream: UpstreamContext, links: Links, tokens: Tokens) -> None:
         self.upstream = upstream
         self._links = links
         self._tokens = tokens
@@ -84,7 +83,7 @@ class Cbs:
         self._number = 0
         links.gate = self
         for link in (self._requests, self._replies):
-            link.slot = links.add(link, alone=False, stays=True)
+            link.slot = links.add(link, stays=True)
 
     def open(self, hostname: str) -> None:
         """A connection is open; addresses are those of `hostname`."""
@@ -99,7 +98,7 @@ class Cbs:
         self._due = {}
 
     def admits(self, slot: LinkSlot) -> bool:
-        """As a `Gate`."""
+        """Whether the link's address is granted; if not, a token is put, and the link waits."""
         address = slot.address
         if not address:
             return True
@@ -220,7 +219,7 @@ class Cbs:
 
     def _problem(self, grant: Grant, text: str) -> str:
         problem = f"token for {grant.address}: {text}"
-        self.upstream.note_problem(problem)
+        self.upstream.health.note_problem(problem)
         return problem
 
     def _goes_on(self, grant: Grant) -> bool:
@@ -267,8 +266,9 @@ class CbsLink:
     def attach(self, session: Session) -> Link:
         """To or from the node; replies are addressed to the target's name."""
         link = session.attach(self.name, self._role)
-        ours, node = self.name, NODE
-        source, target = (node, ours) if self._role == _spec.RECEIVER else (ours, node)
+        source, target = self.name, NODE
+        if self._role == _spec.RECEIVER:
+            source, target = target, source
         link.send_attach(source=_spec.Source(address=source), target=_spec.Target(address=target))
         return link
 
@@ -307,12 +307,15 @@ class CbsLink:
         if isinstance(state, Rejected) and isinstance(grant, Grant):
             self._cbs.on_rejected(grant, state.error)
 
+    def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
+        """Answers are read at once."""
+
     def on_detach(self, error: Error | None, closed: bool) -> None:
         """Attached again after a while; tokens that were taken are not concerned."""
         self._again()
 
     def on_failed(self, error: RemoteProtocolError) -> None:
-        """The same."""
+        """Attached again after a while, too."""
         self._again()
 
     def on_lost(self) -> None:
@@ -322,7 +325,7 @@ class CbsLink:
     def _again(self) -> None:
         self.link = None
         if self.slot is not None:
-            self._cbs.upstream.retry(self.slot)
+            self.slot.retry()
 
 
 def request(number: str, reply_to: str, audience: str, token: CbsToken) -> bytes:

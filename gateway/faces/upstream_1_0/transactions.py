@@ -9,7 +9,7 @@ but for those that were being committed, of which nobody knows.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import DeliveryState, Error
@@ -28,13 +28,11 @@ from gateway.amqp_1_0.transactions import (
 from gateway.bridge.remote.remote import Work
 from gateway.bridge.seams import Publisher
 from gateway.errors import RemoteProtocolError
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
 from gateway.faces.upstream_1_0.receiving.receiver import Receiver
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import Outcome, Refusal
-
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
 
 NO_ID: Final = b""
 
@@ -44,51 +42,49 @@ class Branch:
     """One transaction: implements `bridge.remote.remote.Branch`, `Sleeper`.
 
     Attributes:
-        upstream: where.
         work: whose; `None` once it has been told of the end.
         id: given by the coordinator; `NO_ID` before that.
         fails: how it is discharged; `None`: not yet.
     """
 
-    __slots__ = ("_coordinator", "fails", "id", "upstream", "work")
+    __slots__ = ("_transactions", "fails", "id", "work")
 
-    def __init__(self, coordinator: Coordinator, work: Work) -> None:
-        self._coordinator = coordinator
-        self.upstream = coordinator.upstream
+    def __init__(self, transactions: UpstreamTransactions, work: Work) -> None:
+        self._transactions = transactions
         self.work: Work | None = work
         self.id = NO_ID
         self.fails: bool | None = None
 
     @property
     def txn_id(self) -> bytes:
-        """As `remote.Branch`."""
+        """By what name it goes upstream; `NO_ID` before it has begun."""
         return self.id
 
     def retire(self, source: Publisher, token: int, outcome: Outcome) -> bool:
-        """As `remote.Branch`."""
+        """End in it what a receiver took; `False`: its link has gone, or it is no receiver's."""
         return isinstance(source, Receiver) and source.retire(token, self.id, outcome)
 
     def give_up(self) -> None:
-        """As `remote.Branch`."""
+        """Nobody wants it any more: it is not declared, or rolled back once it is."""
         self.work = None
-        self._coordinator.withdraw(self)
+        self._transactions.withdraw(self)
 
     def discharge(self, *, fail: bool) -> None:
-        """As `remote.Branch`."""
+        """Commit, or roll back; once, and unless it is over."""
         if self.work is not None and self.fails is None:
             self.fails = fail
-            self._coordinator.send(self)
+            self._transactions.send(self)
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: there was no answer."""
-        self._coordinator.on_late(self)
+        """There was no answer in time."""
+        self._transactions.on_late(self)
 
 
 @final
-class Coordinator:
-    """Implements `UpstreamLink`; all transactions at one upstream."""
+class UpstreamTransactions:
+    """All transactions at one upstream. Implements `UpstreamLink`: the one to its coordinator."""
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: UpstreamContext) -> None:
         self.upstream = upstream
         self._name = upstream.link_name("coordinator")
         self._slot: LinkSlot | None = None
@@ -101,9 +97,9 @@ class Coordinator:
         self._begun: dict[Branch, None] = {}
 
     def begin(self, work: Work) -> Branch:
-        """As `Remote.begin_transaction`."""
+        """Declare one; `work` is told when it has begun."""
         if self._slot is None:
-            self._slot = self.upstream.add(self, alone=True, stays=True)
+            self._slot = self.upstream.links.add(self, alone=True, stays=True)
         branch = Branch(self, work)
         self.send(branch)
         return branch
@@ -219,6 +215,9 @@ class Coordinator:
         if work is not None:
             work.on_discharged(None if error is None else self._refusal(error))
 
+    def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
+        """Never: the peer receives by this link."""
+
     def on_detach(self, error: Error | None, closed: bool) -> None:
         """The peer detached, which rolls back, or offers no coordinator."""
         self._problem = text_of(error)
@@ -248,7 +247,7 @@ class Coordinator:
         for branch in waiting:
             self._lose(branch, refusal)
         if slot is not None:
-            self.upstream.drop(slot)
+            slot.drop()
 
     def _lose_all(self, refusal: Refusal | None) -> None:
         """Every transaction that the coordinator knew of."""

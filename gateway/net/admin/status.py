@@ -84,18 +84,19 @@ def status(reloading: Reloading, upstreams: Upstreams, bridge: Bridge, now_ms: i
 
 def _upstream(upstream: Upstream, dialer: Dialer | None, load: Load, now_ms: int) -> Told:
     slots = upstream.detours.all_slots()
+    health = upstream.health
     next_try_ms = None if dialer is None else dialer.next_try_ms
     return {
         "name": upstream.name,
-        "state": upstream.state.name.lower(),
-        "since": _time(upstream.turned_ms),
-        "since_s": _seconds(now_ms - upstream.turned_ms),
-        "host": dialer.where if dialer is not None and upstream.connected else "",
+        "state": health.state.name.lower(),
+        "since": _time(health.turned_ms),
+        "since_s": _seconds(now_ms - health.turned_ms),
+        "host": dialer.where if dialer is not None and health.connected else "",
         "failed_tries": 0 if dialer is None else dialer.failed_tries,
         "next_try": None if next_try_ms is None else _time(next_try_ms),
         "next_try_in_s": None if next_try_ms is None else _seconds(next_try_ms - now_ms),
-        "last_error": upstream.last_error,
-        "last_error_at": _time(upstream.last_error_ms) if upstream.last_error else None,
+        "last_error": health.last_error,
+        "last_error_at": _time(health.last_error_ms) if health.last_error else None,
         "links": sum(slot.attached for slot in slots),
         "links_wanted": len(slots),
         "detours": [

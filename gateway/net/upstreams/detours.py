@@ -112,7 +112,7 @@ class DetourDialer(Factory):
         """The transport is over; the face has told the detour."""
         self._dialers.forget(self._detour)
         if pump.doubted:
-            self._detour.upstream.note_problem(f"{self.host}: {pump.doubted}")
+            self._detour.upstream.health.note_problem(f"{self.host}: {pump.doubted}")
 
 
 @final

@@ -39,8 +39,9 @@ from zope.interface import implementer
 from gateway.config.units import Host
 from gateway.errors import GatewayError
 from gateway.faces.face import Face
+from gateway.faces.upstream_1_0.health import UpstreamState
 from gateway.faces.upstream_1_0.location import Location
-from gateway.faces.upstream_1_0.upstream import Upstream, UpstreamState
+from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
 from gateway.net.pump import Pump
@@ -175,7 +176,7 @@ class Dialer(Factory):
         self._policy = _policy(back_off or BackOff())
         self._looking = LoopingCall(self._look)
         self._looking.clock = reactor
-        upstream.on_change = self._on_change
+        upstream.health.on_change = self._on_change
         self.detours = DetourDialers(
             reactor,
             now_ms,
@@ -218,7 +219,7 @@ class Dialer(Factory):
         pump.flush(now_ms)
         self.detours.close()
         self._stopping = False
-        self.upstream.last_error = ""
+        self.upstream.health.last_error = ""
         self.later.callLater(STOP_S, pump.abort)
 
     def hasten(self) -> None:
@@ -284,7 +285,7 @@ class Dialer(Factory):
     def on_failed(self, failure: Failure) -> None:
         """A host did not answer: one line when the reason is a new one."""
         problem = failure.getErrorMessage().rstrip(".")
-        self.upstream.bridge.now_ms = self.now_ms()
+        self.upstream.context.bridge.now_ms = self.now_ms()
         self.upstream.on_unreachable(f"{self.trying}: {problem}")
 
     def _wait(self, failures: int) -> float:
@@ -323,7 +324,7 @@ class Dialer(Factory):
         """As `pump.Surroundings`."""
         if self.pump is pump:
             self.pump = None
-        problem = self.upstream.last_error or "the peer did not open the connection"
+        problem = self.upstream.health.last_error or "the peer did not open the connection"
         problem = pump.doubted or problem
         self._fail_opening(Failure(NotOpenedError(problem)))
         standing, self._standing = self._standing, None
@@ -339,12 +340,15 @@ class Dialer(Factory):
     def _on_change(self) -> None:
         """The upstream's state has changed."""
         upstream = self.upstream
-        if upstream.solved in self._said:
-            self._said.remove(upstream.solved)
+        health = upstream.health
+        if health.solved in self._said:
+            self._said.remove(health.solved)
             self.log.info(
-                "upstream {name}: over: {problem}", problem=upstream.solved, name=upstream.name
+                "upstream {name}: over: {problem}",
+                problem=health.solved,
+                name=upstream.name,
             )
-        if upstream.state == UpstreamState.UP:
+        if health.state == UpstreamState.UP:
             self.failed_tries = 0
             opening, self._opening = self._opening, None
             if opening is not None:
@@ -358,12 +362,12 @@ class Dialer(Factory):
             self.log.info(
                 "upstream {name}: connected to {where}", name=upstream.name, where=str(self.trying)
             )
-        elif upstream.state == UpstreamState.DOWN and not self._stopping:
+        elif health.state == UpstreamState.DOWN and not self._stopping:
             if self._up:
                 self._end_up()
             if self._opening is None:  # else `on_failed` follows, and knows more
                 self._complain("{problem}; publishers to it wait, trying again")
-        self._up = upstream.state == UpstreamState.UP
+        self._up = health.state == UpstreamState.UP
 
     def _end_up(self) -> None:
         """The open connection was ended by the peer."""
@@ -376,7 +380,7 @@ class Dialer(Factory):
 
     def _complain(self, words: str) -> None:
         """One line for each problem of an outage or of a connection, however often it comes."""
-        problem = self.upstream.last_error
+        problem = self.upstream.health.last_error
         if problem and problem not in self._said and len(self._said) < PROBLEMS_MAX:
             self._said.add(problem)
             self.log.warn(f"upstream {{name}}: {words}", name=self.upstream.name, problem=problem)

@@ -77,8 +77,8 @@ def arrivals(bridge: Bridge, before: Places, after: Places) -> list[Arrival]:
             if (old is not None and old.same_node(placed)) or rule.create:
                 continue
             upstream = after.upstreams[rule.upstream]
-            if upstream.profile.missing != "auto":
-                address = asked_address(rule, name, upstream.profile)
+            if upstream.context.profile.missing != "auto":
+                address = asked_address(rule, name, upstream.context.profile)
                 found.append(Arrival(rule, upstream, host.name, name, address))
     return found
 
@@ -124,7 +124,7 @@ class Inquiry:
         for token, each in enumerate(asked):
             if not each.address:
                 each.refusal, each.doubt = "its profile has no address for it", ""
-            elif at_once and not each.upstream.connected:
+            elif at_once and not each.upstream.health.connected:
                 each.doubt = NOT_CONNECTED
             else:
                 self._left.append(token)

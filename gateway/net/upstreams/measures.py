@@ -7,6 +7,7 @@ from typing import Final
 
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
+from gateway.faces.upstream_1_0.health import UpstreamHealth
 from gateway.faces.upstream_1_0.settings import UpstreamCounts
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.message import OutcomeKind
@@ -40,11 +41,11 @@ def upstream_readers(
     upstreams = all_of_them.upstreams
 
     def one(count: Count) -> Reader:
-        return lambda: [((name,), count(each.counts)) for name, each in upstreams.items()]
+        return lambda: [((name,), count(each.context.counts)) for name, each in upstreams.items()]
 
     def several(counts: dict[str, Count]) -> Reader:
         return lambda: [
-            ((name, label), count(each.counts))
+            ((name, label), count(each.context.counts))
             for name, each in upstreams.items()
             for label, count in counts.items()
         ]
@@ -56,17 +57,20 @@ def upstream_readers(
 
     return {
         "gateway_upstream_up": lambda: [
-            ((name,), each.connected) for name, each in upstreams.items()
+            ((name,), each.health.connected) for name, each in upstreams.items()
         ],
         "gateway_upstream_state_seconds": lambda: [
             (
-                (name, each.state.name.lower()),
-                (clock.now_ms() - each.state_since_ms) / 1000,
+                (name, each.health.state.name.lower()),
+                (clock.now_ms() - each.health.state_since_ms) / 1000,
             )
             for name, each in upstreams.items()
         ],
         "gateway_upstream_down_seconds": lambda: [
-            ((name,), 0 if each.connected else (clock.now_ms() - each.turned_ms) / 1000)
+            (
+                (name,),
+                0 if each.health.connected else (clock.now_ms() - each.health.turned_ms) / 1000,
+            )
             for name, each in upstreams.items()
         ],
         "gateway_upstream_failed_tries": lambda: [
@@ -103,10 +107,14 @@ def upstream_readers(
     }
 
 
+def _down_seconds(health: UpstreamHealth, now_ms: int) -> float:
+    return 0 if health.connected else (now_ms - health.turned_ms) / 1000
+
+
 def _outcomes(upstreams: dict[str, Upstream]) -> list[Sample]:
     samples: list[Sample] = []
     for name, upstream in upstreams.items():
-        counts = upstream.counts
+        counts = upstream.context.counts
         both = {"sent": counts.settled_sent, "received": counts.settled_received}
         for direction, by_kind in both.items():
             samples += [

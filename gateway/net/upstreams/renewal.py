@@ -73,7 +73,7 @@ class Renewal:
             self._last[name] = (token, dialer.pump)
             if token == credentials.shown and (token == last or dialer.pump is not pump):
                 self._warn(name, token)
-            elif self._upstreams.upstreams[name].connected:
+            elif self._upstreams.upstreams[name].health.connected:
                 if not self._reloading.under_way:
                     self._begin(name, dialer)
                     return

@@ -122,7 +122,7 @@ class Upstreams:
             upstream = self.upstreams.get(name)
             if upstream is not None:
                 for digest in found:
-                    upstream.seen_before.add(digest)
+                    upstream.context.seen_before.add(digest)
 
     def prepare(self, settings: Settings) -> Estate:
         """What other settings would come to; upstreams that they leave alone are kept."""
@@ -147,7 +147,7 @@ class Upstreams:
         if self.settings.upstreams.get(name) != section:
             return None
         upstream = self.upstreams[name]
-        return upstream if same_profile(upstream.profile, profile) else None
+        return upstream if same_profile(upstream.context.profile, profile) else None
 
     def _made(self, settings: UpstreamSettings, profile: Profile) -> Upstream:
         before = self.upstreams.get(settings.name)
@@ -157,7 +157,7 @@ class Upstreams:
             settings,
             profile,
             self._faces,
-            UpstreamCounts() if before is None else before.counts,
+            UpstreamCounts() if before is None else before.context.counts,
         )
 
     # Connections.
@@ -211,7 +211,7 @@ class Upstreams:
         self.upstreams.clear()
         self.upstreams.update(estate.upstreams)
         for name, upstream in estate.upstreams.items():
-            upstream.settings.rules = estate.places.rules
+            upstream.context.settings.rules = estate.places.rules
             if name not in before:
                 self._start(name)
         for name, upstream in before.items():

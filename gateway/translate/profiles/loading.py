@@ -135,7 +135,8 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
         " give goes there, behind SASL ANONYMOUS.",
     ),
     "user_id": Attribute(
-        "flag", "Takes a user-id other than our login; else 0-10 messages go without theirs."
+        "flag",
+        "Takes a user-id other than the gateway's login; else 0-10 messages go without theirs.",
     ),
     "value_lists": Attribute(
         "flag", "Takes a list as amqp-value; else a 0-10 list goes as data, the same octets."

@@ -8,7 +8,7 @@ from gateway.accounting.reconcile import reconcile
 from gateway.audit.records import digest
 from gateway.audit.schema import Kind
 from gateway.audit.segment import SegmentWriter
-from gateway.bridge.seams import DeliverStatus
+from gateway.bridge.seams import DeliverStatus, SubscribeOptions
 from gateway.message import ACCEPTED
 from gateway.translate.facts import body_digest_1_0
 from gateway.translate.message import to_0_10, to_1_0
@@ -59,17 +59,15 @@ class Run:
 
     def consume(self, queue, outlet):
         host, owner = self.house.host, Session(900)
-        subscription = host.subscribe(
-            queue, outlet, owner, acquire=True, exclusive=False, settled=False
-        )
+        subscription = host.subscribing.subscribe(queue, outlet, owner, SubscribeOptions())
         subscription.grant(len(BODIES), -1)
         self.house.world.turn()
         for delivery in outlet.deliveries:
-            host.settle(delivery, ACCEPTED)
-        host.release_owner(owner)
+            host.settlement.settle(delivery, ACCEPTED)
+        host.owners.release(owner)
 
     def change(self, queue):
-        places = self.house.host.queue(queue).places
+        places = self.house.host.topology.find_queue(queue).places
         entry = places.next_at(0)
         while entry is not None:
             entry.message.payload = broken(entry.message.payload)

@@ -27,18 +27,18 @@ class Run:
         self.rules.add_exchange("trades")
         self.world = World(rules=self.rules)
         self.world.queue("q", durable=True)
-        self.world.host.bind("q", "trades", "k", {}, b"")
+        self.world.host.bindings.bind("q", "trades", "k", {}, b"")
         self.producer = Producer()
 
     def publish(self, token, flags=0):
         message = self.world.message(b"%d" % token, key="far", flags=flags, durable=True)
-        self.world.host.publish(message, self.producer, token)
+        self.world.host.publishing.publish(message, self.producer, token)
 
     def out(self):
         for token, flags in enumerate((0, 0, Flag.OUTCOMES, 0), 1):
             self.publish(token, flags)
         self.world.turn()
-        settle, relay = self.world.host.settle, self.remote.relays["far"]
+        settle, relay = self.world.host.settlement.settle, self.remote.relays["far"]
         first, second, third, fourth = relay.take()
         for address in ("far", "elsewhere", "far"):
             self.lead(first.subscription, f"{address} at broker")
@@ -62,11 +62,11 @@ class Run:
         for token in range(4):
             inlet.receive(self.world.message(b"%d" % token), token)
         self.world.turn()
-        self.world.host.settle(consumer.deliveries[0], ACCEPTED)
-        self.world.host.settle(consumer.deliveries[1], RELEASED)
+        self.world.host.settlement.settle(consumer.deliveries[0], ACCEPTED)
+        self.world.host.settlement.settle(consumer.deliveries[1], RELEASED)
         self.world.turn()
         inlet.lost()
-        self.world.host.settle(consumer.deliveries[2], ACCEPTED)
+        self.world.host.settlement.settle(consumer.deliveries[2], ACCEPTED)
         subscription.cancel()
         self.remote.feeds[0][0].receive(self.world.message(b"fed", durable=True), 9)
         self.world.turn()
@@ -75,18 +75,18 @@ class Run:
         """Copies of transactions there: committed, rolled back, in doubt."""
         host = self.world.host
         for token, accepted, ends in ((20, True, True), (21, False, True), (22, True, False)):
-            transaction = host.begin(1)
+            transaction = host.transacting.begin(1)
             message = self.world.message(b"%d" % token, key="far")
-            host.publish(message, self.producer, token, transaction=transaction)
+            host.transacting.publish(transaction, message, self.producer, token)
             branch = self.remote.branches[-1]
             branch.work.on_begun()
             self.world.turn()
             [delivery] = self.remote.relays["far"].take()
             branch.work.on_presumed(delivery, ACCEPTED)
             if accepted:
-                host.commit(transaction, [], self.producer, token + 10)
+                host.transacting.commit(transaction, [], self.producer, token + 10)
             else:
-                host.rollback(transaction)
+                host.transacting.rollback(transaction)
             if ends:
                 branch.work.on_discharged(None)
             else:

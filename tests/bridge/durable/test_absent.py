@@ -12,7 +12,7 @@ from gateway.audit.schema import Kind
 from gateway.bridge.durable.absent import AbsentQueue
 from gateway.bridge.durable.topology_rows import QueueRow, RowKind, read_identity
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
-from gateway.bridge.seams import QueueSettings
+from gateway.bridge.seams import QueueSettings, SubscribeOptions
 from gateway.message import Refusal
 from gateway.store.writes import TurnWriter
 
@@ -49,9 +49,9 @@ def with_two_copies() -> World:
 def with_a_copy_at(host: str) -> World:
     world = World(hosts=["/", host])
     other = world.bridge.hosts[host]
-    answer = other.declare_queue("q", QueueSettings(durable=True), world.owner())
+    answer = other.declaring.declare_queue("q", QueueSettings(durable=True), world.owner())
     assert not isinstance(answer, Refusal)
-    other.publish(world.message(key="q", durable=True), None, 0)
+    other.publishing.publish(world.message(key="q", durable=True), None, 0)
     world.turn()
     world.host_names = ["/"]
     return world
@@ -59,8 +59,8 @@ def with_a_copy_at(host: str) -> World:
 
 def reads(world: World, host: str, consumer: Consumer) -> None:
     """It gets a message of ``q``."""
-    subscription = world.bridge.hosts[host].subscribe(
-        "q", consumer, world.owner(), acquire=True, exclusive=False, settled=False
+    subscription = world.bridge.hosts[host].subscribing.subscribe(
+        "q", consumer, world.owner(), SubscribeOptions()
     )
     assert isinstance(subscription, Subscription)
     subscription.grant(1, UNLIMITED)
@@ -93,7 +93,7 @@ def test_copies_of_a_host_that_is_not_configured_are_recovered_at_each_start() -
     world.host_names = ["/", "other"]
     world.restart()
     assert nodes_recovered(world) == ["other/q"]
-    queue = world.bridge.hosts["other"].queue("q")
+    queue = world.bridge.hosts["other"].topology.find_queue("q")
     assert queue is not None and queue.depth == 1
     world.check()
 
@@ -115,7 +115,7 @@ def test_a_deleted_queue_of_a_host_that_is_not_configured_ends_when_the_host_is_
     world = with_a_copy_at("other")
     other = world.bridge.hosts["other"]
     reads(world, "other", Consumer())
-    assert other.delete_queue("q") is None
+    assert other.declaring.delete_queue("q") is None
     world.turn()
     for _ in range(2):
         world.crash()
@@ -137,7 +137,7 @@ def test_a_queue_whose_row_is_of_another_version_is_kept_until_that_version_is_b
         [problem] = world.bridge.problems
         assert "is unreadable" in problem and "what the queue holds is kept" in problem
         assert nodes_recovered(world) == ["q", "q"]
-        assert world.host.queue("q") is None
+        assert world.host.topology.find_queue("q") is None
         world.check()
     rewrite(world, lambda value: next(iter(before.values())))
     world.crash()

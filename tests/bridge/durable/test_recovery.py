@@ -25,7 +25,7 @@ def test_durable_messages_come_back_in_order_and_transient_ones_do_not() -> None
     world.send(b"3")
     world.send(b"4", key="brief", durable=True)
     world.crash()
-    assert world.host.queue("brief") is None
+    assert world.host.topology.find_queue("brief") is None
     consumer, _ = world.subscribe()
     world.turn()
     assert consumer.bodies() == []  # nothing was submitted: the turn had not ended
@@ -73,10 +73,10 @@ def test_after_a_stop_in_order_only_failed_deliveries_count() -> None:
     consumer, _ = world.subscribe(credit=2)
     world.send(b"1", b"2", durable=True)
     world.turn()
-    world.host.settle(consumer.deliveries[0], MODIFIED_FAILED)
+    world.host.settlement.settle(consumer.deliveries[0], MODIFIED_FAILED)
     for delivery in consumer.take():
         if not delivery.settled:
-            world.host.settle(delivery, ACCEPTED)
+            world.host.settlement.settle(delivery, ACCEPTED)
     world.send(b"3", durable=True)
     world.restart()
     world.crash()
@@ -98,8 +98,8 @@ def test_a_mark_outlives_a_stop_in_order_and_goes_with_its_last_copy() -> None:
     consumer, subscription = world.subscribe()
     world.turn()
     assert [delivery.delivery_count for delivery in consumer.deliveries] == [1, 0]
-    world.host.settle(consumer.deliveries[0], ACCEPTED)
-    world.host.settle(consumer.deliveries[1], RELEASED)
+    world.host.settlement.settle(consumer.deliveries[0], ACCEPTED)
+    world.host.settlement.settle(consumer.deliveries[1], RELEASED)
     subscription.cancel()
     world.restart()
     consumer, _ = world.subscribe()
@@ -127,19 +127,21 @@ def test_a_mark_outlives_two_crashes() -> None:
 def test_the_durable_topology_comes_back_whole_and_the_rest_does_not() -> None:
     world = World()
     host = world.host
-    host.declare_exchange("alt", "fanout", durable=True)
-    host.declare_exchange("x", "topic", durable=True, alternate_exchange="alt", arguments=b"args")
-    host.declare_exchange("brief", "topic", alternate_exchange="alt")
+    host.declaring.declare_exchange("alt", "fanout", durable=True)
+    host.declaring.declare_exchange(
+        "x", "topic", durable=True, alternate_exchange="alt", arguments=b"args"
+    )
+    host.declaring.declare_exchange("brief", "topic", alternate_exchange="alt")
     world.queue("q", durable=True, alternate_exchange="alt", max_count=7, max_size=700)
-    host.bind("q", "x", "a.#", {}, b"encoded")
-    host.bind("q", "brief", "a.#", {}, b"")
-    host.bind("q", "amq.match", "k", {"a": Tagged(Kind.INTEGER, 2**64 - 1)}, b"")
-    host.bind("q", "x", "gone", {}, b"")
-    host.unbind("q", "x", "gone")
+    host.bindings.bind("q", "x", "a.#", {}, b"encoded")
+    host.bindings.bind("q", "brief", "a.#", {}, b"")
+    host.bindings.bind("q", "amq.match", "k", {"a": Tagged(Kind.INTEGER, 2**64 - 1)}, b"")
+    host.bindings.bind("q", "x", "gone", {}, b"")
+    host.bindings.unbind("q", "x", "gone")
     world.turn()
     world.crash()
     host = world.host
-    exchange, queue = host.exchange("x"), host.queue("q")
+    exchange, queue = host.topology.find_exchange("x"), host.topology.find_queue("q")
     assert exchange is not None and queue is not None
     assert (exchange.type, exchange.alternate_exchange, exchange.arguments) == (
         "topic",
@@ -149,32 +151,35 @@ def test_the_durable_topology_comes_back_whole_and_the_rest_does_not() -> None:
     assert exchange.bindings.keys() == {("q", "a.#")}
     assert exchange.bindings[("q", "a.#")].encoded == b"encoded"
     assert (queue.settings.max_count, queue.settings.max_size) == (7, 700)
-    assert host.exchange("brief") is None
-    assert isinstance(host.delete_exchange("alt"), Refusal)
+    assert host.topology.find_exchange("brief") is None
+    assert isinstance(host.declaring.delete_exchange("alt"), Refusal)
     message = world.message(exchange="amq.match", headers={"a": Tagged(Kind.INTEGER, 2**64 - 1)})
-    host.publish(message, None, 0)
+    host.publishing.publish(message, None, 0)
     assert world.depth() == 1
     for name in ("x", "alt"):
-        host.delete_queue("q")
-        assert host.delete_exchange(name) is None
+        host.declaring.delete_queue("q")
+        assert host.declaring.delete_exchange(name) is None
     world.turn()
     world.crash()
-    assert world.host.queue("q") is None and world.host.exchange("x") is None
+    assert (
+        world.host.topology.find_queue("q") is None
+        and world.host.topology.find_exchange("x") is None
+    )
 
 
 def test_the_selector_of_a_binding_comes_back_with_it() -> None:
     world = World()
     world.queue(durable=True)
     arguments = {"x-filter-jms-selector": Tagged(Kind.STRING, "n = 1")}
-    world.host.bind("q", "amq.topic", "#", arguments, b"")
+    world.host.bindings.bind("q", "amq.topic", "#", arguments, b"")
     world.turn()
     for again in (world.crash, world.restart):
         again()
         for number in (1, 2):
             headers = {"n": Tagged(Kind.INTEGER, number)}
             message = world.message(exchange="amq.topic", key="k", headers=headers)
-            world.host.publish(message, None, 0)
-        queue = world.host.queue("q")
+            world.host.publishing.publish(message, None, 0)
+        queue = world.host.topology.find_queue("q")
         assert queue is not None and queue.depth == 1
 
 
@@ -186,7 +191,7 @@ def test_positions_and_queue_numbers_go_on_above_what_was() -> None:
     world.crash()
     world.send(b"2", durable=True)
     world.queue("p", durable=True)
-    q, p = world.host.queue("q"), world.host.queue("p")
+    q, p = world.host.topology.find_queue("q"), world.host.topology.find_queue("p")
     assert q is not None and p is not None and p.number > q.number
     consumer, _ = world.subscribe()
     world.turn()
@@ -201,7 +206,7 @@ def test_an_exclusive_auto_delete_queue_does_not_outlive_its_owner() -> None:
     world.send(b"1", durable=True)
     world.turn()
     world.crash()
-    assert world.host.queue("q") is None
+    assert world.host.topology.find_queue("q") is None
     world.check()
 
 
@@ -224,11 +229,11 @@ def test_a_copy_that_was_with_a_subscriber_of_a_deleted_queue_ends_after_a_crash
     world.subscribe(credit=1)
     world.send(b"1", b"2", durable=True)
     world.turn()
-    assert world.host.delete_queue("q") is None
+    assert world.host.declaring.delete_queue("q") is None
     world.turn()
     assert stored_rows(world) == {RowKind.DELETED}
     world.crash()
-    assert world.host.queue("q") is None
+    assert world.host.topology.find_queue("q") is None
     assert stored_rows(world) == set()
     records = [one for one in world.blocks.records() if one.kind == AuditKind.PURGED]
     assert [one.reason for one in records] == [Reason.QUEUE_DELETED, Reason.QUEUE_DELETED]
@@ -240,14 +245,14 @@ def test_a_copy_that_was_with_a_subscriber_of_a_deleted_queue_ends_after_a_crash
 
 def test_a_copy_of_a_deleted_queue_goes_to_the_alternate_exchange_after_a_crash() -> None:
     world = World()
-    world.host.declare_exchange("dead", "fanout", durable=True)
+    world.host.declaring.declare_exchange("dead", "fanout", durable=True)
     world.queue("letters", durable=True)
-    world.host.bind("letters", "dead", "", {}, b"")
+    world.host.bindings.bind("letters", "dead", "", {}, b"")
     world.queue(durable=True, alternate_exchange="dead")
     world.subscribe()
     world.send(b"1", durable=True)
     world.turn()
-    world.host.delete_queue("q")
+    world.host.declaring.delete_queue("q")
     world.turn()
     assert world.depth("letters") == 0
     for _ in range(2):
@@ -264,10 +269,10 @@ def test_a_deleted_queue_is_forgotten_with_its_last_settlement() -> None:
         consumer, _ = world.subscribe()
         world.send(b"1", b"2", durable=True)
         world.turn()
-        world.host.delete_queue("q")
+        world.host.declaring.delete_queue("q")
         for delivery in consumer.take():
             assert stored_rows(world) != set()
-            world.host.settle(delivery, outcome)
+            world.host.settlement.settle(delivery, outcome)
             world.turn()
         assert stored_rows(world) == set()
         world.crash()
@@ -282,7 +287,7 @@ def test_deleted_queues_of_one_name_end_apart_from_the_one_that_has_it_now() -> 
         world.send(body, durable=True)
         world.turn()
         if body != b"3":
-            world.host.delete_queue("q")
+            world.host.declaring.delete_queue("q")
     world.check()
     world.crash()
     consumer, _ = world.subscribe()
@@ -297,7 +302,7 @@ def test_what_a_deleted_queue_holds_in_memory_only_leaves_no_row() -> None:
     world.subscribe()
     world.send(b"1")
     world.turn()
-    world.host.delete_queue("q")
+    world.host.declaring.delete_queue("q")
     world.turn()
     assert stored_rows(world) == set()
     world.crash()
@@ -312,10 +317,10 @@ def test_a_copy_on_its_way_to_an_exchange_that_is_remote_no_more_ends_after_a_cr
     consumer, _ = world.subscribe("near")
     world.send(b"1", key="near", durable=True)
     world.turn()
-    world.host.settle(consumer.deliveries[0], REJECTED)
+    world.host.settlement.settle(consumer.deliveries[0], REJECTED)
     world.turn()
     assert len(remote.relays["trades"].deliveries) == 1
-    exchange = world.host.exchange("trades")
+    exchange = world.host.topology.find_exchange("trades")
     assert exchange is not None
     world.host.nodes.unsend(exchange)
     world.turn()
@@ -356,7 +361,7 @@ def test_what_cannot_be_used_is_reported_and_the_rest_comes_back() -> None:
     )
     world.bridge.recover(recovered)
     assert len(world.bridge.problems) == 3
-    assert world.bridge.next_message_id() > 2**62
+    assert world.bridge.numbers.next_message() > 2**62
 
 
 @given(
@@ -391,11 +396,11 @@ def test_values_of_no_neutral_kind_are_kept_as_such() -> None:
 def test_what_a_host_holds_that_is_not_configured_is_kept_until_it_is() -> None:
     world = World(hosts=["/", "other"])
     other = world.bridge.hosts["other"]
-    answer = other.declare_queue("q", QueueSettings(durable=True), world.owner())
+    answer = other.declaring.declare_queue("q", QueueSettings(durable=True), world.owner())
     assert not isinstance(answer, Refusal)
-    other.declare_exchange("x", "fanout", durable=True)
-    other.bind("q", "x", "", {}, b"")
-    other.publish(world.message(exchange="x", durable=True), None, 0)
+    other.declaring.declare_exchange("x", "fanout", durable=True)
+    other.bindings.bind("q", "x", "", {}, b"")
+    other.publishing.publish(world.message(exchange="x", durable=True), None, 0)
     world.turn()
     world.host_names = ["/"]
     world.restart()
@@ -407,5 +412,5 @@ def test_what_a_host_holds_that_is_not_configured_is_kept_until_it_is() -> None:
     world.host_names = ["/", "other"]
     world.restart()
     assert world.bridge.problems == []
-    queue = world.bridge.hosts["other"].queue("q")
+    queue = world.bridge.hosts["other"].topology.find_queue("q")
     assert queue is not None and (queue.depth, world.depth()) == (1, 0)

@@ -15,16 +15,21 @@ def test_bind_ignores_duplicates_and_names_what_is_missing() -> None:
     host = world.host
     bind(world, "q", "amq.direct", "k")
     bind(world, "q", "amq.direct", "k")
-    exchange = host.exchange("amq.direct")
+    exchange = host.topology.find_exchange("amq.direct")
     assert exchange is not None and len(exchange.bindings) == 1
-    assert condition(host.bind("q", "", "k", {}, b"")) == Condition.INVALID_ARGUMENT
-    assert condition(host.bind("", "amq.direct", "k", {}, b"")) == Condition.INVALID_ARGUMENT
-    assert condition(host.bind("none", "amq.direct", "k", {}, b"")) == Condition.NOT_FOUND
-    assert condition(host.bind("q", "none", "k", {}, b"")) == Condition.NOT_FOUND
+    assert condition(host.bindings.bind("q", "", "k", {}, b"")) == Condition.INVALID_ARGUMENT
+    assert (
+        condition(host.bindings.bind("", "amq.direct", "k", {}, b"")) == Condition.INVALID_ARGUMENT
+    )
+    assert condition(host.bindings.bind("none", "amq.direct", "k", {}, b"")) == Condition.NOT_FOUND
+    assert condition(host.bindings.bind("q", "none", "k", {}, b"")) == Condition.NOT_FOUND
     wrong = {"x-match": Tagged(Kind.STRING, "most")}
-    assert condition(host.bind("q", "amq.match", "k", wrong, b"")) == Condition.INVALID_ARGUMENT
-    assert host.unbind("q", "amq.direct", "k") is None
-    assert condition(host.unbind("q", "amq.direct", "k")) == Condition.NOT_FOUND
+    assert (
+        condition(host.bindings.bind("q", "amq.match", "k", wrong, b""))
+        == Condition.INVALID_ARGUMENT
+    )
+    assert host.bindings.unbind("q", "amq.direct", "k") is None
+    assert condition(host.bindings.unbind("q", "amq.direct", "k")) == Condition.NOT_FOUND
 
 
 def test_bound_tests_each_part_that_is_given() -> None:
@@ -33,20 +38,22 @@ def test_bound_tests_each_part_that_is_given() -> None:
     world.queue("p")
     host = world.host
     arguments = {"a": Tagged(Kind.STRING, "b")}
-    host.bind("q", "amq.match", "k", arguments, b"")
-    assert host.bound("none", "nobody") == Bound(exchange_not_found=True, queue_not_found=True)
-    assert host.bound("amq.match", "nobody") == Bound(queue_not_found=True)
-    assert host.bound("amq.match", "p") == Bound(queue_not_matched=True)
-    assert host.bound("amq.match", "q", "l") == Bound(key_not_matched=True)
-    assert host.bound("amq.match", "q", "k", {}) == Bound(args_not_matched=True)
-    assert host.bound("amq.match", "q", "k", arguments) == Bound()
-    assert host.bound("amq.match", None, "k") == Bound()
-    assert host.bound("amq.topic") == Bound(queue_not_matched=True)
-    assert host.bound("", "q", "q") == Bound()
-    assert host.bound("", "q", "p") == Bound(key_not_matched=True)
-    assert host.bound("", None, "q") == Bound()
-    assert host.bound("", None, "x") == Bound(key_not_matched=True)
-    assert host.bound("") == Bound()
+    host.bindings.bind("q", "amq.match", "k", arguments, b"")
+    assert host.bindings.bound("none", "nobody") == Bound(
+        exchange_not_found=True, queue_not_found=True
+    )
+    assert host.bindings.bound("amq.match", "nobody") == Bound(queue_not_found=True)
+    assert host.bindings.bound("amq.match", "p") == Bound(queue_not_matched=True)
+    assert host.bindings.bound("amq.match", "q", "l") == Bound(key_not_matched=True)
+    assert host.bindings.bound("amq.match", "q", "k", {}) == Bound(args_not_matched=True)
+    assert host.bindings.bound("amq.match", "q", "k", arguments) == Bound()
+    assert host.bindings.bound("amq.match", None, "k") == Bound()
+    assert host.bindings.bound("amq.topic") == Bound(queue_not_matched=True)
+    assert host.bindings.bound("", "q", "q") == Bound()
+    assert host.bindings.bound("", "q", "p") == Bound(key_not_matched=True)
+    assert host.bindings.bound("", None, "q") == Bound()
+    assert host.bindings.bound("", None, "x") == Bound(key_not_matched=True)
+    assert host.bindings.bound("") == Bound()
 
 
 def selecting(text: str) -> dict[str, Tagged]:
@@ -58,14 +65,14 @@ def test_a_binding_with_a_selector_lets_in_what_it_accepts(exchange: str) -> Non
     world = World()
     for queue, text in (("one", "n = 1"), ("also", "n = 1"), ("two", "n = 2"), ("all", "")):
         world.queue(queue)
-        assert world.host.bind(queue, exchange, "k", selecting(text), b"") is None
+        assert world.host.bindings.bind(queue, exchange, "k", selecting(text), b"") is None
     for number in (1, 2, 3):
-        world.host.publish(numbered(world, number, exchange=exchange, key="k"), None, 0)
+        world.host.publishing.publish(numbered(world, number, exchange=exchange, key="k"), None, 0)
     depths = {name: queue.depth for name, queue in world.host.topology.queues.items()}
     assert depths == {"one": 1, "also": 1, "two": 1, "all": 3}
     for queue in ("one", "also", "two"):
-        assert world.host.unbind(queue, exchange, "k") is None
-    world.host.publish(numbered(world, 1, exchange=exchange, key="k"), None, 0)
+        assert world.host.bindings.unbind(queue, exchange, "k") is None
+    world.host.publishing.publish(numbered(world, 1, exchange=exchange, key="k"), None, 0)
     assert {queue.depth for queue in world.host.topology.queues.values()} == {1, 4}
     world.check()
 
@@ -74,10 +81,12 @@ def test_a_queue_gets_one_copy_whichever_of_its_selectors_accept() -> None:
     world = World()
     world.queue()
     for key, text in (("a.#", "n > 0"), ("#", "n > 1"), ("a.b", "")):
-        world.host.bind("q", "amq.topic", key, selecting(text), b"")
+        world.host.bindings.bind("q", "amq.topic", key, selecting(text), b"")
     for number, key in ((2, "a.b"), (0, "a.b"), (2, "x"), (1, "x"), (0, "a.c")):
-        world.host.publish(numbered(world, number, exchange="amq.topic", key=key), None, 0)
-    queue = world.host.queue("q")
+        world.host.publishing.publish(
+            numbered(world, number, exchange="amq.topic", key=key), None, 0
+        )
+    queue = world.host.topology.find_queue("q")
     assert queue is not None and queue.depth == 3
     world.check()
 
@@ -87,20 +96,20 @@ def test_a_binding_made_again_with_another_selector_selects_by_that() -> None:
     world = World()
     world.queue(durable=True)
     for text, depth in (("n = 1", 1), ("n = 2", 1), ("n = 1", 2), ("", 3), ("n = 2", 3)):
-        assert world.host.bind("q", "amq.fanout", "k", selecting(text), b"") is None
-        world.host.publish(numbered(world, 1, exchange="amq.fanout"), None, 0)
-        queue = world.host.queue("q")
+        assert world.host.bindings.bind("q", "amq.fanout", "k", selecting(text), b"") is None
+        world.host.publishing.publish(numbered(world, 1, exchange="amq.fanout"), None, 0)
+        queue = world.host.topology.find_queue("q")
         assert queue is not None and queue.depth == depth
     world.turn()
     world.crash()
-    world.host.publish(numbered(world, 1, exchange="amq.fanout"), None, 0)
-    world.host.publish(numbered(world, 2, exchange="amq.fanout"), None, 0)
-    queue = world.host.queue("q")
+    world.host.publishing.publish(numbered(world, 1, exchange="amq.fanout"), None, 0)
+    world.host.publishing.publish(numbered(world, 2, exchange="amq.fanout"), None, 0)
+    queue = world.host.topology.find_queue("q")
     assert queue is not None and queue.depth == 1
 
 
 def test_a_selector_that_is_none_refuses_the_binding() -> None:
     world = World()
     world.queue()
-    answer = world.host.bind("q", "amq.fanout", "k", selecting("n ="), b"")
+    answer = world.host.bindings.bind("q", "amq.fanout", "k", selecting("n ="), b"")
     assert condition(answer) == Condition.INVALID_ARGUMENT

@@ -10,7 +10,7 @@ def two_queues() -> tuple[Queue, Queue]:
     world = World()
     world.queue("q")
     world.queue("p")
-    q, p = world.host.queue("q"), world.host.queue("p")
+    q, p = world.host.topology.find_queue("q"), world.host.topology.find_queue("p")
     assert q is not None and p is not None
     return q, p
 

@@ -5,7 +5,7 @@ from support.rules import rule
 
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.subscription import UNLIMITED
-from gateway.bridge.seams import DeliverStatus
+from gateway.bridge.seams import DeliverStatus, SubscribeOptions
 from gateway.message import ACCEPTED, RELEASED, Condition, Message, Outcome, OutcomeKind, Refusal
 
 ELSEWHERE = Outcome(OutcomeKind.MODIFIED, undeliverable_here=True)
@@ -61,7 +61,7 @@ def test_a_browser_sees_everything_in_order_and_takes_nothing() -> None:
     assert browser.bodies() == [b"1", b"2", b"3"]
     for delivery in browser.deliveries:
         assert not delivery.acquired
-        assert world.host.settle(delivery, ACCEPTED)
+        assert world.host.settlement.settle(delivery, ACCEPTED)
     assert world.depth() == 3
     world.check()
 
@@ -76,11 +76,11 @@ def test_a_browsed_message_can_be_acquired_unless_somebody_has_it() -> None:
     world.turn()
     assert consumer.bodies() == [b"1"]
     one, two = browser.deliveries
-    assert not world.host.acquire(one)
-    assert world.host.acquire(two)
-    assert not world.host.acquire(two)
-    assert world.host.settle(two, ACCEPTED)
-    assert world.host.settle(one, ACCEPTED)
+    assert not world.host.settlement.acquire(one)
+    assert world.host.settlement.acquire(two)
+    assert not world.host.settlement.acquire(two)
+    assert world.host.settlement.settle(two, ACCEPTED)
+    assert world.host.settlement.settle(one, ACCEPTED)
     assert world.depth() == 1
     world.check()
 
@@ -111,7 +111,7 @@ def test_a_filter_passes_over_what_it_does_not_want_and_looks_back_at_what_is_re
     world.turn()
     assert rest.bodies() == [b"a1", b"a2"]
     rest_subscription.stop()
-    world.host.settle(wants_b.take()[0], RELEASED)
+    world.host.settlement.settle(wants_b.take()[0], RELEASED)
     world.turn()
     assert wants_b.bodies() == [b"b1"]
     world.check()
@@ -127,15 +127,15 @@ def test_what_is_kept_from_one_subscription_goes_to_the_others_in_place() -> Non
     world.turn()
     assert second.bodies() == [b"3"]
     for delivery in first.take():
-        world.host.settle(delivery, ELSEWHERE)
+        world.host.settlement.settle(delivery, ELSEWHERE)
     world.turn()
     assert first.deliveries == []
     third, _ = world.subscribe()
     world.turn()
     assert third.bodies() == [b"1", b"2"]
     for delivery in third.take():
-        world.host.settle(delivery, ACCEPTED)
-    world.host.settle(second.take()[0], ACCEPTED)
+        world.host.settlement.settle(delivery, ACCEPTED)
+    world.host.settlement.settle(second.take()[0], ACCEPTED)
     world.send(b"4")
     world.turn()
     assert third.bodies() == [b"4"]  # empty once, the queue is plain again
@@ -150,7 +150,7 @@ def test_a_consumer_that_has_gone_past_an_excluded_copy_still_gets_it() -> None:
     world.send(b"1", b"2")
     world.turn()
     assert (first.bodies(), second.bodies()) == ([b"1"], [b"2"])
-    world.host.settle(first.take()[0], ELSEWHERE)
+    world.host.settlement.settle(first.take()[0], ELSEWHERE)
     world.turn()
     assert second.bodies() == [b"2", b"1"]
     world.check()
@@ -207,7 +207,7 @@ def test_a_cancelled_subscription_gets_no_more_but_settles_what_it_has() -> None
     subscription.cancel()
     world.turn()
     assert consumer.bodies() == [b"1"]
-    assert world.host.settle(consumer.deliveries[0], ACCEPTED)
+    assert world.host.settlement.settle(consumer.deliveries[0], ACCEPTED)
     assert world.depth() == 1
     assert world.bridge._dispatcher.links == {}
     world.check()
@@ -218,14 +218,20 @@ def test_an_exclusive_subscription_is_alone() -> None:
     world.queue()
     _, subscription = world.subscribe(exclusive=True)
     for exclusive in (False, True):
-        answer = world.host.subscribe(
-            "q", Consumer(), world.owner(), acquire=True, exclusive=exclusive, settled=False
+        answer = world.host.subscribing.subscribe(
+            "q",
+            Consumer(),
+            world.owner(),
+            SubscribeOptions(exclusive=exclusive),
         )
         assert isinstance(answer, Refusal) and answer.condition == Condition.RESOURCE_LOCKED
     subscription.cancel()
     world.subscribe()
-    answer = world.host.subscribe(
-        "q", Consumer(), world.owner(), acquire=True, exclusive=True, settled=False
+    answer = world.host.subscribing.subscribe(
+        "q",
+        Consumer(),
+        world.owner(),
+        SubscribeOptions(exclusive=True),
     )
     assert isinstance(answer, Refusal) and answer.condition == Condition.RESOURCE_LOCKED
 
@@ -254,7 +260,7 @@ def test_a_message_that_expires_while_it_is_held_goes_when_it_comes_back() -> No
     world.turn()
     world.pass_time(50)
     assert world.depth() == 1
-    world.host.settle(consumer.deliveries[0], RELEASED)
+    world.host.settlement.settle(consumer.deliveries[0], RELEASED)
     world.pass_time(1)
     assert world.depth() == 0
     world.check()
@@ -288,13 +294,13 @@ def test_a_copy_that_comes_back_over_and_over_is_remembered_once() -> None:
     for _ in range(500):
         world.turn()
         [delivery] = consumer.take()
-        world.host.settle(delivery, RELEASED)
-    queue = world.host.queue("q")
+        world.host.settlement.settle(delivery, RELEASED)
+    queue = world.host.topology.find_queue("q")
     assert queue is not None
     assert len(looking.revisit) < 100
     assert len(queue.expiring) < 100
     world.turn()
     assert len(browser.deliveries) == 1
     [delivery] = consumer.take()
-    world.host.settle(delivery, ACCEPTED)
+    world.host.settlement.settle(delivery, ACCEPTED)
     world.check()

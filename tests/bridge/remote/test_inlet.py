@@ -9,8 +9,8 @@ from support.remotes import FakeRules, FakeSource
 from gateway.audit.schema import Kind
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
-from gateway.bridge.remote.inlet import Inlet
-from gateway.bridge.seams import DeliverStatus
+from gateway.bridge.remote.remote import Inlet
+from gateway.bridge.seams import DeliverStatus, SubscribeOptions
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,
@@ -98,9 +98,9 @@ def test_what_the_client_says_is_what_the_upstream_hears(outcome: Outcome) -> No
     far.bring(b"1")
     assert far.told() == []
     (delivery,) = far.consumer.deliveries
-    assert far.world.host.settle(delivery, outcome)
+    assert far.world.host.settlement.settle(delivery, outcome)
     assert far.told() == [(1, outcome.kind)]
-    assert not far.world.host.settle(delivery, outcome)
+    assert not far.world.host.settlement.settle(delivery, outcome)
     far.world.check()
 
 
@@ -111,9 +111,9 @@ def test_a_browsed_copy_ends_with_its_settlement_and_cannot_be_acquired() -> Non
     far.world.turn()
     (delivery,) = far.consumer.deliveries
     assert not delivery.acquired
-    assert not far.world.host.acquire(delivery)
+    assert not far.world.host.settlement.acquire(delivery)
     assert far.world.bridge.counts.unacquirable == 1
-    far.world.host.settle(delivery, RELEASED)
+    far.world.host.settlement.settle(delivery, RELEASED)
     assert far.told() == [(1, OutcomeKind.RELEASED)]
     far.world.check()
 
@@ -183,7 +183,7 @@ def test_a_cancelled_subscription_gives_back_what_waits_and_keeps_what_is_out() 
     far.bring(b"3")
     assert far.told() == [(2, OutcomeKind.RELEASED), (3, OutcomeKind.RELEASED)]
     assert far.source.left == 1
-    far.world.host.settle(far.consumer.deliveries[0], ACCEPTED)
+    far.world.host.settlement.settle(far.consumer.deliveries[0], ACCEPTED)
     assert far.told()[2:] == [(1, OutcomeKind.ACCEPTED)]
     far.world.check()
 
@@ -195,14 +195,14 @@ def test_a_lost_link_takes_everything_back_and_the_next_goes_on() -> None:
     far.bring(b"2")
     far.inlet.lost()
     assert far.world.bridge.counts.returned == 1
-    assert not far.world.host.settle(far.consumer.deliveries[0], ACCEPTED)
+    assert not far.world.host.settlement.settle(far.consumer.deliveries[0], ACCEPTED)
     assert far.told() == []
     assert far.world.bridge.counts.settled_too_late == 1
     far.inlet.on_attached()
     far.subscription.grant(1)
     far.bring(b"3")
     far.world.turn()
-    far.world.host.settle(far.consumer.deliveries[1], ACCEPTED)
+    far.world.host.settlement.settle(far.consumer.deliveries[1], ACCEPTED)
     assert far.told() == [(3, OutcomeKind.ACCEPTED)]
     far.world.check()
 
@@ -213,7 +213,7 @@ def test_a_node_that_disappears_ends_the_subscription_and_late_settlements_are_h
     far.world.turn()
     far.inlet.on_refused(Condition.RESOURCE_DELETED, "deleted")
     assert far.consumer.cancelled == [Condition.RESOURCE_DELETED]
-    assert not far.world.host.settle(far.consumer.deliveries[0], ACCEPTED)
+    assert not far.world.host.settlement.settle(far.consumer.deliveries[0], ACCEPTED)
     assert far.told() == []
     far.world.check()
 
@@ -243,8 +243,11 @@ def test_exclusive_is_kept_among_our_own_clients() -> None:
     host, owner = far.world.host, far.world.owner()
 
     def subscribe(exclusive: bool) -> Subscription | Refusal:
-        return host.subscribe(
-            "far", Consumer(), owner, acquire=True, exclusive=exclusive, settled=False
+        return host.subscribing.subscribe(
+            "far",
+            Consumer(),
+            owner,
+            SubscribeOptions(exclusive=exclusive),
         )
 
     refusal = subscribe(True)
@@ -253,7 +256,7 @@ def test_exclusive_is_kept_among_our_own_clients() -> None:
     assert isinstance(subscribe(True), Subscription)
     refusal = subscribe(False)
     assert isinstance(refusal, Refusal) and refusal.condition == Condition.RESOURCE_LOCKED
-    host.release_owner(owner)
+    host.owners.release(owner)
     assert isinstance(subscribe(False), Subscription)
 
 
@@ -264,9 +267,9 @@ def test_an_ended_session_leaves_the_upstream_everything() -> None:
     inlet, source = far.remote.inlets[1]
     inlet.receive(far.world.message(b"1"), 1)
     far.world.turn()
-    far.world.host.settle(consumer.deliveries[0], MODIFIED_FAILED)
+    far.world.host.settlement.settle(consumer.deliveries[0], MODIFIED_FAILED)
     inlet.receive(far.world.message(b"2"), 2)
-    far.world.host.release_owner(owner)
+    far.world.host.owners.release(owner)
     far.world.turn()
     assert [outcome.kind for _, outcome in source.published] == [
         OutcomeKind.MODIFIED,
@@ -290,15 +293,11 @@ def test_a_stopping_gateway_gives_back_what_waits_and_wants_nothing_more() -> No
 
 def test_selector_and_no_local_are_for_the_link_to_ask() -> None:
     far = Remote()
-    far.world.host.subscribe(
+    far.world.host.subscribing.subscribe(
         "far.away",
         Consumer(),
         far.world.owner(),
-        acquire=True,
-        exclusive=False,
-        settled=False,
-        selector="a = 1",
-        no_local=True,
+        SubscribeOptions(selector="a = 1", no_local=True),
     )
     inlet, _ = far.remote.inlets[-1]
     assert (inlet.queue_name, inlet.selector, inlet.no_local) == ("far.away", "a = 1", True)

@@ -9,7 +9,7 @@ from support.remotes import FakeRelay, FakeRules, FakeSource
 from gateway.audit.schema import Kind
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.subscription import UNLIMITED
-from gateway.bridge.remote.inlet import Inlet
+from gateway.bridge.remote.remote import Inlet
 from gateway.bridge.seams import DeliverStatus
 from gateway.message import (
     ACCEPTED,
@@ -80,7 +80,7 @@ def test_what_waits_when_the_client_stops_or_leaves_goes_back_in_order() -> None
     assert far.sent_back() == [b"1", b"2", b"3"]
     assert far.world.bridge.counts.moved == 3
     for delivery in far.relay.take():
-        far.world.host.settle(delivery, ACCEPTED)
+        far.world.host.settlement.settle(delivery, ACCEPTED)
     checked = far.world.check()
     assert (checked.kinds[Kind.MOVED], checked.kinds[Kind.RETURNED]) == (3, 0)
     assert far.world.depth("far") == 0
@@ -114,7 +114,7 @@ def test_a_node_that_is_gone_leaves_what_waits_to_the_queue_in_front_of_it() -> 
     far.inlet.on_refused(Condition.RESOURCE_DELETED, "deleted")
     assert far.sent_back() == [b"1"]
     gone = Outcome(REJECTED.kind, condition=Condition.NOT_FOUND, description="no such queue")
-    far.world.host.settle(far.relay.deliveries[0], gone)
+    far.world.host.settlement.settle(far.relay.deliveries[0], gone)
     far.world.turn()
     assert (far.world.depth("far"), far.world.depth("gateway.rejected")) == (0, 1)
     far.world.check()
@@ -155,10 +155,10 @@ def test_an_upstream_that_settles_unasked_leaves_the_outcome_to_us(
     far = Remote(settled=False)
     far.bring(b"1")
     far.world.turn()
-    assert far.world.host.settle(far.consumer.deliveries[0], outcome)
+    assert far.world.host.settlement.settle(far.consumer.deliveries[0], outcome)
     assert len(far.sent_back()) == sent_back
     assert [each.delivery_count for each in far.relay.deliveries] == [count] * sent_back
-    queue = far.world.host.queue("gateway.rejected")
+    queue = far.world.host.topology.find_queue("gateway.rejected")
     assert (0 if queue is None else queue.depth) == rejected
     far.world.check()
 
@@ -168,7 +168,7 @@ def test_what_is_with_the_client_survives_the_link_too() -> None:
     far.bring(b"1")
     far.world.turn()
     far.inlet.lost()
-    assert far.world.host.settle(far.consumer.deliveries[0], ACCEPTED)
+    assert far.world.host.settlement.settle(far.consumer.deliveries[0], ACCEPTED)
     assert far.sent_back() == []
     assert far.world.bridge.counts.settled_too_late == 0
     far.world.check()
@@ -194,7 +194,7 @@ def test_what_expires_here_has_ended() -> None:
 def test_without_a_queue_in_front_the_queue_of_what_was_rejected_has_it() -> None:
     far = Remote()
     far.wait(b"1")
-    assert far.world.host.delete_queue("far", far.world.owner()) is None
+    assert far.world.host.declaring.delete_queue("far", far.world.owner()) is None
     far.world.limits.queues_max = 0  # so that the rule makes no other one
     far.subscription.cancel()
     assert far.sent_back() == []

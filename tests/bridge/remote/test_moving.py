@@ -7,9 +7,8 @@ from support.remotes import FakeRemote, FakeRules, FakeSource
 
 from gateway.audit.schema import Kind, Reason
 from gateway.bridge.queues.subscription import Subscription
-from gateway.bridge.remote.inlet import Inlet
 from gateway.bridge.remote.moving import Moving
-from gateway.bridge.remote.remote import Placement
+from gateway.bridge.remote.remote import Inlet, Placement
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,
@@ -47,7 +46,7 @@ class Change:
     def publish(self, *, key: str = "far", exchange: str = "") -> None:
         self.published += 1
         message = self.world.message(b"m", key=key, exchange=exchange)
-        self.world.host.publish(message, self.producer, self.published)
+        self.world.host.publishing.publish(message, self.producer, self.published)
         self.world.turn()
 
     def subscribe(self, credit: int = 5) -> tuple[Consumer, Subscription, Inlet, FakeSource]:
@@ -125,14 +124,14 @@ def test_what_waits_is_sent_to_the_new_upstream_and_its_publisher_hears_of_it() 
     change.moving.hold()
     change.publish()
     assert change.moving.unsettled() == 1
-    change.world.host.settle(under_way, ACCEPTED)
+    change.world.host.settlement.settle(under_way, ACCEPTED)
     assert change.moving.unsettled() == 0
     assert change.moving.problems() == []
     change.moving.carry_out()
     change.world.turn()
     assert change.old.unserved == ["far"]
     (sent,) = change.new.relays["far"].take()
-    change.world.host.settle(sent, ACCEPTED)
+    change.world.host.settlement.settle(sent, ACCEPTED)
     change.world.turn()
     assert change.outcomes() == [OutcomeKind.ACCEPTED, OutcomeKind.ACCEPTED]
     change.world.check()
@@ -163,7 +162,7 @@ def test_a_subscription_stays_and_is_fed_by_the_new_upstream() -> None:
     inlet.receive(change.world.message(b"a", key="far"), 1)
     change.world.turn()
     (delivery,) = consumer.deliveries
-    assert change.world.host.settle(delivery, ACCEPTED)
+    assert change.world.host.settlement.settle(delivery, ACCEPTED)
     change.world.turn()
     assert (len(new_source.published), source.published) == (1, [])
     change.world.check()
@@ -179,14 +178,14 @@ def test_what_a_client_did_not_settle_goes_back_and_is_then_settled_too_late() -
     change.moving.carry_out()
     change.world.turn()
     assert source.published == [(1, RELEASED)]
-    assert not change.world.host.settle(consumer.deliveries[0], ACCEPTED)
+    assert not change.world.host.settlement.settle(consumer.deliveries[0], ACCEPTED)
     change.world.check()
 
 
 def test_the_bindings_of_an_exchange_are_fed_by_the_new_upstream() -> None:
     change = Change()
     change.world.queue("here")
-    assert change.world.host.bind("here", "x", "k", {}, b"") is None
+    assert change.world.host.bindings.bind("here", "x", "k", {}, b"") is None
     ((_feed, old_source),) = change.old.feeds
     change.moving.hold()
     change.publish(exchange="x", key="k")
@@ -196,7 +195,7 @@ def test_the_bindings_of_an_exchange_are_fed_by_the_new_upstream() -> None:
     assert (old_source.moved, old_source.left) == (1, 0)
     feed.receive(change.world.message(b"a", key="k"), 1)
     change.world.turn()
-    here = change.world.host.queue("here")
+    here = change.world.host.topology.find_queue("here")
     assert here is not None and here.depth == 1
     assert len(change.new.relays["x"].take()) == 1
     change.world.check()
@@ -217,14 +216,14 @@ def test_a_queue_with_messages_does_not_move_here_nor_from_here() -> None:
 
 def test_an_empty_queue_moves_here_and_back() -> None:
     change = Change()
-    queue = change.world.host.queue("far")
+    queue = change.world.host.topology.find_queue("far")
     assert queue is not None
     rule = change.after.queue_rules.pop("far")
     change.plan().carry_out()
     assert (queue.transit, queue.durable, queue.placement) == (False, True, None)
     change.publish()
     assert change.outcomes() in ([], [OutcomeKind.ACCEPTED])
-    assert change.world.host.purge_queue("far") == 1
+    assert change.world.host.declaring.purge_queue("far") == 1
     change.after.queue_rules["far"] = rule
     moving = change.plan()
     assert moving.problems() == []
@@ -237,11 +236,11 @@ def test_an_empty_queue_moves_here_and_back() -> None:
 def test_an_exchange_moves_here_with_its_bindings_and_back() -> None:
     change = Change()
     change.world.queue("here")
-    assert change.world.host.bind("here", "x", "k.*", {}, b"") is None
+    assert change.world.host.bindings.bind("here", "x", "k.*", {}, b"") is None
     rule = change.after.exchange_rules.pop("x")
     change.plan().carry_out()
     change.publish(exchange="x", key="k.1")
-    here = change.world.host.queue("here")
+    here = change.world.host.topology.find_queue("here")
     assert here is not None and here.depth == 1
     change.after.exchange_rules["x"] = rule
     change.plan().carry_out()
@@ -252,10 +251,10 @@ def test_an_exchange_moves_here_with_its_bindings_and_back() -> None:
 def test_an_upstream_that_is_gone_takes_its_own_exchange_along() -> None:
     change = Change()
     Moving(change.world.bridge, change.after, [change.new]).carry_out()
-    assert change.world.host.exchange("upstream.broker") is None
-    assert change.world.host.exchange("upstream.other") is not None
+    assert change.world.host.topology.find_exchange("upstream.broker") is None
+    assert change.world.host.topology.find_exchange("upstream.other") is not None
     message = change.world.message(b"m", exchange="upstream.broker", key="a")
-    answer = change.world.host.publish(message, change.producer, 1)
+    answer = change.world.host.publishing.publish(message, change.producer, 1)
     assert isinstance(answer.refusal, Refusal)
     assert answer.refusal.condition == Condition.NOT_FOUND
     change.world.check()
@@ -268,7 +267,7 @@ def test_a_spool_goes_on_at_the_new_upstream() -> None:
     change.moving.carry_out()
     change.world.turn()
     (sent,) = change.new.relays["far"].take()
-    change.world.host.settle(sent, MODIFIED_FAILED, Reason.UPSTREAM_LOST)
+    change.world.host.settlement.settle(sent, MODIFIED_FAILED, Reason.UPSTREAM_LOST)
     change.world.turn()
     assert len(change.new.relays["far"].take()) == 1
     change.world.check()
@@ -281,7 +280,7 @@ def test_dead_letters_on_their_way_are_at_the_new_upstream_also_after_a_crash() 
     consumer, _ = world.subscribe("near")
     world.send(b"1", key="near", durable=True)
     world.turn()
-    world.host.settle(consumer.deliveries[0], REJECTED)
+    world.host.settlement.settle(consumer.deliveries[0], REJECTED)
     world.turn()
     change.moving.hold()
     change.moving.carry_out()
@@ -301,7 +300,7 @@ def test_an_exchange_with_messages_on_their_way_does_not_move_here() -> None:
     problems = dict(change.plan().problems())
     assert "1 messages on their way" in problems["exchange 'x' of virtual host '/'"]
     [delivery] = change.old.relays["x"].take()
-    change.world.host.settle(delivery, ACCEPTED)
+    change.world.host.settlement.settle(delivery, ACCEPTED)
     assert change.plan().problems() == []
 
 
@@ -330,7 +329,7 @@ def test_a_queue_with_messages_is_not_kept_otherwise() -> None:
 def test_an_exchange_that_stays_keeps_its_links_and_obeys_its_new_rule() -> None:
     change = Change()
     change.world.queue("here")
-    change.world.host.bind("here", "x", "k", {}, b"")
+    change.world.host.bindings.bind("here", "x", "k", {}, b"")
     ((feed, source),) = change.old.feeds
     change.after.queue_rules["far"] = Placement(change.old)
     change.after.exchange_rules["x"] = Placement(change.old, paused=True)
@@ -349,7 +348,7 @@ def test_an_exchange_that_stays_keeps_its_links_and_obeys_its_new_rule() -> None
 def test_what_a_feed_has_not_confirmed_is_in_flight_until_it_has() -> None:
     change = Change()
     change.world.queue("here", durable=True)
-    change.world.host.bind("here", "x", "k", {}, b"")
+    change.world.host.bindings.bind("here", "x", "k", {}, b"")
     ((feed, _source),) = change.old.feeds
     change.world.auto_commit = False
     feed.receive(change.world.message(b"a", key="k", durable=True), 1)

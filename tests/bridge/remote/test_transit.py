@@ -46,7 +46,7 @@ def publish(
     flags: int = 0,
 ) -> PublishStatus:
     message = world.message(b"body", exchange=exchange, key=key, durable=durable, flags=flags)
-    return world.host.publish(message, producer, token).status
+    return world.host.publishing.publish(message, producer, token).status
 
 
 def test_the_publisher_is_told_when_the_upstream_has_accepted() -> None:
@@ -57,7 +57,7 @@ def test_the_publisher_is_told_when_the_upstream_has_accepted() -> None:
     (delivery,) = relay_of(rules).deliveries
     assert producer.published == []
     assert not world.bridge.idle()
-    assert world.host.settle(delivery, ACCEPTED)
+    assert world.host.settlement.settle(delivery, ACCEPTED)
     assert producer.published == []  # From the end of the turn only.
     world.turn()
     assert producer.published == [(1, ACCEPTED)]
@@ -69,12 +69,12 @@ def test_a_message_for_a_local_and_a_remote_queue_waits_for_disk_and_upstream() 
     world, rules = world_with()
     world.queue("near", durable=True)
     for queue in ("near", "far"):
-        world.host.bind(queue, "amq.fanout", "", {}, b"")
+        world.host.bindings.bind(queue, "amq.fanout", "", {}, b"")
     producer = Producer()
     world.auto_commit = False
     assert publish(world, producer, exchange="amq.fanout", durable=True) == PublishStatus.PENDING
     world.turn()
-    world.host.settle(relay_of(rules).deliveries[0], ACCEPTED)
+    world.host.settlement.settle(relay_of(rules).deliveries[0], ACCEPTED)
     world.turn()
     assert producer.published == []
     world.commit()
@@ -88,11 +88,11 @@ def test_above_high_water_a_copy_that_stays_here_holds_its_publisher_back() -> N
     world = World(rules=rules, limits=BridgeLimits(messages_high=1, messages_low=0))
     world.queue("near")
     for queue in ("near", "far"):
-        world.host.bind(queue, "amq.fanout", "", {}, b"")
+        world.host.bindings.bind(queue, "amq.fanout", "", {}, b"")
     producer = Producer()
     publish(world, producer, exchange="amq.fanout")
     world.turn()
-    world.host.settle(relay_of(rules).deliveries[0], ACCEPTED)
+    world.host.settlement.settle(relay_of(rules).deliveries[0], ACCEPTED)
     world.turn()
     assert (producer.published, world.bridge.pressure.high) == ([], True)
     consumer, _ = world.subscribe("near", settled=True)
@@ -112,13 +112,13 @@ def test_what_the_upstream_did_not_take_is_offered_to_it_again_in_order(outcome:
     world.turn()
     relay = relay_of(rules)
     first, second = relay.take()
-    world.host.settle(first, outcome)
+    world.host.settlement.settle(first, outcome)
     world.turn()
     (again,) = relay.take()
     assert again.position == first.position
     assert again.delivery_count == (1 if outcome is MODIFIED_FAILED else 0)
     for delivery in (second, again):
-        world.host.settle(delivery, ACCEPTED)
+        world.host.settlement.settle(delivery, ACCEPTED)
     world.turn()
     assert producer.published == [(2, ACCEPTED), (1, ACCEPTED)]
     world.check()
@@ -130,7 +130,7 @@ def test_a_publisher_that_takes_outcomes_gets_them_as_they_are(outcome: Outcome)
     producer = Producer()
     publish(world, producer, flags=Flag.OUTCOMES)
     world.turn()
-    world.host.settle(relay_of(rules).deliveries[0], outcome)
+    world.host.settlement.settle(relay_of(rules).deliveries[0], outcome)
     world.turn()
     assert producer.published == [(1, outcome)]
     assert world.depth("far") == 0
@@ -143,7 +143,7 @@ def test_an_unknown_outcome_is_not_passed_on_but_sent_again_marked() -> None:
     publish(world, producer, flags=Flag.OUTCOMES)
     world.turn()
     relay = relay_of(rules)
-    world.host.settle(relay.take()[0], MODIFIED_FAILED, Reason.UPSTREAM_LOST)
+    world.host.settlement.settle(relay.take()[0], MODIFIED_FAILED, Reason.UPSTREAM_LOST)
     world.turn()
     assert [delivery.delivery_count for delivery in relay.deliveries] == [1]
     assert producer.published == []
@@ -172,11 +172,11 @@ def test_what_the_upstream_rejects_goes_where_the_rule_says(
     publish(world, producer, durable=True, flags=flags)
     world.turn()
     if sent:
-        world.host.settle(relay.deliveries[0], REFUSED_THERE)
+        world.host.settlement.settle(relay.deliveries[0], REFUSED_THERE)
         world.turn()
     assert producer.published == [(1, told)]
     assert world.depth("far") == 0
-    rejected = world.host.queue("gateway.rejected")
+    rejected = world.host.topology.find_queue("gateway.rejected")
     assert (0 if rejected is None else rejected.depth) == dead
     assert world.bridge.counts.dropped == (1 if told is ACCEPTED and not dead else 0)
     world.turn()
@@ -217,7 +217,7 @@ def test_the_audit_log_names_the_upstream_that_rejected_a_dead_letter() -> None:
     world, rules = world_with()
     publish(world, Producer())
     world.turn()
-    world.host.settle(relay_of(rules).deliveries[0], REFUSED_THERE)
+    world.host.settlement.settle(relay_of(rules).deliveries[0], REFUSED_THERE)
     world.turn()
     (record,) = [each for each in world.blocks.raw() if each["kind"] == Kind.DEAD_LETTERED]
     assert record["peer"] == "broker"
@@ -230,7 +230,7 @@ def test_a_rejected_copy_is_safe_in_the_dead_letter_queue_before_its_publisher_i
     publish(world, producer, durable=True)
     world.turn()
     world.auto_commit = False
-    world.host.settle(relay_of(rules).deliveries[0], REJECTED)
+    world.host.settlement.settle(relay_of(rules).deliveries[0], REJECTED)
     world.turn()
     assert producer.published == []
     world.commit()
@@ -242,15 +242,15 @@ def test_a_rejected_copy_goes_to_the_alternate_exchange_that_was_declared() -> N
     world, rules = world_with("far", "other")
     world.queue("dead")
     for queue in ("dead", "other"):
-        world.host.bind(queue, "amq.fanout", "", {}, b"")
+        world.host.bindings.bind(queue, "amq.fanout", "", {}, b"")
     world.queue("far", alternate_exchange="amq.fanout")
     producer = Producer()
     publish(world, producer, flags=Flag.OUTCOMES)
     world.turn()
-    world.host.settle(relay_of(rules).deliveries[0], REJECTED)
+    world.host.settlement.settle(relay_of(rules).deliveries[0], REJECTED)
     world.turn()
     assert (world.depth("dead"), producer.published) == (1, [])
-    world.host.settle(relay_of(rules, "other").deliveries[0], ACCEPTED)
+    world.host.settlement.settle(relay_of(rules, "other").deliveries[0], ACCEPTED)
     world.turn()
     assert producer.published == [(1, ACCEPTED)]
     world.check()
@@ -269,14 +269,14 @@ def test_of_several_copies_the_best_outcome_is_told(
 ) -> None:
     world, rules = world_with("far", "farther")
     for queue in ("far", "farther"):
-        world.host.bind(queue, "amq.fanout", "", {}, b"")
+        world.host.bindings.bind(queue, "amq.fanout", "", {}, b"")
     producer = Producer()
     publish(world, producer, exchange="amq.fanout", flags=Flag.OUTCOMES)
     world.turn()
-    world.host.settle(relay_of(rules).deliveries[0], first)
+    world.host.settlement.settle(relay_of(rules).deliveries[0], first)
     world.turn()
     assert producer.published == []
-    world.host.settle(relay_of(rules, "farther").deliveries[0], second)
+    world.host.settlement.settle(relay_of(rules, "farther").deliveries[0], second)
     world.turn()
     assert [outcome.kind for _, outcome in producer.published] == [told]
     world.check()
@@ -286,7 +286,7 @@ def test_a_message_that_expires_on_its_way_is_over_for_its_publisher() -> None:
     world, rules = world_with()
     relay_of(rules).subscription.stop()
     producer = Producer()
-    world.host.publish(world.message(b"1", key="far", ttl_ms=10), producer, 1)
+    world.host.publishing.publish(world.message(b"1", key="far", ttl_ms=10), producer, 1)
     world.pass_time(20)
     world.turn()
     assert producer.published == [(1, ACCEPTED)]
@@ -306,19 +306,19 @@ def test_what_is_on_its_way_goes_with_the_process_and_its_publisher_was_told_not
 
 def test_a_dead_letter_of_ours_that_goes_to_an_upstream_is_kept_safe_until_it_is_there() -> None:
     world, rules = world_with()
-    world.host.bind("far", "amq.fanout", "", {}, b"")
+    world.host.bindings.bind("far", "amq.fanout", "", {}, b"")
     world.queue("near", durable=True, alternate_exchange="amq.fanout")
     consumer, _ = world.subscribe("near")
     world.send(b"1", key="near", durable=True)
     world.turn()
-    world.host.settle(consumer.deliveries[0], REJECTED)
+    world.host.settlement.settle(consumer.deliveries[0], REJECTED)
     world.turn()
     assert len(relay_of(rules).deliveries) == 1
     world.crash()
     world.turn()
     (delivery,) = relay_of(rules).deliveries
     assert delivery.delivery_count == 1
-    world.host.settle(delivery, ACCEPTED)
+    world.host.settlement.settle(delivery, ACCEPTED)
     world.turn()
     world.crash()
     world.turn()
@@ -335,7 +335,7 @@ def test_dead_letters_for_a_remote_exchange_outlive_the_process_and_its_rule(exc
     consumer, _ = world.subscribe("near")
     world.send(b"1", key="near", durable=True)
     world.turn()
-    world.host.settle(consumer.deliveries[0], REJECTED)
+    world.host.settlement.settle(consumer.deliveries[0], REJECTED)
     for _ in range(2):
         world.turn()
         assert len(remote.relays[exchange].deliveries) == 1
@@ -362,7 +362,7 @@ def test_a_spool_confirms_what_is_stored_and_sends_it_on_after_a_crash() -> None
     world.turn()
     (delivery,) = relay_of(rules).deliveries
     assert delivery.delivery_count == 1
-    world.host.settle(delivery, REJECTED)
+    world.host.settlement.settle(delivery, REJECTED)
     world.turn()
     assert (world.depth("far"), world.depth("gateway.rejected")) == (0, 1)
     world.crash()
@@ -383,8 +383,8 @@ def test_a_queue_that_becomes_remote_sends_on_what_it_had_and_one_that_no_longer
     world.restart()
     world.turn()
     relay = relay_of(rules)
-    world.host.settle(relay.deliveries[0], ACCEPTED)
-    world.host.settle(relay.deliveries[1], RELEASED, Reason.STOPPING)
+    world.host.settlement.settle(relay.deliveries[0], ACCEPTED)
+    world.host.settlement.settle(relay.deliveries[1], RELEASED, Reason.STOPPING)
     del rules.queue_rules["far"]
     world.restart()
     assert world.depth("far") == 1
@@ -397,7 +397,7 @@ def test_relays_go_on_when_the_gateway_stops_dispatching() -> None:
     world.bridge.drain()
     publish(world, producer)
     world.turn()
-    world.host.settle(relay_of(rules).deliveries[0], ACCEPTED)
+    world.host.settlement.settle(relay_of(rules).deliveries[0], ACCEPTED)
     world.turn()
     assert world.bridge.idle()
     world.check()
@@ -416,26 +416,26 @@ def test_deleting_a_remote_queue_asks_its_upstream_and_ends_what_waits() -> None
     waiter = Waiter()
     host = world.host
     remote.answer = Refusal(Condition.NOT_IMPLEMENTED, "not from here")
-    assert host.delete_there("far", waiter, 1) == remote.answer
-    assert host.purge_there("far", waiter, 1) == remote.answer
+    assert host.declaring.delete_at_upstream("far", waiter, 1) == remote.answer
+    assert host.declaring.purge_at_upstream("far", waiter, 1) == remote.answer
     remote.answer = None
-    assert host.delete_there("far", waiter, 2) is True
-    assert host.purge_there("far", waiter, 3) is True
+    assert host.declaring.delete_at_upstream("far", waiter, 2) is True
+    assert host.declaring.purge_at_upstream("far", waiter, 3) is True
     assert remote.waiters == [(waiter, 2), (waiter, 3)]
     world.queue()
-    assert host.delete_there("q", waiter, 4) is False
-    assert host.purge_there("q", waiter, 4) is False
-    refusal = host.delete_there("far", waiter, 5, if_empty=True)
+    assert host.declaring.delete_at_upstream("q", waiter, 4) is False
+    assert host.declaring.purge_at_upstream("q", waiter, 4) is False
+    refusal = host.declaring.delete_at_upstream("far", waiter, 5, if_empty=True)
     assert isinstance(refusal, Refusal)
     assert refusal.condition == Condition.NOT_IMPLEMENTED
-    assert world.host.purge_queue("far") == 0
+    assert world.host.declaring.purge_queue("far") == 0
     producer = Producer()
     relay_of(rules).subscription.stop()
     publish(world, producer)
-    assert world.host.delete_queue("far") is None
+    assert world.host.declaring.delete_queue("far") is None
     world.turn()
     assert [outcome.condition for _, outcome in producer.published] == [Condition.RESOURCE_DELETED]
     assert relay_of(rules).cancelled == [Condition.RESOURCE_DELETED]
-    assert world.host.queue("far") is not None  # The rule makes it again.
+    assert world.host.topology.find_queue("far") is not None  # The rule makes it again.
     assert remote.asked[0] == ("delete", "far")
     world.check()

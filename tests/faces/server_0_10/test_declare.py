@@ -54,7 +54,7 @@ def test_a_queue_is_what_it_was_declared_as() -> None:
         message_count=0,
         subscriber_count=0,
     )
-    settings = talker.gateway.world.host.queue("q").settings
+    settings = talker.gateway.world.host.topology.find_queue("q").settings
     assert (settings.max_count, settings.max_size) == (5, 9000)
     assert talker.gateway.settings.counts.arguments_ignored == 0
 
@@ -182,7 +182,7 @@ def test_an_auto_delete_queue_goes_with_its_last_subscriber() -> None:
     talker.says(declare(auto_delete=True))
     talker.subscribes()
     talker.does(spec.MessageCancel(destination="d"))
-    assert talker.gateway.world.host.queue("q") is None
+    assert talker.gateway.world.host.topology.find_queue("q") is None
 
 
 def test_an_auto_delete_timeout_lets_it_live_a_little_longer() -> None:
@@ -191,9 +191,9 @@ def test_an_auto_delete_timeout_lets_it_live_a_little_longer() -> None:
     talker.subscribes()
     talker.does(spec.MessageCancel(destination="d"))
     world = talker.gateway.world
-    assert world.host.queue("q") is not None
+    assert world.host.topology.find_queue("q") is not None
     world.pass_time(2_001)
-    assert world.host.queue("q") is None
+    assert world.host.topology.find_queue("q") is None
 
 
 @rule("0-10", "queue.declare.queue", "reserved-prefix")
@@ -408,7 +408,7 @@ def scoped(**fields: object) -> spec.ExchangeBind:
 
 
 def is_bound(gateway: Gateway) -> bool:
-    return ("q", "k") in gateway.world.host.exchange("amq.direct").bindings
+    return ("q", "k") in gateway.world.host.topology.find_exchange("amq.direct").bindings
 
 
 @pytest.mark.parametrize("end", ["detach", "loss", "exception"])
@@ -424,7 +424,9 @@ def test_a_binding_for_the_session_ends_with_it(end: str) -> None:
         first.loses_transport()
     else:
         first.does(spec.QueueDelete(queue="none"))
-    assert list(gateway.world.host.exchange("amq.direct").bindings) == [("q", "other")]
+    assert list(gateway.world.host.topology.find_exchange("amq.direct").bindings) == [
+        ("q", "other")
+    ]
 
 
 def test_a_binding_for_sessions_lasts_until_the_last_of_them_ends() -> None:
@@ -454,7 +456,7 @@ def test_a_binding_for_the_session_is_gone_after_a_crash() -> None:
     first = gateway.session()
     first.does(declare(durable=True), scoped())
     gateway.world.crash()
-    assert gateway.world.host.queue("q") is not None
+    assert gateway.world.host.topology.find_queue("q") is not None
     assert not is_bound(gateway)
 
 
@@ -475,7 +477,7 @@ def test_an_auto_delete_exchange_goes_with_its_last_scoped_binding() -> None:
     first.does(declare(), exchange(auto_delete=True))
     first.does(bind(key="1", arguments=scope), bind(key="2", arguments=scope))
     first.loses_transport()
-    assert gateway.world.host.exchange("x") is None
+    assert gateway.world.host.topology.find_exchange("x") is None
 
 
 @pytest.mark.parametrize("name", ["x-filter-jms-selector", "x-apache-selector"])
@@ -489,7 +491,7 @@ def test_a_binding_lets_in_what_its_selector_accepts(name: str) -> None:
         properties = with_headers(a=Tagged(INT32, number))
         talker.publishes(b"", to="amq.direct", key="k", message=properties)
     talker.hears()
-    queue = talker.gateway.world.host.queue("q")
+    queue = talker.gateway.world.host.topology.find_queue("q")
     assert queue is not None and queue.depth == 2
 
 

@@ -477,7 +477,7 @@ def test_a_selector_leaves_in_the_queue_what_it_does_not_accept(name: str) -> No
         client.publishes(body, message=with_headers(colour=Tagged(STR16, colour)))
     client.publishes(b"4")
     assert client.gets() == [b"1", b"3"]
-    queue = gateway.world.host.queue("q")
+    queue = gateway.world.host.topology.find_queue("q")
     assert queue is not None and queue.depth == 4  # the two that were sent are not settled
     gateway.world.check()
 
@@ -577,12 +577,12 @@ def test_an_exclusive_queue_is_for_its_session() -> None:
     assert other.does(subscribe(queue="mine"))[-2:] == [(405, 0), "ended 0"]
     owner.session.detach()
     owner.hears()
-    assert gateway.world.host.queue("mine") is None
+    assert gateway.world.host.topology.find_queue("mine") is None
 
 
 def test_settings_of_a_queue_do_not_change_what_is_sent() -> None:
     gateway = Gateway()
-    gateway.world.host.declare_queue(
+    gateway.world.host.declaring.declare_queue(
         "q", QueueSettings(durable=True, max_size=10_000), gateway.world.owner()
     )
     client = gateway.session()

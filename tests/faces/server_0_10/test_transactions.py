@@ -111,11 +111,11 @@ def test_a_message_to_several_queues_counts_as_one_copy_in_each() -> None:
     gateway = gateway_with()
     gateway.world.queue("p")
     for name in ("q", "p"):
-        gateway.world.host.bind(name, "amq.fanout", "", {}, b"")
+        gateway.world.host.bindings.bind(name, "amq.fanout", "", {}, b"")
     client = selected(gateway)
     client.publishes(b"1", to="amq.fanout")
     client.hears()
-    exchange = gateway.world.host.exchange("amq.fanout")
+    exchange = gateway.world.host.topology.find_exchange("amq.fanout")
     assert exchange is not None
     assert exchange.pending == 2
     client.does(spec.TxRollback())
@@ -137,8 +137,8 @@ def test_an_unroutable_transfer_is_told_at_once_and_is_no_part_of_it() -> None:
 def test_what_goes_by_an_alternate_exchange_waits_for_the_commit_too() -> None:
     gateway = gateway_with()
     host = gateway.world.host
-    host.bind("q", "amq.fanout", "", {}, b"")
-    host.declare_exchange("x", "direct", alternate_exchange="amq.fanout")
+    host.bindings.bind("q", "amq.fanout", "", {}, b"")
+    host.declaring.declare_exchange("x", "direct", alternate_exchange="amq.fanout")
     client = selected(gateway)
     client.publishes(b"1", to="x", key="none")
     client.hears()

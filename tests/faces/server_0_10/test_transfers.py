@@ -304,7 +304,9 @@ def test_a_message_goes_the_way_of_its_exchange(kind: str) -> None:
     gateway.world.queue()
     client = gateway.session()
     exchange = {"headers": "amq.match"}.get(kind, f"amq.{kind}")
-    assert gateway.world.host.declare_queue("other", QueueSettings(), gateway.world.owner())
+    assert gateway.world.host.declaring.declare_queue(
+        "other", QueueSettings(), gateway.world.owner()
+    )
     arguments = None if kind != "headers" else []
     client.says(
         spec.ExchangeBind(queue="q", exchange=exchange, binding_key="k", arguments=arguments)
@@ -340,5 +342,5 @@ def test_more_small_commands_than_the_limit_in_one_read_are_carried_out() -> Non
     client.says(spec.QueueDeclare(queue="last"))
     heard = client.hears()
     assert len([one for one in heard if isinstance(one, spec.ExchangeQueryResult)]) == 3_000
-    assert gateway.world.host.queue("last") is not None
+    assert gateway.world.host.topology.find_queue("last") is not None
     assert not client.face.reading_paused

@@ -216,12 +216,12 @@ def test_what_else_was_bound_to_a_durable_subscription_takes_nothing_along(house
     link = client.receiver("amq.topic/a", name="sub", **durable)
     link.send_detach(closed=False)
     client.step()
-    house.host.bind("app.sub", "amq.fanout", "", {}, b"")
+    house.host.bindings.bind("app.sub", "amq.fanout", "", {}, b"")
     topics = client.sender("amq.topic")
     client.send(topics, subject("a", b"waits"))
     client.receiver("amq.topic/a", name="sub", **durable)
     assert bodies(client) == [b"waits"]
-    assert house.host.bound("amq.fanout", "app.sub").queue_not_matched
+    assert house.host.bindings.bound("amq.fanout", "app.sub").queue_not_matched
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_a_durable_subscription_outlives_its_link_until_it_is_closed(house):
     assert bodies(client) == [b"meanwhile"]
     link.send_detach(closed=True)
     client.step()
-    assert house.host.queue("app.sub") is None
+    assert house.host.topology.find_queue("app.sub") is None
 
 
 def test_a_durable_subscription_is_found_again_by_its_name_alone(house):
@@ -293,7 +293,7 @@ def test_a_durable_subscription_is_found_again_by_its_name_alone(house):
     assert again.attach.unsettled == {}
     again.send_detach(closed=True)
     client.step()
-    assert house.host.queue("app.sub") is None
+    assert house.host.topology.find_queue("app.sub") is None
 
 
 def test_an_unknown_subscription_is_not_found_by_its_name(house):
@@ -347,7 +347,7 @@ def test_the_anonymous_terminus_goes_by_to(house, to, accepted):
     state = client.send(client.sender(None), message(properties=_spec.Properties(to=to)))
     if accepted:
         assert state == ACCEPTED
-        assert house.host.queue("q").depth == 1
+        assert house.host.topology.find_queue("q").depth == 1
     else:
         assert state.error.condition == "amqp:not-found"
 
@@ -410,7 +410,7 @@ def test_a_dynamic_topic_is_an_exchange(house):
     assert bodies(client) == [b"x", b"x"]
     link.send_detach()
     client.step()
-    assert house.host.exchange(address) is None
+    assert house.host.topology.find_exchange(address) is None
 
 
 @rule("1.0", "3.5.3", "dynamic-source-is-asked-without-an-address")
@@ -429,7 +429,7 @@ def test_delete_on_close_follows_the_link_that_made_the_node(house, properties):
     client.send(sender, message())
     link.send_detach()
     client.step()
-    assert house.host.queue(address) is None
+    assert house.host.topology.find_queue(address) is None
 
 
 @rule("1.0", "3.5.11", "delete-on-no-links")
@@ -440,10 +440,10 @@ def test_delete_on_no_links_waits_for_the_last_link(house):
     client.send(sender, message())
     link.send_detach()
     client.step()
-    assert house.host.queue(address) is not None
+    assert house.host.topology.find_queue(address) is not None
     sender.send_detach()
     client.step()
-    assert house.host.queue(address) is None
+    assert house.host.topology.find_queue(address) is None
 
 
 @rule("1.0", "3.5.12", "delete-on-no-messages")
@@ -455,10 +455,10 @@ def test_delete_on_no_messages_waits_for_the_last_message(house):
     client.step()
     receiver = client.receiver(address)
     event = client.take(events.DeliveryReceived)
-    assert house.host.queue(address) is not None
+    assert house.host.topology.find_queue(address) is not None
     receiver.session.settle_incoming(event.delivery_id, ACCEPTED)
     client.step()
-    assert house.host.queue(address) is None
+    assert house.host.topology.find_queue(address) is None
 
 
 @rule("1.0", "3.5.13", "delete-on-no-links-or-messages")
@@ -474,10 +474,10 @@ def test_delete_on_no_links_or_messages_waits_for_both(house):
     event = client.take(events.DeliveryReceived)
     receiver.session.settle_incoming(event.delivery_id, ACCEPTED)
     client.step()
-    assert house.host.queue(address) is not None
+    assert house.host.topology.find_queue(address) is not None
     receiver.send_detach()
     client.step()
-    assert house.host.queue(address) is None
+    assert house.host.topology.find_queue(address) is None
 
 
 def test_a_dynamic_node_goes_with_the_connection_that_made_it(house):
@@ -485,7 +485,7 @@ def test_a_dynamic_node_goes_with_the_connection_that_made_it(house):
     _, address = dynamic_receiver(client)
     client.face.receive_eof(house.world.now_ms)
     house.step()
-    assert house.host.queue(address) is None
+    assert house.host.topology.find_queue(address) is None
 
 
 def test_a_queue_exclusive_to_another_is_locked(house):
@@ -494,7 +494,7 @@ def test_a_queue_exclusive_to_another_is_locked(house):
     client = house.client()
     client.receiver("mine")
     assert client.refused() == "amqp:resource-locked"
-    assert not isinstance(house.host.queue("mine"), Refusal)
+    assert not isinstance(house.host.topology.find_queue("mine"), Refusal)
 
 
 def test_a_receiver_whose_unsettled_map_is_incomplete_gets_nothing_new(house):

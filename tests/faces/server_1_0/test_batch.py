@@ -44,7 +44,7 @@ def test_a_queue_holds_the_messages_of_a_batch(house):
     client = house.client()
     octets = numbered(1, subject="s")
     assert send(client, client.sender("q"), octets, numbered(2)) == ACCEPTED
-    assert house.host.queue("q").depth == 2
+    assert house.host.topology.find_queue("q").depth == 2
     client.receiver("q")
     first, second = client.take_all(events.DeliveryReceived)
     assert (first.message_format, second.message_format) == (0, 0)
@@ -99,7 +99,7 @@ def test_nothing_of_a_batch_is_published_when_a_message_in_it_is_refused(
 ):
     client = house.client(user=("user", "pass"))
     state = send(client, client.sender("q"), numbered(1), wrong, settled=settled)
-    assert house.host.queue("q").depth == 0
+    assert house.host.topology.find_queue("q").depth == 0
     if not settled:
         assert state.error.condition == condition
         assert state.error.description.startswith("message 2 of the batch: ")
@@ -120,7 +120,7 @@ def test_a_message_refused_after_others_were_taken_rejects_the_batch_and_says_ho
     state = send(client, client.sender("small"), *[message()] * 4)
     assert state.error.condition == "amqp:resource-limit-exceeded"
     assert state.error.description.startswith("2 of 4 messages were taken: ")
-    assert house.host.queue("small").depth == 2
+    assert house.host.topology.find_queue("small").depth == 2
 
 
 def test_an_unroutable_message_counts_as_the_link_has_it(house):

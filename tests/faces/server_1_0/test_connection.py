@@ -27,14 +27,14 @@ def test_an_anonymous_client_is_let_in_and_told_who_we_are(house):
     assert opened.container_id == "gateway"
     assert opened.offered_capabilities == ["ANONYMOUS-RELAY"]
     assert opened.properties["product"].value == "amqp-gateway"
-    assert client.face.identity == "anonymous"
-    assert not client.face.authenticated
+    assert client.face.client.identity == "anonymous"
+    assert not client.face.client.authenticated
 
 
 def test_a_client_without_sasl_is_anonymous_where_that_is_allowed(house):
     client = house.client(sasl=False)
     client.take(events.OpenReceived)
-    assert client.face.identity == "anonymous"
+    assert client.face.client.identity == "anonymous"
 
 
 def test_a_client_without_sasl_is_sent_away_where_it_is_not_allowed():
@@ -47,8 +47,8 @@ def test_a_client_without_sasl_is_sent_away_where_it_is_not_allowed():
 def test_a_user_is_known_by_name_once_verified(house):
     client = house.client(user=("user", "pass"))
     client.take(events.OpenReceived)
-    assert client.face.identity == "user@realm"
-    assert client.face.authenticated
+    assert client.face.client.identity == "user@realm"
+    assert client.face.client.authenticated
 
 
 def test_a_wrong_password_ends_the_connection(house):
@@ -65,7 +65,7 @@ def test_a_wrong_password_ends_the_connection(house):
 )
 def test_the_hostname_picks_the_virtual_host(hostname, host):
     house = House(hosts=["/", "b"], hostnames={"b.example": "b"})
-    assert house.client(hostname=hostname).face.host.name == host
+    assert house.client(hostname=hostname).face.client.host.name == host
 
 
 @rule("1.0", "2.7.9", "close-is-written")
@@ -102,7 +102,7 @@ def test_a_message_goes_through_a_queue_byte_for_byte(house, size):
     assert not header.delivery_count
     receiver.session.settle_incoming(event.delivery_id, ACCEPTED)
     client.step()
-    assert house.host.queue("q").depth == 0
+    assert house.host.topology.find_queue("q").depth == 0
 
 
 @rule("1.0", "3.2.1", "durable-survives")
@@ -146,13 +146,13 @@ def test_credit_is_given_again_as_it_is_used(house):
         assert sender.credit > 0
         sender.send_delivery(number.to_bytes(4), b"", message(), settled=True)
     client.step()
-    assert house.host.queue("q").depth == 3 * limit
+    assert house.host.topology.find_queue("q").depth == 3 * limit
 
 
 def test_a_settled_message_needs_no_answer(house):
     client = house.client()
     assert client.send(client.sender("q"), message(), settled=True) is None
-    assert house.host.queue("q").depth == 1
+    assert house.host.topology.find_queue("q").depth == 1
 
 
 def test_the_credit_of_aborted_deliveries_is_given_again(house):
@@ -223,7 +223,7 @@ def test_a_receiver_of_settled_deliveries_has_nothing_to_settle(house):
     client.receiver("q", snd_settle_mode=_spec.SND_SETTLED)
     event = client.take(events.DeliveryReceived)
     assert event.settled
-    assert house.host.queue("q").depth == 0
+    assert house.host.topology.find_queue("q").depth == 0
 
 
 def outcomes_on(house, state, **attach):
@@ -255,7 +255,7 @@ def outcomes_on(house, state, **attach):
 )
 def test_each_outcome_does_to_the_queue_what_it_says(house, state, depth, count):
     client, receiver = outcomes_on(house, state)
-    assert house.host.queue("q").depth == depth
+    assert house.host.topology.find_queue("q").depth == depth
     if depth:
         receiver.send_flow(credit=1)
         client.step()
@@ -292,7 +292,7 @@ def test_undeliverable_here_keeps_a_message_from_that_receiver_only(house):
 @pytest.mark.parametrize(("default", "depth"), [(_spec.Accepted(), 0), (_spec.Released(), 1)])
 def test_the_default_outcome_of_the_source_stands_for_none(house, default, depth):
     outcomes_on(house, None, default_outcome=default)
-    assert house.host.queue("q").depth == depth
+    assert house.host.topology.find_queue("q").depth == depth
 
 
 @rule("1.0", "2.7.3", "settle-modes-of-the-peer-are-respected")
@@ -364,7 +364,7 @@ def test_a_browser_sees_and_takes_nothing(house):
     assert browser.attach.source.distribution_mode == "copy"
     browser.session.settle_incoming(event.delivery_id, ACCEPTED)
     client.step()
-    assert house.host.queue("q").depth == 1
+    assert house.host.topology.find_queue("q").depth == 1
 
 
 @rule("1.0", "2.7.3", "max-message-size-is-respected")
@@ -459,7 +459,7 @@ def test_a_queue_that_is_deleted_detaches_its_receivers(house):
     client = house.client()
     client.send(client.sender("gone"), message())
     client.receiver("gone")
-    house.host.delete_queue("gone")
+    house.host.declaring.delete_queue("gone")
     client.step()
     assert client.refused() == "amqp:resource-deleted"
 

@@ -25,7 +25,7 @@ class Rules:
 
 
 def test_a_rules_address_goes_before_the_profiles():
-    addresses = UpstreamWorld(rules=Rules()).upstream.addresses
+    addresses = UpstreamWorld(rules=Rules()).upstream.context.addresses
     assert addresses.queue_address("/", "q") == "elsewhere"
     assert addresses.queue_address("/", "r") == "r"
     assert addresses.exchange_address("/", "x", "k") == "topic/k"
@@ -33,10 +33,12 @@ def test_a_rules_address_goes_before_the_profiles():
 
 
 def test_only_queues_of_a_rule_that_creates_are_made_and_only_by_management():
-    managed = UpstreamWorld(profile=load_profile("rabbitmq4"), rules=Rules()).upstream.addresses
+    managed = UpstreamWorld(
+        profile=load_profile("rabbitmq4"), rules=Rules()
+    ).upstream.context.addresses
     assert managed.managed_name("/", "r") == "r"
     assert (managed.made_name("/", "made"), managed.made_name("/", "r")) == ("made", "")
-    plain = UpstreamWorld(profile=Profile(), rules=Rules()).upstream.addresses
+    plain = UpstreamWorld(profile=Profile(), rules=Rules()).upstream.context.addresses
     assert (plain.managed_name("/", "r"), plain.made_name("/", "made")) == ("", "")
 
 
@@ -46,10 +48,10 @@ def test_only_queues_of_a_rule_that_creates_are_made_and_only_by_management():
 )
 def test_a_message_goes_where_the_queue_in_front_stands_for(target, one, address):
     at = UpstreamWorld(rules=Rules())
-    addresses = at.upstream.addresses
+    addresses = at.upstream.context.addresses
     name = "x" if target == Target.EXCHANGE else "n"
     at.world.queue(name)
-    queue = at.host.queue(name)
+    queue = at.host.topology.find_queue(name)
     queue.target = target
     assert addresses.queue_target(queue) == one
     assert addresses.target_of(queue, at.world.message(b"1", key="k")) == address

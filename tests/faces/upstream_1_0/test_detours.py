@@ -218,7 +218,7 @@ def test_a_look_up_goes_where_it_is_redirected():
     w = UpstreamWorld().place("q")
     connect(w, prepare=redirecting("q", host=OTHER))
     waiter = Waiter()
-    assert w.host.look_up("q", waiter, 5)
+    assert w.host.reaching.look_up("q", waiter, 5)
     w.step()
     gone = _spec.Error(condition="amqp:not-found", description="no")
     w.roads.open(prepare=lambda other: other.refusals.update(q=gone))
@@ -241,7 +241,7 @@ def test_a_detour_goes_when_its_last_link_has_left():
     # The senders of both queues are there as well, and stay.
     assert other.take_all(events.CloseReceived) == []
     for name in ("q", "r"):
-        w.upstream.abandon(w.host.queue(name))
+        w.upstream.abandon(w.host.topology.find_queue(name))
     w.step()
     (closed,) = other.take_all(events.CloseReceived)
     assert closed.error is None
@@ -262,7 +262,7 @@ def test_a_detour_that_is_lost_sends_its_links_back_to_ask_again():
     assert attaches(broker, "q") == asked
     assert w.roads.dialled == []
     assert w.counts.connections_lost == 1
-    assert "b.example:5672" in w.upstream.last_error
+    assert "b.example:5672" in w.upstream.health.last_error
     w.pass_time(1_500)
     assert attaches(broker, "q") > asked
     other = w.roads.open()
@@ -331,7 +331,7 @@ def test_two_containers_that_redirect_to_one_another_end_in_a_back_off():
         while w.roads.dialled:
             w.roads.open(prepare=back)
     assert attaches(broker, "q") < 40
-    assert "amqp:link:redirect" in w.upstream.last_error
+    assert "amqp:link:redirect" in w.upstream.health.last_error
     broker.refusals.clear()
     w.pass_time(60_000)
     assert len(broker.received()) == 1
@@ -446,10 +446,10 @@ def test_a_storm_of_redirects_costs_one_attach_a_back_off():
 def test_the_links_that_make_up_a_connection_are_not_redirected():
     w = UpstreamWorld(profile=Profile(transactions=True)).place("q")
     connect(w, prepare=redirecting("a coordinator", host=OTHER))
-    transaction = w.host.begin(1)
-    w.host.publish(w.world.message(b"x", key="q"), None, 0, transaction=transaction)
+    transaction = w.host.transacting.begin(1)
+    w.host.transacting.publish(transaction, w.world.message(b"x", key="q"), None, 0)
     told = Producer()
-    w.host.commit(transaction, [], told, 1)
+    w.host.transacting.commit(transaction, [], told, 1)
     w.step()
     assert w.roads.dialled == []
     ((_, outcome),) = told.published
@@ -459,13 +459,13 @@ def test_the_links_that_make_up_a_connection_are_not_redirected():
 def test_a_transaction_is_refused_where_its_link_is_elsewhere():
     w = UpstreamWorld(profile=Profile(transactions=True)).place("q")
     broker = connect(w, prepare=redirecting("q", host=OTHER))
-    w.host.queue("q")  # it is there from now on, and so is its link
+    w.host.topology.find_queue("q")  # it is there from now on, and so is its link
     w.step()
     other = w.roads.open()
-    transaction = w.host.begin(1)
-    w.host.publish(w.world.message(b"x", key="q"), None, 0, transaction=transaction)
+    transaction = w.host.transacting.begin(1)
+    w.host.transacting.publish(transaction, w.world.message(b"x", key="q"), None, 0)
     told = Producer()
-    w.host.commit(transaction, [], told, 1)
+    w.host.transacting.commit(transaction, [], told, 1)
     w.step()
     (declare,) = broker.received()
     broker.settle(declare, _spec.Declared(txn_id=b"t1"))
@@ -487,10 +487,10 @@ def test_an_acceptance_in_a_transaction_fails_where_the_link_is_elsewhere():
     other = w.roads.open()
     other.deliver("q", message(b"y"))
     w.step()
-    transaction = w.host.begin(1)
+    transaction = w.host.transacting.begin(1)
     told = Producer()
-    w.host.enlist(transaction, consumer.deliveries)
-    w.host.commit(transaction, consumer.deliveries, told, 1)
+    w.host.transacting.enlist(transaction, consumer.deliveries)
+    w.host.transacting.commit(transaction, consumer.deliveries, told, 1)
     w.step()
     for _ in range(2):
         for asked in broker.received():
@@ -580,7 +580,7 @@ def test_a_message_that_breaks_a_detour_is_suspected_there_alone():
     assert w.counts.poison == 1
     assert len(poisoned.published) == 1
     assert len(broker.received()) == 1
-    assert w.upstream.connected
+    assert w.upstream.health.connected
 
 
 def test_a_redirect_back_to_the_upstream_uses_its_own_connection():
@@ -600,16 +600,16 @@ def test_a_binding_is_a_subscription_where_it_is_redirected_to():
     )
     w = UpstreamWorld(profile=profile)
     w.place(exchange="x")
-    w.host.declare_exchange("x", "topic")
+    w.host.declaring.declare_exchange("x", "topic")
     w.world.queue("here")
-    w.host.bind("here", "x", "a.#", {}, b"")
+    w.host.bindings.bind("here", "x", "a.#", {}, b"")
     broker = connect(w, prepare=redirecting("x/a.#", host=OTHER, address="x-7"))
     other = w.roads.open()
     other.deliver("x-7", message(b"y", properties=_spec.Properties(subject="a.b")))
     w.step()
     assert w.world.depth("here") == 1
     assert other.states() == [_spec.Accepted()]
-    w.host.unbind("here", "x", "a.#")
+    w.host.bindings.unbind("here", "x", "a.#")
     w.step()
     assert len(other.take_all(events.CloseReceived)) == 1
     assert broker.links("x/a.#", sends=True) == []

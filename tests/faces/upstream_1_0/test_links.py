@@ -171,7 +171,7 @@ def test_no_more_links_than_the_limit_are_attached():
     for _ in range(4):
         w.subscribe("a")
     assert len(broker.links("a", sends=True)) <= 3
-    assert w.upstream.connected
+    assert w.upstream.health.connected
 
 
 def test_receivers_of_one_session_grant_no_more_than_it_can_hold():
@@ -193,7 +193,7 @@ def test_an_attach_that_the_peers_frames_are_too_small_for_fails_alone():
     w.subscribe("r")
     consumer, _ = w.subscribe("q", selector=f"a = '{'x' * 600}'")
     w.step()
-    assert w.upstream.connected
+    assert w.upstream.health.connected
     w.pass_time(31_000)
     assert consumer.why == ["upstream broker: its frames are too small for our attach"]
     w.step()

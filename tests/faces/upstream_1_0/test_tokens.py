@@ -155,7 +155,7 @@ def test_a_token_that_is_refused_is_a_refusal_of_the_node_and_operators_hear_why
     bus = w.connect(kind=ServiceBus, statuses={"q": (401, "InvalidSignature")})
     assert consumer.cancelled == [Condition.UNAUTHORIZED_ACCESS]
     assert consumer.why == ["token for q: 401 InvalidSignature"]
-    assert w.upstream.last_error == "token for q: 401 InvalidSignature"
+    assert w.upstream.health.last_error == "token for q: 401 InvalidSignature"
     assert "q" not in addresses(bus)
 
 
@@ -181,7 +181,7 @@ def test_a_service_that_is_out_of_order_is_asked_again():
     consumer, _ = w.subscribe()
     bus = w.connect(kind=ServiceBus, statuses={"q": (500, "internal")})
     assert consumer.cancelled == []
-    assert w.upstream.last_error == "token for q: 500 internal"
+    assert w.upstream.health.last_error == "token for q: 500 internal"
     bus.statuses.clear()
     w.pass_time(5_000)
     assert consumer.attached == 1
@@ -195,7 +195,7 @@ def test_a_service_that_does_not_answer_is_asked_again_until_the_client_has_wait
     consumer, _ = w.subscribe()
     w.pass_time(12_000)
     assert consumer.cancelled == [Condition.INTERNAL_ERROR]
-    assert "no answer to put-token" in w.upstream.last_error
+    assert "no answer to put-token" in w.upstream.health.last_error
     assert producer.published == []
     bus.statuses.clear()
     w.pass_time(60_000)
@@ -208,7 +208,7 @@ def test_a_renewal_that_is_refused_is_tried_again_while_the_token_before_it_is_g
     bus = w.connect(kind=ServiceBus)
     bus.statuses["q"] = (401, "expired")
     w.pass_time(HOUR_MS * 3 // 4)
-    assert w.upstream.last_error == "token for q: 401 expired"
+    assert w.upstream.health.last_error == "token for q: 401 expired"
     assert consumer.cancelled == []
     bus.statuses.clear()
     w.pass_time(5_000)
@@ -274,7 +274,7 @@ def test_a_request_that_the_node_rejects_is_a_failure():
         bus._put_token = reject
 
     w.connect(kind=ServiceBus, prepare=prepare)
-    assert w.upstream.last_error == "token for q: amqp:internal-error: no"
+    assert w.upstream.health.last_error == "token for q: amqp:internal-error: no"
 
 
 def test_an_answer_to_nobody_and_one_that_is_none_are_passed_over():
@@ -286,7 +286,7 @@ def test_an_answer_to_nobody_and_one_that_is_none_are_passed_over():
     w.step()
     assert len(bus.take_all(events.DispositionReceived)) >= 1
     assert consumer.attached == 0
-    assert w.upstream.connected
+    assert w.upstream.health.connected
 
 
 def test_an_answer_needs_a_correlation_id_and_a_status_code():

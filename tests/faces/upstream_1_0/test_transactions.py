@@ -40,15 +40,15 @@ class At(UpstreamWorld):
 
     def begin(self, *deliveries) -> Transaction:
         """A transaction that is to accept `deliveries`."""
-        transaction = self.host.begin(1)
+        transaction = self.host.transacting.begin(1)
         if deliveries:
-            assert self.host.enlist(transaction, list(deliveries)) is None
+            assert self.host.transacting.enlist(transaction, list(deliveries)) is None
         return transaction
 
     def put(self, transaction, *bodies, key="r", status=PublishStatus.PENDING):
         for body in bodies:
             message = self.world.message(body, key=key)
-            answer = self.host.publish(message, self.sender, 1, transaction=transaction)
+            answer = self.host.transacting.publish(transaction, message, self.sender, 1)
             assert answer.status == status, answer.refusal
         self.step()
 
@@ -60,19 +60,19 @@ class At(UpstreamWorld):
         return transaction
 
     def commit(self, transaction, *deliveries):
-        answer = self.host.commit(transaction, list(deliveries), self.publisher, 7)
+        answer = self.host.transacting.commit(transaction, list(deliveries), self.publisher, 7)
         self.step()
         return answer.status
 
     def why_not(self, transaction) -> Condition:
         """Why the commit is refused."""
-        answer = self.host.commit(transaction, [], self.publisher, 7)
+        answer = self.host.transacting.commit(transaction, [], self.publisher, 7)
         self.step()
         assert answer.status == PublishStatus.REFUSED
         return answer.refusal.condition
 
     def roll_back(self, transaction):
-        self.host.rollback(transaction)
+        self.host.transacting.rollback(transaction)
         self.step()
 
     def commit_of(self, *bodies):
@@ -158,7 +158,7 @@ def test_what_is_published_goes_out_as_it_comes_and_counts_when_it_is_committed(
     at.discharge()
     assert at.publisher.heard == done()
     assert at.ended() == [COMMITTED]
-    assert at.host.queue("r").depth == 0
+    assert at.host.topology.find_queue("r").depth == 0
     at.check()
 
 
@@ -184,7 +184,10 @@ def test_what_is_presumed_leaves_nothing_but_its_place():
     at = connected()
     transaction = at.opened(bytes(1000), bytes(1000))
     at.presume(Accepted(), Accepted())
-    assert (at.host.queue("r").octets, at.host.queue("r").depth) == (0, 2)
+    assert (at.host.topology.find_queue("r").octets, at.host.topology.find_queue("r").depth) == (
+        0,
+        2,
+    )
     at.bridge.checkpoint(at.now_ms)
     at.commit(transaction)
     at.discharge()
@@ -202,7 +205,7 @@ def test_a_rollback_is_a_failed_discharge(presumed):
         at.presume(Accepted())
     at.discharge(fail=True)
     assert at.ended() == [ROLLED_BACK]
-    assert at.host.queue("r").depth == 0
+    assert at.host.topology.find_queue("r").depth == 0
     assert at.bridge.idle()
     at.check()
 
@@ -257,8 +260,8 @@ def test_one_that_is_not_accepted_rolls_all_back():
     assert at.publisher.heard == done(Condition.NOT_ALLOWED)
     assert at.sender.heard == [(1, OutcomeKind.ACCEPTED, Condition.NONE)] * 2
     assert at.ended() == [ROLLED_BACK]
-    assert at.host.queue("r").depth == 0
-    assert at.host.queue("gateway.rejected") is None
+    assert at.host.topology.find_queue("r").depth == 0
+    assert at.host.topology.find_queue("gateway.rejected") is None
     at.check()
 
 
@@ -274,7 +277,7 @@ def test_what_was_not_sent_when_one_fails_is_not_sent_any_more():
     at.step()
     at.discharge(fail=True)
     assert at.publisher.heard == done(Condition.PRECONDITION_FAILED)
-    assert at.host.queue("r").depth == 0
+    assert at.host.topology.find_queue("r").depth == 0
     at.check()
 
 
@@ -388,7 +391,7 @@ def test_what_is_published_around_a_loss_is_rolled_back_as_one(resume, presumed)
     at.presume(Accepted())
     at.discharge()
     assert at.ended() == [ROLLED_BACK, COMMITTED]
-    assert at.host.queue("r").depth == 0
+    assert at.host.topology.find_queue("r").depth == 0
     at.check()
 
 
@@ -400,7 +403,7 @@ def test_a_transaction_that_the_upstream_gave_up_while_it_idled_is_rolled_back()
         error=Error(condition="amqp:transaction:timeout"), closed=True
     )
     at.step()
-    assert at.host.queue("r").depth == 0
+    assert at.host.topology.find_queue("r").depth == 0
     assert at.why_not(transaction) == Condition.INTERNAL_ERROR
     at.check()
 
@@ -409,9 +412,7 @@ def test_a_queue_that_moves_takes_no_transaction_along():
     at = connected(credit=1)
     transaction = at.opened(b"1", b"2")
     at.presume(Accepted())
-    queue = at.host.queue("r")
-    waiting = queue.places.get(queue.next_position - 1)
-    waiting.ticket.branch.upstream = At().upstream
+    transaction.remote = At().upstream
     for address in ("r", COORDINATOR):
         at.broker.link(address, sends=False).send_flow(credit=10)
     at.step()
@@ -459,7 +460,7 @@ def test_a_control_link_that_is_detached_has_rolled_back_and_the_next_one_is_att
     at.step()
     assert at.publisher.heard == done(Condition.INTERNAL_ERROR)
     at.presume(Accepted())  # too late
-    assert at.host.queue("r").depth == 0
+    assert at.host.topology.find_queue("r").depth == 0
     at.publisher.heard.clear()
     at.commit_of(b"2")
     at.declare()
@@ -532,9 +533,9 @@ def test_a_transaction_has_one_resource(first, second):
     status = PublishStatus.PENDING if first == "r" else PublishStatus.DONE
     at.put(transaction, b"1", key=first, status=status)
     message = at.world.message(b"2", key=second)
-    answer = at.host.publish(message, None, 0, transaction=transaction)
+    answer = at.host.transacting.publish(transaction, message, None, 0)
     assert answer.refusal.condition == Condition.NOT_IMPLEMENTED
-    at.host.rollback(transaction)
+    at.host.transacting.rollback(transaction)
     at.check()
 
 
@@ -546,19 +547,19 @@ def test_deliveries_from_here_are_no_part_of_a_transaction_there():
     [delivery] = consumer.take()
     transaction = at.begin()
     at.put(transaction, b"1")
-    refusal = at.host.enlist(transaction, [delivery])
+    refusal = at.host.transacting.enlist(transaction, [delivery])
     assert isinstance(refusal, Refusal)
     assert refusal.condition == Condition.NOT_IMPLEMENTED
-    at.host.rollback(transaction)
+    at.host.transacting.rollback(transaction)
     at.settle(delivery, MODIFIED_FAILED)
     at.check()
 
 
 def test_an_upstream_that_offers_no_transactions_is_said_so_at_the_first_message():
     at = At()
-    at.upstream.profile.transactions = False
+    at.upstream.context.profile.transactions = False
     message = at.world.message(b"1", key="r")
-    answer = at.host.publish(message, None, 0, transaction=at.begin())
+    answer = at.host.transacting.publish(at.begin(), message, None, 0)
     assert answer.refusal.condition == Condition.NOT_IMPLEMENTED
     at.check()
 

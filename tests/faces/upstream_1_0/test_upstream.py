@@ -5,8 +5,8 @@ from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.audit.schema import Flag, Kind
+from gateway.faces.upstream_1_0.health import UpstreamState
 from gateway.faces.upstream_1_0.location import Location
-from gateway.faces.upstream_1_0.upstream import UpstreamState
 from gateway.message import ACCEPTED, Condition
 from gateway.translate.profiles.profile import Profile
 from gateway.wire.limits import Limits
@@ -39,7 +39,7 @@ def test_it_opens_as_the_configuration_says():
     assert performative.idle_time_out == 20_000
     assert performative.max_frame_size == 8192
     assert performative.properties["product"] == Tagged(types.STRING, "amqp-gateway")
-    assert w.upstream.state == UpstreamState.UP
+    assert w.upstream.health.state == UpstreamState.UP
     assert w.counts.connections_made == 1
 
 
@@ -79,13 +79,15 @@ def test_operators_hear_which_node_a_link_led_to():
     gone = _spec.Error(condition="amqp:resource-deleted", description="deleted")
     broker.link("q").send_detach(error=gone)
     w.step()
-    assert w.upstream.last_error == "from q: amqp:resource-deleted: deleted"
+    assert w.upstream.health.last_error == "from q: amqp:resource-deleted: deleted"
 
 
 def test_the_state_is_told_as_it_changes():
     w = UpstreamWorld()
     told = []
-    w.upstream.on_change = lambda: told.append((w.upstream.state, w.upstream.last_error))
+    w.upstream.health.on_change = lambda: told.append(
+        (w.upstream.health.state, w.upstream.health.last_error)
+    )
     w.upstream.on_unreachable("refused")
     w.connect()
     w.lose()
@@ -101,7 +103,7 @@ def test_the_state_is_told_as_it_changes():
 def test_a_connection_that_ends_before_the_peers_open_counts_as_refused():
     w = UpstreamWorld()
     w.connect(prepare=lambda broker: setattr(broker, "opens", False))
-    assert w.upstream.state == UpstreamState.CONNECTING
+    assert w.upstream.health.state == UpstreamState.CONNECTING
     w.lose()
     assert w.counts.connections_refused == 1
     assert w.counts.connections_lost == 0
@@ -113,11 +115,11 @@ def test_a_new_transport_ends_what_was_left_of_the_old_one():
     consumer, _ = w.subscribe(credit=2)
     old = w.face
     broker = w.connect()
-    assert w.upstream.state == UpstreamState.UP
+    assert w.upstream.health.state == UpstreamState.UP
     assert broker.link("q").credit == 2
     assert consumer.attached == 1
     old.receive_eof(w.now_ms)
-    assert w.upstream.state == UpstreamState.UP
+    assert w.upstream.health.state == UpstreamState.UP
     assert w.counts.connections_lost == 1
 
 
@@ -165,7 +167,7 @@ def test_what_the_peer_begins_and_attaches_is_refused():
     assert ended.error.condition == "amqp:not-allowed"
     (detached,) = broker.take_all(events.DetachReceived)
     assert detached.detach.error.condition == "amqp:not-allowed"
-    assert w.upstream.connected
+    assert w.upstream.health.connected
 
 
 def test_a_close_with_an_error_is_remembered():
@@ -175,8 +177,8 @@ def test_a_close_with_an_error_is_remembered():
     broker.connection.send_close(error=error)
     w.step()
     assert w.face.closed
-    assert w.upstream.state == UpstreamState.DOWN
-    assert w.upstream.last_error == "amqp:connection:forced: maintenance"
+    assert w.upstream.health.state == UpstreamState.DOWN
+    assert w.upstream.health.last_error == "amqp:connection:forced: maintenance"
     assert w.counts.connections_lost == 1
 
 
@@ -203,7 +205,7 @@ def test_rubbish_ends_the_connection_and_nothing_else():
     consumer, _ = w.subscribe()
     w.face.receive_data(b"\x00\x00\x00\x01rubbish", w.now_ms)
     w.world.turn()
-    assert w.upstream.state == UpstreamState.DOWN
+    assert w.upstream.health.state == UpstreamState.DOWN
     assert consumer.cancelled == []
     w.connect()
     assert w.broker.link("q").credit == 10
@@ -244,7 +246,7 @@ def test_a_node_is_looked_up_by_attaching_without_credit():
     w = UpstreamWorld().place("q")
     broker = w.connect()
     waiter = Waiter()
-    assert w.host.look_up("q", waiter, 5)
+    assert w.host.reaching.look_up("q", waiter, 5)
     w.step()
     assert waiter.told == [(5, None)]
     assert broker.links("q", sends=True) == []
@@ -257,7 +259,7 @@ def test_a_node_that_is_not_there_is_refused_to_whoever_looks_it_up():
     broker = w.connect()
     broker.refusals["q"] = _spec.Error(condition="amqp:not-found", description="no")
     waiter = Waiter()
-    w.host.look_up("q", waiter, 5)
+    w.host.reaching.look_up("q", waiter, 5)
     w.step()
     ((token, refusal),) = waiter.told
     assert token == 5
@@ -276,7 +278,7 @@ def test_a_node_that_we_may_only_send_to_is_there_all_the_same():
 
     broker.answers["q"] = answer
     waiter = Waiter()
-    w.host.look_up("q", waiter, 5)
+    w.host.reaching.look_up("q", waiter, 5)
     w.step()
     assert waiter.told == [(5, None)]
 
@@ -284,7 +286,7 @@ def test_a_node_that_we_may_only_send_to_is_there_all_the_same():
 def test_a_look_up_without_an_answer_ends_with_an_error():
     w = UpstreamWorld().place("q")
     waiter = Waiter()
-    w.host.look_up("q", waiter, 5)
+    w.host.reaching.look_up("q", waiter, 5)
     w.pass_time(10_000)
     broker = w.connect(prepare=lambda b: b.answers.update(q=lambda event: None))
     assert waiter.told == []
@@ -297,7 +299,7 @@ def test_a_look_up_without_an_answer_ends_with_an_error():
 def test_where_attaching_makes_nodes_they_are_taken_to_exist():
     w = UpstreamWorld(profile=Profile(missing="auto")).place("q")
     w.connect()
-    assert w.host.look_up("q", Waiter(), 5) is False
+    assert w.host.reaching.look_up("q", Waiter(), 5) is False
 
 
 def test_without_a_management_nodes_are_neither_deleted_nor_purged():

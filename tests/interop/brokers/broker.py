@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
-_STARTS_WITHIN_S = 60
-_STOPS_WITHIN_S = 60
+_STARTS_WITHIN_S = 120
+_STOPS_WITHIN_S = 120
 
 
 class Broker:

@@ -14,7 +14,7 @@ from support.gateway_process import GatewayProcess
 
 from gateway.translate.profiles.loading import load_profile
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 UP = 'gateway_upstream_up{upstream="main"}'
 LINKS = 'gateway_upstream_links{upstream="main"}'
 PROFILES = {"broker-j": "qpid-broker-j"}  # by the peer's name, where it differs
@@ -116,15 +116,15 @@ class Behind:
 
     def at_gateway(self, container: str = "") -> Any:
         """A 1.0 client at the gateway, by default with a container-id of its own."""
+        from interop.brokers.blocking import Forgetting  # only where Proton is
         from proton.reactor import Container
-        from proton.utils import BlockingConnection
 
         address = f"127.0.0.1:{self.gateway.amqp_port}"
         timeout = client.TIME_LIMIT_S
         client_container = Container()
         client_container.container_id = container or uuid.uuid4().hex
         return self._kept(
-            BlockingConnection(
+            Forgetting(
                 address, timeout=timeout, container=client_container, allowed_mechs="ANONYMOUS"
             )
         )

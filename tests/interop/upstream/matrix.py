@@ -1,8 +1,8 @@
-"""The matrix of capabilities by broker: what the tests saw, checked, and shown in the README.
+"""The matrix of capabilities by broker: what the tests saw, checked, and shown in the documents.
 
 `matrix.yaml` is the record. A test that sees something else than it says fails; with
 ``INTEROP_MATRIX=write`` in the environment it takes the new outcome over. ``python matrix.py``
-writes the README's section from it, ``--check`` says whether that is needed.
+writes the section of `docs/upstreams.md` from it, ``--check`` says whether that is needed.
 """
 
 import os
@@ -14,7 +14,7 @@ import yaml
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "matrix.yaml"
-README = HERE.parents[2] / "README.md"
+PAGE = HERE.parents[2] / "docs" / "upstreams.md"
 BEGIN, END = "<!-- matrix: begin -->\n", "<!-- matrix: end -->\n"
 BROKERS = {
     "artemis": "Artemis 2.44",
@@ -56,7 +56,7 @@ def table() -> str:
 
 
 def shown(text: str) -> str:
-    """The README with the table as it is now."""
+    """The page with the table as it is now."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}{table()}{END}{after}"
@@ -67,15 +67,15 @@ def _yaml(record: dict[str, Any]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check the README's section; the exit code."""
-    text = README.read_text()
+    """Write or check the page's section; the exit code."""
+    text = PAGE.read_text()
     wanted = shown(text)
     if wanted == text:
         return 0
     if arguments == ["--check"]:
-        print("README.md does not show the matrix as it is: run tests/interop/upstream/matrix.py")
+        print("docs/upstreams.md does not show the matrix: run tests/interop/upstream/matrix.py")
         return 1
-    README.write_text(wanted)
+    PAGE.write_text(wanted)
     return 0
 
 

@@ -30,7 +30,7 @@ from gateway.amqp_0_10.structs import open_struct, read_header, write_header
 from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.wire.limits import Limits
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 SHORTLY_S = 0.3  # how long to listen for what must not come
 UNLIMITED = 0xFFFFFFFF
 EXPLICIT, NONE = spec.AcceptMode.EXPLICIT, spec.AcceptMode.NONE

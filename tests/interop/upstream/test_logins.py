@@ -9,7 +9,7 @@ from interop.brokers.broker_j import BrokerJ
 from support.certificates import Authority
 from support.gateway_process import GatewayProcess
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 LETTERS = ("--count", "2", "--body", "letter {n}")
 
 

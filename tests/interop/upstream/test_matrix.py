@@ -9,8 +9,8 @@ def test_every_row_says_something_of_every_broker() -> None:
         assert row.keys() == {"about", *matrix.BROKERS}, capability
 
 
-def test_the_readme_shows_the_matrix_as_it_is() -> None:
-    text = matrix.README.read_text()
+def test_the_page_on_upstreams_shows_the_matrix_as_it_is() -> None:
+    text = matrix.PAGE.read_text()
     assert matrix.shown(text) == text, "run tests/interop/upstream/matrix.py"
 
 

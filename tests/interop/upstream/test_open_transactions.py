@@ -18,7 +18,7 @@ from gateway.amqp_0_10 import _spec as spec
 SIZE = 16 * 1024
 LARGE = 5_000
 BATCH = 50
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 # What all queues of the gateway may hold is a twentieth of what the transaction has.
 QUEUES = {"size_high": "1MiB", "size_low": "512KiB", "size_max": "4MiB"}
 LIMITS = {"octets_in_doubt": "256KiB"}

@@ -53,7 +53,7 @@ def test_a_dynamic_node_here_is_out_of_reach_there(behind: Behind, cell: Cell) -
     if _takes(responder, replies):  # by making a node of that name
         answer = Sending(responder, replies)
         answer.outcome(*answer.sends(durable(b"me")))
-        outcome = "the reply stays there"
+        outcome = "the reply stays at the broker"
     assert receiving.quiet()
     cell("1-0 request dynamic", outcome)
 

@@ -54,7 +54,7 @@ def test_where_links_are_redirected_to_is_told(tmp_path: pathlib.Path) -> None:
     upstreams = {"a": {"hosts": ["amqp://127.0.0.1:1"]}}
     house = House(tmp_path / "data", f"upstreams={json.dumps(upstreams)}").start()
     upstream = house.service.upstreams.upstreams["a"]
-    detour = Detour(upstream, Location(network_host="b.example", port=5671))
+    detour = Detour(upstream.detours, Location(network_host="b.example", port=5671))
     upstream.detours.standing[detour] = None
     (one,) = told(house)["upstreams"]
     (there,) = one["detours"]

@@ -15,7 +15,8 @@ from gateway.amqp_1_0 import _spec, events, types
 from gateway.config.units import Host
 from gateway.config.upstreams import UpstreamSection
 from gateway.faces.face import FaceSettings
-from gateway.faces.upstream_1_0.upstream import Upstream, UpstreamCounts, UpstreamSettings
+from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
+from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.upstreams.detours import STOP_S, BareError
 from gateway.net.upstreams.dialer import Dialer
 from gateway.net.upstreams.upstreams import endpoint_for
@@ -130,7 +131,7 @@ class DetourWorld:
             next_connection_id=lambda: next(numbers),
         )
         self.user = Idle()
-        self.slot = self.upstream.add(self.user, address="q")
+        self.slot = self.upstream.links.add(self.user, address="q")
         self.dialer.start()
         self.talk()
 
@@ -171,7 +172,7 @@ def test_a_detour_has_tls_where_the_connection_had_it_for_the_name_that_was_told
 def test_a_host_that_does_not_answer_is_not_dialled_again_at_once():
     w = DetourWorld(dead=[OTHER])
     assert len(w.tried) == 2
-    assert "other.example:5672" in w.upstream.last_error
+    assert "other.example:5672" in w.upstream.health.last_error
     assert not w.slot.attached
     w.net.clock.advance(0.5)
     w.talk()
@@ -188,7 +189,7 @@ def test_a_detour_that_ends_gives_its_links_back():
 
 def test_the_links_of_a_detour_that_is_over_leave_no_transport():
     w = DetourWorld()
-    w.upstream.drop(w.slot)
+    w.slot.drop()
     w.talk()
     (closed,) = w.other.take_all(events.CloseReceived)
     assert closed.error is None
@@ -198,7 +199,7 @@ def test_the_links_of_a_detour_that_is_over_leave_no_transport():
 def test_a_host_that_does_not_answer_our_close_is_cut_off():
     w = DetourWorld()
     w.other.closes = False
-    w.upstream.drop(w.slot)
+    w.slot.drop()
     w.talk()
     assert not w.ends[OTHER].wire.aborted
     w.net.clock.advance(STOP_S + 0.1)
@@ -247,7 +248,9 @@ def test_a_certificate_that_is_not_believed_is_told():
     w = DetourWorld(tls=True)
     w.ends[OTHER].protocol.on_doubted("the certificate is for another name")
     w.ends[OTHER].hang_up()
-    assert w.upstream.last_error == f"amqps://{OTHER}:5672: the certificate is for another name"
+    assert (
+        w.upstream.health.last_error == f"amqps://{OTHER}:5672: the certificate is for another name"
+    )
 
 
 def test_secrets_are_not_shown_to_a_host_where_anybody_may_read_along(tmp_path):

@@ -10,12 +10,9 @@ from twisted.python.failure import Failure
 
 from gateway.config.units import Host
 from gateway.faces.face import FaceSettings
-from gateway.faces.upstream_1_0.upstream import (
-    Upstream,
-    UpstreamCounts,
-    UpstreamSettings,
-    UpstreamState,
-)
+from gateway.faces.upstream_1_0.health import UpstreamState
+from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
+from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.upstreams.dialer import BackOff, Dialer
 from gateway.translate.profiles.profile import Profile
 from gateway.wire.limits import Limits
@@ -106,9 +103,9 @@ class DialWorld:
 
 def test_the_first_host_is_dialled_and_the_connection_counts_when_it_is_open():
     w = DialWorld()
-    assert w.upstream.state == UpstreamState.CONNECTING
+    assert w.upstream.health.state == UpstreamState.CONNECTING
     w.talk()
-    assert w.upstream.state == UpstreamState.UP
+    assert w.upstream.health.state == UpstreamState.UP
     assert w.tried == ["first.example"]
 
 
@@ -116,14 +113,14 @@ def test_a_host_that_does_not_answer_is_followed_by_the_next_one_at_once():
     w = DialWorld(dead=["first.example"])
     assert w.tried == ["first.example", "second.example"]
     w.talk()
-    assert w.upstream.state == UpstreamState.UP
-    assert "first.example" in w.upstream.last_error
+    assert w.upstream.health.state == UpstreamState.UP
+    assert "first.example" in w.upstream.health.last_error
 
 
 def test_when_no_host_answers_the_waits_grow():
     w = DialWorld(dead=["first.example", "second.example"])
     assert w.tried == ["first.example", "second.example"]
-    assert w.upstream.state == UpstreamState.DOWN
+    assert w.upstream.health.state == UpstreamState.DOWN
     for wait, tries in ((1.0, 2), (2.0, 4), (4.0, 6)):
         assert len(w.tried) == tries
         w.net.clock.advance(wait - 0.1)
@@ -138,7 +135,7 @@ def test_a_peer_that_ends_what_it_has_just_opened_is_dialled_ever_later_and_told
         for wait in (1.0, 2.0, 4.0):
             tries = len(w.tried)
             w.talk()
-            assert w.upstream.state == UpstreamState.UP
+            assert w.upstream.health.state == UpstreamState.UP
             w.hang_up()
             w.net.clock.advance(wait - 0.1)
             assert len(w.tried) == tries
@@ -164,11 +161,11 @@ def test_a_try_that_is_waited_for_can_be_made_at_once():
     assert w.tried[4:] == ["first.example"]
     w.dialer.hasten()  # under way: nothing to hasten
     w.talk()
-    assert w.upstream.state == UpstreamState.UP
+    assert w.upstream.health.state == UpstreamState.UP
     w.dialer.hasten()
     w.net.clock.advance(20)
     assert len(w.tried) == 5
-    assert w.upstream.state == UpstreamState.UP
+    assert w.upstream.health.state == UpstreamState.UP
 
 
 def test_failed_tries_and_the_time_of_the_next_are_known_until_it_is_connected():
@@ -178,13 +175,13 @@ def test_failed_tries_and_the_time_of_the_next_are_known_until_it_is_connected()
     assert (dialer.failed_tries, dialer.next_try_ms) == (1, began_ms + 1000)
     w.net.clock.advance(1.1)
     assert (dialer.failed_tries, dialer.next_try_ms) == (2, w.net.now_ms() + 2000)
-    assert w.upstream.last_error_ms == w.net.now_ms()
+    assert w.upstream.health.last_error_ms == w.net.now_ms()
     w.dead.clear()
     w.net.clock.advance(2.1)
     w.talk()
     assert (dialer.failed_tries, dialer.next_try_ms) == (0, None)
     assert dialer.where == "amqp://first.example:5672"
-    assert w.upstream.turned_ms == w.net.now_ms()
+    assert w.upstream.health.turned_ms == w.net.now_ms()
 
 
 def test_an_upstream_that_takes_connections_and_opens_none_has_been_down_since_it_was_up():
@@ -197,27 +194,27 @@ def test_an_upstream_that_takes_connections_and_opens_none_has_been_down_since_i
     w.net.clock.advance(1.1)
     w.hang_up()
     w.hang_up()
-    assert w.upstream.state_since_ms > lost_ms
-    assert w.upstream.turned_ms == lost_ms
+    assert w.upstream.health.state_since_ms > lost_ms
+    assert w.upstream.health.turned_ms == lost_ms
 
 
 def test_a_lost_connection_is_dialled_again_and_there_is_one_at_a_time():
     w = DialWorld()
     w.talk()
     w.hang_up()
-    assert w.upstream.state == UpstreamState.DOWN
+    assert w.upstream.health.state == UpstreamState.DOWN
     assert w.dialer.pump is None
     w.net.clock.advance(1.1)
     w.talk()
-    assert w.upstream.state == UpstreamState.UP
-    assert w.upstream.counts.connections_made == 2
+    assert w.upstream.health.state == UpstreamState.UP
+    assert w.upstream.context.counts.connections_made == 2
     assert w.tried == ["first.example", "first.example"]
 
 
 def test_a_host_that_takes_connections_and_never_opens_is_left_for_the_next_and_waited_for():
     w = DialWorld()
     w.hang_up()
-    assert w.upstream.counts.connections_refused == 1
+    assert w.upstream.context.counts.connections_refused == 1
     assert w.tried == ["first.example", "second.example"]
     w.hang_up()
     for wait in (1.0, 2.0):
@@ -265,20 +262,20 @@ def test_an_active_broker_and_its_standby_are_found_in_turn():
     """A standby takes no connections until it is the active one: Amazon MQ's two brokers."""
     w = DialWorld(dead=["second.example"])
     w.talk()
-    assert w.upstream.state == UpstreamState.UP
+    assert w.upstream.health.state == UpstreamState.UP
     w.dead = {"first.example"}
     w.net.clock.advance(60)
     w.hang_up()
     w.net.clock.advance(1.1)
     w.talk()
-    assert w.upstream.state == UpstreamState.UP
+    assert w.upstream.health.state == UpstreamState.UP
     assert w.tried == ["first.example", "first.example", "second.example"]
     w.net.clock.advance(60)
     w.dead = {"second.example"}
     w.hang_up()
     w.net.clock.advance(1.1)
     w.talk()
-    assert w.upstream.state == UpstreamState.UP
+    assert w.upstream.health.state == UpstreamState.UP
     assert w.tried[3:] == ["first.example"]
 
 
@@ -288,11 +285,11 @@ def test_while_brokers_change_places_both_are_tried_again():
     w.dead = {"first.example", "second.example"}
     w.hang_up()
     w.net.clock.advance(1.1)
-    assert w.upstream.state == UpstreamState.DOWN
+    assert w.upstream.health.state == UpstreamState.DOWN
     w.dead = {"first.example"}
     w.net.clock.advance(2.1)
     w.talk()
-    assert w.upstream.state == UpstreamState.UP
+    assert w.upstream.health.state == UpstreamState.UP
     assert w.tried[1:] == ["first.example", "second.example"] * 2
 
 
@@ -301,10 +298,10 @@ def test_a_problem_is_told_once_until_it_is_over():
     w.talk()
     with capturedLogs() as captured:
         for _ in range(2):
-            w.upstream.note_problem("no credit")
-        w.upstream.note_solved("no credit")
-        w.upstream.note_solved("what was never told")
-        w.upstream.note_problem("no credit")
+            w.upstream.health.note_problem("no credit")
+        w.upstream.health.note_solved("no credit")
+        w.upstream.health.note_solved("what was never told")
+        w.upstream.health.note_problem("no credit")
     assert [formatEvent(event) for event in captured] == [
         "upstream main: no credit",
         "upstream main: over: no credit",

@@ -158,7 +158,7 @@ class Upstreams:
             name: Upstream(
                 self.w.bridge,
                 self.w.turns,
-                self.w.upstream.settings,
+                self.w.upstream.context.settings,
                 profile,
                 self.w.faces,
                 self.w.counts,
@@ -192,7 +192,7 @@ def test_only_what_moves_and_asking_does_not_make_is_asked_about(
     )
     before = u.places({"queue": "ne*", "upstream": "a"})
     u.w.bridge.place(before, [])
-    assert u.w.host.queue("near") is not None
+    assert u.w.host.topology.find_queue("near") is not None
     after = u.places({"queue": "ne*", **to})
     assert [each.address for each in arrivals(u.w.bridge, before, after)] == asked
 
@@ -202,7 +202,7 @@ def test_exchanges_are_asked_about_that_are_used_or_named() -> None:
     none = u.places()
     everything = u.places({"exchange": "*", "upstream": "a"})
     assert arrivals(u.w.bridge, none, everything) == []
-    u.w.host.declare_exchange(
+    u.w.host.declaring.declare_exchange(
         "mine",
         "topic",
         durable=False,

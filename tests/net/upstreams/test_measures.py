@@ -52,6 +52,6 @@ def test_what_waits_for_an_upstream_that_is_away_is_seen(tmp_path: pathlib.Path)
     assert later["gateway_upstream_oldest_seconds", "b"] == 0
     house.service.upstreams.dialers["a"].failed_tries = 2
     assert samples_of(house)["gateway_upstream_failed_tries", "a"] == 2
-    house.service.upstreams.upstreams["a"].counts.poison = 3
+    house.service.upstreams.upstreams["a"].context.counts.poison = 3
     assert samples_of(house)["gateway_upstream_poison_total", "a"] == 3
     house.stop()

@@ -136,7 +136,10 @@ def test_upstreams_come_change_and_go(stay: Stay) -> None:
     }
     stay.reload()
     assert upstreams.upstreams["a"] is a and upstreams.dialers["a"] is dialers["a"]
-    assert upstreams.upstreams["b"] is not b and upstreams.upstreams["b"].counts is b.counts
+    assert (
+        upstreams.upstreams["b"] is not b
+        and upstreams.upstreams["b"].context.counts is b.context.counts
+    )
     stay.house.pass_time(5)
     assert str(upstreams.dialers["b"].hosts[0]) == "amqp://127.0.0.1:3"
     stay.raw["upstreams"] = {"b": stay.raw["upstreams"]["b"]}
@@ -158,7 +161,7 @@ class Waiter:
 
 def test_whoever_waits_for_an_upstream_that_is_gone_is_told_in_time(stay: Stay) -> None:
     waiter = Waiter()
-    assert stay.house.service.bridge.default_host.look_up("far", waiter, 1)
+    assert stay.house.service.bridge.default_host.reaching.look_up("far", waiter, 1)
     stay.raw["upstreams"] = {"b": UPSTREAMS["b"]}
     stay.raw["nodes"] = [{"queue": "far", "upstream": "b"}]
     stay.reload()
@@ -249,7 +252,7 @@ def test_what_cannot_be_is_answered_with_every_problem(stay: Stay) -> None:
 
 def test_one_change_is_done_at_a_time_and_none_when_the_gateway_stops(stay: Stay) -> None:
     service = stay.house.service
-    queue = service.bridge.default_host.queue("far")
+    queue = service.bridge.default_host.topology.find_queue("far")
     assert queue is not None
     queue.unsettled = 1  # something that never settles
     stay.raw["nodes"][0] = {"queue": "far", "upstream": "b"}
@@ -277,7 +280,7 @@ class Far:
         self.house = stay.house
         now_ms = self.house.service.clock.now_ms
         upstream = self.house.service.upstreams.upstreams[name]
-        upstream.settings.mechanisms = lambda secure: []  # it asks for none
+        upstream.context.settings.mechanisms = lambda secure: []  # it asks for none
         self.face = upstream.connect(now_ms())
         self.broker = Broker(now_ms())
         self.broker.refusals.update(dict.fromkeys(missing, NOT_FOUND))

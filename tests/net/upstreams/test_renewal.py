@@ -10,7 +10,7 @@ from support.house import START_S, House
 from support.web_token import web_token
 from twisted.logger import capturedLogs, formatEvent
 
-from gateway.faces.upstream_1_0.upstream import UpstreamState
+from gateway.faces.upstream_1_0.health import UpstreamState
 from gateway.net.upstreams.renewal import Renewal
 
 
@@ -68,7 +68,7 @@ class Stand:
         )
         self.dialer = FakeDialer(self.connect)
         service.upstreams.dialers["a"] = self.dialer  # type: ignore[assignment]  # a fake
-        queue = service.bridge.default_host.queue("far")
+        queue = service.bridge.default_host.topology.find_queue("far")
         assert queue is not None
         self.queue = queue
         self.connect()
@@ -77,7 +77,7 @@ class Stand:
         """What is shown is what is in the file now."""
         upstreams = self.house.service.upstreams
         upstreams.credentials["a"].mechanisms(True)
-        upstreams.upstreams["a"].state = state
+        upstreams.upstreams["a"].health.state = state
 
     def rests(self) -> bool:
         assert self.queue.placement is not None

@@ -21,7 +21,7 @@ def test_the_keys_of_upstreams_and_rules_count(tmp_path: pathlib.Path) -> None:
         f"upstreams={json.dumps({'a': upstream})}",
         f"nodes={json.dumps([rule])}",
     ).start()
-    made = house.service.upstreams.upstreams["a"]
+    made = house.service.upstreams.upstreams["a"].context
     assert not made.resumes
     assert [made.settings.redelivery_back_off_ms(failures) for failures in (1, 2, 3, 4, 99)] == [
         100,

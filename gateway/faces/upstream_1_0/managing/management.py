@@ -3,13 +3,13 @@
 They go over a pair of links of one name in one session, a sender and a receiver, both of the node
 `/management`. A request has its method as subject, its path as `to`, its body as amqp-value; the
 response has the status as subject and the request's message-id as correlation-id. What is asked
-here may be asked twice, so that what a connection leaves without an answer is asked again.
+may be asked twice, so that what a connection leaves without an answer is asked again.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec, sections, types
 from gateway.amqp_1_0._spec import Accepted, DeliveryState, Error, Properties, Source, Target
@@ -18,13 +18,11 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.errors import DecodeError, RemoteProtocolError
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import text_of
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
-
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
 
 NODE: Final = "/management"
 PAIRED: Final = "paired"
@@ -105,7 +103,7 @@ class Request:
         return writer.getvalue()
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: there was no answer."""
+        """There was no answer in time."""
         self._management.on_late(self)
 
 
@@ -159,6 +157,9 @@ class Half:
     ) -> None:
         """Requests are settled when they are sent."""
 
+    def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
+        """Responses are read at once."""
+
     def on_detach(self, error: Error | None, closed: bool) -> None:
         """The peer does not offer it, or not any more."""
         self._management.on_end(self, text_of(error))
@@ -176,7 +177,7 @@ class Half:
 class Management:
     """Implements `Sleeper`; all requests to one upstream, in order."""
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: UpstreamContext) -> None:
         self.upstream = upstream
         self.name = upstream.link_name("management")
         self._sender: Half | None = None
@@ -208,20 +209,20 @@ class Management:
 
     def _limit(self, request: Request) -> None:
         upstream = self.upstream
-        upstream.wake(request, upstream.bridge.now_ms + upstream.settings.attach_timeout_ms)
+        upstream.wake_in(request, upstream.settings.attach_timeout_ms)
 
     # The pair of links.
 
     def _open(self) -> None:
         if self._sender is not None:
             return
-        upstream = self.upstream
+        links = self.upstream.links
         sender = Half(self, _spec.SENDER)
         receiver = Half(self, _spec.RECEIVER)
         self._sender = sender
         self._receiver = receiver
-        sender.slot = upstream.add(sender, alone=True, stays=True)
-        receiver.slot = upstream.add(receiver, beside=sender.slot, stays=True)
+        sender.slot = links.add(sender, alone=True, stays=True)
+        receiver.slot = links.add(receiver, beside=sender.slot, stays=True)
 
     def on_half(self, half: Half) -> None:
         """One link of the pair is attached."""
@@ -249,21 +250,19 @@ class Management:
         else:
             self._failures += 1
             upstream = self.upstream
-            upstream.wake(
-                self, upstream.bridge.now_ms + upstream.settings.back_off_ms(self._failures)
-            )
+            upstream.wake_in(self, upstream.settings.back_off_ms(self._failures))
         for request in failed:
             self._answer(request, Answer(UNANSWERED, problem))
 
     def _drop(self) -> None:
         for each in (self._sender, self._receiver):
             if each is not None and each.slot is not None:
-                self.upstream.drop(each.slot)
+                each.slot.drop()
         self._sender = None
         self._receiver = None
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: try again."""
+        """The back-off is over: try again."""
         if self._queue:
             self._open()
 

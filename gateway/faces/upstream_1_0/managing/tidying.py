@@ -2,28 +2,35 @@
 
 What is to be removed is a debt of the bridge's (`bridge.durable.debts`) if it was made to stay;
 it is asked for at once, or on the next connection, be it in another life of the gateway. What goes
-is decided when it is asked for: the queue there with the last binding, else the binding alone, or
-nothing, if the same is bound again.
+is decided when it is asked for: the upstream's queue with the last binding, else the binding alone,
+or nothing, if the same is bound again.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast, final
+from typing import Final, Protocol, cast, final
 from urllib.parse import quote
 
 from gateway.amqp_1_0 import types
-from gateway.bridge.durable.topology_rows import BindingRow
-from gateway.faces.upstream_1_0.managing.managed import arguments_there, queue_path, same_arguments
-from gateway.faces.upstream_1_0.managing.management import NOTHING, Answer
+from gateway.bridge.durable.debts import BindingRow
+from gateway.bridge.remote.remote import Feed
+from gateway.faces.upstream_1_0.context import UpstreamContext
+from gateway.faces.upstream_1_0.managing.managed import arguments_there, same_arguments
+from gateway.faces.upstream_1_0.managing.management import NOTHING, Answer, Management
+from gateway.faces.upstream_1_0.managing.queues import queue_path
 from gateway.wire.tagged import Tagged
-
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
 
 # Tokens: what was asked.
 FOUND: Final = 1
 GONE: Final = 2
 NOT_THERE: Final = 404
+
+
+class Fed(Protocol):
+    """Who knows the bindings that are in force."""
+
+    def fed_from(self, queue: str) -> list[Feed]:
+        """Those that are fed from a queue of the gateway's making at the upstream."""
 
 
 @final
@@ -52,11 +59,10 @@ class Removing:
         return between.join([f"{name}={quote(value, safe='')}" for name, value in parts])
 
     def _ask(self, method: str, path: str, token: int) -> None:
-        management = self._tidier.upstream.management
-        management.ask(method, path, NOTHING, self, token, patient=True)
+        self._tidier.management.ask(method, path, NOTHING, self, token, patient=True)
 
     def on_answer(self, token: int, answer: Answer) -> None:
-        """As an `Asker`."""
+        """What was found, or that it is removed, or why not."""
         if not answer.done and answer.status != NOT_THERE:
             self._tidier.on_failed(self, answer.text)
         elif token == GONE or not answer.done or not self._unbind(answer.body):
@@ -75,10 +81,12 @@ class Removing:
 
 @final
 class Tidier:
-    """Everything that is to be removed at one upstream."""
+    """Everything that is to be removed at one upstream. Implements `managed.Tidying`."""
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: UpstreamContext, management: Management, fed: Fed) -> None:
         self.upstream = upstream
+        self.management = management
+        self._fed = fed
         self._under_way: dict[str, Removing] = {}
 
     def open(self) -> None:
@@ -88,8 +96,8 @@ class Tidier:
                 self.remove(row)
 
     def remove(self, row: BindingRow) -> None:
-        """A binding is gone here: nothing, it, or its queue goes there."""
-        feeds = self.upstream.fed_from(row.queue)
+        """A local binding is gone: nothing, it, or its queue goes upstream."""
+        feeds = self._fed.fed_from(row.queue)
         removing = Removing(self, row)
         self._under_way[row.row_key()] = removing
         for feed in feeds:
@@ -111,4 +119,4 @@ class Tidier:
         if self._under_way.get(key) is removing:
             del self._under_way[key]
         queue = removing.row.queue
-        self.upstream.note_problem(f"cannot tidy up queue {queue!r}: {problem}")
+        self.upstream.health.note_problem(f"cannot tidy up queue {queue!r}: {problem}")

@@ -2,6 +2,9 @@
 
 receiver      one link for one subscription of a client
 feeder        one link for one binding of a queue to a remote exchange
+feeders       all of them
+takers        receivers and feeders, as far as their credit goes
+incoming_link the life of such a link, for either
 intake        what comes by either: deliveries as messages, and their outcomes back
 sources       the filters that the links ask for
 reply_nodes   nodes at the upstream by which replies come back

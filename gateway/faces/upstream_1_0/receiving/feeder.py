@@ -1,4 +1,4 @@
-"""One receiver link for one binding of a queue to a remote exchange: a subscription there.
+"""One receiver link for one binding of a queue to a remote exchange: the upstream's subscription.
 
 For a durable queue it is a durable subscription, whose name is the queue's: it goes on collecting
 while no connection is there, and ends with the binding, by a closing detach.
@@ -6,7 +6,7 @@ while no connection is there, and ends with the binding, by a closing detach.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec, sections
 from gateway.amqp_1_0._spec import DeliveryState, Error
@@ -16,25 +16,21 @@ from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Flag as AuditFlag
-from gateway.bridge.remote.feed import Feed
-from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.bridge.remote.remote import Feed, LookUpWaiter
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces.placed import selector_of
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import refusal_of, text_of
-from gateway.faces.upstream_1_0.managing.managed import ManagedBinding, unmanageable
-from gateway.faces.upstream_1_0.managing.management import UNANSWERED, Answer
+from gateway.faces.upstream_1_0.managing.managed import ManagedBinding, Tidying, unmanageable
+from gateway.faces.upstream_1_0.managing.management import UNANSWERED, Answer, Management
 from gateway.faces.upstream_1_0.receiving import sources as sources_1_0
-from gateway.faces.upstream_1_0.receiving.intake import Intake
+from gateway.faces.upstream_1_0.receiving.incoming_link import IncomingLink
 from gateway.faces.upstream_1_0.receiving.reaching import Reaching
-from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import Condition, Outcome, Refusal
 from gateway.translate import routing_key
 from gateway.translate.facts import Arrival
 from gateway.translate.profiles.profile import ANNOTATIONS
 from gateway.wire.tagged import Tagged
-
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
 
 KEYED: Final = (sources_1_0.DIRECT, sources_1_0.TOPIC)
 X_MATCH: Final = "x-match"
@@ -44,25 +40,40 @@ MANAGED: Final = "managed"
 WILDCARDS: Final = ("*", "#")
 
 
+class FeederList(Protocol):
+    """Where feeders stand until they are over."""
+
+    def forget(self, feeder: Feeder) -> None:
+        """Its link is over."""
+
+
 @final
 class Feeder:
-    """Implements `bridge.remote.remote.FeedSource`, `UpstreamLink`.
+    """Implements `bridge.remote.remote.FeedSource`, `UpstreamLink`, `Taker`, `Prepared`.
 
     Attributes:
         problem: why nothing comes, for operators; "" while all is well.
     """
 
-    def __init__(self, upstream: Upstream, feed: Feed) -> None:
+    def __init__(
+        self,
+        upstream: UpstreamContext,
+        management: Management,
+        tidying: Tidying,
+        feeders: FeederList,
+        feed: Feed,
+    ) -> None:
         self.upstream = upstream
+        self._feeders = feeders
         self.feed = feed
         self.problem = ""
         profile = upstream.profile
         self.kind = upstream.addresses.exchange_type(feed.host, feed.exchange)
-        queue = feed.queue.name
+        queue = feed.queue_name
         self.managed: ManagedBinding | None = None
         if profile.subscriptions == MANAGED:
-            self.managed = ManagedBinding(upstream, feed, self)
-            self.durable = False  # the queue there may be, the link is not
+            self.managed = ManagedBinding(upstream, management, tidying, feed, self)
+            self.durable = False  # the queue at the upstream may be, the link is not
             self.address = profile.queue_address(self.managed.queue)
         else:
             self.durable = feed.durable and profile.durable_subscriptions
@@ -70,17 +81,16 @@ class Feeder:
                 feed.host, feed.exchange, feed.key, queue, durable=self.durable
             )
         if self.durable:
-            self.name = f"{queue}|{feed.exchange}|{feed.key}"
+            name = f"{queue}|{feed.exchange}|{feed.key}"
         else:
-            self.name = upstream.link_name(f"{feed.exchange}|{feed.key}")
+            name = upstream.link_name(f"{feed.exchange}|{feed.key}")
         keyed = profile.subscriptions == "filter" and self.kind in KEYED
         self._filter: Fields | None = sources_1_0.filters_of_binding(
             feed.key, self.kind if keyed else "", selector_of(feed.arguments)
         )
-        self._intake = Intake(upstream, copy=False, address=self.address)
+        self._incoming = IncomingLink(upstream, name, self.address, copy=False)
+        self._intake = self._incoming.intake
         self._reaching = Reaching(upstream)
-        self._link: Link | None = None
-        self._slot: LinkSlot | None = None
         self._left = False
         self._moved = False
         self._over = False
@@ -92,14 +102,14 @@ class Feeder:
         elif self.managed is not None:
             self.managed.prepare()
         else:
-            self._slot = upstream.add(self, alone=True, address=self.address)
+            self._incoming.ask(self)
 
     def _tell(self, problem: str) -> None:
         feed = self.feed
         self.problem = problem
-        self.upstream.note_problem(
+        self.upstream.health.note_problem(
             f"nothing comes from exchange {feed.exchange!r} with key {feed.key!r} for queue"
-            f" {feed.queue.name!r}: {problem}"
+            f" {feed.queue_name!r}: {problem}"
         )
         self._reaching.answer(None)
 
@@ -112,8 +122,8 @@ class Feeder:
     def on_prepared(self) -> None:
         """The queue there is bound: read it."""
         self._reaching.answer(None)
-        if not self._left and self._slot is None:
-            self._slot = self.upstream.add(self, alone=True, address=self.address, stays=True)
+        if not self._left and self._incoming.slot is None:
+            self._incoming.ask(self, stays=True)
 
     def on_unprepared(self, answer: Answer) -> None:
         """It could not be made, or bound; that is tried again."""
@@ -126,28 +136,26 @@ class Feeder:
 
     def reach(self, waiter: LookUpWaiter, token: int) -> bool:
         """While the upstream is asked."""
-        return self.upstream.connected and self.awaits(waiter, token)
+        return self.upstream.health.connected and self.awaits(waiter, token)
 
     def awaits(self, waiter: LookUpWaiter, token: int) -> bool:
         """Have `waiter` hear when there is a link, or a problem; `False`: there is one."""
-        if self._link is not None or self.problem or self._left:
+        if self._incoming.link is not None or self.problem or self._left:
             return False
         self._reaching.wait(waiter, token)
         return True
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A message is safe in the queue, or could not be kept."""
-        self._intake.settle(self._link, token, outcome)
-        self.upstream.freed(self._slot)
+        self._incoming.settle(token, outcome)
         self._finish()
 
     def on_credit(self) -> None:
         """Look at what is wanted at the end of the turn."""
-        if self._link is not None:
-            self.upstream.owe(self)
+        self._incoming.owe(self)
 
     def on_moved(self) -> None:
-        """The exchange lives elsewhere: what a durable subscription here has stays in it."""
+        """The exchange lives elsewhere: what a durable subscription has stays in it."""
         self._moved = True
         self.on_left()
 
@@ -157,7 +165,7 @@ class Feeder:
         self._reaching.answer_soon()
         if self.managed is not None and not self._moved:
             self.managed.owe()
-        link = self._link
+        link = self._incoming.link
         if link is not None and link.credit:
             link.send_flow(credit=0)
             self.upstream.touch()
@@ -167,12 +175,9 @@ class Feeder:
         if not self._left or self._intake.outstanding or self._over:
             return
         self._over = True
-        self.upstream.forget_feeder(self)
-        slot = self._slot
-        self._slot = None
-        self._link = None
-        if slot is not None:
-            self.upstream.drop(slot, closed=not (self._moved and self.durable))
+        self._feeders.forget(self)
+        self.upstream.takers.forget(self)
+        self._incoming.drop(closed=not (self._moved and self.durable))
         managed = self.managed
         if managed is not None and self._moved and self.feed.durable:
             managed.leave()
@@ -187,39 +192,26 @@ class Feeder:
 
     def attach(self, session: Session) -> Link:
         """Subscribe, or come back to a durable subscription."""
-        slot = self._slot
-        link = session.attach(self.name, _spec.RECEIVER)
-        self._intake.begin(link)
-        link.send_attach(
-            source=_spec.Source(
-                address=self.address if slot is None else slot.address,
-                durable=_spec.DURABLE_UNSETTLED_STATE if self.durable else None,
-                expiry_policy=sources_1_0.NEVER if self.durable else None,
-                filter=self._filter,
-                default_outcome=self._intake.default_outcome(),
-                outcomes=self._intake.outcomes(),
-                capabilities=self.upstream.profile.subscription_capabilities or None,
-            ),
-            target=_spec.Target(address=self.feed.queue.name),
-            snd_settle_mode=_spec.SND_UNSETTLED,
+        source = _spec.Source(
+            durable=_spec.DURABLE_UNSETTLED_STATE if self.durable else None,
+            expiry_policy=sources_1_0.NEVER if self.durable else None,
+            filter=self._filter,
+            capabilities=self.upstream.profile.subscription_capabilities or None,
         )
-        return link
+        return self._incoming.attach(
+            session, source, target=self.feed.queue_name, snd_settle_mode=_spec.SND_UNSETTLED
+        )
 
     def on_attach(self, event: AttachReceived) -> None:
         """The subscription is there, if the peer applies its key and its selector."""
         asked = self._filter
-        slot = self._slot
         if asked is not None and not sources_1_0.binding_in_place(event.attach.source, asked):
-            self._slot = None
-            if slot is not None:
-                self.upstream.drop(slot)
+            self._incoming.drop()
             self._refused(f"a filter of the subscription to {self.address!r} is ignored there")
             return
         self.problem = ""
-        self._link = event.link
         feed = self.feed
-        if slot is not None:
-            self.upstream.note_link(feed.link, feed.queue.node, slot, AuditFlag.PUBLISHER)
+        self._incoming.begin(event.link, feed.link, feed.node, AuditFlag.PUBLISHER)
         self._reaching.answer(None)
         self.on_credit()
 
@@ -252,7 +244,7 @@ class Feeder:
         self.on_credit()
 
     def _taken_key(self, event: DeliveryReceived) -> str | None:
-        """The key that a gateway annotated the message with; the annotation ends here."""
+        """The key that a gateway annotated the message with; it is taken off."""
         if event.message_format != 0:
             return None
         try:
@@ -262,7 +254,7 @@ class Feeder:
         return key
 
     def _key(self, arrival: Arrival, payload: bytes) -> str:
-        """The routing key that the message was published with there."""
+        """The routing key that the message was published with upstream."""
         keys_in = self.upstream.profile.keys_in
         key: str | None = None
         if keys_in == ANNOTATIONS:
@@ -288,8 +280,7 @@ class Feeder:
 
     def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
         """The peer has settled what is in the queue, or about to be; it comes again at worst."""
-        self._intake.forget(delivery_ids)
-        self.upstream.freed(self._slot)
+        self._incoming.forget(delivery_ids)
         self._finish()
 
     def on_disposition(
@@ -315,39 +306,28 @@ class Feeder:
     def on_lost(self) -> None:
         """It comes back with the next connection."""
         self._let_go(None)
-        if self.managed is not None and self._leave_slot():
+        # What is read has to be made again first.
+        if self.managed is not None and self._incoming.drop():
             self.managed.prepare()
 
     def _let_go(self, error: Error | None) -> None:
-        self._link = None
-        self._intake.lose(error)
+        self._incoming.lose(error)
         self._finish()
 
     def _again(self) -> None:
-        slot = self._slot
-        if self.managed is not None:
-            if self._leave_slot():
-                self.managed.prepare_later()
-        elif slot is not None:
-            self.upstream.retry(slot)
-
-    def _leave_slot(self) -> bool:
-        """Whether there was one: what is read has to be made again first."""
-        slot = self._slot
-        self._slot = None
-        if slot is not None:
-            self.upstream.drop(slot)
-        return slot is not None
+        if self.managed is None:
+            self._incoming.retry()
+        elif self._incoming.drop():
+            self.managed.prepare_later()
 
     # Credit, at the end of a turn.
 
     def flush(self) -> None:
         """Have the link's credit follow what is wanted."""
-        link = self._link
-        slot = self._slot
-        if link is None or slot is None or self._left:
+        link = self._incoming.link
+        if link is None or self._left:
             return
-        wanted = min(self.feed.wanted(), self.upstream.room(slot, self._intake.outstanding))
+        wanted = min(self.feed.wanted(), self._incoming.room())
         if self._intake.is_due(link, wanted):
             link.send_flow(credit=wanted)
 
@@ -370,9 +350,14 @@ def _annotated(payload: bytes, wanted: str) -> str | None:
 
 
 def feeding_refused(
-    upstream: Upstream, host: str, exchange: str, queue: str, key: str, arguments: dict[str, Tagged]
+    upstream: UpstreamContext,
+    host: str,
+    exchange: str,
+    queue: str,
+    key: str,
+    arguments: dict[str, Tagged],
 ) -> Refusal | None:
-    """Why a binding cannot be a subscription there, by the profile and the rules."""
+    """Why a binding cannot be a subscription upstream, by the profile and the rules."""
     profile = upstream.profile
     if profile.subscriptions == "none":
         return _unable(upstream, "let others subscribe to an exchange")
@@ -397,5 +382,5 @@ def _matches(arguments: dict[str, Tagged]) -> bool:
     return any([not name.startswith("x-") for name in arguments])
 
 
-def _unable(upstream: Upstream, what: str) -> Refusal:
+def _unable(upstream: UpstreamContext, what: str) -> Refusal:
     return Refusal(Condition.NOT_IMPLEMENTED, f"upstream {upstream.name} does not {what}")

@@ -9,7 +9,7 @@ rejected and counted as poison.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gateway.amqp_1_0._spec import DeliveryState, Error, Modified, Rejected, Released
 from gateway.amqp_1_0._spec import Outcome as State
@@ -19,14 +19,12 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.transactions import retiring
 from gateway.errors import DecodeError
 from gateway.faces.outcomes import OUTCOMES
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import accuses
 from gateway.message import Flag, Message, Outcome, OutcomeKind
 from gateway.translate.facts import Arrival, arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.outcomes import to_state
 from gateway.translate.view import READER
-
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
 
 SETTLED: Final = -1  # the token of deliveries that nobody has to be told of
 POISON_ENDS: Final = 2
@@ -57,7 +55,7 @@ class Intake:
         address: of the node, for what is remembered of its messages beyond the link.
     """
 
-    def __init__(self, upstream: Upstream, *, copy: bool, address: str) -> None:
+    def __init__(self, upstream: UpstreamContext, *, copy: bool, address: str) -> None:
         self.upstream = upstream
         self._here = hash(address)
         self.copy = copy
@@ -66,7 +64,7 @@ class Intake:
         # The digests of what was settled last: the peer gives credit back only for what it has
         # heard of, so that it cannot have missed more settlements than about so many.
         self._settled: deque[int] = deque(maxlen=2 * upstream.settings.limits.link_credit)
-        self._again: set[int] = set()  # tokens of what is known to have been here before
+        self._again: set[int] = set()  # tokens of what is known to have come before
         self._retired: set[int] = set()  # tokens of what is accepted in a transaction
         self._tokens = 0
         self._suspect = 0
@@ -115,14 +113,14 @@ class Intake:
     ) -> Taken | None:
         """The message of a delivery that was read; `None`: it is poison, and has been settled.
 
-        One that may have been here before is marked so, if the upstream does not say it.
+        One that may have come before is marked so, if the upstream does not say it.
         """
         bridge = self.upstream.bridge
         message = message_from_1_0(
             arrival,
             event.payload,
             event.message_format,
-            id=bridge.next_message_id(),
+            id=bridge.numbers.next_message(),
             exchange=exchange,
             routing_key=routing_key,
             now_ms=bridge.now_ms,
@@ -201,7 +199,7 @@ class Intake:
         return True
 
     def forget(self, delivery_ids: set[int]) -> set[int]:
-        """The peer has settled these before us; the tokens of those that were ours to settle.
+        """The peer has settled these before us; the tokens of those that were unsettled.
 
         It may send them again. What is accepted in a transaction ends with that.
         """

@@ -5,7 +5,7 @@ A receiver first; where we may only send to the node, and for an exchange, a sen
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import DeliveryState, Error
@@ -15,13 +15,11 @@ from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.errors import RemoteProtocolError
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
 from gateway.faces.upstream_1_0.receiving import sources as sources_1_0
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import Condition, Refusal
-
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
 
 
 @final
@@ -30,7 +28,7 @@ class LookUp:
 
     def __init__(
         self,
-        upstream: Upstream,
+        upstream: UpstreamContext,
         address: str,
         waiter: LookUpWaiter,
         token: int,
@@ -45,8 +43,8 @@ class LookUp:
         self._role = _spec.SENDER if exchange else _spec.RECEIVER
         self._name = upstream.link_name(f"look-up-{address}")
         self._problem = "it does not answer"
-        self._slot: LinkSlot = upstream.add(self, alone=True, address=address)
-        upstream.wake(self, upstream.bridge.now_ms + upstream.settings.attach_timeout_ms)
+        self._slot: LinkSlot = upstream.links.add(self, alone=True, address=address)
+        upstream.wake_in(self, upstream.settings.attach_timeout_ms)
 
     def attach(self, session: Session) -> Link:
         """A receiver that takes nothing away, or a sender."""
@@ -76,18 +74,18 @@ class LookUp:
         refusal = refusal_of(error)
         self._problem = text_of(error)
         if refusal is None:
-            self.upstream.retry(self._slot)
+            self._slot.retry()
         elif refusal.condition == Condition.UNAUTHORIZED_ACCESS and self._role:
             self._role = _spec.SENDER
-            self.upstream.drop(self._slot)
-            self._slot = self.upstream.add(self, alone=True, address=self.address)
+            self._slot.drop()
+            self._slot = self.upstream.links.add(self, alone=True, address=self.address)
         else:
             self._end(refusal)
 
     def on_failed(self, error: RemoteProtocolError) -> None:
         """The peer broke a rule, or is late."""
         self._problem = str(error)
-        self.upstream.retry(self._slot)
+        self._slot.retry()
 
     def on_lost(self) -> None:
         """It is asked again with the next connection."""
@@ -106,13 +104,15 @@ class LookUp:
     ) -> None:
         """Nothing is sent."""
 
+    def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
+        """Nothing comes without credit."""
+
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: there was no answer that means something."""
+        """There was no answer that means something."""
         self._end(lasting(self.upstream.name, self._problem))
 
     def _end(self, refusal: Refusal | None) -> None:
         self.upstream.unwake(self)
-        self.upstream.drop(self._slot)
-        self.upstream.forget_look_up(self)
+        self._slot.drop()
         self.waiter.on_looked_up(self.token, refusal)
         self.upstream.touch()

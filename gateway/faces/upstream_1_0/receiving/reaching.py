@@ -1,4 +1,4 @@
-"""Who waits for a link of ours: publishers that are about to attach, and bindings.
+"""Who waits for a link of the gateway's: publishers that are about to attach, and bindings.
 
 The answer is that of the link by which we send to a node, or subscribe to one. Nobody waits for
 long: where the upstream cannot say, a publisher is attached, and its messages wait for the
@@ -7,13 +7,11 @@ upstream.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.message import Condition, Refusal
-
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
 
 PATIENCE_MS: Final = 5_000
 # What a publisher is told instead of being attached; all else may pass.
@@ -30,7 +28,7 @@ class Reaching:
 
     __slots__ = ("_upstream", "_waiters")
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: UpstreamContext) -> None:
         self._upstream = upstream
         self._waiters: list[tuple[LookUpWaiter, int]] = []
 
@@ -39,7 +37,7 @@ class Reaching:
         upstream = self._upstream
         if not self._waiters:
             patience_ms = min(PATIENCE_MS, upstream.settings.attach_timeout_ms)
-            upstream.wake(self, upstream.bridge.now_ms + patience_ms)
+            upstream.wake_in(self, patience_ms)
         self._waiters.append((waiter, token))
 
     def answer(self, refusal: Refusal | None) -> None:
@@ -55,8 +53,8 @@ class Reaching:
     def answer_soon(self) -> None:
         """The link is given up; those who wait are not told from inside the bridge."""
         if self._waiters:
-            self._upstream.wake(self, self._upstream.bridge.now_ms)
+            self._upstream.wake_in(self, 0)
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: the upstream does not say."""
+        """The upstream does not say."""
         self.answer(None)

@@ -1,4 +1,4 @@
-"""One receiver link for one subscription of a client of ours: credit, deliveries, outcomes.
+"""One receiver link for one subscription of a client: credit, deliveries, outcomes.
 
 The link's credit is what the inlet wants, its settlement is the client's. It outlives connections.
 When the client has left, the link stays attached until the last delivery has its outcome, since to
@@ -8,7 +8,7 @@ settle come settled already: little credit then, since nothing of it can be give
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import DeliveryState, Error, Modified, Rejected, Released
@@ -17,18 +17,19 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Flag as AuditFlag
-from gateway.bridge.queues.credit import UNLIMITED
-from gateway.bridge.remote.inlet import Inlet
+from gateway.bridge.remote.remote import Inlet
 from gateway.errors import RemoteProtocolError
-from gateway.faces.upstream_1_0.detours import is_elsewhere
+from gateway.faces.upstream_1_0 import states
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
+from gateway.faces.upstream_1_0.links import is_elsewhere
+from gateway.faces.upstream_1_0.managing.queues import ManagedQueues
 from gateway.faces.upstream_1_0.receiving import sources as sources_1_0
-from gateway.faces.upstream_1_0.receiving.intake import Intake
-from gateway.faces.upstream_1_0.slot import LinkSlot
+from gateway.faces.upstream_1_0.receiving.incoming_link import IncomingLink
+from gateway.faces.upstream_1_0.states import ReceiverInput as Input
+from gateway.faces.upstream_1_0.states import ReceiverState
 from gateway.message import Condition, Outcome, Refusal
-
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.upstream import Upstream
+from gateway.wire.machine import Machine
 
 # How long the peer has to say that nothing more is under way. Artemis does not always answer, and
 # keeps what it had for this link from others until the link is detached.
@@ -45,38 +46,44 @@ FINAL: Final = (
     Condition.NOT_IMPLEMENTED,
 )
 
+# Plain numbers: they compare at no cost.
+_IN_FORCE: Final = int(ReceiverState.IN_FORCE)
+_DRAINING: Final = int(ReceiverState.DRAINING)
+_LEAVING: Final = int(ReceiverState.LEAVING)
+_QUIET: Final = int(ReceiverState.QUIET)
+
 
 @final
 class Receiver:
-    """Implements `bridge.remote.remote.Source`, `UpstreamLink`, `Sleeper`, `CommitWaiter`.
+    """Implements `bridge.remote.remote.Source`, `UpstreamLink`, `Taker`, `Sleeper`, `CommitWaiter`.
 
-    Attributes:
-        in_force: the peer has attached once, and the client has been told.
+    Its life is `states.RECEIVER`.
     """
 
-    def __init__(self, upstream: Upstream, inlet: Inlet) -> None:
+    def __init__(self, upstream: UpstreamContext, queues: ManagedQueues, inlet: Inlet) -> None:
         self.upstream = upstream
+        self._queues = queues
         self.inlet = inlet
-        self.in_force = False
         self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
         self.name = upstream.link_name(inlet.queue_name)
-        self._intake = Intake(upstream, copy=not inlet.acquire, address=self.address)
-        self._slot: LinkSlot | None = None
-        self._link: Link | None = None
-        self._left = False
-        self._moved = False  # left, and the inlet has another link
-        self._quiet = False  # left, and nothing more can come
-        self._drain_sent = False
-        self._drain_left = 0  # of the credit that was to be drained
-        self._settled = False  # the peer settles deliveries as it sends them
-        self._patient = inlet.established  # with another link, before: its node has moved
+        self._routing_key = inlet.queue_name  # of every message
+        self._incoming = IncomingLink(upstream, self.name, self.address, copy=not inlet.acquire)
+        self._intake = self._incoming.intake
+        moves_in = inlet.established
+        start = ReceiverState.MOVING_IN if moves_in else ReceiverState.ASKING
+        self._machine = Machine(states.RECEIVER, start)
+        # Not a state: whose link the inlet has, which is the same while it leaves and is quiet.
+        self._moved = False  # it has another one
+        # Not a state: what the peer agreed to, attach by attach.
+        self._settled = False  # it settles deliveries as it sends them
+        self._drain_left = 0  # DRAINING: of the credit that was to be drained
         self._problem = "it does not answer"
         self._refusal: Refusal | None = self._impossible()
         if self._refusal is None:
-            self._slot = upstream.add(self, alone=True, address=self.address)
+            self._incoming.ask(self)
             settings = upstream.settings
-            wait_ms = settings.patience_ms if self._patient else settings.attach_timeout_ms
-            upstream.wake(self, upstream.bridge.now_ms + wait_ms)
+            wait_ms = settings.patience_ms if moves_in else settings.attach_timeout_ms
+            upstream.wake_in(self, wait_ms)
         else:
             upstream.bridge.wait(self)  # since `Remote.open` must not answer
 
@@ -100,17 +107,24 @@ class Receiver:
         return Refusal(Condition.NOT_IMPLEMENTED, text)
 
     def on_committed(self, turn: int) -> None:
-        """As a `CommitWaiter`: the turn of `Remote.open` is over."""
+        """The turn of `Remote.open` is over: now it may be answered."""
         refusal = self._refusal
         if refusal is not None and not self._left:
             self._refuse(refusal)
+
+    @property
+    def _left(self) -> bool:
+        return self._machine.state >= _LEAVING
+
+    @property
+    def _draining(self) -> bool:
+        return self._machine.state == _DRAINING
 
     # As a `Source`.
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """The client has settled a delivery, or it has ended otherwise."""
-        self._intake.settle(self._link, token, outcome)
-        self.upstream.freed(self._slot)
+        self._incoming.settle(token, outcome)
         if self._left:
             self._finish()
         else:
@@ -121,14 +135,14 @@ class Receiver:
 
         So has one that is redirected to another container.
         """
-        if is_elsewhere(self._slot, self.upstream):
+        incoming = self._incoming
+        if is_elsewhere(incoming.slot, self.upstream.links):
             return False
-        return self._intake.retire(self._link, token, txn_id, outcome)
+        return self._intake.retire(incoming.link, token, txn_id, outcome)
 
     def on_credit(self) -> None:
         """Look at what is wanted at the end of the turn."""
-        if self._link is not None:
-            self.upstream.owe(self)
+        self._incoming.owe(self)
 
     def on_moved(self) -> None:
         """The queue lives elsewhere: this link goes, once all that came by it has its outcome."""
@@ -139,33 +153,31 @@ class Receiver:
         """The client is gone: take credit back, let what comes late go, then detach."""
         if self._left:
             return
-        self._left = True
+        self._machine.send(Input.LEAVE)
+        self._drain_left = 0
         upstream = self.upstream
         upstream.unwake(self)
-        link = self._link
-        slot = self._slot
+        link = self._incoming.link
+        slot = self._incoming.slot
         if link is None or slot is None or not slot.attached or not link.incoming.may_bring:
-            self._quiet = True
+            self._machine.receive(Input.NOTHING_COMES)
         else:
             link.send_flow(credit=0, echo=True)
             wait_ms = LEAVE_SETTLED_MS if self._settled else LEAVE_MS
-            upstream.wake(self, upstream.bridge.now_ms + wait_ms)
+            upstream.wake_in(self, wait_ms)
             upstream.touch()
         self._finish()
 
     def _finish(self) -> None:
-        if self._quiet and self._intake.outstanding == 0:
+        if self._machine.state == _QUIET and self._intake.outstanding == 0:
             self._drop()
 
     def _drop(self) -> None:
+        self._machine.receive(Input.END)  # unless a refusal was the end
         upstream = self.upstream
         upstream.unwake(self)
-        upstream.forget(self)
-        slot = self._slot
-        self._slot = None
-        self._link = None
-        if slot is not None:
-            upstream.drop(slot)
+        upstream.takers.forget(self)
+        self._incoming.drop()
 
     def outstanding(self) -> int:
         """Deliveries without an outcome."""
@@ -176,29 +188,18 @@ class Receiver:
     def attach(self, session: Session) -> Link:
         """Ask for the node's messages."""
         inlet = self.inlet
-        slot = self._slot
-        link = session.attach(self.name, _spec.RECEIVER)
-        self._intake.begin(link)
-        link.send_attach(
-            source=_spec.Source(
-                address=self.address if slot is None else slot.address,
-                distribution_mode=None if inlet.acquire else sources_1_0.COPY,
-                filter=sources_1_0.selector_filter(inlet.selector),
-                default_outcome=self._intake.default_outcome(),
-                outcomes=self._intake.outcomes(),
-                capabilities=self.upstream.profile.queue_capabilities or None,
-            ),
-            target=_spec.Target(address=inlet.queue_name),
-            snd_settle_mode=self._snd_settle_mode(),
+        source = _spec.Source(
+            distribution_mode=None if inlet.acquire else sources_1_0.COPY,
+            filter=sources_1_0.selector_filter(inlet.selector),
+            capabilities=self.upstream.profile.queue_capabilities or None,
         )
-        return link
+        return self._incoming.attach(
+            session, source, target=inlet.queue_name, snd_settle_mode=self._snd_settle_mode()
+        )
 
     def _snd_settle_mode(self) -> int:
-        """Unsettled, also where the client does not settle: until it is sent, it is not ours."""
-        inlet = self.inlet
-        placement = inlet.queue.placement
-        wanted = inlet.settled and placement is not None and placement.settled
-        asked = wanted and self.upstream.profile.settled
+        """Unsettled, also where the client does not settle: the upstream keeps what is not sent."""
+        asked = self.inlet.wants_settled and self.upstream.profile.settled
         return _spec.SND_SETTLED if asked else _spec.SND_UNSETTLED
 
     def on_attach(self, event: AttachReceived) -> None:
@@ -207,15 +208,13 @@ class Receiver:
         if refusal is not None:
             self._refuse(refusal)
             return
-        self._link = event.link
         self._settled = event.attach.snd_settle_mode == _spec.SND_SETTLED
         inlet = self.inlet
         flags = AuditFlag.PUBLISHER if inlet.acquire else AuditFlag.PUBLISHER | AuditFlag.COPY
-        if self._slot is not None:
-            self.upstream.note_link(inlet.link, inlet.queue.node, self._slot, flags)
-        self._drain_sent = False
-        if not self.in_force:
-            self.in_force = True
+        self._incoming.begin(event.link, inlet.link, inlet.node, flags)
+        first = self._machine.state != _IN_FORCE
+        self._machine.send(Input.RECV_ATTACH)
+        if first:
             self.upstream.unwake(self)
             self.inlet.on_attached()
         self.on_credit()
@@ -238,7 +237,7 @@ class Receiver:
     def on_flow(self) -> None:
         """The sender's flow state: it has answered a drain, or our echo."""
         if self._left:
-            self._quiet = True
+            self._machine.receive(Input.NOTHING_COMES)
             self._finish()
         else:
             self.on_credit()
@@ -261,7 +260,7 @@ class Receiver:
         if arrival is None:
             self.on_credit()
             return
-        taken = intake.take(event, arrival, exchange="", routing_key=self.inlet.queue_name)
+        taken = intake.take(event, arrival, exchange="", routing_key=self._routing_key)
         if taken is not None:
             self.inlet.receive(taken.message, taken.token, settled=event.settled)
         self.on_credit()
@@ -271,10 +270,9 @@ class Receiver:
 
         As if they had come settled (2.6.12), unless it says that they are with it again.
         """
-        tokens = self._intake.forget(delivery_ids)
+        tokens = self._incoming.forget(delivery_ids)
         if self.inlet.acquire:
-            self.inlet.settled_there(tokens, taken_back=isinstance(state, TAKEN_BACK))
-        self.upstream.freed(self._slot)
+            self.inlet.on_settled(tokens, taken_back=isinstance(state, TAKEN_BACK))
         if self._left:
             self._finish()
         else:
@@ -288,15 +286,18 @@ class Receiver:
     def on_detach(self, error: Error | None, closed: bool) -> None:
         """The peer does not want the link, or not any more."""
         refusal = refusal_of(error)
-        if not self.in_force and refusal is None and error is None:
-            refusal = lasting(self.upstream.name, f"no link from {self.address!r}, without reason")
-        if self.in_force and refusal is not None and refusal.condition not in FINAL:
-            refusal = None
-        if self._patient and not self.in_force:
+        state = self._machine.state
+        if state == ReceiverState.ASKING:
+            if error is None:
+                text = f"no link from {self.address!r}, without reason"
+                refusal = lasting(self.upstream.name, text)
+        elif state == ReceiverState.MOVING_IN:
             refusal = None  # for a while, until `handle_deadline`
+        elif refusal is not None and refusal.condition not in FINAL:
+            refusal = None
         if refusal is not None and refusal.condition == Condition.NOT_FOUND:
             inlet = self.inlet
-            if not self._left and self.upstream.make(inlet.host, inlet.queue_name):
+            if not self._left and self._queues.make(inlet.host, inlet.queue_name):
                 refusal = None
         self._problem = text_of(error)
         self._let_go(error)
@@ -318,86 +319,85 @@ class Receiver:
             self._drop()
 
     def _let_go(self, error: Error | None) -> None:
-        had_link = self._link is not None
-        self._link = None
-        self._intake.lose(error)
-        self._quiet = self._left
+        had_link = self._incoming.lose(error)
+        self._machine.receive(Input.LOSE)
+        self._drain_left = 0
         if had_link and not self._moved:
             self.inlet.lost()
 
     def _again(self) -> None:
-        slot = self._slot
-        if self._left or slot is None:
+        if self._left:
             self._drop()
         else:
-            self.upstream.retry(slot)
+            self._incoming.retry()
 
     def _refuse(self, refusal: Refusal) -> None:
-        self._left = True
+        self._machine.send(Input.REFUSE)
         self._drop()
         self.inlet.on_refused(refusal.condition, refusal.description)
         self.upstream.touch()
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: no attach in time, no answer to the last flow, no more to drain."""
+        """No attach in time, no answer to the last flow, or no more to drain."""
         if self._left:
-            self._quiet = True
+            self._machine.receive(Input.NOTHING_COMES)
             self._finish()
-        elif not self.in_force:
+        elif self._machine.state < _IN_FORCE:
             self._refuse(lasting(self.upstream.name, self._problem))
-        elif self._drain_sent and self._link is not None:
+        elif self._draining:
+            link = self._incoming.link
             if self.upstream.profile.drain:
                 self._give_up()
-            else:
-                self._link.send_flow(credit=0)
+            elif link is not None:
+                link.send_flow(credit=0)
                 self._drained()
 
     def _give_up(self) -> None:
         """A drain is not answered: with the link it ends, and nothing can come of it any more."""
         problem = f"no answer to a drain of {self.address!r}"
-        self.upstream.note_problem(problem)
-        if self._slot is not None:
-            self._slot.links.give_up(self._slot, RemoteProtocolError(problem))
+        self.upstream.health.note_problem(problem)
+        if self._incoming.slot is not None:
+            self._incoming.slot.give_up(RemoteProtocolError(problem))
         self.upstream.touch()
 
     # Credit, at the end of a turn.
 
     def flush(self) -> None:
         """Have the link's credit follow what is wanted."""
-        link = self._link
-        slot = self._slot
-        if link is None or slot is None or self._left:
+        link = self._incoming.link
+        if link is None or self._left:
             return
         upstream = self.upstream
-        if self._drain_sent and link.credit == 0:
+        if self._draining and link.credit == 0:
             # Seen only here, behind every delivery of the turn: the link itself is ahead of them.
-            self._drain_sent = False
             if self._drain_left:
                 self._drained()
-        room = upstream.room(slot, self._intake.outstanding)
-        wanted = min(self.inlet.wanted(), room, upstream.settings.limits.link_credit)
+            else:
+                self._machine.receive(Input.DRAINED)  # of this round
+        link_credit = upstream.settings.limits.link_credit
+        wanted = min(self.inlet.wanted(), self._incoming.room(), link_credit)
         if self._settled:
             wanted = min(wanted, SETTLED_CREDIT_MAX)
         if self.inlet.draining:
             self._drain(link, wanted)
-        elif self._drain_sent or self._intake.is_due(link, wanted):
-            if self._drain_sent:
-                self._drain_sent = False
+        elif self._draining or self._intake.is_due(link, wanted):
+            if self._machine.receive(Input.DRAINED):
+                self._drain_left = 0
                 upstream.unwake(self)
             if wanted != link.credit or link.drain:
                 link.send_flow(credit=wanted)
 
     def _drain(self, link: Link, wanted: int) -> None:
         """Ask for what there is; it may take several rounds, each as large as a link's credit."""
-        if self._drain_sent:
+        if self._draining:
             return
         if wanted == 0:
             if link.credit:
                 link.send_flow(credit=0)
-            if not self._is_handing_over():
+            if not self.inlet.is_handing_over():
                 self._drained()
             return
-        self._drain_sent = True
+        self._machine.send(Input.SEND_DRAIN)
         self._drain_left = wanted
         upstream = self.upstream
         if upstream.profile.drain or self._intake.is_due(link, wanted):
@@ -409,21 +409,13 @@ class Receiver:
         upstream = self.upstream
         wait_ms = upstream.settings.attach_timeout_ms if upstream.profile.drain else DRAIN_MS
         if self._drain_left:
-            upstream.wake(self, upstream.bridge.now_ms + wait_ms)
+            upstream.wake_in(self, wait_ms)
         else:
             upstream.unwake(self)
 
-    def _is_handing_over(self) -> bool:
-        """Whether nothing is wanted only because what came has not been sent to the client."""
-        allowance = self.inlet.subscription.allowance
-        return (
-            self.inlet.queue.available > 0
-            and allowance.some()
-            and allowance.octets == UNLIMITED  # else one of them may be too large to go at all
-        )
-
     def _drained(self) -> None:
-        self._drain_sent = False
+        self._machine.receive(Input.DRAINED)  # refused where nothing had to be asked for
+        self._drain_left = 0
         self.upstream.unwake(self)
         self.inlet.on_drained()
         self.upstream.touch()

@@ -1,14 +1,14 @@
-"""Nodes at an upstream by which replies come back to nodes of ours.
+"""Nodes at an upstream by which replies come back to nodes of the gateway.
 
-A 0-10 message on its way upstream may name one of our own nodes in its reply-to: the upstream's
-clients cannot reach that. So a node is asked for there (a dynamic source, 3.5.3) whose address goes
-out in its place; what arrives at it is published here to the node that was named. It lives until
-its connection ends or what it stands for is gone.
+A 0-10 message on its way upstream may name one of the gateway's own nodes in its reply-to: the
+upstream's clients cannot reach that. So a node is asked for at the upstream (a dynamic source,
+3.5.3) whose address goes out in its place; what arrives at it is published to the gateway's node
+that was named. It lives until its connection ends or what it stands for is gone.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import DeliveryState, Error, Source, Target
@@ -19,20 +19,25 @@ from gateway.amqp_1_0.session import Session
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError, RemoteProtocolError
-from gateway.faces.crossings import HostNodes
+from gateway.faces.host_nodes import HostNodes
 from gateway.faces.outcomes import OUTCOMES, rejected
+from gateway.faces.safe_with import SafeWith
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import ACCEPTED, Condition, Message, Outcome, Refusal
 from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.outcomes import to_state
 from gateway.translate.view import READER
 
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.sending.relay import Relay
-    from gateway.faces.upstream_1_0.upstream import Upstream
-
 REPLY_CREDIT: Final = 100
 NO_ADDRESS: Final = ""
+
+
+class Held(Protocol):
+    """Whose messages wait for the addresses of reply nodes: a relay."""
+
+    def resume(self) -> None:
+        """There is one more address, or there will be none."""
 
 
 @final
@@ -42,17 +47,17 @@ class ReplyNodes:
     A message whose reply node has no address yet must wait: `take_pending` says so.
     """
 
-    __slots__ = ("_host", "_nodes", "_pending", "_relay", "_upstream")
+    __slots__ = ("_held", "_host", "_nodes", "_pending", "_upstream")
 
-    def __init__(self, upstream: Upstream, host: VirtualHost, relay: Relay) -> None:
+    def __init__(self, upstream: UpstreamContext, host: VirtualHost, held: Held) -> None:
         self._upstream = upstream
         self._host = host
-        self._relay = relay
+        self._held = held
         self._nodes: dict[tuple[str, str], ReplyNode] = {}
         self._pending = False
 
     def address_of(self, exchange: str, key: str) -> str | None:
-        """As `ReplyAddresses`: a node that lives there has an address, others get a reply node."""
+        """A node that lives at the upstream has an address of its own, others get a reply node."""
         upstream = self._upstream
         if HostNodes(self._host).upstream_of(exchange, key) == upstream.name:
             host = self._host.name
@@ -66,7 +71,7 @@ class ReplyNodes:
             self._make_room()
             node = ReplyNode(upstream, self._host, self, exchange, key)
             self._nodes[(exchange, key)] = node
-            node.slot = upstream.add(node, alone=True)
+            node.slot = upstream.links.add(node, alone=True)
         if node.address == NO_ADDRESS:
             self._pending = not node.refused
             return None if node.refused else NO_ADDRESS
@@ -80,14 +85,14 @@ class ReplyNodes:
 
     def on_address(self) -> None:
         """A node has its address, or will have none: what waits for it can go."""
-        self._relay.resume()
+        self._held.resume()
 
     def forget(self, node: ReplyNode) -> None:
         """What the node stands for is gone."""
         if self._nodes.get((node.exchange, node.key)) is node:
             del self._nodes[(node.exchange, node.key)]
             if node.slot is not None:
-                self._upstream.drop(node.slot)
+                node.slot.drop()
 
     def drop(self) -> None:
         """The relay is over."""
@@ -104,8 +109,8 @@ class ReplyNode:
     """Implements `UpstreamLink`, `Publisher`, `CommitWaiter`.
 
     Attributes:
-        exchange, key: of the node here, as the reply-to named it.
-        address: of the node there; `NO_ADDRESS` while there is none.
+        exchange, key: of the gateway's node, as the reply-to named it.
+        address: of the upstream's node; `NO_ADDRESS` while there is none.
         refused: the upstream makes no such nodes.
         slot: its place at the upstream, set by `ReplyNodes`.
     """
@@ -128,7 +133,12 @@ class ReplyNode:
     )
 
     def __init__(
-        self, upstream: Upstream, host: VirtualHost, nodes: ReplyNodes, exchange: str, key: str
+        self,
+        upstream: UpstreamContext,
+        host: VirtualHost,
+        nodes: ReplyNodes,
+        exchange: str,
+        key: str,
     ) -> None:
         self._upstream = upstream
         self._host = host
@@ -139,9 +149,9 @@ class ReplyNode:
         self.refused = False
         self.slot: LinkSlot | None = None
         self._name = upstream.link_name("reply")
-        self._number = upstream.bridge.next_link_number()
+        self._number = upstream.bridge.numbers.next_link()
         self._link: Link | None = None
-        self._safe_with: list[tuple[int, int]] = []  # (turn, delivery-id)
+        self._safe_with = SafeWith(upstream.bridge, self)  # delivery-ids
         self._token = 0
         # Token -> delivery-id, which means something on this connection only.
         self._pending: dict[int, int] = {}
@@ -176,7 +186,7 @@ class ReplyNode:
         self._nodes.on_address()
 
     def on_flow(self) -> None:
-        """Nothing is drained here."""
+        """Nothing is drained."""
 
     def on_room(self) -> None:
         """A receiver waits for no room."""
@@ -186,19 +196,22 @@ class ReplyNode:
     ) -> None:
         """Never: we receive by this link."""
 
+    def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
+        """A reply is published all the same; its outcome will be of no concern."""
+
     def on_detach(self, error: Error | None, closed: bool) -> None:
-        """There is no node, or none any more: requests go without an address of ours."""
+        """There is no node, or none any more: requests go without a reply address."""
         self._gone()
 
     def on_failed(self, error: RemoteProtocolError) -> None:
-        """The same."""
+        """No reply can come by it: as if the peer had detached it."""
         self._gone()
 
     def on_lost(self) -> None:
         """The node went with the connection; later requests get another one."""
         self._link = None
         self.address = NO_ADDRESS
-        self._safe_with = []
+        self._safe_with.clear()
         self._pending = {}
 
     def _gone(self) -> None:
@@ -222,11 +235,11 @@ class ReplyNode:
             self._tell(event.delivery_id, rejected(Refusal(Condition.DECODE_ERROR, str(error))))
             return
         self._token += 1
-        published = self._host.publish(message, self, self._token, self._number)
+        published = self._host.publishing.publish(message, self, self._token, self._number)
         if published.status == PublishStatus.DONE:
             self._tell(event.delivery_id, to_state(ACCEPTED))
         elif published.status == PublishStatus.IN_TURN:
-            self._safe_with.append((upstream.bridge.wait(self), event.delivery_id))
+            self._safe_with.add(event.delivery_id)
         elif published.status == PublishStatus.PENDING:
             self._pending[self._token] = event.delivery_id
         else:
@@ -243,7 +256,7 @@ class ReplyNode:
             arrival,
             event.payload,
             event.message_format,
-            id=bridge.next_message_id(),
+            id=bridge.numbers.next_message(),
             exchange=self.exchange,
             routing_key=self.key,
             now_ms=bridge.now_ms,
@@ -252,15 +265,13 @@ class ReplyNode:
         )
 
     def on_committed(self, turn: int) -> None:
-        """As a `CommitWaiter`."""
-        waiting = self._safe_with
-        self._safe_with = [(number, token) for number, token in waiting if number > turn]
-        for number, token in waiting:
-            if number <= turn:
-                self._tell(token, to_state(ACCEPTED))
+        """Accept the replies of that turn."""
+        for first, last in self._safe_with.take(turn):
+            for delivery_id in range(first, last + 1):
+                self._tell(delivery_id, to_state(ACCEPTED))
 
     def on_published(self, token: int, outcome: Outcome) -> None:
-        """As a `Publisher`."""
+        """A reply that had to wait has ended: say how."""
         delivery_id = self._pending.pop(token, None)
         if delivery_id is not None:
             self._tell(delivery_id, to_state(outcome))

@@ -2,10 +2,10 @@
 
 When a link is lost, what was unsettled on it comes again, and so does what was settled where the
 upstream did not hear of it: a disposition is not answered. Some containers say of neither that it
-was delivered before. What is known here by its digest is marked when it comes again, by whichever
-link; nothing else tells a client, or the audit log, that it may have had the message. Where a
-container forgets with a link which of its deliveries failed, what a client gave back so is known
-here by its digest and its node.
+was delivered before. What the gateway knows by its digest is marked when it comes again, by
+whichever link; nothing else tells a client, or the audit log, that it may have had the message.
+Where a container forgets with a link which of its deliveries failed, what a client gave back so is
+known by its digest and its node.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SeenBefore:
             del times[next(iter(times))]
 
     def take(self, digest: int) -> bool:
-        """Whether this one, which has come, may have been here before."""
+        """Whether this one, which has come, may have come before."""
         times = self._times.pop(digest, 0)
         if times > 1:
             self._times[digest] = times - 1

@@ -5,22 +5,28 @@ Brokers hold senders so where a node is full: nothing is rejected, and no error 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import Protocol, final
 
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.sending.sender import Sender
-    from gateway.faces.upstream_1_0.upstream import Upstream
+from gateway.faces.upstream_1_0.context import UpstreamContext
+
+
+class Watched(Protocol):
+    """Who waits for credit: a sender."""
+
+    def wanted(self) -> bool:
+        """Whether something waits to be sent."""
 
 
 @final
 class CreditWatch:
     """Implements `Sleeper`: of one sender."""
 
-    __slots__ = ("_problem", "_sender", "_upstream", "_waits")
+    __slots__ = ("_address", "_problem", "_upstream", "_waits", "_watched")
 
-    def __init__(self, upstream: Upstream, sender: Sender) -> None:
+    def __init__(self, upstream: UpstreamContext, watched: Watched, address: str) -> None:
         self._upstream = upstream
-        self._sender = sender
+        self._watched = watched
+        self._address = address
         self._waits = False
         self._problem = ""
 
@@ -29,8 +35,7 @@ class CreditWatch:
         if not self._waits:
             self._waits = True
             upstream = self._upstream
-            at_ms = upstream.bridge.now_ms + upstream.settings.attach_timeout_ms
-            upstream.wake(self, at_ms)
+            upstream.wake_in(self, upstream.settings.attach_timeout_ms)
 
     def end(self) -> None:
         """There is credit, or no link."""
@@ -41,15 +46,13 @@ class CreditWatch:
         problem = self._problem
         if problem:
             self._problem = ""
-            self._upstream.note_solved(problem)
+            self._upstream.health.note_solved(problem)
 
     def handle_deadline(self, now_ms: int) -> None:
-        """As a `Sleeper`: it has been so for long, if something still waits."""
-        if not self._sender.wanted():
+        """It has been so for long, if something still waits."""
+        if not self._watched.wanted():
             self._waits = False
             return
         seconds = self._upstream.settings.attach_timeout_ms / 1000
-        self._problem = (
-            f"no credit from {self._sender.address!r} for {seconds:g} s; publishers to it wait"
-        )
-        self._upstream.note_problem(self._problem)
+        self._problem = f"no credit from {self._address!r} for {seconds:g} s; publishers to it wait"
+        self._upstream.health.note_problem(self._problem)

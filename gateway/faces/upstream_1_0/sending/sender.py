@@ -8,7 +8,7 @@ of them, else given back to be sent again, marked.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec, resumption
 from gateway.amqp_1_0._spec import DeliveryState, Error, Source, Target, TransactionalState
@@ -18,26 +18,38 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.bridge.remote.remote import Target as QueueTarget
 from gateway.errors import RemoteProtocolError
 from gateway.faces.outcomes import OUTCOMES, outcome_of
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import TooSmallError, accuses, is_busy, refusal_of
 from gateway.faces.upstream_1_0.links import Links
+from gateway.faces.upstream_1_0.receiving.look_ups import LookUp
 from gateway.faces.upstream_1_0.receiving.reaching import Reaching
 from gateway.faces.upstream_1_0.sending.credit_watch import CreditWatch
+from gateway.faces.upstream_1_0.sending.outflow import Outflow
+from gateway.faces.upstream_1_0.sending.returns import Returns
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import MODIFIED_FAILED, Condition, Delivery, Refusal
-
-if TYPE_CHECKING:
-    from gateway.faces.upstream_1_0.sending.relay import Relay
 
 # Refused so often in a row with an error that does not pass by itself, an address is given up:
 # messages for it are refused, until an attach succeeds.
 REFUSALS_MAX: Final = 2
 
 
+class Sending(Protocol):
+    """Whose links senders are: a relay."""
+
+    def makes_up_for(self, refusal: Refusal) -> bool:
+        """Whether the node was missing, and is made now."""
+
+    def on_sender_ended(self, sender: Sender) -> None:
+        """Its link was refused or detached: it is asked for again after a while."""
+
+
 @final
 class Sender:
-    """Implements `UpstreamLink`, `LookUpWaiter`.
+    """Implements `UpstreamLink`, `LookUpWaiter`, `credit_watch.Watched`.
 
     Attributes:
         address: of the target.
@@ -52,12 +64,15 @@ class Sender:
         "_asked",
         "_link",
         "_name",
+        "_outflow",
         "_owed",
         "_reaching",
         "_refusals",
-        "_relay",
+        "_returns",
+        "_sending",
         "_suspect",
         "_tags",
+        "_upstream",
         "_watch",
         "address",
         "refusal",
@@ -66,22 +81,32 @@ class Sender:
         "used",
     )
 
-    def __init__(self, relay: Relay, address: str, name: str) -> None:
-        self._relay = relay
+    def __init__(
+        self,
+        upstream: UpstreamContext,
+        outflow: Outflow,
+        returns: Returns,
+        sending: Sending,
+        address: str,
+    ) -> None:
+        self._upstream = upstream
+        self._outflow = outflow
+        self._returns = returns
+        self._sending = sending
         self.address = address
         self.unsettled: dict[bytes, Delivery] = {}
         self.refusal: Refusal | None = None
         self.used = 0
         self.slot: LinkSlot | None = None
-        self._name = name
+        self._name = upstream.link_name(address)
         self._link: Link | None = None
         self._answered: AttachReceived | None = None  # while the node is looked up
         self._asked = 0
         self._refusals = 0
         self._tags = 0
         self._suspect = 0
-        self._watch = CreditWatch(relay.upstream, self)
-        self._reaching = Reaching(relay.upstream)
+        self._watch = CreditWatch(upstream, self, address)
+        self._reaching = Reaching(upstream)
         # What a resumed link is to be told, once there is credit: tag, whether it is given up.
         self._owed: deque[tuple[bytes, bool, DeliveryState | None]] = deque()
 
@@ -94,9 +119,9 @@ class Sender:
         return (
             link is not None
             and slot is not None
-            and not slot.links.full
+            and not slot.carrier.full
             and link.credit > 0
-            and len(self.unsettled) < self._relay.upstream.settings.window
+            and len(self.unsettled) < self._upstream.settings.window
             and not (self._owed or link.resume_only or link.session.blocked)
         )
 
@@ -106,7 +131,7 @@ class Sender:
         if self._link is not None or slot is None:
             return False
         self._reaching.wait(waiter, token)
-        self._relay.upstream.hurry(slot)
+        slot.hurry()
         return True
 
     def is_of(self, links: Links) -> bool:
@@ -121,7 +146,7 @@ class Sender:
 
     def wanted(self) -> bool:
         """Whether something waits to be sent."""
-        return not self._relay.idle()
+        return not self._outflow.idle()
 
     def size_max(self) -> int:
         """The largest message that the target takes; 0 is no limit."""
@@ -164,10 +189,12 @@ class Sender:
         link = session.attach(self._name, _spec.SENDER)
         slot = self.slot
         address = self.address if slot is None else slot.address
-        resumes = self._relay.upstream.resumes
+        upstream = self._upstream
+        resumes = upstream.resumes
+        capabilities = upstream.addresses.target_capabilities(self._outflow.queue)
         link.send_attach(
             source=Source(address=self._name, outcomes=OUTCOMES),
-            target=Target(address=address, capabilities=self._relay.capabilities() or None),
+            target=Target(address=address, capabilities=capabilities or None),
             snd_settle_mode=_spec.SND_UNSETTLED,
             unsettled=dict.fromkeys(self.unsettled) if resumes and self.unsettled else None,
         )
@@ -180,17 +207,22 @@ class Sender:
             self.refusal = Refusal(Condition.NOT_IMPLEMENTED, text)
             event.link.send_detach(error=Error(condition=PRECONDITION_FAILED, description=text))
             self._reaching.answer(None)
-            self._relay.resume()
+            self._outflow.resume()
             return
-        if self._relay.must_look_up():
+        if self._must_look_up():
             self._asked += 1
             self._answered = event
-            self._relay.upstream.look_up_address(self.address, self, self._asked)
+            LookUp(self._upstream, self.address, self, self._asked)
         else:
             self._start(event)
 
+    def _must_look_up(self) -> bool:
+        """Whether it has to be seen if the node is there: attaching does not tell."""
+        missing = self._upstream.profile.missing
+        return self._outflow.queue.target == QueueTarget.QUEUE and missing == "drop"
+
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
-        """As a `LookUpWaiter`: whether the node is there, where attaching does not tell."""
+        """Whether the node is there, where attaching does not tell."""
         event = self._answered
         if event is None or token != self._asked:
             return
@@ -202,7 +234,7 @@ class Sender:
             self.refusal = Refusal(refusal.condition, f"{self.address}: {refusal.description}")
         event.link.send_detach(closed=True)  # it is attached again when the peer has answered
         self._reaching.answer(refusal)
-        self._relay.resume()
+        self._outflow.resume()
 
     def _start(self, event: AttachReceived) -> None:
         self._link = event.link
@@ -210,10 +242,10 @@ class Sender:
         self.refusal = None
         self._reaching.answer(None)
         if self.slot is not None:
-            self._relay.note_link(self.slot)
+            self._outflow.note_link(self.slot)
         if self.unsettled:
             self._resume(event)
-        self._relay.resume()
+        self._outflow.resume()
 
     def on_flow(self) -> None:
         """There is credit, or it is wanted back."""
@@ -222,13 +254,13 @@ class Sender:
             if link.credit > 0:
                 self._watch.end()
             self._say_what_is_owed(link)
-            if link.drain and link.credit > 0 and self._relay.idle():
+            if link.drain and link.credit > 0 and self._outflow.idle():
                 link.send_drained()
-        self._relay.resume()
+        self._outflow.resume()
 
     def on_room(self) -> None:
         """There is room again."""
-        self._relay.resume()
+        self._outflow.resume()
 
     def on_delivery(self, event: DeliveryReceived) -> None:
         """Never: the peer receives by this link."""
@@ -248,11 +280,14 @@ class Sender:
         if sent is None:
             return
         if is_busy(state):
-            self._relay.on_busy(sent)
+            self._returns.on_busy(sent)
             return
-        self._relay.resume()
+        self._outflow.resume()
         # Settled without an outcome is no word of success: it counts as a failed attempt.
-        self._relay.on_outcome(sent, outcome or MODIFIED_FAILED)
+        self._returns.on_outcome(sent, outcome or MODIFIED_FAILED)
+
+    def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
+        """Never: the peer receives by this link."""
 
     def on_detach(self, error: Error | None, closed: bool) -> None:
         """The peer detached, or refused."""
@@ -275,7 +310,7 @@ class Sender:
         self._watch.end()
         self._answered = None
         self._owed.clear()
-        if self._relay.upstream.resumes:
+        if self._upstream.resumes:
             self._give_back_transacted()
         else:
             self._give_back()
@@ -288,13 +323,13 @@ class Sender:
         self._answered = None
         self._owed.clear()
         self._give_back()
-        if refusal is not None and not self._relay.makes_up_for(refusal):
+        if refusal is not None and not self._sending.makes_up_for(refusal):
             self._refusals += 1
             if self._refusals >= REFUSALS_MAX:
                 text = f"{self.address}: {refusal.description}"
                 self.refusal = Refusal(refusal.condition, text)
             self._reaching.answer(refusal)
-        self._relay.on_sender_ended(self)
+        self._sending.on_sender_ended(self)
 
     def _accuse(self) -> None:
         """The first delivery in line when a link breaks twice with an error is poison."""
@@ -305,7 +340,7 @@ class Sender:
         if delivery.message.id == self._suspect:
             del self.unsettled[first]
             text = "the upstream's link broke twice with this message first in line"
-            self._relay.on_poison(delivery, text)
+            self._returns.on_poison(delivery, text)
         self._suspect = delivery.message.id
 
     def _give_back(self) -> None:
@@ -313,14 +348,14 @@ class Sender:
         unsettled = self.unsettled
         self.unsettled = {}
         for delivery in unsettled.values():
-            self._relay.on_unknown(delivery)
+            self._returns.on_unknown(delivery)
 
     def _give_back_transacted(self) -> None:
         """Transactions do not outlive the connection."""
         for tag, delivery in list(self.unsettled.items()):
-            if self._relay.transacted(delivery) is not None:
+            if delivery.transaction is not None and not delivery.settled:
                 del self.unsettled[tag]
-                self._relay.on_unknown(delivery)
+                self._returns.on_unknown(delivery)
 
     def _resume(self, event: AttachReceived) -> None:
         """What the peer remembers decides (2.6.13); what it does not know is sent again, marked.
@@ -341,9 +376,9 @@ class Sender:
             if delivery is None:
                 continue
             if outcome is None:
-                self._relay.on_unknown(delivery)
+                self._returns.on_unknown(delivery)
             else:
-                self._relay.on_outcome(delivery, outcome)
+                self._returns.on_outcome(delivery, outcome)
 
     def _say_what_is_owed(self, link: Link) -> None:
         while self._owed and link.credit > 0:

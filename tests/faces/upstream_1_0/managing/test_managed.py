@@ -23,13 +23,13 @@ def world(*, kind="topic", durable=True):
         )
     )
     w.place(exchange="x")
-    w.host.declare_exchange("x", kind)
+    w.host.declaring.declare_exchange("x", kind)
     w.world.queue("here", durable=durable)
     return w
 
 
 def bind(w, key="a.#", arguments=None, queue="here"):
-    answer = w.host.bind(queue, "x", key, arguments or {}, b"")
+    answer = w.host.bindings.bind(queue, "x", key, arguments or {}, b"")
     w.step()
     return answer
 
@@ -102,7 +102,7 @@ def test_a_binding_takes_effect_once_it_is_made_there():
         def on_looked_up(self, token, refusal):
             told.append((token, refusal))
 
-    assert w.host.reach_binding("here", "x", "a.#", Waiter(), 7)
+    assert w.host.reaching.reach_binding("here", "x", "a.#", Waiter(), 7)
     carry_out(w, manager, 1)
     assert told == []
     carry_out(w, manager, 1)
@@ -133,12 +133,12 @@ def test_bindings_of_one_queue_share_what_collects_for_it():
     bind(w, "b")
     carry_out(w, manager, 2)
     assert len(manager.broker.links(COLLECTS, sends=True)) == 2
-    assert w.host.unbind("here", "x", "b") is None
+    assert w.host.bindings.unbind("here", "x", "b") is None
     w.step()
     path = "/bindings/src=x;dstq=gateway.here;key=b;args="
     assert carry_out(w, manager, 1) == [("DELETE", path, None)]
     assert len(manager.broker.links(COLLECTS, sends=True)) == 1
-    w.host.unbind("here", "x", "a.#")
+    w.host.bindings.unbind("here", "x", "a.#")
     w.step()
     assert carry_out(w, manager, 1) == [("DELETE", COLLECTS, None)]
     assert manager.broker.links(COLLECTS, sends=True) == []
@@ -150,7 +150,7 @@ def test_a_binding_that_is_made_again_meanwhile_stays():
     header = _spec.Header(durable=True)
     manager.broker.deliver(COLLECTS, message(b"one", header=header))
     w.step()
-    w.host.unbind("here", "x", "a.#")
+    w.host.bindings.unbind("here", "x", "a.#")
     bind(w)
     carry_out(w, manager, 2)
     w.world.auto_commit = True
@@ -163,7 +163,7 @@ def test_a_binding_that_is_made_again_meanwhile_stays():
 
 def test_when_our_queue_is_deleted_what_collects_for_it_is_too():
     w, manager = bound()
-    w.host.delete_queue("here")
+    w.host.declaring.delete_queue("here")
     w.step()
     assert carry_out(w, manager, 1) == [("DELETE", COLLECTS, None)]
 
@@ -171,7 +171,7 @@ def test_when_our_queue_is_deleted_what_collects_for_it_is_too():
 def test_an_unbind_without_a_connection_is_told_later():
     w, _ = bound()
     w.lose()
-    w.host.unbind("here", "x", "a.#")
+    w.host.bindings.unbind("here", "x", "a.#")
     manager = Manager(w.connect())
     requests = manager.take()
     assert requests[-1] == ("DELETE", COLLECTS, None)
@@ -191,7 +191,7 @@ def gone_while_away(*keys):
 @pytest.mark.parametrize("end", ["restart", "crash"])
 def test_what_was_unbound_while_the_upstream_was_away_is_removed_after_a_restart(end):
     w = gone_while_away("a.#")
-    w.host.unbind("here", "x", "a.#")
+    w.host.bindings.unbind("here", "x", "a.#")
     w.step()
     getattr(w.world, end)()
     manager = Manager(w.connect())
@@ -203,7 +203,7 @@ def test_what_was_unbound_while_the_upstream_was_away_is_removed_after_a_restart
 
 def test_of_a_queue_that_is_still_bound_only_the_binding_is_removed_after_a_restart():
     w = gone_while_away("a.#", "b")
-    w.host.unbind("here", "x", "a.#")
+    w.host.bindings.unbind("here", "x", "a.#")
     w.step()
     w.world.restart()
     manager = Manager(w.connect())
@@ -214,7 +214,7 @@ def test_of_a_queue_that_is_still_bound_only_the_binding_is_removed_after_a_rest
 
 def test_what_was_bound_again_before_the_upstream_is_back_stays():
     w = gone_while_away("a.#")
-    w.host.unbind("here", "x", "a.#")
+    w.host.bindings.unbind("here", "x", "a.#")
     w.step()
     w.world.restart()
     bind(w, "a.#")
@@ -226,14 +226,14 @@ def test_what_was_bound_again_before_the_upstream_is_back_stays():
 
 def test_what_the_upstream_will_not_remove_is_asked_for_again_on_the_next_connection():
     w = gone_while_away("a.#")
-    w.host.unbind("here", "x", "a.#")
+    w.host.bindings.unbind("here", "x", "a.#")
     w.step()
     w.world.restart()
     manager = Manager(w.connect())
     manager.take()
     manager.answer(403, "no permission")
     w.step()
-    assert "cannot tidy up queue 'gateway.here': no permission" in w.upstream.last_error
+    assert "cannot tidy up queue 'gateway.here': no permission" in w.upstream.health.last_error
     w.lose()
     manager = Manager(w.connect())
     assert manager.take() == [("DELETE", COLLECTS, None)]
@@ -245,7 +245,7 @@ def test_what_the_upstream_will_not_remove_is_asked_for_again_on_the_next_connec
 def test_nothing_is_owed_for_what_ends_with_the_connection():
     w, _ = bound(durable=False)
     w.lose()
-    w.host.unbind("here", "x", "a.#")
+    w.host.bindings.unbind("here", "x", "a.#")
     assert w.bridge.debts.of("broker") == []
 
 
@@ -257,7 +257,7 @@ def test_a_binding_with_arguments_is_unbound_by_its_location():
     bind(w, "other", arguments)
     done = carry_out(w, manager, 4)
     assert done[2][2]["arguments"] == {"x-match": "all", "n": 5}
-    w.host.unbind("here", "x", "h")
+    w.host.bindings.unbind("here", "x", "h")
     w.step()
     path = "/bindings?src=x&dstq=gateway.here&key=h"
     assert manager.take() == [("GET", path, None)]
@@ -292,7 +292,7 @@ def test_an_exchange_that_is_not_there_is_said_counted_and_tried_again():
     manager.take()
     manager.answer(400, "no exchange 'x' in vhost '/'")
     w.step()
-    assert "for queue 'here': no exchange 'x'" in w.upstream.last_error
+    assert "for queue 'here': no exchange 'x'" in w.upstream.health.last_error
     assert w.counts.feeds_refused == 1
     w.pass_time(1_500)
     carry_out(w, manager, 2)
@@ -320,7 +320,7 @@ def test_the_gateways_stop_leaves_all_as_it_is():
 
 def test_when_the_exchange_moves_a_durable_queue_there_keeps_what_it_has():
     w, manager = bound()
-    for feeder in list(w.upstream._feeders):
+    for feeder in list(w.upstream.context.takers.standing):
         feeder.on_moved()
     w.step()
     assert manager.take() == []
@@ -348,8 +348,8 @@ def removing_world():
 def test_a_queue_is_deleted_and_emptied_by_management():
     w, manager, waiter = removing_world()
     host = w.host
-    assert host.delete_there("a/b", waiter, 1) is True
-    assert host.purge_there("a/b", waiter, 2) is True
+    assert host.declaring.delete_at_upstream("a/b", waiter, 1) is True
+    assert host.declaring.purge_at_upstream("a/b", waiter, 2) is True
     w.step()
     assert manager.take() == [
         ("DELETE", "/queues/a%2Fb", None),
@@ -372,7 +372,7 @@ def test_a_queue_is_deleted_and_emptied_by_management():
 )
 def test_what_management_refuses_is_refused(status, condition):
     w, manager, waiter = removing_world()
-    w.host.delete_there("a/b", waiter, 1)
+    w.host.declaring.delete_at_upstream("a/b", waiter, 1)
     w.step()
     manager.take()
     manager.answer(status, "no")
@@ -382,7 +382,7 @@ def test_what_management_refuses_is_refused(status, condition):
 
 def test_a_removal_that_gets_no_answer_fails_after_a_while():
     w, _, waiter = removing_world()
-    w.host.delete_there("a/b", waiter, 1)
+    w.host.declaring.delete_at_upstream("a/b", waiter, 1)
     w.pass_time(60_000)
     assert waiter.told == [(1, Condition.INTERNAL_ERROR)]
 
@@ -407,7 +407,7 @@ NODE_Q = "/queues/q"
 def making_world():
     profile = Profile(queue=Template("/queues/{queue|percent}"), management="rabbitmq")
     w = UpstreamWorld(profile=profile, rules=Rules()).place("q")
-    assert w.host.queue("q") is not None
+    assert w.host.topology.find_queue("q") is not None
     return w
 
 
@@ -440,7 +440,7 @@ def test_whoever_finds_it_missing_waits_until_it_is_made():
 def test_it_is_taken_to_exist():
     w = making_world()
     w.connect()
-    assert w.host.look_up("q", Waiter(), 1) is False
+    assert w.host.reaching.look_up("q", Waiter(), 1) is False
 
 
 @pytest.mark.parametrize(("status", "problem"), [(409, ""), (403, "cannot make a queue: no")])
@@ -450,4 +450,4 @@ def test_one_that_is_there_is_left_as_it_is(status, problem):
     manager.take()
     manager.answer(status, "no")
     w.step()
-    assert w.upstream.last_error == problem
+    assert w.upstream.health.last_error == problem

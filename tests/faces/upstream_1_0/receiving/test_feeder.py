@@ -26,10 +26,10 @@ def world(*, queue="here", key="a.#", durable=False, **more):
     """An upstream whose exchange x a queue of ours is bound to."""
     w = UpstreamWorld(profile=profile(**more))
     w.place(exchange="x")
-    answer = w.host.declare_exchange("x", "topic")
+    answer = w.host.declaring.declare_exchange("x", "topic")
     assert not isinstance(answer, Refusal), answer
     w.world.queue(queue, durable=durable)
-    answer = w.host.bind(queue, "x", key, {}, b"")
+    answer = w.host.bindings.bind(queue, "x", key, {}, b"")
     assert answer is None
     w.world.turn()
     return w
@@ -135,7 +135,7 @@ def test_a_durable_subscription_that_is_only_detached_there_is_not_closed_by_us(
 def test_an_unbind_closes_the_subscription_after_its_last_outcome():
     w = world(durable_subscriptions=True)
     broker = w.connect()
-    assert w.host.unbind("here", "x", "a.#") is None
+    assert w.host.bindings.unbind("here", "x", "a.#") is None
     w.step()
     (detached,) = broker.take_all(events.DetachReceived)
     assert detached.detach.closed
@@ -166,7 +166,7 @@ def test_a_key_that_goes_as_a_filter_must_be_in_the_answer():
 
     broker = w.connect(prepare=prepare)
     assert broker.links("x", sends=True) == []
-    assert "ignored" in w.upstream.last_error
+    assert "ignored" in w.upstream.health.last_error
 
 
 @pytest.mark.parametrize(
@@ -260,9 +260,9 @@ SELECTED = {"x-filter-jms-selector": Tagged(Kind.STRING, "colour = 'red'")}
 def selecting_world(*, arguments=SELECTED, prepare=None, **more):
     w = UpstreamWorld(profile=profile(selector=True, **more))
     w.place(exchange="x")
-    w.host.declare_exchange("x", "topic")
+    w.host.declaring.declare_exchange("x", "topic")
     w.world.queue("here")
-    assert w.host.bind("here", "x", "a.#", arguments, b"") is None
+    assert w.host.bindings.bind("here", "x", "a.#", arguments, b"") is None
     w.world.turn()
     return w, w.connect(prepare=prepare)
 
@@ -289,7 +289,7 @@ def test_nothing_is_fed_where_a_selector_is_not_applied():
 
     w, broker = selecting_world(prepare=prepare)
     assert broker.links("x/a.#", sends=True) == []
-    assert "ignored" in w.upstream.last_error
+    assert "ignored" in w.upstream.health.last_error
     assert w.counts.feeds_refused == 1
 
 
@@ -318,11 +318,11 @@ def test_a_binding_that_cannot_be_a_subscription_there_is_refused(made_of, kind,
     }
     w = UpstreamWorld(profile=Profile(**made))
     w.place(exchange="x")
-    w.host.declare_exchange("x", kind)
+    w.host.declaring.declare_exchange("x", kind)
     w.world.queue("here")
-    refusal = w.refusal(w.host.bind("here", "x", key, arguments, b""))
+    refusal = w.refusal(w.host.bindings.bind("here", "x", key, arguments, b""))
     assert refusal.condition == Condition.NOT_IMPLEMENTED
-    assert w.host.exchange("x").bindings == {}
+    assert w.host.topology.find_exchange("x").bindings == {}
     assert source_of(w.connect()) == []
 
 
@@ -330,17 +330,17 @@ def test_a_headers_binding_that_takes_everything_is_a_subscription():
     w = UpstreamWorld(
         profile=Profile(fanout=Template("{exchange}"), subscriptions="address")
     ).place(exchange="x")
-    w.host.declare_exchange("x", "headers")
+    w.host.declaring.declare_exchange("x", "headers")
     w.world.queue("here")
     everything = {"x-match": Tagged(Kind.STRING, "all")}
-    assert w.host.bind("here", "x", "", everything, b"") is None
+    assert w.host.bindings.bind("here", "x", "", everything, b"") is None
     assert source_of(w.connect())[0].source.address == "x"
 
 
 def test_a_lasting_refusal_is_counted_and_said():
     w = world()
     told = []
-    w.upstream.on_change = lambda: told.append(w.upstream.last_error)
+    w.upstream.health.on_change = lambda: told.append(w.upstream.health.last_error)
     error = _spec.Error(condition="amqp:unauthorized-access", description="not you")
     w.connect(prepare=lambda b: b.refusals.update({"x/a.#": error}))
     assert w.counts.feeds_refused == 1

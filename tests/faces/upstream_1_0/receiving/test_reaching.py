@@ -27,7 +27,7 @@ class Waiter:
 def reach(w, queue="q", token=1):
     """Ask; whether it is to be waited for, and who waits."""
     waiter = Waiter()
-    return w.host.reach(queue, waiter, token), waiter
+    return w.host.reaching.reach(queue, waiter, token), waiter
 
 
 def connected(error=None, **profile):
@@ -172,14 +172,14 @@ def test_a_node_that_takes_settled_deliveries_only_is_for_the_messages_to_find_o
 
 def bind(w, key="a", token=1):
     """Bind; whether it is to be waited for, and who waits."""
-    assert w.host.bind("here", "x", key, {}, b"") is None
+    assert w.host.bindings.bind("here", "x", key, {}, b"") is None
     return reach_binding(w, key, token)
 
 
 def reach_binding(w, key="a", token=1):
     """Ask for a binding that there is."""
     waiter = Waiter()
-    return w.host.reach_binding("here", "x", key, waiter, token), waiter
+    return w.host.reaching.reach_binding("here", "x", key, waiter, token), waiter
 
 
 def exchange():
@@ -188,7 +188,7 @@ def exchange():
         profile=Profile(exchange=Template("{exchange|plain}/{key}"), subscriptions="address")
     )
     w.place(exchange="x")
-    w.host.declare_exchange("x", "direct")
+    w.host.declaring.declare_exchange("x", "direct")
     w.world.queue("here")
     return w
 
@@ -231,7 +231,7 @@ def test_a_binding_that_goes_before_the_answer_is_not_waited_for():
     w.connect().answers["x/a"] = lambda event: None
     _, waiter = bind(w)
     w.step()
-    assert w.host.unbind("here", "x", "a") is None
+    assert w.host.bindings.unbind("here", "x", "a") is None
     assert waiter.told == []
     w.pass_time(0)
     assert waiter.told == [(1, None)]
@@ -241,5 +241,5 @@ def test_a_binding_that_goes_before_the_answer_is_not_waited_for():
 def test_without_a_connection_or_a_remote_exchange_no_binding_is_waited_for():
     w = exchange()
     assert not bind(w)[0]
-    assert w.host.bind("here", "amq.direct", "a", {}, b"") is None
-    assert not w.host.reach_binding("here", "amq.direct", "a", Waiter(), 1)
+    assert w.host.bindings.bind("here", "amq.direct", "a", {}, b"") is None
+    assert not w.host.reaching.reach_binding("here", "amq.direct", "a", Waiter(), 1)

@@ -309,7 +309,7 @@ def test_a_rejection_with_more_words_than_a_frame_holds_is_told_in_short():
     w.settle(consumer.take()[0], outcome)
     [state] = broker.states()
     assert state.error == _spec.Error(condition="amqp:internal-error", description="x" * 200)
-    assert w.upstream.connected
+    assert w.upstream.health.connected
 
 
 def test_what_is_told_in_short_where_frames_are_small_is_a_counted_loss():
@@ -321,7 +321,7 @@ def test_what_is_told_in_short_where_frames_are_small_is_a_counted_loss():
     w.step()
     why = Outcome(OutcomeKind.REJECTED, condition=Condition.NOT_ALLOWED, description="x" * 600)
     for delivery in consumer.take():
-        w.host.settle(delivery, why)
+        w.host.settlement.settle(delivery, why)
     w.step()
     assert [len(state.error.description) for state in broker.states()] == [200, 200]
     assert w.faces.translated.lost[ROW_REJECTED] == 2

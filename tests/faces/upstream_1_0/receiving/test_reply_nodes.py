@@ -55,14 +55,14 @@ def request(w, body=b"?", *, key="answers", exchange="", publisher=None):
         arrival_0_10(header, len(header)),
         header + body,
         len(header),
-        id=w.bridge.next_message_id(),
+        id=w.bridge.numbers.next_message(),
         exchange="",
         now_ms=w.now_ms,
         publisher=1,
         times_in_ms=False,
         reader=READER,
     )
-    w.host.publish(message, publisher or Producer(), 1)
+    w.host.publishing.publish(message, publisher or Producer(), 1)
     w.step()
 
 
@@ -160,7 +160,7 @@ def test_a_durable_reply_is_accepted_when_it_is_safe_here():
 def test_a_reply_to_a_node_that_is_gone_is_rejected_and_so_is_the_node():
     w = world()
     request(w)
-    w.host.delete_queue("answers", None, if_unused=False, if_empty=False)
+    w.host.declaring.delete_queue("answers", None, if_unused=False, if_empty=False)
     w.broker.deliver(DYNAMIC, encoded(b"!"))
     w.step()
     [state] = w.broker.states()
@@ -229,7 +229,7 @@ def test_nodes_end_with_their_connection_and_later_requests_get_others():
 
 def test_what_became_of_a_reply_is_not_said_of_one_that_the_next_connection_brings():
     w = world().place("far")
-    w.host.bind("far", "amq.fanout", "", {}, b"")
+    w.host.bindings.bind("far", "amq.fanout", "", {}, b"")
     request(w, exchange="amq.fanout")
     w.broker.deliver(DYNAMIC, encoded(b"1"))
     w.step()
@@ -263,6 +263,6 @@ def test_nodes_go_with_the_queue_whose_requests_they_serve():
     [sent] = w.broker.received()
     w.broker.settle(sent)
     w.step()
-    w.upstream.unserve(w.host.queue("q"))
+    w.upstream.unserve(w.host.topology.find_queue("q"))
     w.step()
     assert w.broker.links(DYNAMIC, sends=True) == []

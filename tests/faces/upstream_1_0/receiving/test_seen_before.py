@@ -84,7 +84,7 @@ def test_what_a_browser_saw_is_no_sign_of_anything():
     w.connect().deliver("q", message(b"m"))
     w.step()
     assert counts(consumer) == [(b"m", 0), (b"m", 0)]
-    assert len(w.upstream.seen_before) == 0
+    assert len(w.upstream.context.seen_before) == 0
 
 
 def test_a_count_of_the_upstream_is_left_as_it_is():

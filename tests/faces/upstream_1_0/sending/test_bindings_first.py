@@ -20,10 +20,10 @@ def world(*keys):
         profile=Profile(exchange=Template("{exchange|plain}/{key}"), subscriptions="address")
     )
     w.place(exchange="x")
-    w.host.declare_exchange("x", "direct")
+    w.host.declaring.declare_exchange("x", "direct")
     w.world.queue("here")
     for key in keys:
-        assert w.host.bind("here", "x", key, {}, b"") is None
+        assert w.host.bindings.bind("here", "x", key, {}, b"") is None
     publish(w, b"1", exchange="x", key="sent", publisher=Producer())
     return w
 
@@ -72,7 +72,7 @@ def test_a_binding_that_is_made_later_holds_nothing_back():
     w = world()
     broker = w.connect(prepare=late([], "x/a"))
     assert bodies(broker.received()) == [b"1"]
-    assert w.host.bind("here", "x", "a", {}, b"") is None
+    assert w.host.bindings.bind("here", "x", "a", {}, b"") is None
     publish(w, b"2", exchange="x", key="sent", publisher=Producer())
     assert bodies(broker.received()) == [b"2"]
 
@@ -93,8 +93,8 @@ def test_each_connection_is_waited_for():
 def test_bindings_of_other_exchanges_hold_nothing_back():
     w = world()
     w.place(exchange="y")
-    w.host.declare_exchange("y", "direct")
-    assert w.host.bind("here", "y", "a", {}, b"") is None
+    w.host.declaring.declare_exchange("y", "direct")
+    assert w.host.bindings.bind("here", "y", "a", {}, b"") is None
     broker = w.connect(prepare=late([], "y/a"))
     assert bodies(broker.received()) == [b"1"]
 

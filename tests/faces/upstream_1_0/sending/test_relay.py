@@ -155,7 +155,7 @@ def test_released_too_often_a_message_is_taken_to_be_rejected():
         w.pass_time(60_000)
     assert broker.received() == []
     assert [outcome.kind for _, outcome in producer.published] == [OutcomeKind.ACCEPTED]
-    assert w.host.queue("gateway.rejected").depth == 1
+    assert w.host.topology.find_queue("gateway.rejected").depth == 1
     w.check()
 
 
@@ -167,7 +167,7 @@ def test_undeliverable_here_is_not_tried_again():
     w.step()
     w.pass_time(60_000)
     assert broker.received() == []
-    assert w.host.queue("gateway.rejected").depth == 1
+    assert w.host.topology.find_queue("gateway.rejected").depth == 1
 
 
 def test_settled_without_an_outcome_is_no_success():
@@ -270,7 +270,7 @@ def test_a_message_with_which_the_link_breaks_twice_is_poison():
         w.pass_time(60_000)
     assert w.counts.poison == 1
     assert bodies(broker.received()) == [b"b"]
-    assert w.host.queue("gateway.rejected").depth == 1
+    assert w.host.topology.find_queue("gateway.rejected").depth == 1
     w.check()
 
 
@@ -321,7 +321,7 @@ def test_links_by_address_are_bounded_and_the_idle_one_used_longest_ago_goes():
         profile=Profile(exchange=Template("{exchange|word}.{key|percent}")), addresses_max=2
     )
     w.place(exchange="events")
-    w.host.declare_exchange("events", "topic")
+    w.host.declaring.declare_exchange("events", "topic")
     broker = w.connect()
     for key in ("a", "b", "c"):
         publish(w, key.encode(), exchange="events", key=key, publisher=Producer())
@@ -344,7 +344,7 @@ def test_a_spooled_queue_confirms_at_once_and_sends_when_it_can():
     for delivery in deliveries:
         broker.settle(delivery)
     w.step()
-    assert w.host.queue("q").depth == 0
+    assert w.host.topology.find_queue("q").depth == 0
     w.check()
 
 
@@ -353,7 +353,7 @@ def test_a_spooled_queue_confirms_at_once_and_sends_when_it_can():
 
 def silent_world():
     w = UpstreamWorld(profile=Profile(missing="drop")).place("q")
-    assert w.host.queue("q") is not None
+    assert w.host.topology.find_queue("q") is not None
     return w
 
 
@@ -419,10 +419,10 @@ def test_an_address_that_gives_no_credit_for_long_is_told_of_until_it_does():
     told = []
 
     def listen():
-        told.append((w.upstream.last_error, w.upstream.solved))
+        told.append((w.upstream.health.last_error, w.upstream.health.solved))
 
     broker = w.connect(credit=1)
-    w.upstream.on_change = listen
+    w.upstream.health.on_change = listen
     for _ in range(2):
         publish(w, b"a", b"b", publisher=Producer())
         w.pass_time(4_999)
@@ -448,7 +448,7 @@ def test_no_credit_is_no_news_where_nothing_waits():
     broker = w.connect(credit=1)
     publish(w, b"a", publisher=Producer())
     w.pass_time(10_000)
-    assert w.upstream.last_error == ""
+    assert w.upstream.health.last_error == ""
     assert len(broker.received()) == 1
 
 
@@ -459,7 +459,7 @@ def test_what_came_back_and_then_expired_is_forgotten():
     for _ in range(10):
         for number in range(40):
             message = w.world.message(b"short", key="q", ttl_ms=50)
-            w.host.publish(message, producer, number)
+            w.host.publishing.publish(message, producer, number)
         w.step()
         for delivery in broker.received():
             broker.settle(delivery, _spec.Released())
@@ -467,13 +467,13 @@ def test_what_came_back_and_then_expired_is_forgotten():
         w.pass_time(200)
     assert len(producer.published) == 400
     assert w.bridge.pressure.messages == 0
-    assert len(w.upstream._relays[w.host.queue("q")]._attempts) < 200
+    assert len(w.upstream._relays[w.host.topology.find_queue("q")]._returns._attempts) < 200
 
 
 def test_what_an_exchange_got_before_the_first_connection_goes_with_it():
     w = UpstreamWorld(profile=Profile(exchange=Template("{exchange|plain}/{key}")))
     w.place(exchange="x")
-    w.host.declare_exchange("x", "topic")
+    w.host.declaring.declare_exchange("x", "topic")
     producer = Producer()
     w.publish(b"x", exchange="x", key="a", publisher=producer)
     broker = w.connect()

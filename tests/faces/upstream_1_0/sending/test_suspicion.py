@@ -44,7 +44,7 @@ def test_a_message_that_is_alone_at_several_ends_of_the_connection_is_poison():
         broker = break_off(w)
     assert w.counts.poison == 1
     assert bodies(broker.received()) == [b"b"]
-    assert w.host.queue("gateway.rejected").depth == 1
+    assert w.host.topology.find_queue("gateway.rejected").depth == 1
     w.check()
 
 

@@ -77,12 +77,15 @@ def test_a_drain_that_is_never_answered_ends_with_its_link():
     w.pass_time(1_000)
     assert consumer.drained == 1
     assert not link.attached
-    assert w.upstream.last_error == "no answer to a drain of 'q'"
+    assert w.upstream.health.last_error == "no answer to a drain of 'q'"
     assert consumer.cancelled == []
     subscription.grant(5)
     w.pass_time(2_000)
     assert broker.link("q").credit == 5
-    assert [w.host.settle(delivery, ACCEPTED) for delivery in consumer.take()] == [False, False]
+    assert [w.host.settlement.settle(delivery, ACCEPTED) for delivery in consumer.take()] == [
+        False,
+        False,
+    ]
     w.check()
 
 

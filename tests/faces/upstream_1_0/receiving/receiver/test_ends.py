@@ -151,7 +151,7 @@ def test_after_a_client_has_left_a_lost_link_still_takes_back_what_it_holds():
     subscription.cancel()
     w.step()
     w.lose()
-    assert w.host.settle(delivery, ACCEPTED) is False
+    assert w.host.settlement.settle(delivery, ACCEPTED) is False
     w.check()
     assert w.bridge.pressure.messages == 0
 
@@ -210,7 +210,7 @@ def test_what_the_upstream_takes_back_by_itself_is_settled_too_late(state):
     w.step()
     delivery.link.session.settle_outgoing(delivery, state)
     w.step()
-    assert not w.host.settle(consumer.take()[0], ACCEPTED)
+    assert not w.host.settlement.settle(consumer.take()[0], ACCEPTED)
     subscription.add(1)
     w.step()
     assert broker.states() == []
@@ -249,9 +249,9 @@ def test_what_the_upstream_forgets_with_the_client_is_ours_and_told_to_be_late(s
         delivery.link.session.settle_outgoing(delivery, state)
     w.step()
     one, two = consumer.take()
-    assert not w.host.settle(one, ACCEPTED)
+    assert not w.host.settlement.settle(one, ACCEPTED)
     assert w.bridge.counts.settled_too_late == 1
-    assert w.host.settle(two, RELEASED)
+    assert w.host.settlement.settle(two, RELEASED)
     w.step()
     assert [body_of(event.payload) for event in broker.received()] == [b"two"]
     assert broker.states() == []
@@ -271,6 +271,6 @@ def test_what_the_upstream_forgets_before_the_client_has_it_is_as_if_it_had_come
     subscription.resume()
     w.step()
     assert bodies(consumer) == [b"one"]
-    assert w.host.settle(consumer.take()[0], ACCEPTED)
+    assert w.host.settlement.settle(consumer.take()[0], ACCEPTED)
     assert w.bridge.counts.settled_too_late == 0
     w.check()

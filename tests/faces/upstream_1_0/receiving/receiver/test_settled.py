@@ -112,7 +112,7 @@ def test_what_came_settled_and_was_not_sent_goes_back_to_its_node():
     for each in again:
         broker.settle(each)
     w.step()
-    assert w.host.queue("q").depth == 0
+    assert w.host.topology.find_queue("q").depth == 0
     w.check()
 
 

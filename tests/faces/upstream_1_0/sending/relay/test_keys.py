@@ -16,7 +16,7 @@ from gateway.wire.buffers import Reader
 def test_messages_to_an_exchange_go_each_to_the_address_of_its_key():
     w = UpstreamWorld(profile=Profile(exchange=Template("{exchange|word}.{key|percent}")))
     w.place(exchange="events")
-    w.host.declare_exchange("events", "topic")
+    w.host.declaring.declare_exchange("events", "topic")
     broker = w.connect()
     publish(w, b"a", exchange="events", key="x", publisher=Producer())
     publish(w, b"b", exchange="events", key="y", publisher=Producer())
@@ -30,7 +30,7 @@ def through_exchange(payload, *, key="a.b", **profile):
     """What leaves, behind its header section, of a message that was published with a key."""
     profile = Profile(exchange=Template("{exchange|word}.{key|percent}"), **profile)
     w = UpstreamWorld(profile=profile).place(exchange="events")
-    w.host.declare_exchange("events", "topic")
+    w.host.declaring.declare_exchange("events", "topic")
     broker = w.connect()
     publish_encoded(w, payload, exchange="events", key=key, publisher=Producer())
     (delivery,) = broker.received()
@@ -80,7 +80,7 @@ def test_messages_to_a_queue_say_no_key():
 def test_an_exchange_that_releases_what_it_has_no_route_for_is_not_asked_again():
     profile = Profile(exchange=Template("{exchange|word}.{key|percent}"), unroutable="released")
     w = UpstreamWorld(profile=profile).place(exchange="events")
-    w.host.declare_exchange("events", "topic")
+    w.host.declaring.declare_exchange("events", "topic")
     broker = w.connect()
     producer = Producer()
     publish(w, b"a", exchange="events", key="x", publisher=producer)
@@ -94,5 +94,5 @@ def test_an_exchange_that_releases_what_it_has_no_route_for_is_not_asked_again()
     ]
     assert producer.published[1][1].condition == Condition.UNROUTABLE
     assert w.bridge.counts.unroutable == 2
-    assert w.host.queue("gateway.rejected") is None
+    assert w.host.topology.find_queue("gateway.rejected") is None
     w.check()

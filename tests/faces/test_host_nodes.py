@@ -3,7 +3,7 @@
 from support.face_1_0 import House
 from support.remotes import FakeRules
 
-from gateway.faces.crossings import HostNodes
+from gateway.faces.host_nodes import HostNodes
 from gateway.translate.addresses import Capability, resolve
 
 
@@ -30,7 +30,7 @@ def test_a_rule_with_wildcards_knows_an_exchange_and_not_its_keys():
 
 def test_an_exchange_that_was_declared_with_a_slash_in_its_name_keeps_it():
     house = house_with("topic-*")
-    house.host.declare_exchange("topic-news/uk", "topic")
+    house.host.declaring.declare_exchange("topic-news/uk", "topic")
     assert names(house, "topic-news/uk") == ("topic-news/uk", None)
     assert names(house, "topic-news/fr") == ("topic-news", "fr")
 

@@ -326,7 +326,7 @@ def test_a_full_gateway_keeps_the_answer_of_a_commit_back():
     txn_id = at.declares()
     at.posts(at.sender(), txn_id, bytes(200))
     assert at.commits(txn_id) is None
-    at.house.host.purge_queue("q")
+    at.house.host.declaring.purge_queue("q")
     at.client.step()
     assert at.told() == [ACCEPTED]
     at.end()

@@ -1,0 +1,39 @@
+"""Which tests run in one worker of pytest-xdist, one after the other, and which groups come first.
+
+Tests that share something costly stay together, so that it is started once: a broker, a Spark
+session, or what the tests of a file share. A group that takes long comes early, so that no worker
+is left alone with it at the end.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+# A test that uses several of these goes with the first.
+BROKERS = ("artemis", "rabbitmq4", "broker_j", "activemq", "rabbitmq310")
+EITHER_BROKER = "upstream_broker"  # each of them in turn
+SPARK = "accounting"
+EARLY = (*BROKERS, SPARK, "test_kill", "test_serve")
+
+
+def group_of(item: pytest.Item) -> str:
+    """The name of the group that a test belongs to."""
+    uses = set(getattr(item, "fixturenames", ()))
+    given = getattr(item, "callspec", None)
+    if given is not None and EITHER_BROKER in given.params:
+        uses.add(given.params[EITHER_BROKER])
+    for broker in BROKERS:
+        if broker in uses:
+            return broker
+    return SPARK if item.path.parent.name == SPARK else item.path.stem
+
+
+def name_group(item: pytest.Item) -> None:
+    """Tell pytest-xdist the group of a test; it looks before collection ends."""
+    item.add_marker(pytest.mark.xdist_group(group_of(item)))
+
+
+def put_early_first(items: list[pytest.Item]) -> None:
+    """Let the groups that take long come first."""
+    ranks = {group: rank for rank, group in enumerate(EARLY)}
+    items.sort(key=lambda item: ranks.get(group_of(item), len(ranks)))
