@@ -79,7 +79,6 @@ class Producer:
         self._holder = holder
         self._publishing = client.host.publishing
         self.link = link
-        self._capabilities = capabilities
         self.node = node
         self.dynamic = dynamic
         self.number = client.bridge.numbers.next_link()
@@ -128,19 +127,12 @@ class Producer:
                 address=made or target.address,
                 dynamic=True if made else None,
                 dynamic_node_properties=made_by(target.dynamic_node_properties) if made else None,
-                capabilities=granted(self._capabilities),
+                capabilities=granted(target.capabilities or []),
             ),
             snd_settle_mode=snd_settle_mode(attach),
             rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
         )
-        client = self._client
-        client.bridge.audit.link_attached(
-            client.bridge.now_ms,
-            self.number,
-            connection=client.peer.connection_id,
-            node=self._audit_node(),
-            flags=AuditFlag.PUBLISHER,
-        )
+        self._client.record_link(self.number, node=self._audit_node(), flags=AuditFlag.PUBLISHER)
         self._give_credit()
 
     def _audit_node(self) -> int:
@@ -459,8 +451,4 @@ class Producer:
         self._held_back = 0
         for token in list(self._octets):
             self._let_go(token)
-        self._client.bridge.audit.link_detached(
-            self._client.bridge.now_ms,
-            self.number,
-            connection=self._client.peer.connection_id,
-        )
+        self._client.record_link_end(self.number)
