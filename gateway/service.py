@@ -26,8 +26,8 @@ from gateway.bridge.node_names import plain_host
 from gateway.config import Address, Settings
 from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
 from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
-from gateway.faces.server_0_10.connection import Server010
-from gateway.faces.server_1_0.connection import Server10
+from gateway.faces.server_0_10 import connection as server_0_10
+from gateway.faces.server_1_0 import connection as server_1_0
 from gateway.metrics import METRICS, OBJECT_METRICS, Collector
 from gateway.net.admin.control import Control
 from gateway.net.admin.http import admin_site
@@ -254,10 +254,14 @@ class Service:
         return count
 
     def _serve_0_10(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
-        return Server010(self.bridge, self.turns, authenticator, peer, self.faces, now_ms)
+        return server_0_10.ServerConnection(
+            self.bridge, self.turns, authenticator, peer, self.faces, now_ms
+        )
 
     def _serve_1_0(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
-        return Server10(self.bridge, self.turns, authenticator, peer, self.faces, now_ms)
+        return server_1_0.ServerConnection(
+            self.bridge, self.turns, authenticator, peer, self.faces, now_ms
+        )
 
     # Start.
 

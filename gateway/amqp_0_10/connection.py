@@ -32,6 +32,7 @@ from gateway.amqp_0_10.frames import (
     FrameWriter,
 )
 from gateway.amqp_0_10.heartbeat import Heartbeat
+from gateway.amqp_0_10.receiving import receive_control, receive_frame
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.states import (
     CLIENT_TABLE,
@@ -39,6 +40,7 @@ from gateway.amqp_0_10.states import (
     ConnectionInput,
     ConnectionState,
     Role,
+    SessionInput,
 )
 from gateway.amqp_0_10.tuning import Tuning
 from gateway.amqp_0_10.types import Control, FieldTable
@@ -334,8 +336,8 @@ class Connection:
     def _receive_command_frame(self, parser: FrameParser, events: list[Event]) -> None:
         session = self._session(parser.channel)
         if session is not None:
-            session.receive_frame(
-                parser.flags, parser.type, parser.buf, parser.start, parser.end, events
+            receive_frame(
+                session, parser.flags, parser.type, parser.buf, parser.start, parser.end, events
             )
         elif parser.flags & FIRST_SEGMENT and parser.flags & FIRST_FRAME:
             self._not_attached(parser.channel, b"")
@@ -358,12 +360,12 @@ class Connection:
     def _receive_session_control(self, channel: int, control: Control, events: list[Event]) -> None:
         session = self._session(channel)
         if session is not None:
-            session.receive_control(control, events)
+            receive_control(session, control, events)
         elif isinstance(control, spec.SessionAttach):
             if channel > self.tuning.channel_max:
                 raise FramingError(f"channel {channel}, {self.tuning.channel_max} are allowed")
             session = self._new_session(control.name or b"", channel)
-            session.receive_attach()
+            session.machine.receive(SessionInput.RECV_ATTACH)
             events.append(AttachReceived(session, control.force))
         elif isinstance(control, spec.SessionDetach):
             self._not_attached(channel, control.name or b"")

@@ -9,14 +9,13 @@ A session in an event may have ended by the time it is read: `Session.ended` tel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
-if TYPE_CHECKING:
-    from gateway.amqp_0_10._spec_commands import ExecutionException
-    from gateway.amqp_0_10.primitives import Ranges
-    from gateway.amqp_0_10.session import Session
-    from gateway.amqp_0_10.types import Command, Control, Struct32
-    from gateway.errors import RemoteProtocolError
+from gateway.amqp_0_10._spec_commands import ExecutionException
+from gateway.amqp_0_10.primitives import Ranges
+from gateway.amqp_0_10.session import Session
+from gateway.amqp_0_10.types import Command, Control, Struct32
+from gateway.errors import RemoteProtocolError
 
 
 class Event:

@@ -6,10 +6,11 @@ rules; has sessions write what they owe at the end of the turn.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import Begin, End, Transfer
+from gateway.amqp_1_0.carrier import Carrier
 from gateway.amqp_1_0.errors import (
     ConnectionFieldError,
     ConnectionLimitError,
@@ -18,21 +19,24 @@ from gateway.amqp_1_0.errors import (
 )
 from gateway.amqp_1_0.events import BeginReceived, EndReceived, Event, SessionViolation
 from gateway.amqp_1_0.numbers import Numbers
+from gateway.amqp_1_0.receiving import receive_frame, receive_transfer
 from gateway.amqp_1_0.session import NO_CHANNEL, Session
 from gateway.amqp_1_0.states import ConnectionState, SessionInput, SessionState
 from gateway.errors import LocalProtocolError
 from gateway.wire.buffers import Reader
 
-if TYPE_CHECKING:
-    from gateway.amqp_1_0.connection import Connection
-
 
 @final
 class Channels:
-    """Which session has which channel."""
+    """Which session has which channel.
 
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
+    Attributes:
+        peer_channel_max: the highest channel that the peer allows; 0 before its open has come.
+    """
+
+    def __init__(self, carrier: Carrier) -> None:
+        self.peer_channel_max = 0
+        self._carrier = carrier
         self._numbers = Numbers()
         self._incoming: dict[int, Session] = {}
         self._outgoing: dict[int, Session] = {}
@@ -45,14 +49,8 @@ class Channels:
 
     @property
     def can_take(self) -> bool:
-        """The peer allows one more channel of ours."""
-        return self._numbers.lowest() <= self._limit()
-
-    def _limit(self) -> int:
-        performative = self.connection.open
-        if performative is None:
-            return 0
-        return 0xFFFF if performative.channel_max is None else performative.channel_max
+        """The peer allows one more channel of ours; before its open has come, only one at all."""
+        return self._numbers.lowest() <= self.peer_channel_max
 
     def take(self, session: Session) -> int:
         """A free outgoing channel; `NO_CHANNEL`, and we close, beyond what the peer allows.
@@ -60,13 +58,12 @@ class Channels:
         Raises:
             LocalProtocolError: the session is ours, and the peer takes no more.
         """
-        channel = self._numbers.take()
-        if channel > self._limit():
-            self._numbers.give(channel)
+        if not self.can_take:
             if session.channel_in == NO_CHANNEL:
                 raise LocalProtocolError("the peer takes no more sessions")
-            self.connection.fail(ConnectionLimitError("more sessions than your channel-max"))
+            self._carrier.fail(ConnectionLimitError("more sessions than your channel-max"))
             return NO_CHANNEL
+        channel = self._numbers.take()
         self._outgoing[channel] = session
         return channel
 
@@ -76,15 +73,14 @@ class Channels:
         Were it taken before the peer has ended its half, a peer that is quicker to begin than to
         end would have two sessions on one channel (RabbitMQ 3.x is).
         """
-        if session.state != SessionState.ENDED:
+        if session.machine.state != SessionState.ENDED:
             return
         if self._outgoing.pop(session.channel_out, None) is not None:
             self._numbers.give(session.channel_out)
 
     def receive_begin(self, begin: Begin, channel: int, events: list[Event]) -> None:
         """Take a begin: a session of the peer's, or its answer to one of ours."""
-        connection = self.connection
-        if connection.state == ConnectionState.CLOSE_SENT:
+        if self._carrier.machine.state == ConnectionState.CLOSE_SENT:
             return
         if channel in self._incoming:
             raise ConnectionStateError(f"channel {channel} has a session")
@@ -98,7 +94,7 @@ class Channels:
 
     def _awaiting(self, ours: int | None) -> Session:
         if ours is None:
-            return Session(self.connection)
+            return Session(self._carrier, self)
         session = self._outgoing.get(ours)
         if session is None or session.channel_in != NO_CHANNEL:
             raise ConnectionFieldError(f"no session of ours awaits {ours}")
@@ -108,7 +104,7 @@ class Channels:
         """Take an end, or what a session takes."""
         session = self._incoming.get(channel)
         if session is None:
-            if self.connection.state == ConnectionState.CLOSE_SENT:
+            if self._carrier.machine.state == ConnectionState.CLOSE_SENT:
                 return
             raise ConnectionStateError(f"channel {channel} has no session")
         if code == _spec.END:
@@ -124,9 +120,9 @@ class Channels:
         try:
             if code == _spec.TRANSFER:
                 self._transfer.load(reader)
-                session.receive_transfer(self._transfer, reader, events)
+                receive_transfer(session, self._transfer, reader, events)
             else:
-                session.receive(code, reader, events)
+                receive_frame(session, code, reader, events)
         except SessionScopeError as error:
             session.fail(error)
             events.append(SessionViolation(session, error))

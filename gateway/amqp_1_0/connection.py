@@ -16,18 +16,16 @@ from gateway.amqp_1_0 import _spec, frames, states
 from gateway.amqp_1_0._spec import (
     Begin,
     Close,
-    Disposition,
     Error,
     Open,
-    Performative,
 )
+from gateway.amqp_1_0.carrier import Carrier
 from gateway.amqp_1_0.channels import Channels
 from gateway.amqp_1_0.errors import (
     ConnectionFieldError,
     ConnectionScopeError,
     ConnectionStateError,
     FrameDecodeError,
-    FrameSizeTooSmallError,
     FramingError,
     HandshakeTimeoutError,
     IdleTimeoutError,
@@ -61,11 +59,6 @@ _CLOSE_RCVD: Final = int(ConnectionState.CLOSE_RCVD)
 _CLOSE_SENT: Final = int(ConnectionState.CLOSE_SENT)
 _DISCARDING: Final = int(ConnectionState.DISCARDING)
 _END: Final = int(ConnectionState.END)
-_OPEN_OUT: Final = (
-    ConnectionState.OPEN_SENT,
-    ConnectionState.OPEN_PIPE,
-    ConnectionState.CLOSE_RCVD,
-)
 
 
 @final
@@ -83,8 +76,7 @@ class Connection:
     Attributes:
         sasl_hostname: server: the hostname of the client's sasl-init.
         open: the peer's open, once it has come.
-        peer_max_frame_size: the largest frame that the peer takes.
-        shortened: outcomes that were told in short since the driver took them from here.
+        carrier: what its sessions share.
     """
 
     def __init__(
@@ -107,10 +99,7 @@ class Connection:
         self.writer = Writer()
         self.machine = Machine(states.CONNECTION, ConnectionState.START)
         self.open: Open | None = None
-        self.peer_max_frame_size = _spec.MIN_MAX_FRAME_SIZE
-        self.link_count = 0
-        self.partial_octets = 0
-        self.shortened: list[Disposition] = []
+        self.carrier = Carrier(self.writer, self.machine, self, limits=limits, strict=strict)
         self._owed: list[Event] = []
         self._now_ms = now_ms
         self._pos = 0
@@ -126,7 +115,7 @@ class Connection:
         )
         self._open_out: Open | None = None
         self._channel_max = min(limits.channel_max, limits.sessions_max - 1, 0xFFFF)
-        self.channels = Channels(self)
+        self.channels = Channels(self.carrier)
         if not server and self._layers.start():
             self.machine.send(ConnectionInput.SEND_HEADER)
 
@@ -143,8 +132,7 @@ class Connection:
     @property
     def can_send(self) -> bool:
         """Our open has been sent and our close has not."""
-        state = self.machine.state
-        return state == _OPENED or state in _OPEN_OUT
+        return self.carrier.can_send
 
     @property
     def sasl_hostname(self) -> str | None:
@@ -203,7 +191,7 @@ class Connection:
             return
         performative = self._open_out
         self._open_out = None
-        self._write(0, performative)
+        frames.write_frame(self.writer, 0, performative, self.carrier.peer_max_frame_size)
         self.machine.send(ConnectionInput.SEND_OPEN)
         self._note_opened()
 
@@ -212,14 +200,14 @@ class Connection:
         if not self.machine.allows(ConnectionInput.SEND_CLOSE):
             return
         self.channels.flush()
-        self._write(0, Close(error=error))
+        self._write_close(error)
         self.machine.send(ConnectionInput.SEND_CLOSE)
         self._timers.closing(self._now_ms)
         self.channels.lose()
 
     def session(self) -> Session:
         """A new session of ours, to be opened by its `send_begin`."""
-        return Session(self)
+        return Session(self.carrier, self.channels)
 
     @property
     def can_begin(self) -> bool:
@@ -394,7 +382,9 @@ class Connection:
         size = performative.max_frame_size
         if size is None:
             size = 0xFFFFFFFF
-        self.peer_max_frame_size = max(size, _spec.MIN_MAX_FRAME_SIZE)
+        self.carrier.peer_max_frame_size = max(size, _spec.MIN_MAX_FRAME_SIZE)
+        channel_max = performative.channel_max
+        self.channels.peer_channel_max = 0xFFFF if channel_max is None else channel_max
         idle = performative.idle_time_out
         if idle is not None and 0 < idle < REMOTE_IDLE_MIN_MS:
             raise ConnectionFieldError(f"an idle-time-out of {idle} ms cannot be kept")
@@ -414,22 +404,14 @@ class Connection:
 
     # What sessions do.
 
-    def write(self, channel: int, performative: Performative) -> None:
-        """Write a frame for a session; one that the peer cannot take ends the connection."""
-        if self.can_send:
-            try:
-                self._write(channel, performative)
-            except FrameSizeTooSmallError as error:
-                self._fail(error, self._owed)
-
     def fail(self, error: ConnectionScopeError) -> None:
         """A frame of ours, written while the driver sends, cannot be: the connection ends."""
         self._fail(error, self._owed)
 
-    def _write(self, channel: int, performative: Performative) -> None:
-        frames.write_frame(self.writer, channel, performative, self.peer_max_frame_size)
-
     # The end.
+
+    def _write_close(self, error: Error | None) -> None:
+        frames.write_frame(self.writer, 0, Close(error=error), self.carrier.peer_max_frame_size)
 
     def _fail(self, error: ConnectionScopeError, events: list[Event]) -> None:
         """Say what went wrong, as far as the handshake allows, and stop."""
@@ -441,9 +423,7 @@ class Connection:
             self.send_open()
         if self.can_send:
             self.channels.flush()
-            self._write(
-                0, Close(error=Error(condition=error.condition, description=describe(error)))
-            )
+            self._write_close(Error(condition=error.condition, description=describe(error)))
             self._timers.closing(self._now_ms)
         self.machine.receive(ConnectionInput.FAIL)
         if self.machine.state != _DISCARDING:

@@ -7,18 +7,16 @@ event, so an answer to an endpoint that has ended meanwhile is dropped in silenc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Union, final
+from typing import Union, final
 
 from mypy_extensions import mypyc_attr
 
 from gateway.amqp_1_0._spec import Attach, Begin, DeliveryState, Detach, Error, Open
+from gateway.amqp_1_0.link import Link
+from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.session import Session
 from gateway.errors import RemoteProtocolError
 from gateway.wire.sasl import Credentials
-
-if TYPE_CHECKING:
-    from gateway.amqp_1_0.link import Link
-    from gateway.amqp_1_0.outgoing import Outgoing
-    from gateway.amqp_1_0.session import Session
 
 
 @final
@@ -225,7 +223,7 @@ class DetachReceived:
     """Answer with `Link.send_detach`, unless we had detached first.
 
     `detach.closed` is not true: the link is only suspended, and may be resumed (`resumption`).
-    What we sent and is unsettled stays in `Session.unsettled_out` until we detach, too.
+    What we sent and is unsettled stays in `Session.sending` until we detach, too.
     """
 
     __slots__ = ("detach", "link")

@@ -1,4 +1,4 @@
-"""A delivery that we receive in several transfers, until it is whole (2.6.14)."""
+"""What a receiver has yet to get: deliveries by the credit it gave, and one in parts (2.6.14)."""
 
 from __future__ import annotations
 
@@ -80,3 +80,50 @@ class Partial:
                 self.parts[self._joined :] = [b"".join(self.parts[self._joined :])]
             self._joined = len(self.parts)
             self._loose_octets = 0
+
+
+@final
+class Incoming:
+    """The receiving half of a link, beside its flow state.
+
+    Attributes:
+        allowed: deliveries that may come: like the credit, but what is on its way when that is
+            lowered stays allowed.
+        counts_anew: the sender takes each credit as new, not as counted from the delivery-count
+            beside it: what is under way comes on top.
+        partial: the delivery of which not all transfers have come.
+        resumable: tags of the unsettled map that was sent, not taken up yet.
+    """
+
+    __slots__ = ("allowed", "counts_anew", "partial", "resumable")
+
+    def __init__(self) -> None:
+        self.allowed = 0
+        self.counts_anew = False
+        self.partial: Partial | None = None
+        self.resumable: set[bytes] = set()
+
+    @property
+    def may_bring(self) -> bool:
+        """Deliveries may be under way, of credit that was given, even if it was taken back."""
+        return self.allowed > 0
+
+    @property
+    def unfinished_state(self) -> DeliveryState | None:
+        """The state of the delivery of which not all transfers have come."""
+        partial = self.partial
+        return None if partial is None else partial.state
+
+    def allow(self, credit: int) -> None:
+        """The link-credit is set anew."""
+        if self.counts_anew:
+            self.allowed += credit
+        elif credit > self.allowed:
+            self.allowed = credit
+
+    def takes_up(self, tag: bytes) -> bool:
+        """Whether it is in the unsettled map; what is not must be ignored (2.6.13)."""
+        if tag not in self.resumable:
+            return False
+        self.resumable.remove(tag)
+        return True

@@ -1,8 +1,7 @@
-"""One link endpoint: attach and detach, credit, and putting deliveries together (2.6, 2.7.3 -
-2.7.7).
+"""One link endpoint: attach and detach, credit, and sending deliveries (2.6, 2.7.3 - 2.7.7).
 
-Its session maps the handles and owns delivery-ids and windows. What a terminus means is the
-driver's business; it keeps its own object in `context`.
+Its session maps the handles and owns delivery-ids and windows; what comes is taken apart by
+`receiving`. What a terminus means is the driver's business; it keeps its own object in `context`.
 """
 
 from __future__ import annotations
@@ -16,22 +15,17 @@ from gateway.amqp_1_0._spec import (
     DeliveryState,
     Detach,
     Error,
-    Flow,
     Source,
-    Transfer,
     Unsettled,
 )
 from gateway.amqp_1_0.errors import (
+    FrameSizeTooSmallError,
     LinkFieldError,
-    LinkLimitError,
     LinkScopeError,
-    LinkStateError,
-    MessageSizeExceededError,
-    TransferLimitExceededError,
+    SessionLimitError,
     describe,
 )
-from gateway.amqp_1_0.events import DeliveryAborted, DeliveryReceived
-from gateway.amqp_1_0.incoming import Partial
+from gateway.amqp_1_0.incoming import Incoming
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.states import LinkInput, LinkState
@@ -45,8 +39,6 @@ if TYPE_CHECKING:
 _ATTACHED: Final = int(LinkState.ATTACHED)  # a plain number: it compares at no cost
 
 NO_HANDLE: Final = -1
-TXN_ID: Final = "txn-id"
-UNFINISHED_MESSAGES: Final = 2  # of the largest size, in all links of a connection together
 
 
 @final
@@ -60,8 +52,10 @@ class Link:
         drain: the receiver wants the credit used up or given back.
         available: what the sender says it could send.
         asks_to_acquire: sender: the receiver wants to acquire in a transaction (4.4.3).
-        counts_anew: receiver: the sender takes each credit as new, not as counted from the
-            delivery-count beside it: what is under way comes on top.
+        incoming: receiver: what may come, and what has come in part.
+        dead: what comes is dropped: we have detached, or are about to.
+        failed: we have detached for an error of the peer's, or are about to.
+        failure: the error, where our attach has yet to be sent.
         context: the driver's own.
     """
 
@@ -74,7 +68,7 @@ class Link:
         self.handle_out = NO_HANDLE
         self.handle_in = NO_HANDLE
         self.failure: LinkScopeError | None = None
-        self.dead = False  # what comes is dropped: we have detached, or are about to
+        self.dead = False
         self.failed = False
         self.initial_delivery_count = 0
         self.delivery_count = 0
@@ -84,22 +78,14 @@ class Link:
         self.available = 0
         self.queued = 0
         self.flow_due = False
+        self.incoming = Incoming()
         self.max_message_size = session.limits.message_size_max
         self.snd_settle_mode = _spec.SND_MIXED
         self.rcv_settle_mode = _spec.RCV_FIRST
         self.context: object = None
         self.asks_to_acquire = False
-        self.counts_anew = False
-        self._allowed = 0  # like `credit`, but what is on its way when we lower it stays allowed
-        self._partial: Partial | None = None
-        self._resumable: set[bytes] = set()  # receiver: of the unsettled map that we sent
-        self._incomplete = False
+        self.incomplete = False  # the unsettled map that we sent
         self._answered = False
-
-    @property
-    def state(self) -> int:
-        """The `LinkState`."""
-        return self.machine.state
 
     @property
     def attached(self) -> bool:
@@ -123,18 +109,7 @@ class Link:
     def resume_only(self) -> bool:
         """An unsettled map was incomplete: no new deliveries before the next attach (2.7.3)."""
         attach = self.attach
-        return self._incomplete or (attach is not None and attach.incomplete_unsettled is True)
-
-    @property
-    def may_bring(self) -> bool:
-        """Receiver: deliveries may be under way, of credit that was given, even if taken back."""
-        return self._allowed > 0
-
-    @property
-    def unfinished_state(self) -> DeliveryState | None:
-        """Receiver: the state of the delivery of which not all transfers have come."""
-        partial = self._partial
-        return None if partial is None else partial.state
+        return self.incomplete or (attach is not None and attach.incomplete_unsettled is True)
 
     @property
     def peer_max_message_size(self) -> int:
@@ -171,8 +146,11 @@ class Link:
         session = self.session
         if not session.can_send or not self.machine.allows(LinkInput.SEND_ATTACH):
             return
-        handle = session.take_handle(self)
+        handle = session.handles.take()
         if handle == NO_HANDLE:
+            if self.handle_in == NO_HANDLE:
+                raise LocalProtocolError("the peer takes no more links")
+            session.fail(SessionLimitError("more links than your handle-max lets us answer"))
             return
         performative = Attach(
             name=self.name,
@@ -190,17 +168,17 @@ class Link:
             desired_capabilities=desired_capabilities,
             properties=properties,
         )
-        if self.handle_in == NO_HANDLE and not session.takes(performative):
-            session.give_handle(handle)
+        if self.handle_in == NO_HANDLE and not session.carrier.takes(performative):
+            session.handles.give(handle)
             self.dead = True
             return
         self.machine.send(LinkInput.SEND_ATTACH)
         self.handle_out = handle
         self.snd_settle_mode = snd_settle_mode
         self.rcv_settle_mode = rcv_settle_mode
-        self._incomplete = incomplete_unsettled
+        self.incomplete = incomplete_unsettled
         if self.role and unsettled is not None:
-            self._resumable = set(unsettled)
+            self.incoming.resumable = set(unsettled)
         session.write(performative)
         failure = self.failure
         if failure is not None:
@@ -227,7 +205,7 @@ class Link:
         self.session.write_dispositions()
         self.session.write(Detach(handle=self.handle_out, closed=closed, error=error))
         self.machine.send(LinkInput.SEND_DETACH)
-        self.session.give_handle(self.handle_out)
+        self.session.handles.give(self.handle_out)
         self.dead = True
 
     def send_flow(self, *, credit: int, drain: bool = False, echo: bool = False) -> None:
@@ -238,10 +216,7 @@ class Link:
         self.drain = drain
         if echo:
             self.echo = True
-        if self.counts_anew:
-            self._allowed += credit
-        elif credit > self._allowed:
-            self._allowed = credit
+        self.incoming.allow(credit)
         self.owe_flow()
 
     def send_drained(self) -> None:
@@ -269,10 +244,8 @@ class Link:
         """
         if self.role or self.credit <= 0 or not self.attached:
             raise LocalProtocolError("a delivery without a link that has credit")
-        session = self.session
-        delivery = Outgoing(
-            self, session.next_delivery_id, tag, settled, message_format, head, rest, state, context
-        )
+        number = self.session.sending.next_delivery_id
+        delivery = Outgoing(self, number, tag, settled, message_format, head, rest, state, context)
         delivery.resume = resume
         self._send(delivery)
         return delivery
@@ -281,7 +254,7 @@ class Link:
         """Sender: give up a delivery of the peer's unsettled map; there must be credit (2.6.13)."""
         if self.role or self.credit <= 0 or not self.attached:
             raise LocalProtocolError("an abort without a link that has credit")
-        number = self.session.next_delivery_id
+        number = self.session.sending.next_delivery_id
         delivery = Outgoing(self, number, tag, True, 0, b"", b"", None, None)
         delivery.resume = True
         delivery.aborted = True
@@ -292,7 +265,10 @@ class Link:
             raise LocalProtocolError("a new delivery while an unsettled map is incomplete")
         self.credit -= 1
         self.delivery_count = (self.delivery_count + 1) & serial.MASK
-        self.session.send_delivery(delivery)
+        try:
+            self.session.sending.send(delivery)
+        except FrameSizeTooSmallError as error:
+            self.session.carrier.fail(error)
 
     def owe_flow(self) -> None:
         """Have our flow state written at the end of the turn."""
@@ -313,139 +289,12 @@ class Link:
                 raise LinkFieldError("an attach of a sender without initial-delivery-count")
             self.delivery_count = count or 0
 
-    def receive_flow(self, flow: Flow) -> None:
-        """The peer's flow state (2.6.7)."""
-        if self.role:
-            self._receive_sender_flow(flow)
-        elif flow.properties is not None and TXN_ID in flow.properties:
-            self.asks_to_acquire = True
-        elif flow.link_credit is not None:
-            count = flow.delivery_count
-            if count is None:
-                count = self.initial_delivery_count
-            self.credit = max(0, flow.link_credit - serial.distance(count, self.delivery_count))
-            self.drain = flow.drain is True
-        if flow.echo is True:
-            self.owe_flow()
-
-    def _receive_sender_flow(self, flow: Flow) -> None:
-        if flow.available is not None:
-            self.available = flow.available
-        if flow.delivery_count is None:
-            return
-        used = serial.distance(self.delivery_count, flow.delivery_count)
-        if used < 0:
-            raise LinkFieldError("a delivery-count that goes back")
-        self.delivery_count = flow.delivery_count
-        self.credit = max(0, self.credit - used)
-        self._allowed = max(0, self._allowed - used)
-
-    def receive_transfer(
-        self, transfer: Transfer, payload: bytes
-    ) -> DeliveryReceived | DeliveryAborted | None:
-        """Take one transfer; the delivery, once it is whole."""
-        partial = self._partial
-        if partial is None:
-            if self._allowed <= 0:
-                raise TransferLimitExceededError("a transfer without credit")
-            if transfer.delivery_id is None or transfer.delivery_tag is None:
-                raise LinkFieldError("a delivery without delivery-id or delivery-tag")
-            if self._incomplete and transfer.resume is not True:
-                raise LinkStateError("a new delivery while the unsettled map is incomplete")
-            if len(payload) > self.max_message_size:
-                raise MessageSizeExceededError(f"more than {self.max_message_size} octets")
-            if transfer.more is not True or transfer.aborted is True:
-                return self._whole(transfer, payload)
-            second = self._rcv_second(transfer.rcv_settle_mode)
-            self._partial = Partial(transfer, payload, second)
-            self._keep(len(payload))
-            return None
-        partial.add(transfer, payload)
-        self._keep(len(payload))
-        if transfer.more is True and transfer.aborted is not True:
-            return None
-        self.drop_partial()
-        self._count()
-        if partial.resume and not self._takes_up(partial.tag):
-            return None
-        if transfer.aborted is True:
-            return DeliveryAborted(self, partial.tag)
-        return DeliveryReceived(
-            self,
-            partial.delivery_id,
-            partial.tag,
-            partial.settled,
-            partial.message_format,
-            b"".join(partial.parts),
-            partial.state,
-            partial.rcv_second,
-            partial.resume,
-        )
-
-    def _keep(self, octets: int) -> None:
-        """Count what an unfinished delivery holds; all of a connection together are bounded."""
-        connection = self.session.connection
-        connection.partial_octets += octets
-        partial = self._partial
-        if partial is not None and partial.size > self.max_message_size:
-            raise MessageSizeExceededError(f"more than {self.max_message_size} octets")
-        if connection.partial_octets > UNFINISHED_MESSAGES * self.max_message_size:
-            raise LinkLimitError("too much of unfinished deliveries")
-
     def drop_partial(self) -> None:
         """The delivery that was under way is whole, or will never be."""
-        partial = self._partial
+        partial = self.incoming.partial
         if partial is not None:
-            self._partial = None
-            self.session.connection.partial_octets -= partial.size
-
-    def _takes_up(self, tag: bytes) -> bool:
-        """Whether it is in our unsettled map; what is not must be ignored (2.6.13)."""
-        if tag not in self._resumable:
-            return False
-        self._resumable.remove(tag)
-        return True
-
-    def _whole(
-        self, transfer: Transfer, payload: bytes
-    ) -> DeliveryReceived | DeliveryAborted | None:
-        self._count()
-        delivery_id = transfer.delivery_id
-        tag = transfer.delivery_tag
-        assert delivery_id is not None
-        assert tag is not None
-        resume = transfer.resume is True
-        if resume and not self._takes_up(tag):
-            return None
-        if transfer.aborted is True:
-            return DeliveryAborted(self, tag)
-        message_format = transfer.message_format
-        return DeliveryReceived(
-            self,
-            delivery_id,
-            tag,
-            transfer.settled is True,
-            0 if message_format is None else message_format,
-            payload,
-            transfer.state,
-            self._rcv_second(transfer.rcv_settle_mode),
-            resume,
-        )
-
-    def _rcv_second(self, mode: int | None) -> bool:
-        if mode is None:
-            return self.rcv_settle_mode == _spec.RCV_SECOND
-        if mode == _spec.RCV_SECOND and self.rcv_settle_mode == _spec.RCV_FIRST:
-            raise LinkFieldError("rcv-settle-mode second on a link of mode first")
-        return mode == _spec.RCV_SECOND
-
-    def _count(self) -> None:
-        self.delivery_count = (self.delivery_count + 1) & serial.MASK
-        self._allowed -= 1
-        if self.credit > 0:
-            self.credit -= 1
-        if self.available > 0:
-            self.available -= 1
+            self.incoming.partial = None
+            self.session.carrier.partial_octets -= partial.size
 
     def fail(self, error: LinkScopeError) -> None:
         """Detach for an error of the peer's; as soon as we are attached, if we are not yet."""

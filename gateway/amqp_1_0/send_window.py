@@ -1,12 +1,13 @@
 """The sending half of a session's flow control (2.5.6).
 
-Transfer-ids, the peer's incoming-window, and the deliveries that wait for it.
+Delivery-ids and transfer-ids, the peer's incoming-window, the deliveries that wait for it, and
+those that are unsettled.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from gateway.amqp_1_0._spec import Flow
 from gateway.amqp_1_0.errors import SessionFieldError
@@ -14,15 +15,14 @@ from gateway.amqp_1_0.outgoing import Outgoing, write_abort, write_transfer
 from gateway.wire import serial
 from gateway.wire.buffers import Writer
 
-if TYPE_CHECKING:
-    from gateway.amqp_1_0.link import Link
-
 
 @final
 class SendWindow:
     """What may be sent, and what waits.
 
     Attributes:
+        next_delivery_id: of our next delivery.
+        unsettled: deliveries that we sent, by delivery-id.
         next_outgoing_id: transfer-id of our next transfer; the first is 0.
         remote_incoming_window: transfers that the peer still takes.
         channel: our outgoing channel.
@@ -32,9 +32,11 @@ class SendWindow:
     __slots__ = (
         "_waiting",
         "channel",
+        "next_delivery_id",
         "next_outgoing_id",
         "peer_max_frame_size",
         "remote_incoming_window",
+        "unsettled",
         "writer",
     )
 
@@ -42,6 +44,8 @@ class SendWindow:
         self.writer = writer
         self.channel = 0
         self.peer_max_frame_size = 0
+        self.next_delivery_id = 0
+        self.unsettled: dict[int, Outgoing] = {}
         self.next_outgoing_id = 0
         self.remote_incoming_window = 0
         self._waiting: deque[Outgoing] = deque()
@@ -51,8 +55,9 @@ class SendWindow:
         """Deliveries wait for the peer's window, or the next one would."""
         return len(self._waiting) > 0 or self.remote_incoming_window <= 0
 
-    def begin(self, incoming_window: int) -> None:
+    def begin(self, incoming_window: int, peer_max_frame_size: int) -> None:
         """The peer's begin: its window counts from our first transfer."""
+        self.peer_max_frame_size = peer_max_frame_size
         self.remote_incoming_window = max(0, incoming_window - self.next_outgoing_id)
 
     def update(self, flow: Flow) -> None:
@@ -67,7 +72,14 @@ class SendWindow:
             waiting.popleft().link.queued -= 1
 
     def send(self, delivery: Outgoing) -> None:
-        """Write a delivery's transfers as far as the window goes; the rest waits."""
+        """Write a delivery's transfers as far as the window goes; the rest waits.
+
+        Raises:
+            FrameSizeTooSmallError: its state does not fit a frame.
+        """
+        self.next_delivery_id = (self.next_delivery_id + 1) & serial.MASK
+        if not delivery.settled:
+            self.unsettled[delivery.delivery_id] = delivery
         if self._waiting or not self._write(delivery):
             self._waiting.append(delivery)
             delivery.link.queued += 1
@@ -87,20 +99,20 @@ class SendWindow:
         self.remote_incoming_window -= 1
         self.next_outgoing_id = (self.next_outgoing_id + 1) & serial.MASK
 
-    def stop(self, link: Link, *, may_abort: bool) -> None:
-        """Nothing more is sent on the link; a delivery half sent is aborted, if it can be."""
-        if not link.queued:
-            return
+    def stop(self, handle: int, *, may_abort: bool) -> None:
+        """Nothing more is sent by that handle; a delivery half sent is aborted, if it can be."""
         kept: deque[Outgoing] = deque()
         for delivery in self._waiting:
-            if delivery.link is not link:
+            if delivery.link.handle_out != handle:
                 kept.append(delivery)
-            elif delivery.started and may_abort and self.remote_incoming_window > 0:
+                continue
+            delivery.link.queued -= 1
+            if delivery.started and may_abort and self.remote_incoming_window > 0:
                 self._count()
-                write_abort(self.writer, delivery, self.channel, link.handle_out)
+                write_abort(self.writer, delivery, self.channel, handle)
         self._waiting = kept
-        link.queued = 0
 
     def clear(self) -> None:
         """The session has ended."""
         self._waiting.clear()
+        self.unsettled = {}

@@ -215,7 +215,7 @@ class Bridge:
         self.pressure.release(self.turns.safe)
         self.copies.tickets.tell(self.turns.safe)
         for host in self.hosts.values():
-            host.nodes.tend()
+            host.nodes.feeds.tend()
 
     def on_store_failed(self, error: StoreError) -> None:
         """The disk refuses: nothing durable is confirmed until a commit succeeds again.
@@ -239,7 +239,7 @@ class Bridge:
     def drain(self) -> None:
         """Graceful stop: dispatch nothing to clients from now on.
 
-        Settlements and publishes are served, and what waits for an upstream is sent there.
+        Settlements and publishes are served, and what waits for an upstream is sent to it.
         """
         self._dispatcher.stopped = True
         for host in self.hosts.values():
@@ -268,7 +268,7 @@ class Bridge:
             )
         for host in self.hosts.values():
             topology = host.topology
-            sources = host.nodes.sources.values()
+            sources = host.nodes.sources.by_upstream.values()
             for exchange in [topology.unknown, *topology.exchanges.values(), *sources]:
                 if exchange.routed:
                     self.audit.route_checkpoint(

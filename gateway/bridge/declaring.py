@@ -1,48 +1,62 @@
 """Exchanges and queues come and go: the verbs declare, delete and purge.
 
-What may be declared is in `topology`; what a remote queue is, its rule says (`nodes`), and its
-upstream deletes and empties it.
+All rules of declare and delete are these (0-10 classes exchange and queue). What a remote queue is,
+its rule says (`nodes`), and its upstream deletes and empties it.
 """
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
-from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.exchanges.exchange import TYPES, Exchange
+from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.refusals import locked, not_found
-from gateway.bridge.remote.nodes import LineMaker, Nodes
+from gateway.bridge.refusals import locked, not_found, too_many
+from gateway.bridge.remote.inlets import Inlets, LineMaker
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.topology import Topology
 from gateway.message import Condition, Refusal
 
+RESERVED: Final = ("amq.", "qpid.", "upstream.")
+
 
 @final
 class Declaring:
     """The exchanges and queues of one host, as clients ask for them."""
 
-    __slots__ = ("_lines", "_name", "_nodes", "_numbers", "_owners", "_settlement", "_topology")
+    __slots__ = (
+        "_inlets",
+        "_limits",
+        "_lines",
+        "_name",
+        "_numbers",
+        "_owners",
+        "_settlement",
+        "_topology",
+    )
 
     def __init__(
         self,
         name: str,
         topology: Topology,
-        nodes: Nodes,
+        inlets: Inlets,
         owners: Owners,
         numbers: Numbers,
         settlement: Settlement,
+        limits: BridgeLimits,
         lines: LineMaker,
     ) -> None:
         self._name = name
         self._topology = topology
-        self._nodes = nodes
+        self._inlets = inlets
         self._owners = owners
         self._numbers = numbers
         self._settlement = settlement
+        self._limits = limits
         self._lines = lines
 
     def declare_exchange(
@@ -63,7 +77,7 @@ class Declaring:
         there; unknown type or alternate), not-allowed (reserved name), invalid-argument (no name).
         """
         topology = self._topology
-        exchange = topology.check_exchange(name, type, alternate_exchange, passive)
+        exchange = self._check_exchange(name, type, alternate_exchange, passive)
         if exchange is not None:
             return exchange
         exchange = topology.add_exchange(
@@ -75,8 +89,45 @@ class Declaring:
             arguments=arguments,
         )
         topology.count_alternate(alternate_exchange, 1)
-        topology.store_exchange(exchange)
+        topology.rows.store_exchange(exchange)
         return exchange
+
+    def _check_exchange(
+        self, name: str, type: str, alternate_exchange: str, passive: bool
+    ) -> Exchange | Refusal | None:
+        """An existing exchange that fits, a refusal, or `None`: it can be made."""
+        exchange = self._topology.find_exchange(name)
+        if not name:
+            return Refusal(Condition.INVALID_ARGUMENT, "an exchange needs a name")
+        if exchange is None:
+            if passive:
+                return not_found("exchange", name)
+            return self._check_new_exchange(name, type, alternate_exchange)
+        if exchange.placement is not None and not exchange.predeclared:
+            if type in TYPES:
+                exchange.type = type  # What it is, the upstream knows.
+            return exchange
+        if type and type != exchange.type:
+            return Refusal(Condition.NOT_ALLOWED, f"exchange {name!r} is of type {exchange.type}")
+        if alternate_exchange and alternate_exchange != exchange.alternate_exchange:
+            return Refusal(
+                Condition.NOT_ALLOWED,
+                f"exchange {name!r} has the alternate {exchange.alternate_exchange!r}",
+            )
+        return exchange
+
+    def _check_new_exchange(self, name: str, type: str, alternate_exchange: str) -> Refusal | None:
+        if name.startswith(RESERVED):
+            return Refusal(Condition.NOT_ALLOWED, f"exchange name {name!r} is reserved")
+        if type not in TYPES:
+            return not_found("exchange type", type)
+        if alternate_exchange and self._topology.find_exchange(alternate_exchange) is None:
+            return not_found("alternate exchange", alternate_exchange)
+        if len(name.encode()) > self._limits.name_max:
+            return Refusal(Condition.INVALID_ARGUMENT, "the exchange name is too long")
+        if len(self._topology.exchanges) >= self._limits.exchanges_max:
+            return too_many("exchanges")
+        return None
 
     def delete_exchange(self, name: str, if_unused: bool = False) -> Refusal | None:
         """Delete it and its bindings.
@@ -84,11 +135,26 @@ class Declaring:
         Refused: not-found, not-allowed (predeclared, or an alternate of something),
         precondition-failed (`if_unused` and it has bindings), invalid-argument (no name).
         """
-        exchange = self._topology.check_exchange_deletion(name, if_unused)
+        exchange = self._check_exchange_deletion(name, if_unused)
         if isinstance(exchange, Refusal):
             return exchange
         self._topology.remove_exchange(exchange)
         return None
+
+    def _check_exchange_deletion(self, name: str, if_unused: bool) -> Exchange | Refusal:
+        """The exchange, if it may be deleted."""
+        exchange = self._topology.exchanges.get(name)
+        if not name:
+            return Refusal(Condition.INVALID_ARGUMENT, "the default exchange cannot be deleted")
+        if exchange is None:
+            return not_found("exchange", name)
+        if exchange.predeclared:
+            return Refusal(Condition.NOT_ALLOWED, f"exchange {name!r} is predeclared")
+        if exchange.alternate_of:
+            return Refusal(Condition.NOT_ALLOWED, f"exchange {name!r} is an alternate exchange")
+        if if_unused and exchange.bindings:
+            return Refusal(Condition.PRECONDITION_FAILED, f"exchange {name!r} has bindings")
+        return exchange
 
     def declare_queue(
         self, name: str, settings: QueueSettings, owner: Owner, *, passive: bool = False
@@ -104,7 +170,7 @@ class Declaring:
             return self._redeclare(queue, settings, owner, passive)
         if passive:
             return not_found("queue", name)
-        refusal = self._topology.check_new_queue(name, settings)
+        refusal = self._check_new_queue(name, settings)
         if refusal is not None:
             return refusal
         queue = self._topology.add_queue(
@@ -113,8 +179,23 @@ class Declaring:
         self._topology.lines[queue.number] = self._lines.make_line(queue)
         if settings.exclusive:
             self._owners.give(queue, owner)
-        self._topology.store_queue(queue)
+        self._topology.rows.store_queue(queue)
         return queue
+
+    def _check_new_queue(self, name: str, settings: QueueSettings) -> Refusal | None:
+        """Why the queue cannot be made."""
+        if not name:
+            return Refusal(Condition.INVALID_ARGUMENT, "a queue needs a name")
+        if len(name.encode()) > self._limits.name_max:
+            return Refusal(Condition.INVALID_ARGUMENT, "the queue name is too long")
+        if min(settings.max_count, settings.max_size, settings.auto_delete_timeout_ms) < 0:
+            return Refusal(Condition.INVALID_ARGUMENT, "a queue's limits cannot be negative")
+        alternate = settings.alternate_exchange
+        if alternate and self._topology.find_exchange(alternate) is None:
+            return not_found("alternate exchange", alternate)
+        if len(self._topology.queues) >= self._limits.queues_max:
+            return too_many("queues")
+        return None
 
     def _redeclare(
         self, queue: Queue, settings: QueueSettings, owner: Owner, passive: bool
@@ -140,7 +221,7 @@ class Declaring:
     ) -> Queue | Refusal:
         """The rules say what a remote queue is; but for the alternate that is named first.
 
-        Exclusive is among our own clients, for the life of `owner`.
+        Exclusive is among the gateway's clients, for the life of `owner`.
         """
         alternate = settings.alternate_exchange
         known = queue.settings.alternate_exchange
@@ -149,7 +230,7 @@ class Declaring:
         if alternate and self._topology.find_exchange(alternate) is None:
             return not_found("alternate exchange", alternate)
         if settings.exclusive and queue.owner is None:
-            if queue.name in self._nodes.inlets:
+            if self._inlets.of(queue.name):
                 return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is shared")
             self._owners.give(queue, owner)
         if alternate and not known:
@@ -231,7 +312,7 @@ class Declaring:
         refusal = locked(queue, owner)
         if refusal is not None:
             return refusal
-        used = queue.subscriptions if queue.placement is None else name in self._nodes.inlets
+        used = queue.subscriptions if queue.placement is None else len(self._inlets.of(name))
         if if_unused and used:
             return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has subscriptions")
         if if_empty and queue.depth:
@@ -250,5 +331,5 @@ class Declaring:
         if refusal is not None:
             return refusal
         if queue.transit:
-            return 0  # What is on its way here was not in the queue yet.
+            return 0  # What is on its way to the gateway was not in the queue yet.
         return self._settlement.purge(queue)

@@ -32,7 +32,7 @@ from gateway.message import Refusal
 
 @final
 class VirtualHost:
-    """The parts of one virtual host. Implements `dispatch.Left` and `nodes.LineMaker`.
+    """The parts of one virtual host. Implements `dispatch.Left` and `inlets.LineMaker`.
 
     Attributes:
         topology: exchanges and queues by name.
@@ -79,11 +79,18 @@ class VirtualHost:
             self.publishing, self.settlement, dispatcher.copies, numbers, limits
         )
         self.owners = Owners(topology, dispatcher, numbers, self.settlement)
-        self.subscribing = Subscribing(topology, self.nodes, self.owners, numbers, limits)
+        self.subscribing = Subscribing(topology, self.nodes.inlets, self.owners, numbers, limits)
         self.declaring = Declaring(
-            name, topology, self.nodes, self.owners, numbers, self.settlement, self
+            name,
+            topology,
+            self.nodes.inlets,
+            self.owners,
+            numbers,
+            self.settlement,
+            limits,
+            self,
         )
-        self.reaching = Reaching(name, topology, self.nodes)
+        self.reaching = Reaching(name, topology, self.nodes.feeds)
 
     def add_line(self, queue: Queue) -> None:
         """A recovered queue can be subscribed to."""
@@ -98,7 +105,7 @@ class VirtualHost:
         self.owners.left(subscription)
         queue = subscription.queue
         if queue.inbound:
-            self.nodes.on_left(subscription)
+            self.nodes.inlets.on_left(subscription)
             return
         # An exclusive queue is deleted when its owner ends (0-10 queue.declare, auto-delete).
         if queue.settings.auto_delete and queue.owner is None:

@@ -57,7 +57,7 @@ class Counts:
         expired, dead_lettered, purged, returned, moved: copies that left their queue that way.
         dropped: rejected copies with nowhere to go.
         recovered: copies that the store brought back.
-        orphaned: copies that the store has for no queue that is here; it keeps them.
+        orphaned: copies that the store has for no queue that is configured; it keeps them.
         pending: publishes held back because too much was held.
         committed, rolled_back, in_doubt: transactions, by how they ended.
         rolled_back_copies: what transactions held and did not commit.
@@ -348,7 +348,7 @@ class Ledger:
         )
 
     def moved(self, queue: Queue, entry: Entry, reason: Reason) -> None:
-        """A copy leaves for another queue of ours."""
+        """A copy leaves for another queue of the gateway."""
         self.counts.moved += 1
         self.audit.moved(
             self.now_ms, entry.message.id, entry.position, node=queue.node, reason=reason

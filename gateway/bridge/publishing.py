@@ -223,11 +223,11 @@ class Publishing:
         annotations: bytes,
         ticket: Ticket | None,
     ) -> bool:
-        """A copy towards an upstream: kept safe here when nobody waits who would send it again."""
+        """A copy towards an upstream: stored when nobody waits who would send it again."""
         if ticket is None:
             message.flags &= ~Flag.OUTCOMES
             if message.durable:
-                self._topology.store_transit(queue)
+                self._topology.rows.store_transit(queue)
         return self._copies.pass_on(
             queue, message, exchange, ticket, rerouted=rerouted, annotations=annotations
         )

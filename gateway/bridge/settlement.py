@@ -180,7 +180,7 @@ class Settlement:
             if entry.holder == AVAILABLE:
                 self._orphan(queue, entry)
             entry = queue.places.next_at(entry.position + 1)
-        self._topology.store_deleted(queue)
+        self._topology.rows.store_deleted(queue)
 
     def end_deleted(self, queue: Queue) -> None:
         """The store brought a deleted queue back: nobody has its copies any more."""

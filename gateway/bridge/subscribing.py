@@ -1,6 +1,6 @@
 """Who takes from which queue: the verb subscribe, for clients and for relays.
 
-A remote queue has no line of its own for clients: `nodes` makes each an inlet.
+A remote queue has no line of its own for clients: `inlets` makes each an inlet.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gateway.bridge.owners import Owners
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.refusals import crowded, locked, not_found
-from gateway.bridge.remote.nodes import Nodes
+from gateway.bridge.remote.inlets import Inlets
 from gateway.bridge.seams import Outlet, Owner, SubscribeOptions
 from gateway.bridge.topology import Topology
 from gateway.message import NEVER, Refusal
@@ -23,18 +23,18 @@ from gateway.message import NEVER, Refusal
 class Subscribing:
     """Begins subscriptions; how they end, their lines say."""
 
-    __slots__ = ("_limits", "_nodes", "_numbers", "_owners", "_topology")
+    __slots__ = ("_inlets", "_limits", "_numbers", "_owners", "_topology")
 
     def __init__(
         self,
         topology: Topology,
-        nodes: Nodes,
+        inlets: Inlets,
         owners: Owners,
         numbers: Numbers,
         limits: BridgeLimits,
     ) -> None:
         self._topology = topology
-        self._nodes = nodes
+        self._inlets = inlets
         self._owners = owners
         self._numbers = numbers
         self._limits = limits
@@ -60,7 +60,7 @@ class Subscribing:
             refusal = locked(found, owner)
             if refusal is not None:
                 return refusal
-            subscription = self._nodes.subscribe(found, found.placement, outlet, owner, options)
+            subscription = self._inlets.subscribe(found, found.placement, outlet, owner, options)
             if isinstance(subscription, Subscription):
                 self._owners.subscribed(subscription)
             return subscription
@@ -85,7 +85,7 @@ class Subscribing:
         line = self._topology.lines[found.number]
         number = self._numbers.next_link()
         subscription = Subscription(number, found, outlet, owner, line, options)
-        self._topology.mark_dispatched(found)
+        self._topology.rows.mark_dispatched(found)
         found.delete_at_ms = NEVER
         line.join(subscription)
         self._owners.subscribed(subscription)

@@ -30,19 +30,19 @@ class Ticket:
     Attributes:
         left: how many of them.
         turn: what must be safe before its publisher is told; 0: nothing.
-        stays: copies of it stay in queues of ours, so that its publisher waits for room, too.
+        stays: copies of it stay in local queues, so that its publisher waits for room, too.
         counted: among those that a stop waits for.
         outcome: the best so far.
-        ours: the upstream that sent the message has forgotten it.
+        forgotten: the upstream that sent the message knows it no more: it is the gateway's.
         late: it did so when a client had it: what that says of it is too late.
         transaction: at an upstream, which has begun, that its copies are sent in.
     """
 
     __slots__ = (
         "counted",
+        "forgotten",
         "late",
         "left",
-        "ours",
         "outcome",
         "publisher",
         "stays",
@@ -58,7 +58,7 @@ class Ticket:
         self.turn = 0
         self.stays = False
         self.counted = False
-        self.ours = False
+        self.forgotten = False
         self.late = False
         self.outcome: Outcome | None = None
         self.transaction: UpstreamTransaction | None = None
@@ -69,7 +69,7 @@ class Tickets:
     """All of them.
 
     Attributes:
-        open: publishes of ours that an upstream has not ended.
+        open: publishes to upstreams that those have not ended.
     """
 
     __slots__ = ("_done", "_pressure", "open")

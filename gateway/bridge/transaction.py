@@ -1,11 +1,11 @@
-"""Work that is done as one or not at all: publishes held here, settlements held by the face.
+"""Work done as one or not at all: the bridge holds publishes, the face settlements.
 
 A publish in a transaction is routed when it comes - what is refused or unroutable is said at once -
 and held; at the commit all copies enter and all deliveries are accepted in one turn, which is one
 commit of the store. Every check is made before any of it is done. A rollback forgets the publishes.
 
-A transaction has one resource: the queues here, or one upstream. Publishes to an upstream are held
-only until there is a transaction there (`remote.transaction`), and then sent in it.
+A transaction has one resource: the local queues, or one upstream. Publishes to an upstream are held
+only until that has begun a transaction (`remote.transaction`), and then sent in it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Transaction:
         work: what there is of it at that upstream; `None`: nothing yet.
         held: its publishes, in order, that are in no queue yet.
         octets: what it holds until its end: `OVERHEAD` for each publish and, of publishes to the
-            queues here, their own.
+            local queues, their own.
         retirements: the outcomes that the commit is to apply, in order; a set.
     """
 
@@ -189,19 +189,19 @@ class Transaction:
 
 
 def remote_of(queue: Queue) -> Remote | None:
-    """The upstream that copies in `queue` are on the way to or from; `None`: they are here."""
+    """The upstream that copies in `queue` are on the way to or from; `None`: they are local."""
     return queue.placement.remote if queue.transit and queue.placement is not None else None
 
 
 def drop(held: list[Held], number: int, ledger: Ledger) -> None:
-    """The transaction is rolled back: what it held ends here."""
+    """The transaction is rolled back: what it held ends."""
     for each in held:
         for queue in each.queues:
             ledger.rolled_back(each.message, each.exchange, queue, number)
 
 
 def refuse_deleted(each: Held, ledger: Ledger) -> list[Queue]:
-    """Those queues of a held publish that are still there; copies for others end here."""
+    """Those queues of a held publish that still exist; copies for others end."""
     living = [queue for queue in each.queues if not queue.deleted]
     for queue in each.queues:
         if queue.deleted:

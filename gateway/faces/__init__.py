@@ -8,11 +8,12 @@ Three houses, which do not import one another (`.importlinter`):
 
 and what they share:
 
-    face           what every face offers to its driver, and what it is given
-    crossings      what is needed to translate: contexts, and whose user-id is whose
+    face           what every face offers to its driver, and what it is given; counts
+    client         a server's client: who it is, and what its sessions have in common
     doubt          what one connection makes the gateway hold, by octets
-    placed         which nodes are an upstream's
-    filters, outcomes, dynamic           1.0 sources, delivery states and dynamic nodes
+    safe_with      what is done once its turn is safe
+    host_nodes     the names of a virtual host; placed: which of them are an upstream's
+    source_filters, outcomes, dynamic    1.0 sources, delivery states and dynamic nodes
     features, feature_uses, losses, qmf  what is not offered or does not cross, counted and told
 
 No Twisted, no clock; a new protocol or role is a new house.

@@ -6,7 +6,14 @@ last of all: what would free a queue may come by the same connection. Below half
 
 from __future__ import annotations
 
-from typing import final
+from typing import Protocol, final
+
+
+class Slowed(Protocol):
+    """Who slows the client down, or lets it go on."""
+
+    def on_doubt(self) -> None:
+        """Too much is held, or so much no more: see `Doubt.high`."""
 
 
 @final
@@ -19,29 +26,28 @@ class Doubt:
         high: too much was held, and half of the limit was not reached since.
     """
 
-    __slots__ = ("_limit", "held", "high", "parked")
+    __slots__ = ("_limit", "_slowed", "held", "high", "parked")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, slowed: Slowed) -> None:
         self._limit = limit
+        self._slowed = slowed
         self.held = 0
         self.parked = 0
         self.high = False
 
-    def hold(self, octets: int) -> bool:
-        """So much more is held; whether it has become too much by that."""
+    def hold(self, octets: int) -> None:
+        """So much more is held; if it is too much by that, the client is slowed down."""
         self.held += octets
-        if self.high or self.held < self._limit:
-            return False
-        self.high = True
-        return True
+        if not self.high and self.held >= self._limit:
+            self.high = True
+            self._slowed.on_doubt()
 
-    def let_go(self, octets: int) -> bool:
-        """So much less is held; whether all may go on by that."""
+    def let_go(self, octets: int) -> None:
+        """So much less is held; the client may go on when it is half of the limit."""
         self.held -= octets
-        if not self.high or self.held * 2 >= self._limit:
-            return False
-        self.high = False
-        return True
+        if self.high and self.held * 2 < self._limit:
+            self.high = False
+            self._slowed.on_doubt()
 
     def parked_too_much(self) -> bool:
         """Whether as much again has come on top and is parked: reading is to pause."""

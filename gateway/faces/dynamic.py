@@ -1,5 +1,4 @@
-"""Nodes that a 1.0 client had made for it: named by us, and deleted by their lifetime policy
-(3.5.9).
+"""Nodes that a 1.0 client had made: named by the gateway, deleted by their lifetime policy (3.5.9).
 
 One `DynamicNodes` a virtual host, shared by all faces: links of any connection count.
 """

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 from gateway.bridge.host import VirtualHost
+from gateway.faces.counts import FaceCounts
 from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.feature_uses import UsesBook
-from gateway.faces.features import Feature
 from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
 from gateway.wire.limits import Limits
@@ -102,45 +102,6 @@ class Peer:
         self.address = address
         self.secure = secure
         self.certificate_name = certificate_name
-
-
-@final
-class FaceCounts:
-    """What all faces of the process count, as plain ints that `metrics` reads at scrape.
-
-    A list has one place for each `Encoding`: its protocol's number. Counts only go up.
-    """
-
-    __slots__ = (
-        "arguments_ignored",
-        "authentication_failures",
-        "connections_closed",
-        "connections_opened",
-        "links_closed",
-        "links_opened",
-        "protocol_errors",
-        "sessions_closed",
-        "sessions_opened",
-        "transactions_declared",
-        "transactions_discharged",
-        "transactions_refused",
-        "unsupported",
-    )
-
-    def __init__(self) -> None:
-        self.connections_opened = [0, 0]
-        self.connections_closed = [0, 0]
-        self.sessions_opened = [0, 0]
-        self.sessions_closed = [0, 0]
-        self.links_opened = [0, 0]  # 0-10: subscriptions
-        self.links_closed = [0, 0]
-        self.protocol_errors = [0, 0]
-        self.authentication_failures = [0, 0]
-        self.transactions_declared = 0  # by 1.0 clients
-        self.transactions_discharged = 0  # or rolled back with their control links
-        self.transactions_refused = 0  # beyond the limit
-        self.arguments_ignored = 0  # of declare, bind and subscribe: kept, but without effect here
-        self.unsupported = [0 for _ in Feature]  # uses of what is not offered, by feature
 
 
 class Attached(Protocol):

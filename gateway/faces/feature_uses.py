@@ -1,4 +1,4 @@
-"""Who uses what is not offered here: counted for each connection, and written to the audit log.
+"""Who uses what the gateway does not offer: counted for each connection, and kept in the audit log.
 
 Metrics know how often something was used; whoever migrates must know by whom. A connection keeps
 one count for each feature, and for each argument or refusal by its text, up to a limit; they are
@@ -7,14 +7,12 @@ written when it ends and at checkpoints, and begin anew then.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gateway.bridge.bridge import Bridge
+from gateway.faces.counts import FaceCounts
 from gateway.faces.features import ARGUMENTS, Feature
 from gateway.message import Condition, Refusal
-
-if TYPE_CHECKING:
-    from gateway.faces.face import FaceCounts
 
 TEXTS_MAX: Final = 64  # of one connection between two checkpoints
 TEXT_MAX: Final = 160

@@ -1,4 +1,4 @@
-"""What clients ask for that is not offered here, by the names under which it is counted.
+"""What clients ask for that the gateway does not offer, by the names under which it is counted.
 
 One count for each use, so that whoever migrates learns what is needed before something breaks.
 What is refused and what is only without effect are counted alike.

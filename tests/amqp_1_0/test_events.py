@@ -124,12 +124,12 @@ def test_what_the_peer_said_of_itself_stays_readable():
     )
     client = Peer().opened(theirs).client
     assert client.open == theirs
-    assert client.peer_max_frame_size == 100_000
+    assert client.carrier.peer_max_frame_size == 100_000
 
 
 def test_a_peer_without_limits_is_taken_at_its_word():
     client = Peer().opened().client
-    assert client.peer_max_frame_size == 0xFFFFFFFF
+    assert client.carrier.peer_max_frame_size == 0xFFFFFFFF
     assert client.can_begin
 
 
@@ -189,7 +189,7 @@ def test_a_close_takes_sessions_and_links_with_it():
     assert kinds(found) == ["CloseReceived"]
     assert found[0].error == error
     assert not link.attached
-    assert not peer.session.unsettled_out
+    assert not peer.session.sending.unsettled
     assert not peer.session.can_attach
     link.send_detach()
     peer.session.send_end()
@@ -270,7 +270,7 @@ def test_an_ended_session_takes_its_links_and_says_why():
     link.send_delivery(b"t", b"", b"x", settled=False)
     [ended] = peer.say(End(error=Error(condition="amqp:session:errant-link")))
     assert ended.error.condition == "amqp:session:errant-link"
-    assert (link.attached, peer.session.unsettled_out) == (False, {})
+    assert (link.attached, peer.session.sending.unsettled) == (False, {})
     peer.session.send_end()
     assert kinds(peer.heard()) == ["Transfer", "End"]
     again = peer.client.session()
@@ -413,7 +413,7 @@ def test_a_message_without_end_loses_the_link():
         found += peer.say(transfer(0, more=True), payload=b"x" * 100)
     assert kinds(found) == ["LinkViolation"]
     assert found[0].error.condition == "amqp:link:message-size-exceeded"
-    assert peer.client.partial_octets == 0
+    assert peer.client.carrier.partial_octets == 0
 
 
 @rule("1.0", "2.7.6", "dispositions-by-role")

@@ -28,7 +28,7 @@ def test_a_link_is_attached_and_detached():
     theirs.send_detach()
     pair.step()
     pair.take("client", events.DetachReceived)
-    assert pair.server.link_count == pair.client.link_count == 0
+    assert pair.server.carrier.link_count == pair.client.carrier.link_count == 0
 
 
 @rule("1.0", "2.6.3", "null-terminus-then-detach")
@@ -49,7 +49,7 @@ def test_a_refused_link_has_a_null_terminus_and_is_detached_with_the_error():
     assert detach.error.condition == "amqp:not-found"
     link.send_detach()
     pair.step()
-    assert pair.server.link_count == 0
+    assert pair.server.carrier.link_count == 0
 
 
 @rule("1.0", "2.6.7", "credit-goes-down-with-each-delivery")
@@ -141,7 +141,7 @@ def test_dispositions_of_one_turn_are_one_range():
     assert [d.context for d in event.deliveries] == list(range(6))
     assert event.settled
     assert event.state == ACCEPTED
-    assert sender.session.unsettled_out == receiver.session.unsettled_in == {}
+    assert sender.session.sending.unsettled == receiver.session.unsettled_in == {}
 
 
 def test_different_outcomes_are_told_apart():
@@ -181,7 +181,7 @@ def test_the_second_settle_mode_takes_three_steps():
     pair.step()
     event = pair.take("server", events.SenderDispositionReceived)
     assert (event.settled, event.delivery_ids) == (True, [got.delivery_id])
-    assert sender.session.unsettled_out == receiver.session.unsettled_in == {}
+    assert sender.session.sending.unsettled == receiver.session.unsettled_in == {}
 
 
 @rule("1.0", "3.4.6", "outcomes-do-not-change")
@@ -350,4 +350,4 @@ def test_credit_windows_and_settlement_stay_in_step_whatever_the_order(data):
     assert sorted(settled) == sent
     assert sender.credit == receiver.credit
     assert sender.delivery_count == receiver.delivery_count
-    assert sender.session.unsettled_out == receiver.session.unsettled_in == {}
+    assert sender.session.sending.unsettled == receiver.session.unsettled_in == {}

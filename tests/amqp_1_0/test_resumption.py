@@ -162,7 +162,7 @@ def test_a_sender_resumes_what_the_receiver_still_has():
     link.send_delivery(b"new", b"", b"text", settled=False)
     pair.step()
     assert link.credit == 16
-    assert len(session.unsettled_out) == 2
+    assert len(session.sending.unsettled) == 2
     found = [e for e in pair.at_server if not isinstance(e, events.FlowReceived)]
     half, done, gone, new = found
     assert (half.tag, half.resume, half.settled, half.payload) == (b"half", True, False, b"whole")
@@ -250,10 +250,10 @@ def test_a_link_that_is_suspended_can_be_resumed_on_the_same_session():
     pair.step()
     detached = pair.take("client", events.DetachReceived)
     assert not detached.detach.closed
-    assert list(session.unsettled_out.values()) == [delivery]
+    assert list(session.sending.unsettled.values()) == [delivery]
     link.send_detach(closed=False)
     pair.step()
-    assert not session.unsettled_out
+    assert not session.sending.unsettled
     pair.at_client.clear()
     pair.at_server.clear()
     again, _ = resumed(pair, session, _spec.SENDER, {b"t": None}, {b"t": Accepted()})

@@ -167,7 +167,7 @@ def test_a_posted_delivery_is_presumed_then_settled():
     pair.step()
     settled = pair.take("server", events.SenderDispositionReceived)
     assert (settled.settled, settled.delivery_ids) == (True, [came.delivery_id])
-    assert not session.unsettled_out
+    assert not session.sending.unsettled
 
 
 @rule("1.0", "4.4.1", "posting-carries-the-state")
@@ -212,5 +212,5 @@ def test_a_retired_delivery_stays_unsettled_until_the_discharge():
     pair.step()
     assert pair.take("server", events.DispositionReceived).settled
     assert not session.unsettled_in
-    assert not theirs.unsettled_out
+    assert not theirs.sending.unsettled
     assert pair.now == T0

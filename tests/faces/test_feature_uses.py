@@ -12,7 +12,7 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.types import FieldTable
 from gateway.audit.schema import Kind
-from gateway.faces.face import FaceCounts
+from gateway.faces.counts import FaceCounts
 from gateway.faces.feature_uses import OTHERS, TEXTS_MAX, FeatureUses, UsesBook, client_text
 from gateway.faces.features import Feature
 from gateway.message import Condition, Refusal

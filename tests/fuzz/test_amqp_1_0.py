@@ -330,18 +330,18 @@ def test_a_connection_survives_any_conversation(conversation):
         assert violations == [] or violations == found[-1:]
         violated = violated or bool(violations)
         answer(connection, found)
-        well_formed(connection.data_to_send(), connection.peer_max_frame_size)
+        well_formed(connection.data_to_send(), connection.carrier.peer_max_frame_size)
         for session in connection.sessions():
             assert len(session.unsettled_in) <= LIMITS.unsettled_max
-            assert len(session.links) <= LIMITS.links_max
-            for link in session.links.values():
+            assert len(session.handles.links) <= LIMITS.links_max
+            for link in session.handles.links.values():
                 assert link.credit >= 0
-    assert connection.link_count >= 0
+    assert connection.carrier.link_count >= 0
     if connection.closed:
-        assert connection.link_count == 0
+        assert connection.carrier.link_count == 0
     connection.receive_eof()
     assert connection.closed
-    assert connection.link_count == 0
+    assert connection.carrier.link_count == 0
 
 
 @settings(max_examples=250)
@@ -356,7 +356,7 @@ def test_faces_survive_any_conversation_and_the_books_balance(conversations):
             house.world.bridge,
             house.turns,
             client.authenticator,
-            client.face.peer,
+            client.face.client.peer,
             house.settings,
             house.world.now_ms,
         )

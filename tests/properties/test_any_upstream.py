@@ -508,8 +508,8 @@ class Script(RuleBasedStateMachine):
         assert len(senders) <= 2
         sessions = self.peer.connection.sessions()
         assert len(sessions) <= max(1, len(senders)), "a session is left"
-        assert self.peer.connection.link_count == len(senders)
-        assert w.face.connection.link_count == len(senders)
+        assert self.peer.connection.carrier.link_count == len(senders)
+        assert w.face.connection.carrier.link_count == len(senders)
         assert w.upstream.next_deadline() is None, "somebody is to be woken"
 
 

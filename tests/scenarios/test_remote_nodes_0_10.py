@@ -411,7 +411,7 @@ def test_a_transfer_is_done_when_the_upstream_has_accepted_it() -> None:
         spec.MessageAccept(transfers=[(1, 1)]),
         completed((0, 1)),
     ]
-    assert at.client.face.doubt.held == 0
+    assert at.client.face.client.doubt.held == 0
 
 
 def test_a_rejected_transfer_is_told_by_reject_to_who_asked() -> None:
@@ -451,7 +451,7 @@ def test_a_rejected_transfer_is_an_exception_where_the_rule_says_so(
     at.client.hears()
     at.ends(outcome)
     assert at.client.hears() == [(code, 0), "ended 0"]
-    assert at.client.face.doubt.held == 0
+    assert at.client.face.client.doubt.held == 0
     at.gateway.world.check()
 
 
@@ -481,7 +481,8 @@ def test_an_outcome_that_is_none_for_0_10_counts_as_rejected() -> None:
     at.publishes()
     at.client.hears()
     session = next(iter(at.gateway.settings.attached.values()))
-    session.on_published(0, RELEASED)  # type: ignore[attr-defined]  # the session of the face
-    session.on_published(1, MODIFIED_FAILED)  # type: ignore[attr-defined]  # as above
+    transfers = session.transfers  # type: ignore[attr-defined]  # the session of the face
+    transfers.on_published(0, RELEASED)
+    transfers.on_published(1, MODIFIED_FAILED)
     reject = spec.MessageReject(transfers=[(0, 0)], code=0, text=None)
     assert at.client.hears() == [reject, completed((0, 0)), (406, 1), "ended 0"]

@@ -117,7 +117,7 @@ def test_an_outcome_is_passed_on_as_it_is(outcome, state):
     assert at.client.send(link, message()) is None
     at.ends(outcome)
     assert at.told() == [state]
-    assert at.client.face.doubt.held == 0
+    assert at.client.face.client.doubt.held == 0
     at.house.end()
 
 
@@ -196,9 +196,9 @@ def test_what_came_settled_is_not_passed_on():
     at.client.send(link, message(), settled=True)
     (delivery,) = at.relay().deliveries
     assert not delivery.message.flags & Flag.OUTCOMES
-    assert at.client.face.doubt.held > 0
+    assert at.client.face.client.doubt.held > 0
     at.ends(ACCEPTED)
-    assert at.client.face.doubt.held == 0
+    assert at.client.face.client.doubt.held == 0
     assert at.told() == []
     at.house.end()
 
@@ -220,7 +220,7 @@ def test_a_batch_has_the_worst_of_its_outcomes_and_what_is_released_is_kept():
     assert at.told() == []
     at.ends(ACCEPTED)
     assert at.told() == [Rejected(error=Error(condition="amqp:not-allowed", description="no"))]
-    assert at.client.face.doubt.held == 0
+    assert at.client.face.client.doubt.held == 0
     at.house.end()
 
 

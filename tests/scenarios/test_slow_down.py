@@ -99,10 +99,10 @@ def test_accepts_on_the_same_session_go_on_and_free_the_queue() -> None:
     for _ in range(7):
         client.publishes(BODY)
     assert len(client.gets()) == 5
-    assert client.face.doubt.high
+    assert client.face.client.doubt.high
     client.says(spec.MessageAccept(transfers=[(0, 4)]))
     assert len(client.gets()) == 2
-    assert not client.face.doubt.high
+    assert not client.face.client.doubt.high
 
 
 def test_what_was_parked_is_carried_out_and_brought_to_the_end_of_another_turn() -> None:
@@ -135,8 +135,8 @@ def test_the_end_of_a_slow_session_lets_the_others_go_on() -> None:
     assert client.session is not None
     client.session.detach()
     client.hears()
-    assert (client.face.doubt.held, client.face.doubt.parked) == (0, 0)
-    assert not client.face.doubt.high
+    assert (client.face.client.doubt.held, client.face.client.doubt.parked) == (0, 0)
+    assert not client.face.client.doubt.high
     assert gateway.world.depth() == 5
 
 

@@ -11,7 +11,7 @@ from gateway.amqp_0_10.decoding import read_map
 from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.amqp_1_0 import _spec as new
 from gateway.amqp_1_0 import types
-from gateway.faces.face import FaceCounts
+from gateway.faces.counts import FaceCounts
 from gateway.faces.features import Feature
 from gateway.wire.buffers import Reader
 from gateway.wire.tagged import Tagged

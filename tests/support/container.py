@@ -183,7 +183,7 @@ class Peer(Broker):
             return
         first = _spec.Transfer(
             handle=link.handle_out,
-            delivery_id=session.next_delivery_id,
+            delivery_id=session.sending.next_delivery_id,
             delivery_tag=b"aborted",
             message_format=0,
             more=True,
@@ -192,7 +192,7 @@ class Peer(Broker):
             session.write(transfer)
             session.sending.next_outgoing_id += 1
             session.sending.remote_incoming_window -= 1
-        session.next_delivery_id += 1
+        session.sending.next_delivery_id += 1
         link.delivery_count += 1
         link.credit -= 1
 

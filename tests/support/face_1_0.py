@@ -1,4 +1,4 @@
-"""1.0 clients of ours that talk to `Server10` faces on one faked bridge, step by step."""
+"""1.0 clients of ours that talk to `ServerConnection` faces on one faked bridge, step by step."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from support.bridge_world import World
 from gateway.amqp_1_0 import _spec, events, sections
 from gateway.amqp_1_0.connection import Connection
 from gateway.faces.face import FaceSettings, Peer
-from gateway.faces.server_1_0.connection import Server10
+from gateway.faces.server_1_0.connection import ServerConnection
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import anonymous, plain
@@ -117,7 +117,7 @@ class Client:
     def __init__(self, house, name, number, *, user=None, sasl=True, hostname=None, limits=None):
         self.house = house
         self.authenticator = Authenticator(["PLAIN", "ANONYMOUS"])
-        self.face = Server10(
+        self.face = ServerConnection(
             house.world.bridge,
             house.turns,
             self.authenticator,

@@ -30,7 +30,7 @@ from gateway.amqp_0_10.structs import open_struct, read_header, write_header
 from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.bridge.limits import BridgeLimits
 from gateway.faces.face import AuthenticationWaiter, Face, FaceSettings, Peer
-from gateway.faces.server_0_10.connection import Server010
+from gateway.faces.server_0_10.connection import ServerConnection
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import Credentials
 
@@ -82,11 +82,11 @@ class Gateway:
     def touch(self, face: Face) -> None:
         self.touched.append(face)
 
-    def face(self, authenticator: Authenticator) -> Server010:
+    def face(self, authenticator: Authenticator) -> ServerConnection:
         self.connections += 1
         peer = Peer(self.connections, "192.0.2.1:1")
         now_ms = self.world.now_ms
-        return Server010(self.world.bridge, self, authenticator, peer, self.settings, now_ms)
+        return ServerConnection(self.world.bridge, self, authenticator, peer, self.settings, now_ms)
 
     def client(self, user: str = "", *, properties: FieldTable | None = None) -> "Client":
         """A connected client; anonymous without `user`."""
@@ -135,7 +135,7 @@ class Client:
     def attach(self, name: bytes = b"", *, force: bool = False) -> list[object]:
         """Attach one more session; what was heard in answer."""
         self.channel += 1
-        unique = name or f"s{self.face.peer.connection_id}.{self.channel}".encode()
+        unique = name or f"s{self.face.client.peer.connection_id}.{self.channel}".encode()
         self.session = self.connection.attach(unique, self.channel, force)
         return self.hears()
 

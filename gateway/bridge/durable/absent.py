@@ -14,7 +14,7 @@ from gateway.audit.records import entry_mix
 
 @final
 class AbsentQueue:
-    """All queues of one name that are not here.
+    """All absent queues of one name.
 
     Attributes:
         node: the audit log's number of its name.

@@ -1,9 +1,10 @@
-"""Debts: bindings that were made at an upstream and are still to be removed there.
+"""Debts: bindings that were made at an upstream and are still to be removed at it.
 
 Whoever unbinds is not kept waiting for an upstream that is away, and the process that was told may
 not live to see it again. So each debt is a row of the store's topology, written with the turn that
-removes the binding here, until the upstream has said that it is gone there, too. The row is that of
-a binding, `host` being the upstream's name and `queue` what the queue is called there.
+removes the binding at the gateway, until the upstream has said that it has removed it, too. The row
+is that of a binding, `host` being the upstream's name and `queue` what the upstream calls the
+queue.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Debts:
             self._turns.writes.topology(RowKind.DEBT, key, row.encoded())
 
     def paid(self, row: BindingRow) -> None:
-        """It is gone there, or wanted again."""
+        """The upstream has removed it, or it is wanted again."""
         key = row.row_key()
         if self._owed.pop(key, None) is not None:
             self._turns.writes.topology_removed(RowKind.DEBT, key)

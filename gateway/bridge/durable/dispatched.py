@@ -2,7 +2,7 @@
 
 After a stop in order nothing was with a subscriber. After any other, every copy of a queue that had
 been subscribed to since (`DISPATCHED`) may have been seen. How far that goes is stored (`SEEN`): it
-still holds when the next stop is in order, and for a queue that is not here for the time being.
+still holds when the next stop is in order, and for a queue that is absent for the time being.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Dispatched:
             self._bounds[row.key] = position_row(row.value)
 
     def apply(self, queues: list[Queue]) -> None:
-        """All rows have been read; `queues` are those that are here."""
-        here = {queue.key for queue in queues}
+        """All rows have been read; `queues` are those that came back."""
+        present = {queue.key for queue in queues}
         for key in self._marked:
             if self._clean:
                 self._writes.topology_removed(RowKind.DISPATCHED, key)
                 continue
             self._bounds[key] = self._first_position
-            if key not in here:
+            if key not in present:
                 self._store(key, self._first_position)
         if not self._clean:
             for queue in queues:

@@ -44,7 +44,7 @@ class Recovery:
     """Rebuilds one bridge; used once.
 
     Attributes:
-        absent: the queues that are not here, by the audit log's number of their name.
+        absent: the queues of no configured host, by the audit log's number of their name.
         problems: one line for each row that could not be used, for each host that is missing, and
             for the copies of each queue that is in no row.
     """
@@ -159,7 +159,7 @@ class Recovery:
             self.problems.append(f"queue {row.name!r} has no row; what it held is kept")
 
     def _put_aside(self, row: QueueRow) -> None:
-        """The queue is not here: its copies stay where they are."""
+        """The queue is absent: its copies stay where they are."""
         host = self._hosts.get(row.host)
         if host is None:
             prefix = prefix_of(row.host, self._plain_host)
@@ -274,7 +274,7 @@ class Recovery:
         self._say(queue.node, message, stored.position, count)
 
     def _keep(self, stored: StoredEntry) -> None:
-        """A copy of a queue that is not here."""
+        """A copy of an absent queue."""
         absent = self._absent.get(stored.queue_id)
         if absent is None:
             self._nameless[stored.queue_id] = self._nameless.get(stored.queue_id, 0) + 1

@@ -50,11 +50,11 @@ class DirectRouter:
         self._nowhere: list[Queue] = []
 
     def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
-        """As `Router`."""
+        """Add `queue` to those of the key."""
         self._by_key[key] = [*self._by_key.get(key, self._nowhere), queue]
 
     def unbind(self, queue: Queue, key: str) -> None:
-        """As `Router`."""
+        """Take it out of those of the key."""
         left = [other for other in self._by_key[key] if other is not queue]
         if left:
             self._by_key[key] = left
@@ -62,7 +62,7 @@ class DirectRouter:
             del self._by_key[key]
 
     def route(self, message: Message) -> list[Queue]:
-        """As `Router`."""
+        """The queues of the routing key, each once."""
         return self._by_key.get(message.routing_key, self._nowhere)
 
 
@@ -77,14 +77,14 @@ class FanoutRouter:
         self._queues: list[Queue] = []
 
     def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
-        """As `Router`."""
+        """Add `queue`, or count another key of it."""
         count = self._bindings.get(queue.number, 0)
         self._bindings[queue.number] = count + 1
         if count == 0:
             self._queues = [*self._queues, queue]
 
     def unbind(self, queue: Queue, key: str) -> None:
-        """As `Router`."""
+        """Take it out with its last key."""
         count = self._bindings[queue.number] - 1
         if count:
             self._bindings[queue.number] = count
@@ -93,7 +93,7 @@ class FanoutRouter:
         self._queues = [other for other in self._queues if other is not queue]
 
     def route(self, message: Message) -> list[Queue]:
-        """As `Router`."""
+        """Every queue."""
         return self._queues
 
 
@@ -113,7 +113,7 @@ class OutboundRouter:
         """Nothing."""
 
     def route(self, message: Message) -> list[Queue]:
-        """As `Router`."""
+        """The transit queue in front of the upstream."""
         return self.queue.only
 
 
@@ -158,11 +158,11 @@ class SelectingRouter:
         self._selected: dict[str, Selected] = {}
 
     def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
-        """As `Router`."""
+        """Add a binding without a selector."""
         self.plain.bind(queue, key, arguments)
 
     def unbind(self, queue: Queue, key: str) -> None:
-        """As `Router`."""
+        """Remove such a binding."""
         self.plain.unbind(queue, key)
 
     def bind_selected(
@@ -191,7 +191,7 @@ class SelectingRouter:
         return not self._selected
 
     def route(self, message: Message) -> list[Queue]:
-        """As `Router`."""
+        """The queues of bindings whose key matches and whose selector, if any, accepts."""
         found: dict[int, Queue] = {}
         for queue in self.plain.route(message):
             found[queue.number] = queue

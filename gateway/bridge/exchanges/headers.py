@@ -91,7 +91,7 @@ class HeadersRouter:
         self._always: list[HeadersBinding] = []  # "all" of nothing
 
     def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
-        """As `Router`."""
+        """File a binding under the headers that it asks for."""
         binding = HeadersBinding(queue, match_of(arguments) != ANY, features_of(arguments))
         self._bindings[(queue.number, key)] = binding
         if binding.every and not binding.features:
@@ -112,7 +112,7 @@ class HeadersRouter:
         return [best]
 
     def unbind(self, queue: Queue, key: str) -> None:
-        """As `Router`."""
+        """Remove it from where it was filed."""
         binding = self._bindings.pop((queue.number, key))
         if binding.every and not binding.features:
             self._always.remove(binding)
@@ -123,7 +123,7 @@ class HeadersRouter:
                 del self._index[feature]
 
     def route(self, message: Message) -> list[Queue]:
-        """As `Router`."""
+        """The queues whose bindings the message's headers match, each once."""
         found: dict[int, Queue] = {}
         for binding in self._always:
             found[binding.queue.number] = binding.queue

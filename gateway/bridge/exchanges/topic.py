@@ -88,7 +88,7 @@ class TopicRouter:
         self._keys: dict[tuple[int, str], int] = {}
 
     def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
-        """As `Router`."""
+        """Add a pattern of `queue`."""
         words = words_of(key)
         node = self._root
         for word in words:
@@ -99,7 +99,7 @@ class TopicRouter:
         self._cache.clear()
 
     def unbind(self, queue: Queue, key: str) -> None:
-        """As `Router`."""
+        """Remove it; the same pattern, written otherwise, may be bound still."""
         words = words_of(key)
         identity = (queue.number, ".".join(words))
         left = self._keys[identity] - 1
@@ -124,7 +124,7 @@ class TopicRouter:
             path[at].drop_child(words[at])
 
     def route(self, message: Message) -> list[Queue]:
-        """As `Router`."""
+        """The queues of all patterns that the routing key matches, each once."""
         key = message.routing_key
         found = self._cache.get(key)
         if found is None:

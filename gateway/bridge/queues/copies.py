@@ -19,7 +19,7 @@ from gateway.message import ACCEPTED, NEVER, Message, Outcome, OutcomeKind
 
 # What the store's records and a 1.0 header hold; a publisher may begin there.
 DELIVERY_COUNT_MAX: Final = 0xFFFFFFFF
-EXPIRED_HERE: Final = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, undeliverable_here=True)
+EXPIRED_BEHIND: Final = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, undeliverable_here=True)
 
 
 @final
@@ -140,5 +140,5 @@ class Copies:
 
     def expire(self, queue: Queue, entry: Entry) -> None:
         """An available copy whose time is over; to its upstream that is a failed delivery."""
-        self.leave(queue, entry, EXPIRED_HERE if queue.inbound else ACCEPTED)
+        self.leave(queue, entry, EXPIRED_BEHIND if queue.inbound else ACCEPTED)
         self.ledger.expired(queue, entry)

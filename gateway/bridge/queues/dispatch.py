@@ -137,17 +137,17 @@ class Line:
                 self._choosers += 1
 
     def halt(self, subscription: Subscription) -> None:
-        """As `subscription.Wake`: it is passed over while it has no credit."""
+        """A subscription was stopped: it is passed over while it has no credit."""
 
     def leave(self, subscription: Subscription) -> None:
-        """As `subscription.Wake`."""
+        """A subscription was cancelled: forget it, and tell the host."""
         self._forget(subscription)
         self._host.on_subscription_left(subscription)
         if subscription.unsettled == 0:
             self._host.on_link_gone(subscription)
 
     def cancel_all(self, condition: Condition, description: str) -> None:
-        """End every subscription from our side."""
+        """End every subscription: its queue is gone, or its upstream does not have the node."""
         for subscription in list(self.subscriptions.values()):
             subscription.cancelled = True
             self._forget(subscription)
@@ -170,7 +170,7 @@ class Line:
             ring.remove(subscription)
 
     def wake(self, subscription: Subscription) -> None:
-        """As `subscription.Wake`."""
+        """A subscription may be able to take deliveries, or drains: it has a turn."""
         if subscription.cancelled:
             return
         if subscription.draining:

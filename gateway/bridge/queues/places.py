@@ -111,7 +111,7 @@ class Places:
         return entries[index] if index < len(entries) else None
 
     def remove(self, entry: Entry) -> None:
-        """Take out a copy that is in here."""
+        """Take out a copy that has a place."""
         page = self._pages[entry.position >> PAGE_BITS]
         page.entries[entry.position & PAGE_MASK] = None
         page.live -= 1

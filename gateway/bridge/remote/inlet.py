@@ -37,7 +37,7 @@ class Handover:
         self._browses = browses
 
     def deliver(self, delivery: Delivery) -> DeliverStatus:
-        """As `Outlet`; a browser's delivery is of a copy, whatever we hold."""
+        """As `Outlet`; a browser's delivery is of a copy, whatever the gateway holds."""
         if self._browses:
             delivery.acquired = False
         status = self._outlet.deliver(delivery)
@@ -184,7 +184,7 @@ class QueueInlet:
         if self._over:
             return
         self._over = True
-        self._forsake(Reason.UPSTREAM_REFUSED, ours=True)
+        self._forsake(Reason.UPSTREAM_REFUSED, forgotten=True)
         self.queue.deleted = True
         self._line.cancel_all(condition, description)
 
@@ -197,16 +197,16 @@ class QueueInlet:
         ledger = copies.ledger
         assert self._source is not None
         ledger.received(message, self._exchange, 1, self.link)
-        ours = settled and self.acquire
+        forgotten = settled and self.acquire
         if self._closed() or self._stopped or self._rests():
-            if ours:
+            if forgotten:
                 self._keeping.keep(message, self._exchange, self.queue_name)
                 return
             ledger.refused(message, self._exchange, Reason.CANCELLED, self.queue.node)
             copies.tickets.over(self._source, token, RELEASED)
             return
         ticket = Ticket(self._source, token, 1)
-        ticket.ours = ours
+        ticket.forgotten = forgotten
         copies.pass_on(self.queue, message, self._exchange, ticket)
         self._line.on_entered()
 
@@ -220,9 +220,9 @@ class QueueInlet:
         while entry is not None:
             position = entry.position
             ticket = entry.ticket
-            if ticket is not None and not ticket.ours and ticket.token in tokens:
+            if ticket is not None and not ticket.forgotten and ticket.token in tokens:
                 if not taken_back:
-                    ticket.ours = True
+                    ticket.forgotten = True
                     ticket.late = entry.holder != AVAILABLE
                 else:
                     entry.ticket = None
@@ -241,13 +241,13 @@ class QueueInlet:
     def lost(self) -> None:
         """The link is gone, and the upstream has back what was not settled."""
         self._attached = False
-        self._forsake(Reason.UPSTREAM_LOST, ours=False)
+        self._forsake(Reason.UPSTREAM_LOST, forgotten=False)
         self.on_drained()
 
     # What the subscription calls, for the client.
 
     def wake(self, subscription: Subscription) -> None:
-        """As `Wake`: what a drain waits for is the upstream's answer."""
+        """The client granted credit, or drains: what a drain waits for is the upstream's answer."""
         self._stopped = self._stopped and not subscription.allowance.some()
         if subscription.draining:
             self.draining = True
@@ -258,14 +258,14 @@ class QueueInlet:
         self.tell_credit()
 
     def halt(self, subscription: Subscription) -> None:
-        """As `Wake`: what was fetched and not sent goes back."""
+        """The client stopped: what was fetched and not sent goes back."""
         self._stopped = True
         self.draining = False
         self.give_back(RELEASED, Reason.CANCELLED)
         self.tell_credit()
 
     def leave(self, subscription: Subscription) -> None:
-        """As `Wake`; what is unsettled ends with its settlement, and the link hears of that."""
+        """Cancelled; what is unsettled ends with its settlement, and the link hears of that."""
         self._over = True
         self.give_back(RELEASED, Reason.CANCELLED)
         self.queue.deleted = True
@@ -300,7 +300,7 @@ class QueueInlet:
         entry = self.queue.places.next_at(0)
         while entry is not None:
             ticket = entry.ticket
-            if ticket is not None and not ticket.ours:
+            if ticket is not None and not ticket.forgotten:
                 copies.tickets.end(ticket, RELEASED)
                 entry.ticket = None
             entry = self.queue.places.next_at(entry.position + 1)
@@ -319,8 +319,8 @@ class QueueInlet:
         """The client was told once that its subscription is in force."""
         return not self.subscription.attaching
 
-    def give_back(self, outcome: Outcome, reason: Reason, *, ours: bool = True) -> None:
-        """End every copy that waits here, with `outcome` for the upstream, or but for ours.
+    def give_back(self, outcome: Outcome, reason: Reason, *, forgotten: bool = True) -> None:
+        """End every copy that waits, with `outcome` for the upstream; `forgotten`: by it, too.
 
         The last first: some brokers put each in front of the queue.
         """
@@ -331,9 +331,9 @@ class QueueInlet:
         while entry is not None:
             ticket = entry.ticket
             if entry.holder == AVAILABLE:
-                if ticket is None or not ticket.ours:
+                if ticket is None or not ticket.forgotten:
                     waiting.append(entry)
-                elif ours:
+                elif forgotten:
                     self._keeping.put_back(queue, entry, reason)
             entry = queue.places.next_at(entry.position + 1)
         for entry in reversed(waiting):
@@ -347,12 +347,12 @@ class QueueInlet:
     def _closed(self) -> bool:
         return self._over or self._dispatcher.stopped
 
-    def _forsake(self, reason: Reason, *, ours: bool) -> None:
-        """Nobody is left to be told of these copies; `ours`: those of ours are to go, too."""
+    def _forsake(self, reason: Reason, *, forgotten: bool) -> None:
+        """Nobody is left to be told of these copies; `forgotten`: those by the upstream, too."""
         entry = self.queue.places.next_at(0)
         while entry is not None:
             ticket = entry.ticket
-            if ticket is not None and not ticket.ours:
+            if ticket is not None and not ticket.forgotten:
                 entry.ticket = None
             entry = self.queue.places.next_at(entry.position + 1)
-        self.give_back(RELEASED, reason, ours=ours)
+        self.give_back(RELEASED, reason, forgotten=forgotten)

@@ -1,9 +1,10 @@
-"""What an upstream has forgotten: messages that came settled and that nobody here took.
+"""What an upstream has forgotten: messages that came settled and that no client took.
 
 A subscription without acceptance may have its messages settled by the upstream as it sends them.
-Those are ours from then on: what was not sent to the client cannot be given back by an outcome, so
-it goes back as a message, through the queue in front of its node - stored, if it is durable, and
-behind what waits there - or, where there is none any more, to the queue of what was rejected.
+Those are the gateway's from then on: what was not sent to the client cannot be given back by an
+outcome, so it goes back as a message, through the queue in front of its node - stored, if it is
+durable, and behind what waits in it - or, where there is none any more, to the queue of what was
+rejected.
 """
 
 from __future__ import annotations

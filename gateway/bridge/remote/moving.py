@@ -3,7 +3,7 @@
 A change is planned, and nothing happens if it cannot be. Then what is to move rests (`hold`): what
 is in flight settles while nothing new is sent or fetched. At last everything moves at once
 (`carry_out`), between two turns, and what is kept is kept by its new rule. Publishers wait and
-subscriptions stay; a queue that is to live here, or to leave here, must be empty and unused.
+subscriptions stay; a queue that is to become local, or was local, must be empty and unused.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Moving:
             what = "be kept otherwise (spool)"
         else:
             what = "live here" if after is None else f"live at {after.remote.name}"
-        used = queue.subscriptions if before is None else len(host.nodes.inlets.get(queue.name, {}))
+        used = queue.subscriptions if before is None else len(host.nodes.inlets.of(queue.name))
         if queue.depth:
             return f"holds {queue.depth} messages: it must be empty before it can {what}"
         if used and (before is None or after is None):
@@ -146,7 +146,7 @@ class Moving:
         before = queue.placement
         if before is None and after is None:
             return
-        inlets = list(host.nodes.inlets.get(queue.name, {}).values())
+        inlets = host.nodes.inlets.of(queue.name)
         if before is not None and after is not None and before.same_node(after):
             queue.placement = after
             for inlet in inlets:
@@ -157,11 +157,11 @@ class Moving:
         queue.placement = after
         queue.transit = after is not None and not after.spool
         queue.settings.durable = not queue.transit
-        host.topology.store_queue(queue)
+        host.topology.rows.store_queue(queue)
         if after is None:
             return
         after.remote.serve(queue)
-        source = host.nodes.source(after.remote)
+        source = host.nodes.sources.of(after.remote)
         for inlet in inlets:
             inlet.move(after, source)
             host.nodes.rename(inlet.queue, f"{queue.name} from {after.remote.name}")
@@ -181,7 +181,7 @@ class Moving:
             return
         if before is not None:
             for binding in exchange.bindings.values():
-                nodes.end_feed(exchange, binding)
+                nodes.feeds.move(exchange, binding)
             if outbound is not None:
                 _leave(before, outbound)
         if after is None:
@@ -190,7 +190,7 @@ class Moving:
             if exchange.predeclared and exchange.name.startswith(BY_ADDRESS):
                 host.topology.withdraw_exchange(exchange)
             else:
-                host.topology.route_here(exchange)
+                host.topology.route_locally(exchange)
             return
         if outbound is None:
             nodes.send_out(exchange, after, Target.EXCHANGE)
@@ -200,7 +200,7 @@ class Moving:
             nodes.rename(outbound, f"{exchange.name}{TOWARDS}{after.remote.name}")
             after.remote.serve(outbound)
         for binding in exchange.bindings.values():
-            nodes.on_bound(exchange, binding)
+            nodes.feeds.on_bound(exchange, binding)
 
 
 @final
@@ -213,7 +213,7 @@ class Resting:
         self._held: list[Placement] = []
 
     def hold(self) -> None:
-        """Nothing new goes there or is wanted from there."""
+        """Nothing new goes to the upstream or is wanted from it."""
         for host in self._bridge.hosts.values():
             topology = host.topology
             placements = [queue.placement for queue in topology.queues.values()]
@@ -251,15 +251,14 @@ def tell_all(bridge: Bridge) -> None:
     """Whoever rests, or rests no more, looks at what it may do."""
     for host in bridge.hosts.values():
         nodes = host.nodes
-        for inlets in nodes.inlets.values():
+        for inlets in nodes.inlets.by_queue.values():
             for inlet in inlets.values():
                 placement = inlet.queue.placement
                 if placement is not None and placement.rests:
                     inlet.rest()
                 else:
                     inlet.tell_credit()
-        for feed in nodes.feeds.values():
-            feed.stop()
+        nodes.feeds.stop()
         for queue in [*host.topology.queues.values(), *nodes.outbound.values()]:
             if queue.placement is not None:
                 host.topology.lines[queue.number].on_entered()
@@ -273,7 +272,7 @@ def held_and_unsettled(bridge: Bridge) -> int:
         if placement is not None and placement.held:
             count += queue.unsettled
     for host in bridge.hosts.values():
-        for feed in host.nodes.feeds.values():
+        for feed in host.nodes.feeds.by_binding.values():
             if feed.rests:
                 count += feed.open
     return count

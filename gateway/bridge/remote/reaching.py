@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import final
 
-from gateway.bridge.remote.nodes import Nodes
+from gateway.bridge.remote.feeds import Feeds
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.topology import Topology
 
@@ -17,12 +17,12 @@ from gateway.bridge.topology import Topology
 class Reaching:
     """Asks the upstreams of one host's remote nodes."""
 
-    __slots__ = ("_host", "_nodes", "_topology")
+    __slots__ = ("_feeds", "_host", "_topology")
 
-    def __init__(self, host: str, topology: Topology, nodes: Nodes) -> None:
+    def __init__(self, host: str, topology: Topology, feeds: Feeds) -> None:
         self._host = host
         self._topology = topology
-        self._nodes = nodes
+        self._feeds = feeds
 
     def look_up(self, name: str, waiter: LookUpWaiter, token: int) -> bool:
         """Whether to wait for `waiter.on_looked_up(token, refusal)`: an upstream was asked.
@@ -56,5 +56,5 @@ class Reaching:
         cannot be asked: then it takes effect later. The waiter is told, too, when the upstream does
         not want to, or does not say so soon.
         """
-        feed = self._nodes.feeds.get((exchange, queue, key))
+        feed = self._feeds.by_binding.get((exchange, queue, key))
         return feed is not None and feed.reach(waiter, token)

@@ -1,8 +1,8 @@
 """What the bridge and an upstream are to one another: where nodes live, and links to them.
 
-A *placement* says that a queue or an exchange of ours is a node of an upstream. The bridge keeps
-nothing for such a node but what is on its way: a *transit queue* in front of the upstream, whose
-publishers hear of the end of each copy and not of its beginning, and one behind it for each
+A *placement* says that a queue or an exchange of the gateway is a node of an upstream. The bridge
+keeps nothing for such a node but what is on its way: a *transit queue* in front of the upstream,
+whose publishers hear of the end of each copy and not of its beginning, and one behind it for each
 subscription. Everything that the bridge does for a queue - order, credit, settlement, the ledger -
 it does for these, too. What speaks to the upstream is a face, behind `Remote` and `Source`.
 """
@@ -50,7 +50,7 @@ class Source(Protocol):
         """`wanted()` or `draining` may have changed: look at the end of the turn."""
 
     def on_left(self) -> None:
-        """Nobody wants messages from here any more; what is unsettled still gets its outcome."""
+        """Nobody wants messages of this link any more; what is unsettled still gets its outcome."""
 
     def on_moved(self) -> None:
         """As `on_left`: the node lives elsewhere now. What a durable subscription has stays."""
@@ -79,7 +79,7 @@ class Branch(Protocol):
 
     @property
     def txn_id(self) -> bytes:
-        """By what name it goes there."""
+        """By what name it goes at the upstream."""
 
     def give_up(self) -> None:
         """Nobody wants it any more, and it has not begun: nothing more is told of it."""
@@ -247,7 +247,7 @@ class Remote(Protocol):
         """Whether it offers transactions."""
 
     def begin_transaction(self, work: Work) -> Branch:
-        """Begin a transaction there; `on_begun` or `on_lost` follows, not from inside."""
+        """Begin a transaction at it; `on_begun` or `on_lost` follows, not from inside."""
 
     def serve(self, queue: Queue) -> None:
         """Send what is in `queue` to its node from now on: subscribe by `Subscribing.relay`."""
@@ -270,7 +270,7 @@ class Remote(Protocol):
         """Why no link from the exchange's node could feed such a binding, as far as is known."""
 
     def feed(self, feed: Feed) -> FeedSource:
-        """Open a link from an exchange's node for one binding: a subscription there."""
+        """Open a link from an exchange's node for one binding: a subscription at the upstream."""
 
     def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
         """Ask whether the queue's node exists; `False`: taken to exist, no answer will come."""
@@ -295,12 +295,12 @@ class Placement:
 
     Attributes:
         remote: the upstream.
-        spool: of a queue: what is published is stored here first, and sent on from there.
+        spool: of a queue: what is published is stored by the gateway first, and sent on.
         on_rejected: as the enumeration says.
         max_redeliveries: released or modified that often, a copy is taken to be rejected; `None`:
             as the upstream's settings say.
         way: what gives its nodes other addresses than another placement has, if it differs.
-        paused: the rule says so: nothing is sent there and nothing wanted from there.
+        paused: the rule says so: nothing is sent to the upstream and nothing wanted from it.
         held: the same, while the nodes are about to move.
         settled: of a queue: subscriptions without acceptance ask for settled deliveries.
     """
@@ -338,7 +338,7 @@ class Placement:
 
     @property
     def rests(self) -> bool:
-        """Nothing new is to go there or to come from there."""
+        """Nothing new is to go to the upstream or to come from it."""
         return self.paused or self.held
 
     def same_node(self, other: Placement) -> bool:
@@ -350,10 +350,10 @@ class Placements(Protocol):
     """The node rules: which nodes of which virtual host are remote. Everything else is local."""
 
     def queue(self, host: str, name: str) -> Placement | None:
-        """Where the queue `name` lives; `None`: here."""
+        """Where the queue `name` lives; `None`: at the gateway."""
 
     def exchange(self, host: str, name: str) -> Placement | None:
-        """Where the exchange `name` lives; `None`: here."""
+        """Where the exchange `name` lives; `None`: at the gateway."""
 
     def queues(self, host: str) -> list[str]:
         """Remote queues that are named one by one: they are there from the start."""

@@ -1,9 +1,9 @@
 """The copies of a transaction at an upstream, from their publish to its end.
 
-A copy is held until the transaction has begun there, *waits* for its outcome in the queue in front
-of the upstream or at that, and is *presumed* to have it until the end: then it keeps its place and
-its number, since only the end says what became of it, but not its octets. Whoever published it
-waits no longer than for the presumed outcome.
+A copy is held until the upstream has begun the transaction, *waits* for its outcome in the queue in
+front of the upstream or at that, and is *presumed* to have it until the end: then it keeps its
+place and its number, since only the end says what became of it, but not its octets. Whoever
+published it waits no longer than for the presumed outcome.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class TransactedCopies:
                     copies.tickets.end(each.ticket, FALLEN if told else ACCEPTED)
 
     def withdraw(self) -> None:
-        """Copies that were not sent end here."""
+        """Copies that were not sent end."""
         copies = self._copies
         self.drop_held()
         for number, posted in list(self._waiting.items()):

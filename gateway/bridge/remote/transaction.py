@@ -1,16 +1,16 @@
-"""A transaction whose resource is an upstream, from its first work to its end there.
+"""A transaction whose resource is an upstream, from its first work to its end at that.
 
-    DECLARING   the upstream is asked for a transaction; what is published waits here, beside the
+    DECLARING   the upstream is asked for a transaction; what is published waits beside the
                 queues, so that nobody else's messages wait with it
     OPEN        copies go into the queues in front of the upstream, and are sent in it as they come;
                 each has an outcome, presumed until the end
     CLOSING     the commit was asked for; copies have no outcome yet
     COMMITTING  all were accepted: deliveries are retired in it, then it is discharged
     UNDOING     it is rolled back: discharged as failed once what was sent has its outcomes
-    OVER        it has ended there, or was lost
+    OVER        the upstream has ended it, or it was lost
 
 Whoever fills it need not know that it has failed or was lost: what is published from then on
-falls with it, and the commit says so. So nothing is ever half there. What becomes of its copies is
+falls with it, and the commit says so. So nothing is ever half done. What becomes of its copies is
 in `transacted_copies`. Where the upstream is lost while a discharge is under way, nobody knows: in
 doubt, and said so.
 """
@@ -125,7 +125,7 @@ class RemoteTransaction:
     # What its session asks.
 
     def begin(self, remote: Remote) -> None:
-        """Ask for a transaction there: there is work for it."""
+        """Ask the upstream for a transaction: there is work for it."""
         self._branch = remote.begin_transaction(self)
 
     def on_held(self) -> None:
@@ -182,7 +182,7 @@ class RemoteTransaction:
             self._close()
 
     def on_presumed(self, delivery: Delivery, outcome: Outcome) -> None:
-        """A copy is there, or not taken; when all is over already, it just ends."""
+        """The upstream has a copy, or has not taken it; when all is over already, it just ends."""
         counted = self._parts.presume(delivery, outcome)
         if counted is not None:
             self._count(counted)

@@ -1,8 +1,9 @@
 """What becomes of a copy on its way from or to an upstream when one of its ends is done with it.
 
-Behind an upstream every settlement of the client ends the copy here: the upstream hears the same.
-In front of one, what the upstream accepted is gone, what it did not take is offered to it again or
-passed on to a publisher who understands that, and what it rejected goes where the rules say.
+Behind an upstream every settlement of the client ends the gateway's copy: the upstream hears the
+same. In front of one, what the upstream accepted is gone, what it did not take is offered to it
+again or passed on to a publisher who understands that, and what it rejected goes where the rules
+say.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ GONE: Final = Outcome(
 )
 TOLD: Final = int(Flag.OUTCOMES | Flag.TELL_UNROUTABLE)
 OUTCOMES: Final = int(Flag.OUTCOMES)
-# Why an upstream, and not we, will not have anything that goes to a node.
-REFUSED_THERE: Final = (
+# Why an upstream, and not the gateway, will not have anything that goes to a node.
+REFUSED_BY_UPSTREAM: Final = (
     Condition.UNAUTHORIZED_ACCESS,
     Condition.NOT_FOUND,
     Condition.RESOURCE_LOCKED,
@@ -63,10 +64,10 @@ class Transit:
     ) -> bool:
         """A client is done with a copy; `False`: its upstream had taken it back before."""
         ledger = self._copies.ledger
-        delivery.acquired = True  # As far as our ledger goes, also for a browser.
+        delivery.acquired = True  # As far as the ledger goes, also for a browser.
         ticket = entry.ticket
         told = ticket is not None and not ticket.late
-        if ticket is not None and ticket.ours and outcome.kind != OutcomeKind.ACCEPTED:
+        if ticket is not None and ticket.forgotten and outcome.kind != OutcomeKind.ACCEPTED:
             ledger.settled(delivery, queue.node, outcome.kind, False, reason)
             if outcome.kind == OutcomeKind.REJECTED:
                 self._dead_letter(queue, entry, Reason.REJECTED)
@@ -104,7 +105,7 @@ class Transit:
         """A copy was offered, and can be sent by this outlet never, or (`refusal`) by none."""
         ledger = self._copies.ledger
         ticket = entry.ticket
-        if refusal is None and ticket is not None and ticket.ours:
+        if refusal is None and ticket is not None and ticket.forgotten:
             self._dead_letter(queue, entry, Reason.UNDELIVERABLE)
             return
         if refusal is None:
@@ -114,7 +115,7 @@ class Transit:
         reason = Reason.UNDELIVERABLE
         if refusal.condition == Condition.MESSAGE_SIZE_EXCEEDED:
             reason = Reason.TOO_LARGE
-        elif refusal.condition in REFUSED_THERE:
+        elif refusal.condition in REFUSED_BY_UPSTREAM:
             reason = Reason.UPSTREAM_REFUSED
         if self._goes_elsewhere(queue, entry):
             self._dead_letter(queue, entry, reason)

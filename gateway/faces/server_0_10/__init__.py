@@ -1,10 +1,12 @@
 """The face of 0-10 clients: their connections, sessions and commands in the bridge's verbs.
 
 connection                  negotiation, and the sessions that live on it
-session                     one session: its commands by class, and which are complete
+session                     one session: who carries out which command, and when
+answers                     what the client is told: complete, accepted, rejected, failed
 transfers                   message.transfer into the bridge
-deliveries, unsettled       transfers out; accept, reject, release and acquire back
-subscription, subscriptions message.subscribe, flow, stop, cancel
+subscription, credit        transfers out, as far as message.flow allows
+unsettled, deliveries       what was sent; accept, reject, release and acquire
+subscriptions               message.subscribe, flow, stop, cancel
 declare                     the classes exchange and queue
 transactions                the class tx
 parking                     commands that wait, in their order

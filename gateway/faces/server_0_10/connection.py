@@ -31,33 +31,29 @@ from gateway.amqp_0_10.states import Role
 from gateway.amqp_0_10.types import FieldTable
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
-from gateway.bridge.host import VirtualHost
-from gateway.faces.crossings import Crossings, is_own
-from gateway.faces.doubt import Doubt
+from gateway.faces.client import Client
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
-from gateway.faces.feature_uses import FeatureUses, client_text
+from gateway.faces.feature_uses import client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.server_0_10.session import ServerSession
 from gateway.message import Encoding
-from gateway.translate.context import Context
 from gateway.wire.sasl import ServerMechanism, Step, StepKind, server_mechanism
 from gateway.wire.tagged import Tagged
 
-PROTOCOL: Final = int(Encoding.AMQP_0_10)
 LOCALES: Final = ["en_US"]
 # Properties by which a client says what it is.
 JAVA_MARK: Final = "clientName"
 PROCESS: Final = "qpid.client_process"
 CLIENT_VERSION: Final = "qpid.client_version"
 SESSION_FLOW: Final = "qpid.session_flow"
-# What we say that we can do.
+# What the gateway says that it can do.
 FEATURES: Final = "qpid.features"
 JMS_SELECTOR: Final = "qpid.jms-selector"
 
 
 @final
-class Server010:
-    """Implements `Face`, `AuthenticationWaiter`."""
+class ServerConnection:
+    """Implements `Face`, `AuthenticationWaiter`, `SessionHolder`, `Slowed`."""
 
     def __init__(
         self,
@@ -69,30 +65,17 @@ class Server010:
         now_ms: int,
     ) -> None:
         self.bridge = bridge
-        self.turns = turns
         self.authenticator = authenticator
-        self.peer = peer
         self.settings = settings
         self.connection = Connection(Role.SERVER, settings.limits, now_ms)
-        self.host: VirtualHost = bridge.default_host
-        self.identity = ""
-        self.authenticated = False
-        self.java = False
-        self.session_flow = False  # takes producer flow
-        self.uses = FeatureUses(
-            bridge, settings.uses, settings.counts, peer.connection_id, peer.address
+        self.client = Client(
+            bridge, turns, peer, settings, Encoding.AMQP_0_10, face=self, slowed=self
         )
-        self.doubt = Doubt(settings.limits.octets_in_doubt_max)
         self._mechanism: ServerMechanism | None = None
         self._sessions: dict[int, ServerSession] = {}
-        self._crossings = Crossings(bridge, settings)
-        self._write_blocked = False
-        self._touched = False  # since `data_to_send`
-        self._draining = False
-        self._opened = False
         self._gone = False
 
-    # As a `Face`.
+    # What the pump calls.
 
     @property
     def closed(self) -> bool:
@@ -102,7 +85,7 @@ class Server010:
     @property
     def reading_paused(self) -> bool:
         """Too much of what the client asked for is not done: the last resort."""
-        if self.doubt.parked_too_much():
+        if self.client.doubt.parked_too_much():
             return True
         limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0
@@ -123,11 +106,11 @@ class Server010:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
-        self._touched = False
+        self.client.on_flushed()
         for session in list(self._sessions.values()):
-            session.carry_on()
+            session.carry_out_parked()
         for session in self._sessions.values():
-            session.transfers.flush()
+            session.answers.flush()
         return self.connection.data_to_send()
 
     def next_deadline(self) -> int | None:
@@ -143,64 +126,40 @@ class Server010:
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self._write_blocked = blocked
+        self.client.write_blocked = blocked
         if not blocked:
             for session in self._sessions.values():
                 session.resume()
 
     def drain(self, now_ms: int) -> None:
         """No new sessions; what is under way goes on."""
-        self._draining = True
+        self.client.draining = True
 
     def drained(self) -> bool:
         """Nothing is unsettled, and nothing waits to be confirmed."""
         return not any(
-            len(session.deliveries.unsettled) or session.uncommitted()
-            for session in self._sessions.values()
+            len(session.unsettled) or session.uncommitted() for session in self._sessions.values()
         )
 
     def force_close(self, now_ms: int) -> None:
         """The operator ends the connection: close with connection-forced, 320."""
         self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, "the gateway stops", now_ms)
         self._end(Reason.STOPPING)
-        self.touch()
+        self.client.touch()
 
-    # What sessions ask.
-
-    def touch(self) -> None:
-        """There is something to send."""
-        if not self._touched:
-            self._touched = True
-            self.turns.touch(self)
-
-    def has_room(self) -> bool:
-        """Whether deliveries may be sent now."""
-        return not self._write_blocked and not self._draining
+    # What sessions tell.
 
     def on_doubt(self) -> None:
         """Too much is held back for this client: it is to slow down."""
         for session in self._sessions.values():
             session.transfers.stop_producer()
 
-    def may_claim(self, user_id: bytes | None) -> bool:
-        """Whether a message may carry this user-id: the user's own, with or without a realm."""
-        if not user_id or not self.authenticated:
-            return True
-        return is_own(user_id, self.identity)
-
-    def context_for(self, host: VirtualHost) -> Context:
-        """The context of a translation that happens now."""
-        return self._crossings.context(host, java=self.java)
-
-    def on_link(self, *, opened: bool) -> None:
-        """A subscription came or went."""
-        counts = self.settings.counts
-        (counts.links_opened if opened else counts.links_closed)[PROTOCOL] += 1
-
-    def on_session_failed(self, session: ServerSession) -> None:
-        """A session was ended by an exception of ours."""
-        self._end_session(session, Reason.SESSION_ENDED)
-        self.touch()
+    def on_session_over(self, session: Session) -> None:
+        """It was ended by an exception, or another transport took its name."""
+        ended = self._of(session)
+        if ended is not None:
+            self._end_session(ended, Reason.SESSION_ENDED)
+        self.client.touch()
 
     # Events.
 
@@ -218,7 +177,7 @@ class Server010:
                 self._take_rare(event, now_ms)
 
     def _of(self, session: Session) -> ServerSession | None:
-        """Our side of a session; its channel may have another one by now."""
+        """The face of a session; its channel may have another one by now."""
         found = self._sessions.get(session.channel)
         return found if found is not None and found.session is session else None
 
@@ -235,12 +194,12 @@ class Server010:
             event.session.send_timeout(0)  # nothing is kept after a detach
         elif isinstance(event, SessionEnded):
             if event.error is not None:
-                self.settings.counts.protocol_errors[PROTOCOL] += 1
+                self.client.on_violation()
             ended = self._of(event.session)
             if ended is not None:
                 self._end_session(ended, Reason.SESSION_ENDED)
         elif isinstance(event, Violation):
-            self.settings.counts.protocol_errors[PROTOCOL] += 1
+            self.client.on_violation()
             self._end(Reason.CONNECTION_LOST)
         elif isinstance(event, ConnectionClosed):
             self._end(Reason.NONE if event.code else Reason.CONNECTION_LOST)
@@ -274,18 +233,19 @@ class Server010:
 
     def _on_start_ok(self, start_ok: spec.ConnectionStartOk, now_ms: int) -> None:
         properties = start_ok.client_properties or []
-        self.uses.client = _client(properties, self.peer.address)
+        client = self.client
+        client.uses.client = _client(properties, client.peer.address)
         for key, value in properties:
             if key == JAVA_MARK:
-                self.java = True
+                client.java = True
             elif key == SESSION_FLOW:
-                self.session_flow = bool(value.value)
+                client.session_flow = bool(value.value)
             elif key == FEDERATION_PROPERTY:
-                self.uses.count(Feature.FEDERATION)
+                client.uses.count(Feature.FEDERATION)
         name = start_ok.mechanism or ""
         mechanism = server_mechanism(name) if name in self.authenticator.mechanisms() else None
         if mechanism is None:
-            self.settings.counts.authentication_failures[PROTOCOL] += 1
+            client.on_authenticated(None)
             self.connection.drop()  # without a word, as the XML says
             self._end(Reason.NONE)
             return
@@ -300,7 +260,7 @@ class Server010:
         elif step.kind == StepKind.GRANTED:
             self.connection.send_tune()
         else:
-            self.settings.counts.authentication_failures[PROTOCOL] += 1
+            self.client.on_authenticated(None)
             forced = spec.CloseCode.CONNECTION_FORCED
             self.connection.send_close(forced, "authentication failed", now_ms)
 
@@ -310,14 +270,12 @@ class Server010:
         if mechanism is None or self._gone or self.connection.closed:
             return
         if identity is not None:
-            self.identity = identity
-            self.uses.identity = identity
-            self.authenticated = identity != self.settings.anonymous_name
+            self.client.on_authenticated(identity)
         self._step(mechanism.resolve(identity is not None), now_ms)
-        self.touch()
+        self.client.touch()
 
     def _on_open(self, command: spec.ConnectionOpen, now_ms: int) -> None:
-        if self._draining:
+        if self.client.draining:
             forced = spec.CloseCode.CONNECTION_FORCED
             self.connection.send_close(forced, "the gateway stops", now_ms)
             return
@@ -330,26 +288,17 @@ class Server010:
                 spec.CloseCode.INVALID_PATH, f"there is no virtual host {name}", now_ms
             )
             return
-        self.host = host
-        self._opened = True
-        self.settings.counts.connections_opened[PROTOCOL] += 1
-        audit = self.bridge.audit
-        audit.connection_opened(
-            self.bridge.now_ms,
-            self.peer.connection_id,
-            protocol=audit.name("AMQP 0-10"),
-            peer=audit.name(self.identity),
-        )
+        self.client.on_opened(host, "AMQP 0-10")
         self.connection.send_open_ok([])
 
     # Sessions.
 
     def _on_attach(self, session: Session, force: bool) -> None:
-        if self._draining or len(self._sessions) >= self.settings.limits.sessions_max:
+        if self.client.draining or len(self._sessions) >= self.settings.limits.sessions_max:
             session.refuse(spec.DetachCode.SESSION_BUSY)
             return
         attached = self.settings.attached
-        key = (self.identity, session.name)
+        key = (self.client.identity, session.name)
         busy = attached.get(key)
         if busy is not None:
             if not force:
@@ -357,19 +306,10 @@ class Server010:
                 return
             busy.force_off()
         session.accept()
-        made = ServerSession(self, session, self.host)
+        made = ServerSession(self.client, session, self)
         self._sessions[session.channel] = made
         attached[key] = made
-        self.settings.counts.sessions_opened[PROTOCOL] += 1
-        self.bridge.audit.session_attached(
-            self.bridge.now_ms, self.peer.connection_id, session=made.audit_name
-        )
-
-    def forced_off(self, session: ServerSession) -> None:
-        """Another transport took the session's name, and said that it may."""
-        session.session.force_off(spec.DetachCode.SESSION_BUSY)
-        self._end_session(session, Reason.SESSION_ENDED)
-        self.touch()
+        self.client.on_session_attached(made.audit_name)
 
     def _end_session(self, session: ServerSession, reason: Reason) -> None:
         channel = session.session.channel
@@ -377,18 +317,13 @@ class Server010:
             return
         del self._sessions[channel]
         attached = self.settings.attached
-        key = (self.identity, session.session.name)
+        key = (self.client.identity, session.session.name)
         if attached.get(key) is session:
             del attached[key]
-        self.settings.counts.sessions_closed[PROTOCOL] += 1
-        self.bridge.audit.session_detached(
-            self.bridge.now_ms,
-            self.peer.connection_id,
-            session=session.audit_name,
-            reason=reason,
-        )
+        self.client.on_session_ended()
+        self.client.record_session_end(session.audit_name, reason)
         session.end(reason)
-        self.touch()  # what it gave back may go to others in this turn
+        self.client.touch()  # what it gave back may go to others in this turn
 
     def _end(self, reason: Reason) -> None:
         """The connection is over, closed in good order where there is no `reason`."""
@@ -398,12 +333,7 @@ class Server010:
         self.authenticator.forget(self)
         for session in list(self._sessions.values()):
             self._end_session(session, Reason.SESSION_ENDED if reason == Reason.NONE else reason)
-        self.uses.end()
-        if self._opened:
-            self.settings.counts.connections_closed[PROTOCOL] += 1
-            self.bridge.audit.connection_closed(
-                self.bridge.now_ms, self.peer.connection_id, reason=reason
-            )
+        self.client.on_closed(reason)
 
 
 def _client(properties: FieldTable, host: str) -> str:

@@ -77,7 +77,7 @@ class Declarations:
         self.uses = uses
         self.strict = strict
 
-    def answer(self, command: Command) -> Answer:
+    def carry_out(self, command: Command) -> Answer:
         """Carry out one command of class exchange or queue; the result is for execution.result."""
         if isinstance(command, (ExchangeDeclare, ExchangeDelete, ExchangeQuery)):
             return self._exchange(command)
@@ -93,7 +93,7 @@ class Declarations:
             return self.on_queue_query(command)
         return Refusal(Condition.NOT_IMPLEMENTED, f"command {command.CODE:#06x}")
 
-    def carry_out_there(
+    def carry_out_upstream(
         self, command: Command, waiter: LookUpWaiter, command_id: int
     ) -> bool | Refusal:
         """Whether an upstream has been asked to do it first: `waiter` is told, by the id."""
@@ -269,7 +269,7 @@ class Declarations:
             refusal = self._apply(arguments, settings)
             if refusal is not None:
                 return refusal
-        if settings.no_local and not (settings.exclusive and self._is_here(name)):
+        if settings.no_local and not (settings.exclusive and self._is_local(name)):
             # A consumer must never get what it excluded.
             self.uses.refuse(Feature.NO_LOCAL)
             return Refusal(Condition.NOT_IMPLEMENTED, "no-local needs an exclusive queue of ours")
@@ -278,7 +278,7 @@ class Declarations:
         )
         return answer if isinstance(answer, Refusal) else None
 
-    def _is_here(self, queue: str) -> bool:
+    def _is_local(self, queue: str) -> bool:
         return not is_remote_queue(self.host, queue)
 
     def _apply(self, arguments: FieldTable, settings: QueueSettings) -> Refusal | None:

@@ -64,15 +64,15 @@ class Waiting:
     """A command that waits for an upstream; once `answered`, `refusal` is the answer.
 
     Attributes:
-        done_there: the upstream was not asked whether there is a node, but to do something.
+        done_upstream: the upstream was not asked whether there is a node, but to do something.
     """
 
-    __slots__ = ("answered", "command", "command_id", "done_there", "refusal")
+    __slots__ = ("answered", "command", "command_id", "done_upstream", "refusal")
 
-    def __init__(self, command_id: int, command: Command, done_there: bool) -> None:
+    def __init__(self, command_id: int, command: Command, done_upstream: bool) -> None:
         self.command_id = command_id
         self.command = command
-        self.done_there = done_there
+        self.done_upstream = done_upstream
         self.answered = False
         self.refusal: Refusal | None = None
 
@@ -133,9 +133,9 @@ class Parking:
         if code not in APART:
             self._barriers += number
 
-    def wait(self, command_id: int, command: Command, *, done_there: bool = False) -> None:
+    def wait(self, command_id: int, command: Command, *, done_upstream: bool = False) -> None:
         """All later commands wait for what an upstream says to this one."""
-        self.waiting = Waiting(command_id, command, done_there)
+        self.waiting = Waiting(command_id, command, done_upstream)
 
     def answer(self, command_id: int, refusal: Refusal | None) -> None:
         """What the upstream says; of no account if nobody waits for that any more."""
@@ -143,6 +143,12 @@ class Parking:
         if waiting is not None and waiting.command_id == command_id and not waiting.answered:
             waiting.answered = True
             waiting.refusal = refusal
+
+    def answer_waiting(self, refusal: Refusal | None) -> None:
+        """What an upstream says to the command that all others wait for, if there is one."""
+        waiting = self.waiting
+        if waiting is not None:
+            self.answer(waiting.command_id, refusal)
 
     def take_answered(self) -> Waiting | None:
         """The command that waited and has its answer; nothing waits for it any more."""

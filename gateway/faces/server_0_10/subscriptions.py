@@ -6,22 +6,22 @@ its domain is an illegal-argument, as class execution says.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.filters import NoLocal, binding_selector, together
-from gateway.bridge.seams import Filter, SubscribeOptions
+from gateway.bridge.seams import Filter, Owner, SubscribeOptions
 from gateway.faces.features import Feature
 from gateway.faces.placed import JMS_SELECTOR, SELECTOR, is_remote_queue
-from gateway.faces.server_0_10.subscription import Subscription010
+from gateway.faces.server_0_10.answers import Answers
+from gateway.faces.server_0_10.parking import Parking
+from gateway.faces.server_0_10.subscription import ServerSubscription
+from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
-
-if TYPE_CHECKING:
-    from gateway.faces.server_0_10.session import ServerSession
 
 NO_LOCAL: Final = "no-local"
 SELECTOR_ARGUMENTS: Final = frozenset((SELECTOR, JMS_SELECTOR))
@@ -34,18 +34,36 @@ class Subscriptions:
 
     Attributes:
         attaching: the one that has just come has to be attached at an upstream first.
+        transactional: the session has selected transactions.
     """
 
-    __slots__ = ("_leaving", "_living", "attaching", "session")
+    __slots__ = (
+        "_answers",
+        "_client",
+        "_leaving",
+        "_living",
+        "_owner",
+        "_parking",
+        "_unsettled",
+        "attaching",
+        "transactional",
+    )
 
-    def __init__(self, session: ServerSession) -> None:
-        self.session = session
+    def __init__(
+        self, answers: Answers, unsettled: Unsettled, parking: Parking, owner: Owner
+    ) -> None:
+        self._answers = answers
+        self._client = answers.client
+        self._unsettled = unsettled
+        self._parking = parking
+        self._owner = owner
         self.attaching = False
-        self._living: dict[str, Subscription010] = {}
+        self.transactional = False
+        self._living: dict[str, ServerSubscription] = {}
         # Cancelled, for what reason, and still with deliveries that are not settled.
-        self._leaving: list[tuple[Subscription010, Reason]] = []
+        self._leaving: list[tuple[ServerSubscription, Reason]] = []
 
-    def answer(self, command: Command) -> Refusal | None:
+    def carry_out(self, command: Command) -> Refusal | None:
         """Carry out one command of class message that is about a subscription, flush excepted."""
         if isinstance(command, spec.MessageSubscribe):
             return self._subscribe(command)
@@ -58,7 +76,7 @@ class Subscriptions:
         if isinstance(command, spec.MessageCancel):
             return self._cancel(command)
         # message.resume is the only one left.
-        self.session.face.uses.refuse(Feature.RESUME)
+        self._client.uses.refuse(Feature.RESUME)
         return Refusal(Condition.NOT_IMPLEMENTED, f"{type(command).__name__} is not offered here")
 
     def flush(self, command: spec.MessageFlush, command_id: int) -> Refusal | None:
@@ -78,6 +96,14 @@ class Subscriptions:
         for subscription in self._living.values():
             subscription.resume()
 
+    def on_completed(self) -> None:
+        """The client has completed transfers: window credit comes back, and there may be room."""
+        for subscription in self._living.values():
+            if subscription.credit.due:
+                subscription.grant()
+            else:
+                subscription.resume()
+
     def on_settled(self) -> None:
         """Deliveries were settled: there may be room, and cancelled subscriptions may be over."""
         self.resume()
@@ -95,7 +121,7 @@ class Subscriptions:
             subscription.cancel()
             self._leaving.append((subscription, reason))
 
-    def _find(self, destination: str | None) -> Subscription010 | Refusal:
+    def _find(self, destination: str | None) -> ServerSubscription | Refusal:
         found = self._living.get(destination or "")
         if found is None:
             return Refusal(Condition.NOT_FOUND, f"there is no subscription {destination!r}")
@@ -105,20 +131,27 @@ class Subscriptions:
         refusal = self._check(command)
         if refusal is not None:
             return refusal
-        session = self.session
+        client = self._client
         arguments = command.arguments or []
-        remote = is_remote_queue(session.host, command.queue or "")
-        filter = None if remote else filter_of(arguments, session.connection_id())
+        remote = is_remote_queue(client.host, command.queue or "")
+        filter = None if remote else filter_of(arguments, client.peer.connection_id)
         if isinstance(filter, Refusal):
             return filter
         explicit = command.accept_mode != spec.AcceptMode.NONE
         acquire = command.acquire_mode != spec.AcquireMode.NOT_ACQUIRED
         destination = command.destination or ""
-        outlet = Subscription010(session, destination, accept_explicit=explicit, acquire=acquire)
-        bridged = session.host.subscribing.subscribe(
+        outlet = ServerSubscription(
+            self._answers,
+            self._unsettled,
+            self._parking,
+            destination=destination,
+            accept_explicit=explicit,
+            acquire=acquire,
+        )
+        bridged = client.host.subscribing.subscribe(
             command.queue or "",
             outlet,
-            session,
+            self._owner,
             SubscribeOptions(
                 acquire=acquire,
                 exclusive=command.exclusive,
@@ -132,18 +165,18 @@ class Subscriptions:
         outlet.bridged = bridged
         outlet.attaching = self.attaching = bridged.attaching
         self._living[destination] = outlet
-        session.face.on_link(opened=True)
-        session.bridge.audit.link_attached(
-            session.bridge.now_ms,
+        client.on_link(opened=True)
+        client.bridge.audit.link_attached(
+            client.bridge.now_ms,
             bridged.number,
-            connection=session.connection_id(),
+            connection=client.peer.connection_id,
             node=bridged.queue.node,
             flags=0 if acquire else AuditFlag.COPY,
         )
         return None
 
     def _check(self, command: spec.MessageSubscribe) -> Refusal | None:
-        settings = self.session.face.settings
+        settings = self._client.settings
         arguments = command.arguments or []
         destination = command.destination or ""
         if destination in self._living:
@@ -152,19 +185,15 @@ class Subscriptions:
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "too many subscriptions")
         if (command.accept_mode or 0) > 1 or (command.acquire_mode or 0) > 1:
             return Refusal(Condition.ILLEGAL_ARGUMENT, "no such accept-mode or acquire-mode")
-        if (
-            settings.strict
-            and command.accept_mode == spec.AcceptMode.NONE
-            and self.session.transactions.current is not None
-        ):
+        if settings.strict and command.accept_mode == spec.AcceptMode.NONE and self.transactional:
             return Refusal(Condition.NOT_ALLOWED, "accept-mode none in a transactional session")
-        remote = is_remote_queue(self.session.host, command.queue or "")
+        remote = is_remote_queue(self._client.host, command.queue or "")
         if remote and is_without_own(arguments):
             # A consumer must never get what it excluded.
-            self.session.face.uses.refuse(Feature.NO_LOCAL)
+            self._client.uses.refuse(Feature.NO_LOCAL)
             return Refusal(Condition.NOT_IMPLEMENTED, "no-local is not offered here")
         ignored = [key for key, _ in arguments if key not in FILTER_ARGUMENTS]
-        self.session.face.uses.ignore(ignored)
+        self._client.uses.ignore(ignored)
         return None
 
     def _cancel(self, command: spec.MessageCancel) -> Refusal | None:
@@ -176,17 +205,17 @@ class Subscriptions:
         self._detach(found, Reason.CANCELLED)
         return None
 
-    def _detach(self, subscription: Subscription010, reason: Reason) -> None:
+    def _detach(self, subscription: ServerSubscription, reason: Reason) -> None:
         """It is over once what was sent, which stays with the session, is settled."""
         if subscription.unsettled():
             self._leaving.append((subscription, reason))
             return
-        session = self.session
-        session.face.on_link(opened=False)
-        session.bridge.audit.link_detached(
-            session.bridge.now_ms,
+        client = self._client
+        client.on_link(opened=False)
+        client.bridge.audit.link_detached(
+            client.bridge.now_ms,
             subscription.number(),
-            connection=session.connection_id(),
+            connection=client.peer.connection_id,
             reason=reason,
         )
 
@@ -197,7 +226,7 @@ class Subscriptions:
         mode = command.flow_mode or spec.FlowMode.CREDIT
         if mode > spec.FlowMode.WINDOW:
             return Refusal(Condition.ILLEGAL_ARGUMENT, "flow-mode is credit or window")
-        found.set_window(mode == spec.FlowMode.WINDOW)
+        found.credit.set_window(mode == spec.FlowMode.WINDOW)
         return None
 
     def _flow(self, command: spec.MessageFlow) -> Refusal | None:
@@ -224,7 +253,7 @@ def is_without_own(arguments: FieldTable) -> bool:
 
 
 def filter_of(arguments: FieldTable, connection_id: int) -> Filter | Refusal | None:
-    """What a subscription to a queue here wants to see; `None`: everything."""
+    """What a subscription to a local queue wants to see; `None`: everything."""
     given = {key: neutral_0_10(tagged) for key, tagged in arguments if key in SELECTOR_ARGUMENTS}
     selector = binding_selector(given)
     if isinstance(selector, Refusal):

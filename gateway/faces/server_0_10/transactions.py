@@ -8,19 +8,20 @@ Source: 0-10 XML, class tx.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.primitives import Ranges
 from gateway.amqp_0_10.types import Command
 from gateway.bridge.seams import PublishStatus
 from gateway.bridge.transaction import Transaction
-from gateway.faces.server_0_10.transfers import failure_of
+from gateway.faces.server_0_10.answers import Answers
+from gateway.faces.server_0_10.errors import failure_of
+from gateway.faces.server_0_10.parking import Parking
+from gateway.faces.server_0_10.subscriptions import Subscriptions
+from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
 from gateway.wire.serial import RangeSet
-
-if TYPE_CHECKING:
-    from gateway.faces.server_0_10.session import ServerSession
 
 
 @final
@@ -31,15 +32,31 @@ class Transactions:
         current: the transaction that the session is in; `None`: it has not selected any.
     """
 
-    __slots__ = ("_accepted", "current", "session")
+    __slots__ = (
+        "_accepted",
+        "_answers",
+        "_client",
+        "_parking",
+        "_subscriptions",
+        "_transacting",
+        "_unsettled",
+        "current",
+    )
 
-    def __init__(self, session: ServerSession) -> None:
-        self.session = session
+    def __init__(
+        self, answers: Answers, unsettled: Unsettled, parking: Parking, subscriptions: Subscriptions
+    ) -> None:
+        self._answers = answers
+        self._client = answers.client
+        self._unsettled = unsettled
+        self._parking = parking
+        self._subscriptions = subscriptions
+        self._transacting = answers.client.host.transacting
         self.current: Transaction | None = None
         # Ids of deliveries that the commit is to accept.
         self._accepted = RangeSet()
 
-    def answer(self, command: Command, command_id: int) -> Refusal | None:
+    def carry_out(self, command: Command, command_id: int) -> Refusal | None:
         """Carry out a command of class tx; a commit may have to be waited for."""
         if isinstance(command, spec.TxSelect):
             return self._select()
@@ -55,9 +72,8 @@ class Transactions:
         """Accept deliveries, known ones only, when the transaction is committed."""
         current = self.current
         assert current is not None
-        session = self.session
-        found = session.deliveries.unsettled.find(ranges)
-        refusal = session.host.transacting.enlist(current, [delivery for _, delivery in found])
+        found = self._unsettled.find(ranges)
+        refusal = self._transacting.enlist(current, [delivery for _, delivery in found])
         if refusal is None:
             for command_id, _ in found:
                 self._accepted.add(command_id)
@@ -69,12 +85,11 @@ class Transactions:
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A commit that had to be waited for has ended; the token is its command id."""
-        session = self.session
-        if session.over:
+        if self._answers.over:
             return
         refusal = None if outcome.kind == OutcomeKind.ACCEPTED else failure_of(outcome)
-        session.parking.answer(token, refusal)
-        session.face.touch()
+        self._parking.answer(token, refusal)
+        self._client.touch()
 
     def end(self) -> None:
         """The session is over: what is not committed is rolled back."""
@@ -84,42 +99,42 @@ class Transactions:
             self._rollback(current, again=False)
 
     def _select(self) -> Refusal | None:
-        session = self.session
+        subscriptions = self._subscriptions
         if self.current is not None:
             return Refusal(Condition.ILLEGAL_STATE, "the session has selected transactions before")
-        if session.face.settings.strict and session.subscriptions.unaccepting():
+        if self._client.settings.strict and subscriptions.unaccepting():
             return Refusal(Condition.NOT_ALLOWED, "a subscription has accept-mode none")
+        subscriptions.transactional = True
         self._begin()
         return None
 
     def _begin(self) -> None:
-        self.current = self.session.host.transacting.begin(self.session.connection_id())
+        self.current = self._transacting.begin(self._client.peer.connection_id)
 
     def _commit(
         self, current: Transaction, command: spec.TxCommit, command_id: int
     ) -> Refusal | None:
-        session = self.session
         if not current.enlisted:
             return None
-        unsettled = session.deliveries.unsettled
+        unsettled = self._unsettled
         ranges = self._accepted.take()
         deliveries = [delivery for _, delivery in unsettled.find(ranges)]
-        published = session.host.transacting.commit(current, deliveries, self, command_id)
+        published = self._transacting.commit(current, deliveries, self, command_id)
         if published.status == PublishStatus.REFUSED:
             # The next transaction has nothing in it; the session ends.
             self._begin()
             return published.refusal
         unsettled.take(ranges)
         self._begin()
-        session.subscriptions.on_settled()
+        self._subscriptions.on_settled()
         if published.status == PublishStatus.PENDING:
-            session.parking.wait(command_id, command)
+            self._parking.wait(command_id, command)
         return None
 
     def _rollback(self, current: Transaction, *, again: bool = True) -> None:
         self._accepted.take()
         if not current.enlisted:
             return
-        self.session.host.transacting.rollback(current)
+        self._transacting.rollback(current)
         if again:
             self._begin()

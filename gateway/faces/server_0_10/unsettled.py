@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TypeVar, final
 
 from gateway.amqp_0_10.primitives import Ranges
-from gateway.faces.server_0_10.subscription import Subscription010
+from gateway.faces.server_0_10.credit import Credit
 from gateway.message import Delivery
 from gateway.wire.serial import add, distance
 
@@ -25,31 +25,25 @@ class Unsettled:
 
     def __init__(self) -> None:
         self._deliveries: dict[int, Delivery] = {}
-        # Sent in window mode and not completed: the subscription, its era, octets.
-        self._windowed: dict[int, tuple[Subscription010, int, int]] = {}
+        # Sent in window mode and not completed: the subscription's credit, its era, octets.
+        self._windowed: dict[int, tuple[Credit, int, int]] = {}
 
     def __len__(self) -> int:
         return len(self._deliveries)
 
-    def sent(
-        self, command_id: int, subscription: Subscription010, octets: int, delivery: Delivery | None
-    ) -> None:
+    def sent(self, command_id: int, credit: Credit, octets: int, delivery: Delivery | None) -> None:
         """Remember a transfer; without `delivery` it was settled as it was sent."""
         if delivery is not None:
             self._deliveries[command_id] = delivery
-        if subscription.window:
-            self._windowed[command_id] = (subscription, subscription.era, octets)
+        if credit.window:
+            self._windowed[command_id] = (credit, credit.era, octets)
 
     def completed(self, ranges: Ranges) -> None:
         """The client completed transfers: each subscription's window opens by what it held."""
         windowed = self._windowed
-        due: dict[int, Subscription010] = {}
         for command_id in _pick(ranges, windowed):
-            subscription, era, octets = windowed.pop(command_id)
-            if subscription.completed(octets, era):
-                due[subscription.number()] = subscription
-        for subscription in due.values():
-            subscription.grant()
+            credit, era, octets = windowed.pop(command_id)
+            credit.completed(octets, era)
 
     def take(self, ranges: Ranges) -> list[Delivery]:
         """The deliveries in `ranges`, which are then forgotten; ids that are not there are not."""

@@ -1,11 +1,13 @@
 """The face of 1.0 clients: their connections, sessions and links in the bridge's verbs.
 
-connection     who the client is, its virtual host, its sessions
-session        one session: its links, and what their deliveries wait for
-attach         what a terminus names, and what is answered
+connection     negotiation, and the sessions that live on it
+session        one session: what is said on its links, and what it waits for
+links          its links, by what they are for
+attach         what a terminus names; terminus: what is answered to it
 approach       a link that wants to publish to a remote queue, while its upstream is asked
 producer       a link by which a client publishes; batch: many messages in one delivery
 consumer       a link by which a client consumes or browses
-coordinator    a link to the gateway's transaction coordinator
+unsettled      what was sent by a link, and the transactions that outcomes wait in
+control_link   a link to the gateway's transaction coordinator
 transactions   the transactions of one connection
 """

@@ -5,33 +5,59 @@ The attach is answered when that has said that the queue is there, and refused i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
-from gateway.amqp_1_0._spec import Attach
+from gateway.amqp_1_0._spec import Attach, Target
 from gateway.amqp_1_0.link import Link
+from gateway.faces.outcomes import error_of
+from gateway.faces.server_1_0.links import Links
+from gateway.faces.server_1_0.producer import Producer
 from gateway.message import Refusal
 from gateway.translate.addresses import Node
 
-if TYPE_CHECKING:
-    from gateway.faces.server_1_0.session import ServerSession10
-
 
 @final
-class Approach10:
+class Approach:
     """Implements `LookUpWaiter`.
 
     Attributes:
         attach: what the client asked for, of `node`.
     """
 
-    __slots__ = ("_session", "attach", "link", "node")
+    __slots__ = ("_links", "attach", "link", "node")
 
-    def __init__(self, session: ServerSession10, link: Link, attach: Attach, node: Node) -> None:
-        self._session = session
+    def __init__(self, links: Links, link: Link, attach: Attach, node: Node) -> None:
+        self._links = links
         self.link = link
         self.attach = attach
         self.node = node
 
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
-        """As a `LookUpWaiter`."""
-        self._session.on_approached(self, refusal)
+        """The upstream has said whether it has the queue."""
+        links = self._links
+        if not links.forget_approach(self.link):
+            return
+        if refusal is None:
+            answer_producer(links, self.link, self.attach, self.node)
+        else:
+            self.link.refuse(error_of(refusal))
+        links.client.touch()
+
+
+def answer_producer(
+    links: Links, link: Link, attach: Attach, node: Node | None, made: str = ""
+) -> None:
+    """Attach a client's sender to a node that is there; `None`: the anonymous terminus."""
+    target = attach.target
+    assert isinstance(target, Target)
+    producer = Producer(
+        links.client,
+        links.transactions,
+        links,
+        link,
+        node,
+        capabilities=target.capabilities or [],
+        dynamic=made,
+    )
+    links.add_producer(producer)
+    producer.answer(attach)

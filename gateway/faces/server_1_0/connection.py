@@ -35,25 +35,22 @@ from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
-from gateway.faces.crossings import Crossings, is_own
-from gateway.faces.doubt import Doubt
+from gateway.faces.client import Client
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
-from gateway.faces.feature_uses import FeatureUses, client_text
-from gateway.faces.server_1_0.session import ServerSession10
-from gateway.faces.server_1_0.transactions import Transactions10
+from gateway.faces.feature_uses import client_text
+from gateway.faces.server_1_0.session import ServerSession
+from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import Encoding
-from gateway.translate.context import Context
 from gateway.translate.outcomes import lose_words
 from gateway.wire.tagged import Tagged
 
-PROTOCOL: Final = int(Encoding.AMQP_1_0)
 CAPABILITIES: Final = ["ANONYMOUS-RELAY"]
 VHOST_PREFIX: Final = "vhost:"
 
 
 @final
-class Server10:
-    """Implements `Face`, `AuthenticationWaiter`."""
+class ServerConnection:
+    """Implements `Face`, `AuthenticationWaiter`, `Sessions`, `Slowed`."""
 
     def __init__(
         self,
@@ -65,9 +62,7 @@ class Server10:
         now_ms: int,
     ) -> None:
         self.bridge = bridge
-        self.turns = turns
         self.authenticator = authenticator
-        self.peer = peer
         self.settings = settings
         self.connection = Connection(
             server=True,
@@ -78,24 +73,15 @@ class Server10:
             sasl_required=not settings.anonymous_allowed,
             strict=settings.strict,
         )
-        self.host: VirtualHost = bridge.default_host
-        self.identity = settings.anonymous_name
-        self.authenticated = False
-        self.container = ""
-        self.draining = False
-        self.uses = FeatureUses(
-            bridge, settings.uses, settings.counts, peer.connection_id, peer.address
+        self.client = Client(
+            bridge, turns, peer, settings, Encoding.AMQP_1_0, face=self, slowed=self
         )
-        self.doubt = Doubt(settings.limits.octets_in_doubt_max)
-        self.transactions = Transactions10(self)
-        self._sessions: list[ServerSession10] = []
-        self._crossings = Crossings(bridge, settings)
-        self._write_blocked = False
-        self._touched = False  # since `data_to_send`
-        self._opened = False
+        self.client.identity = settings.anonymous_name
+        self.transactions = Transactions(self.client, self)
+        self._sessions: list[ServerSession] = []
         self._gone = False
 
-    # As a `Face`.
+    # What the pump calls.
 
     @property
     def closed(self) -> bool:
@@ -105,18 +91,18 @@ class Server10:
     @property
     def reading_paused(self) -> bool:
         """Too much of what the client published is held back: the last resort."""
-        if self.doubt.held_too_much():
+        if self.client.doubt.held_too_much():
             return True
         held = 0
         for session in self._sessions:
-            held += session.held_back()
+            held += session.links.held_back()
         return held >= self.settings.limits.commands_in_doubt_max
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Octets from the client, and all that they ask for."""
         self.bridge.now_ms = now_ms
         self._take(self.connection.receive_data(data, now_ms))
-        self.touch()
+        self.client.touch()
 
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
@@ -126,11 +112,11 @@ class Server10:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
-        self._touched = False
+        self.client.on_flushed()
         octets = self.connection.data_to_send()
-        if self.connection.shortened:
-            lose_words(self.connection.shortened, self.settings.translated)
-            self.connection.shortened = []
+        if self.connection.carrier.shortened:
+            lose_words(self.connection.carrier.shortened, self.settings.translated)
+            self.connection.carrier.shortened = []
         return octets
 
     def next_deadline(self) -> int | None:
@@ -143,17 +129,17 @@ class Server10:
         if self.reading_paused:
             self.connection.unheard(now_ms)
         self._take(self.connection.handle_deadline(now_ms))
-        self.touch()
+        self.client.touch()
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self._write_blocked = blocked
+        self.client.write_blocked = blocked
         if not blocked:
             self.resume()
 
     def drain(self, now_ms: int) -> None:
         """No new sessions, links, deliveries or credit; what is under way goes on."""
-        self.draining = True
+        self.client.draining = True
 
     def drained(self) -> bool:
         """Nothing is unsettled, and nothing waits to be confirmed."""
@@ -167,31 +153,21 @@ class Server10:
         error = Error(condition=CONNECTION_FORCED, description="the gateway stops")
         self.connection.send_close(error=error)
         self._end(Reason.STOPPING)
-        self.touch()
+        self.client.touch()
 
-    # What sessions ask.
-
-    def touch(self) -> None:
-        """There is something to send, or may be."""
-        if not self._touched:
-            self._touched = True
-            self.turns.touch(self)
-
-    def has_room(self) -> bool:
-        """Whether deliveries may be sent now."""
-        return not self._write_blocked and not self.draining
+    # What transactions ask.
 
     def resume(self) -> None:
         """There is room again, for whatever was held back for want of it."""
         for session in self._sessions:
             session.resume()
-        self.touch()
+        self.client.touch()
 
     def is_posting(self, txn_id: bytes) -> bool:
         """Whether a delivery in that transaction has come in part."""
         for session in self._sessions:
-            for link in session.session.links.values():
-                state = link.unfinished_state
+            for link in session.session.handles.links.values():
+                state = link.incoming.unfinished_state
                 if isinstance(state, TransactionalState) and state.txn_id == txn_id:
                     return True
         return False
@@ -199,23 +175,7 @@ class Server10:
     def on_doubt(self) -> None:
         """Too much is held back for this client, or so much no more: its credit says so."""
         for session in self._sessions:
-            for producer in session.producers.values():
-                producer.on_doubt()
-
-    def may_claim(self, user_id: bytes | None) -> bool:
-        """Whether a message may carry this user-id: the user's own, with or without a realm."""
-        if not user_id or not self.authenticated:
-            return True
-        return is_own(user_id, self.identity)
-
-    def context_for(self, host: VirtualHost) -> Context:
-        """The context of a translation that happens now."""
-        return self._crossings.context(host)
-
-    def on_link(self, *, opened: bool) -> None:
-        """A link came or went."""
-        counts = self.settings.counts
-        (counts.links_opened if opened else counts.links_closed)[PROTOCOL] += 1
+            session.links.on_doubt()
 
     # Events.
 
@@ -223,15 +183,15 @@ class Server10:
         for event in events:
             if isinstance(event, DeliveryReceived):
                 held = event.link.session.context
-                if isinstance(held, ServerSession10):
+                if isinstance(held, ServerSession):
                     held.on_delivery(event)
             elif isinstance(event, DispositionReceived):
                 held = event.session.context
-                if isinstance(held, ServerSession10):
+                if isinstance(held, ServerSession):
                     held.on_disposition(event)
             elif isinstance(event, FlowReceived):
                 held = event.link.session.context
-                if isinstance(held, ServerSession10):
+                if isinstance(held, ServerSession):
                     held.on_flow(event)
             else:
                 self._take_rare(event)
@@ -239,24 +199,24 @@ class Server10:
     def _take_rare(self, event: Event) -> None:
         if isinstance(event, AttachReceived):
             held = event.link.session.context
-            if isinstance(held, ServerSession10):
+            if isinstance(held, ServerSession):
                 held.on_attach(event)
         elif isinstance(event, DetachReceived):
             held = event.link.session.context
-            if isinstance(held, ServerSession10):
+            if isinstance(held, ServerSession):
                 held.on_detach(event)
         elif isinstance(event, DeliveryAborted):
             held = event.link.session.context
-            if isinstance(held, ServerSession10):
+            if isinstance(held, ServerSession):
                 held.on_aborted(event)
         elif isinstance(event, WindowOpened):
             held = event.session.context
-            if isinstance(held, ServerSession10):
+            if isinstance(held, ServerSession):
                 held.resume()
         elif isinstance(event, LinkViolation):
-            self._count_violation()
+            self.client.on_violation()
             held = event.link.session.context
-            if isinstance(held, ServerSession10):
+            if isinstance(held, ServerSession):
                 held.on_link_failed(event.link)
         elif isinstance(event, BeginReceived):
             self._on_begin(event.session)
@@ -264,7 +224,7 @@ class Server10:
             self._end_session(event.session)
             event.session.send_end()
         elif isinstance(event, SessionViolation):
-            self._count_violation()
+            self.client.on_violation()
             self._end_session(event.session)
         else:
             self._take_connection(event)
@@ -278,13 +238,10 @@ class Server10:
             self._end(Reason.NONE)
             self.connection.send_close()
         elif isinstance(event, Violation):
-            self._count_violation()
+            self.client.on_violation()
             self._end(Reason.CONNECTION_LOST)
         elif isinstance(event, ConnectionLost):
             self._end(Reason.CONNECTION_LOST)
-
-    def _count_violation(self) -> None:
-        self.settings.counts.protocol_errors[PROTOCOL] += 1
 
     # The connection.
 
@@ -293,15 +250,10 @@ class Server10:
         if self._gone or self.connection.closed:
             return
         self.bridge.now_ms = now_ms
-        if identity is None:
-            self.settings.counts.authentication_failures[PROTOCOL] += 1
-        else:
-            self.identity = identity
-            self.uses.identity = identity
-            self.authenticated = identity != self.settings.anonymous_name
+        self.client.on_authenticated(identity)
         self.connection.send_verdict(identity is not None)
         self._take(self.connection.receive_data(b"", now_ms))
-        self.touch()
+        self.client.touch()
 
     def _host_of(self, hostname: str | None) -> VirtualHost:
         """With one virtual host every name reaches it; an unknown name is the default one."""
@@ -314,10 +266,10 @@ class Server10:
         return bridge.hosts.get(name, bridge.default_host)
 
     def _on_open(self, performative: Open) -> None:
-        self.container = performative.container_id
-        self.uses.identity = self.identity
-        self.uses.client = _client(performative, self.peer.address)
-        self.host = self._host_of(performative.hostname)
+        client = self.client
+        client.container = performative.container_id
+        client.uses.identity = client.identity
+        client.uses.client = _client(performative, client.peer.address)
         self.connection.send_open(
             offered_capabilities=CAPABILITIES,
             properties={
@@ -325,38 +277,27 @@ class Server10:
                 "version": Tagged(types.STRING, self.settings.version),
             },
         )
-        self._opened = True
-        self.settings.counts.connections_opened[PROTOCOL] += 1
-        audit = self.bridge.audit
-        audit.connection_opened(
-            self.bridge.now_ms,
-            self.peer.connection_id,
-            protocol=audit.name("AMQP 1.0"),
-            peer=audit.name(self.identity),
-        )
-        if self.draining:
+        client.on_opened(self._host_of(performative.hostname), "AMQP 1.0")
+        if client.draining:
             self.force_close(self.bridge.now_ms)
 
     def _on_begin(self, session: Session) -> None:
         session.send_begin()
-        if self.draining:
+        if self.client.draining:
             session.send_end(error=Error(condition=CONNECTION_FORCED))
             return
-        made = ServerSession10(self, session, self.host)
+        made = ServerSession(self.client, session, self.transactions)
         session.context = made
         self._sessions.append(made)
-        self.settings.counts.sessions_opened[PROTOCOL] += 1
-        self.bridge.audit.session_attached(
-            self.bridge.now_ms, self.peer.connection_id, session=made.audit_name
-        )
+        self.client.on_session_attached(made.audit_name)
 
     def _end_session(self, session: Session, reason: Reason = Reason.SESSION_ENDED) -> None:
         held = session.context
-        if isinstance(held, ServerSession10) and held in self._sessions:
+        if isinstance(held, ServerSession) and held in self._sessions:
             self._sessions.remove(held)
-            self.settings.counts.sessions_closed[PROTOCOL] += 1
+            self.client.on_session_ended()
             held.end(reason)
-            self.touch()
+            self.client.touch()
 
     def _end(self, reason: Reason) -> None:
         """The connection is over, closed in good order where there is no `reason`."""
@@ -368,12 +309,7 @@ class Server10:
             self._end_session(
                 session.session, Reason.SESSION_ENDED if reason == Reason.NONE else reason
             )
-        self.uses.end()
-        if self._opened:
-            self.settings.counts.connections_closed[PROTOCOL] += 1
-            self.bridge.audit.connection_closed(
-                self.bridge.now_ms, self.peer.connection_id, reason=reason
-            )
+        self.client.on_closed(reason)
 
 
 def _client(performative: Open, host: str) -> str:

@@ -1,6 +1,6 @@
 """A link by which a 1.0 client consumes or browses: the bridge's deliveries out, outcomes back.
 
-A link from a node of an upstream is attached here when it is there. Credit is the client's flow
+A link from a node of an upstream is attached when the upstream has it. Credit is the client's flow
 state, also what it gives meanwhile; what a delivery's header says (ttl left, delivery-count) is
 written for each. A delivery that the client settles without an outcome, or that
 its link leaves behind, gets the source's default-outcome.
@@ -8,9 +8,10 @@ its link leaves behind, gets the source's default-outcome.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Protocol, final
 
-from gateway.amqp_1_0._spec import DeliveryState, Source
+from gateway.amqp_1_0 import _spec
+from gateway.amqp_1_0._spec import DeliveryState, Modified, Source
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.audit.schema import Flag as AuditFlag
@@ -18,20 +19,21 @@ from gateway.audit.schema import Reason
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
-from gateway.faces.filters import Wanted
-from gateway.faces.outcomes import error_of, outcome_of
-from gateway.faces.server_1_0.transactions import Retired
+from gateway.faces.client import Client
+from gateway.faces.dynamic import DynamicNodes
+from gateway.faces.outcomes import OUTCOMES, error_of, outcome_of
+from gateway.faces.server_1_0.terminus import granted, made_by, snd_settle_mode
+from gateway.faces.server_1_0.transactions import Transactions
+from gateway.faces.server_1_0.unsettled import Unsettled
+from gateway.faces.source_filters import Wanted
 from gateway.message import Condition, Delivery, Outcome, Refusal
 from gateway.translate.facts import body_digest_1_0
 from gateway.translate.message import to_1_0
-from gateway.translate.outcomes import lose_annotations, merged
 from gateway.translate.towards_1_0.hop import header_section
-
-if TYPE_CHECKING:
-    from gateway.faces.server_1_0.session import ServerSession10
 
 NO_LIMIT: Final = 0
 NOTHING_REFUSED: Final = Refusal(Condition.NONE, "")
+DEFAULT_OUTCOME: Final = Modified(delivery_failed=True)
 
 
 @final
@@ -39,50 +41,61 @@ class Asked:
     """What a client's attach asked for, while an upstream has not answered.
 
     Attributes:
-        here: the queue is ours, and what fills it is asked for: credit is given on the answer.
+        local: the queue is the gateway's, what fills it is asked for: no credit before the answer.
     """
 
-    __slots__ = ("here", "source", "wanted")
+    __slots__ = ("local", "source", "wanted")
 
-    def __init__(self, source: Source, wanted: Wanted, *, here: bool = False) -> None:
+    def __init__(self, source: Source, wanted: Wanted, *, local: bool = False) -> None:
         self.source = source
         self.wanted = wanted
-        self.here = here
+        self.local = local
+
+
+class ConsumerHolder(Protocol):
+    """Who has the consumers of a session."""
+
+    def forget_consumer(self, consumer: Consumer, reason: Reason) -> None:
+        """Its link is gone: end it."""
 
 
 @final
-class Consumer10:
+class Consumer:
     """Implements `Outlet`, `LookUpWaiter`.
 
     Attributes:
         subscription: the bridge's side; set right after construction.
         asked: set while an upstream is asked; then the link is not attached yet.
-        unsettled: what the client has not settled, by delivery-id.
-        retired: what it has given an outcome in a transaction, and not settled.
+        unsettled: what the client has been sent.
+        dynamic: the name of the node that was made for it, or "".
         found: it is the source of a link that was there before: a durable subscription.
     """
 
     def __init__(
         self,
-        session: ServerSession10,
+        client: Client,
+        transactions: Transactions,
+        dynamics: DynamicNodes,
+        holder: ConsumerHolder,
         link: Link,
         *,
+        node_name: str,
+        dynamic: str,
         settled: bool,
         acquire: bool,
         default_outcome: Outcome,
     ) -> None:
-        self.session = session
-        self._settlement = session.host.settlement
+        self._client = client
+        self._transactions = transactions
+        self._holder = holder
+        self._settlement = client.host.settlement
         self.link = link
         self.settled = settled
         self.acquire = acquire
-        self.default_outcome = default_outcome
         self.subscription: Subscription | None = None
         self.asked: Asked | None = None
-        self.unsettled: dict[int, Delivery] = {}
-        self.retired: dict[int, Retired] = {}
-        self.node_name = ""
-        self.dynamic = ""
+        self.unsettled = Unsettled(client, dynamics, node_name, default_outcome)
+        self.dynamic = dynamic
         self.durable_queue = ""
         self.found = False
         self.blocked = False
@@ -93,36 +106,69 @@ class Consumer10:
         limit = None if attach is None else attach.max_message_size
         self._size_max = limit or NO_LIMIT
 
-    def start(self, subscription: Subscription) -> None:
-        """The link is attached."""
+    def answer(self, subscription: Subscription, source: Source, wanted: Wanted) -> None:
+        """Answer the client's attach: the source is there, with what is granted; record the link.
+
+        `wanted`: what is applied of the source's filters.
+        """
+        self._send_attach(source, wanted)
         self.subscription = subscription
         self._started = True
-        session = self.session
-        session.bridge.audit.link_attached(
-            session.bridge.now_ms,
+        client = self._client
+        client.bridge.audit.link_attached(
+            client.bridge.now_ms,
             subscription.number,
-            connection=session.face.peer.connection_id,
+            connection=client.peer.connection_id,
             node=subscription.queue.node,
             flags=0 if self.acquire else AuditFlag.COPY,
+        )
+
+    def _send_attach(self, source: Source, wanted: Wanted) -> None:
+        link = self.link
+        attach = link.attach
+        assert attach is not None
+        made = self.dynamic
+        durable = bool(self.durable_queue)
+        copy = _spec.DISTRIBUTION_COPY
+        link.send_attach(
+            source=Source(
+                address=made or source.address,
+                durable=_spec.DURABLE_CONFIGURATION if durable else None,
+                expiry_policy=_spec.EXPIRY_NEVER if durable else _spec.EXPIRY_LINK_DETACH,
+                dynamic=True if made else None,
+                dynamic_node_properties=made_by(source.dynamic_node_properties) if made else None,
+                distribution_mode=(
+                    copy if source.distribution_mode == copy else _spec.DISTRIBUTION_MOVE
+                ),
+                filter=wanted.in_place or None,
+                default_outcome=source.default_outcome or DEFAULT_OUTCOME,
+                outcomes=OUTCOMES,
+                capabilities=granted(source.capabilities or []),
+            ),
+            target=attach.target,
+            snd_settle_mode=snd_settle_mode(attach),
+            rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
+            # What was unsettled went back to the queue when the link before this one ended.
+            unsettled={} if self.found else None,
         )
 
     # What the bridge calls.
 
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         """Send one message."""
-        session = self.session
+        client = self._client
         link = self.link
         blocked = self._resume_only or link.credit <= 0 or not link.attached
-        if blocked or not session.has_room(link):
+        if blocked or not self._has_room():
             self.blocked = True
             return DeliverStatus.BLOCKED
         message = delivery.message
-        translated = to_1_0(message, session.face.context_for(session.host), delivery.annotations)
+        translated = to_1_0(message, client.context(), delivery.annotations)
         if translated.losses:
-            losses.record(session.bridge, translated.losses, message.id, delivery.subscription)
+            losses.record(client.bridge, translated.losses, message.id, delivery.subscription)
         if translated.refusal is not None:
             return DeliverStatus.UNDELIVERABLE
-        now_ms = session.bridge.now_ms
+        now_ms = client.bridge.now_ms
         head = translated.head
         if message.message_format == 0:
             head = (
@@ -133,9 +179,9 @@ class Consumer10:
             return DeliverStatus.UNDELIVERABLE
         delivery.body_digest = body_digest_1_0(body, 0, translated.body_end)
         delivery.body_changed = translated.body_changed
-        delivery_id = link.session.next_delivery_id
+        delivery_id = link.session.sending.next_delivery_id
         if not self.settled:
-            self.unsettled[delivery_id] = delivery
+            self.unsettled.deliveries[delivery_id] = delivery
         link.send_delivery(
             delivery_id.to_bytes(4, "big"),
             head,
@@ -143,39 +189,51 @@ class Consumer10:
             settled=self.settled,
             message_format=message.message_format,
         )
-        session.face.touch()
+        client.touch()
         return DeliverStatus.TAKEN
+
+    def _has_room(self) -> bool:
+        """Whether a delivery may be sent now."""
+        session = self.link.session
+        limit = self._client.settings.limits.unsettled_max
+        unsettled = len(session.sending.unsettled) + self._transactions.kept
+        return self._client.has_room() and not session.blocked and unsettled < limit
 
     def on_drained(self) -> None:
         """Nothing is left to send: give the rest of the credit back."""
         self.link.send_drained()
-        self.session.face.touch()
+        self._client.touch()
 
     def refusal(self) -> Refusal:
-        """As an `Outlet`: it refuses nothing on everybody's behalf."""
+        """Nothing: `deliver` never refuses on everybody's behalf."""
         return NOTHING_REFUSED
 
     def on_attached(self) -> None:
         """The upstream has attached it: now the client is told."""
-        self.session.on_attached(self)
+        asked = self.asked
+        subscription = self.subscription
+        if asked is not None and subscription is not None:
+            self.asked = None
+            self.answer(subscription, asked.source, asked.wanted)
+        self._client.touch()
 
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
-        """As a `LookUpWaiter`: the exchange that it subscribes to is there, as far as is known."""
+        """The exchange that it subscribes to is there, as far as is known."""
         if self.asked is not None:
-            self.session.on_attached(self)
+            self.on_attached()
             self.on_flow()
 
     def on_cancelled(self, condition: Condition, description: str) -> None:
-        """The queue went away, or the upstream does not have it for us."""
+        """The queue went away, or the upstream does not have it for the gateway."""
         refusal = Refusal(condition, description)
-        self.session.face.uses.on_refused(refusal)
+        self._client.uses.on_refused(refusal)
         error = error_of(refusal)
         if self.asked is None:
             self.link.send_detach(error=error)
         else:
             self.link.refuse(error)
-        self.session.forget_consumer(self, Reason.CANCELLED)
-        self.session.face.touch()
+        self._holder.forget_consumer(self, Reason.CANCELLED)
+        self._client.touch()
 
     # What the client does.
 
@@ -183,7 +241,7 @@ class Consumer10:
         """The client's credit or drain mode."""
         subscription = self.subscription
         asked = self.asked
-        if subscription is None or (asked is not None and asked.here):
+        if subscription is None or (asked is not None and asked.local):
             return
         link = self.link
         if link.credit or link.drain:
@@ -194,52 +252,39 @@ class Consumer10:
             self.resume()
         if link.drain:
             subscription.drain()
-        self.session.face.touch()
+        self._client.touch()
 
     def on_disposition(
         self, delivery: Outgoing, settled: bool, state: DeliveryState | None
     ) -> bool:
-        """The client spoke of one delivery; whether we have to settle it once that is safe."""
+        """The client spoke of one delivery; whether it waits for it to be settled."""
         outcome = outcome_of(state)
-        if self.retired and self._is_retired(delivery, settled, outcome):
+        unsettled = self.unsettled
+        if unsettled.retired and self._is_retired(delivery, settled, outcome):
             return False
         if outcome is None:
             if not settled:
                 return False
-            outcome = self.default_outcome
-        bridged = self.unsettled.pop(delivery.delivery_id, None)
+            outcome = unsettled.default_outcome
+        bridged = unsettled.deliveries.pop(delivery.delivery_id, None)
         if bridged is None:
             return False
         if outcome.annotations:
-            outcome = self._merged(bridged, outcome)
+            outcome = unsettled.merged(bridged, outcome)
         self._settlement.settle(bridged, outcome)
         return not settled
 
     def _is_retired(self, delivery: Outgoing, settled: bool, outcome: Outcome | None) -> bool:
         """Whether a transaction decides: not when the client gives another outcome meanwhile."""
-        retired = self.retired.get(delivery.delivery_id)
+        retired = self.unsettled.retired.get(delivery.delivery_id)
         if retired is None:
             return False
-        transactions = self.session.face.transactions
+        transactions = self._transactions
         if outcome is not None and transactions.withdraw(retired):
             return False
         if settled:
             transactions.keep(retired)
         return True
-
-    def outcome_for(self, delivery: Delivery, outcome: Outcome | None) -> Outcome | None:
-        """The client's outcome, as the bridge is to know it."""
-        if outcome is None or not outcome.annotations:
-            return outcome
-        return self._merged(delivery, outcome)
-
-    def _merged(self, delivery: Delivery, outcome: Outcome) -> Outcome:
-        made = merged(delivery.annotations, outcome)
-        if not made.annotations:
-            session = self.session
-            lost = lose_annotations(session.face.settings.translated)
-            losses.record(session.bridge, lost, delivery.message.id, delivery.subscription)
-        return made
 
     def resume(self) -> None:
         """There is room again for what `deliver` refused."""
@@ -255,16 +300,17 @@ class Consumer10:
         subscription = self.subscription
         if subscription is not None:
             subscription.cancel()
-        for retired in list(self.retired.values()):
-            self.session.face.transactions.keep(retired)
-        for delivery in self.unsettled.values():
-            self._settlement.settle(delivery, self.default_outcome, reason)
-        self.unsettled = {}
+        unsettled = self.unsettled
+        for retired in list(unsettled.retired.values()):
+            self._transactions.keep(retired)
+        for delivery in unsettled.deliveries.values():
+            self._settlement.settle(delivery, unsettled.default_outcome, reason)
+        unsettled.deliveries = {}
         self.asked = None
         if subscription is not None and self._started:
-            self.session.bridge.audit.link_detached(
-                self.session.bridge.now_ms,
+            self._client.bridge.audit.link_detached(
+                self._client.bridge.now_ms,
                 subscription.number,
-                connection=self.session.face.peer.connection_id,
+                connection=self._client.peer.connection_id,
                 reason=reason,
             )

@@ -8,9 +8,10 @@ which is held back runs dry instead of filling memory; where too many octets are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Protocol, final
 
-from gateway.amqp_1_0._spec import DeliveryState, Error, TransactionalState
+from gateway.amqp_1_0 import _spec
+from gateway.amqp_1_0._spec import Attach, DeliveryState, Error, Target, TransactionalState
 from gateway.amqp_1_0._spec_conditions import UNKNOWN_ID
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
@@ -18,6 +19,7 @@ from gateway.audit.schema import Flag as AuditFlag
 from gateway.bridge.seams import Published, PublishStatus
 from gateway.errors import DecodeError, LimitError
 from gateway.faces import qmf
+from gateway.faces.client import Client
 from gateway.faces.outcomes import (
     STATE_ACCEPTED,
     Known,
@@ -25,16 +27,16 @@ from gateway.faces.outcomes import (
     refusal_of,
     rejected,
 )
+from gateway.faces.safe_with import SafeWith
 from gateway.faces.server_1_0.batch import Batch
-from gateway.faces.server_1_0.transactions import Transaction10, presumed
+from gateway.faces.server_1_0.terminus import granted, made_by, snd_settle_mode
+from gateway.faces.server_1_0.transactions import Transactions, presumed
+from gateway.faces.server_1_0.unsettled import ClientTransaction
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
 from gateway.translate.addresses import Capability, Node, resolve
 from gateway.translate.batch import BATCH_FORMAT, messages_in
 from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.view import READER
-
-if TYPE_CHECKING:
-    from gateway.faces.server_1_0.session import ServerSession10
 
 DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
 REJECT_UNROUTABLE: Final = "REJECT_UNROUTABLE"
@@ -44,8 +46,15 @@ UNTOLD: Final = Refusal(
 )
 
 
+class ProducerHolder(Protocol):
+    """Who has the producers of a session."""
+
+    def forget_producer(self, producer: Producer) -> None:
+        """Its link is gone, or about to be: end it."""
+
+
 @final
-class Producer10:
+class Producer:
     """Implements `Publisher`, `CommitWaiter`.
 
     Args:
@@ -56,27 +65,32 @@ class Producer10:
 
     def __init__(
         self,
-        session: ServerSession10,
+        client: Client,
+        transactions: Transactions,
+        holder: ProducerHolder,
         link: Link,
         node: Node | None,
+        *,
         capabilities: list[str],
         dynamic: str,
     ) -> None:
-        self.session = session
-        self._publishing = session.host.publishing
+        self._client = client
+        self._transactions = transactions
+        self._holder = holder
+        self._publishing = client.host.publishing
         self.link = link
+        self._capabilities = capabilities
         self.node = node
         self.dynamic = dynamic
-        self.number = session.bridge.numbers.next_link()
+        self.number = client.bridge.numbers.next_link()
         self.lenient = self._is_lenient(capabilities)
-        # Deliveries that are done once a turn is committed: (turn, first, last), ascending turns.
-        self._safe_with: list[tuple[int, int, int]] = []
+        self._safe_with = SafeWith(client.bridge, self)  # deliveries that are accepted then
         self._second: set[int] = set()  # deliveries that their sender is to settle first
         # What is held back, by token: a delivery-id, or a number below 0 for what came settled.
         self._held_back = 0
         self._octets: dict[int, int] = {}
         self._batches: dict[int, Batch] = {}
-        self._works: dict[int, Transaction10] = {}  # those without an outcome are part of
+        self._works: dict[int, ClientTransaction] = {}  # those without an outcome are part of
         self._settled = 0
         self._leaving = False
         self._closed = True  # as the client detached, while it is leaving
@@ -96,20 +110,34 @@ class Producer10:
         node = self.node
         if node is None or not node.exchange:
             return False
-        exchange = self.session.host.topology.find_exchange(node.exchange)
+        exchange = self._client.host.topology.find_exchange(node.exchange)
         return exchange is not None and exchange.type in LENIENT_TYPES
 
     def node_name(self) -> str:
         """The queue or exchange that it publishes to; "" for the anonymous terminus."""
         return "" if self.node is None else self.node.queue or self.node.exchange
 
-    def start(self) -> None:
-        """The link is attached: record it, give credit."""
-        session = self.session
-        session.bridge.audit.link_attached(
-            session.bridge.now_ms,
+    def answer(self, attach: Attach) -> None:
+        """Answer the client's attach, record the link, give credit."""
+        target = attach.target
+        assert isinstance(target, Target)
+        made = self.dynamic
+        self.link.send_attach(
+            source=attach.source,
+            target=Target(
+                address=made or target.address,
+                dynamic=True if made else None,
+                dynamic_node_properties=made_by(target.dynamic_node_properties) if made else None,
+                capabilities=granted(self._capabilities),
+            ),
+            snd_settle_mode=snd_settle_mode(attach),
+            rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
+        )
+        client = self._client
+        client.bridge.audit.link_attached(
+            client.bridge.now_ms,
             self.number,
-            connection=session.face.peer.connection_id,
+            connection=client.peer.connection_id,
             node=self._audit_node(),
             flags=AuditFlag.PUBLISHER,
         )
@@ -120,9 +148,9 @@ class Producer10:
         if node is None:
             return 0
         if node.queue:
-            queue = self.session.host.topology.find_queue(node.queue)
+            queue = self._client.host.topology.find_queue(node.queue)
             return 0 if queue is None else queue.node
-        exchange = self.session.host.topology.find_exchange(node.exchange)
+        exchange = self._client.host.topology.find_exchange(node.exchange)
         return 0 if exchange is None else exchange.node
 
     # Deliveries.
@@ -138,11 +166,11 @@ class Producer10:
 
     def _on_transactional(self, event: DeliveryReceived, state: TransactionalState) -> None:
         """Publish in a transaction; without that the link ends."""
-        work = self.session.face.transactions.find(state.txn_id)
+        work = self._transactions.find(state.txn_id)
         if work is None:
             error = Error(condition=UNKNOWN_ID, description="no transaction of that id")
             self.link.send_detach(error=error)
-            self.session.forget_producer(self)
+            self._holder.forget_producer(self)
             return
         self._works[event.delivery_id] = work
         self._take(event)
@@ -165,17 +193,17 @@ class Producer10:
             arrival = arrival_1_0(payload) if message_format == 0 else from_foreign(payload)
         except DecodeError as error:
             return Refusal(Condition.DECODE_ERROR, str(error))
-        if not self.session.face.may_claim(arrival.user_id):
+        if not self._client.may_claim(arrival.user_id):
             return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
         node = self.node
         if node is None:
-            node = resolve(arrival.to or "", Capability.ANY, self.session.nodes)
+            node = resolve(arrival.to or "", Capability.ANY, self._client.nodes)
             if node is None:
                 return Refusal(Condition.NOT_FOUND, f"no node {arrival.to!r} here")
         key = node.queue
         if node.exchange:
             key = node.key if node.key is not None else arrival.subject or ""
-        bridge = self.session.bridge
+        bridge = self._client.bridge
         return message_from_1_0(
             arrival,
             payload,
@@ -184,7 +212,7 @@ class Producer10:
             exchange=node.exchange,
             routing_key=key,
             now_ms=bridge.now_ms,
-            publisher=self.session.face.peer.connection_id,
+            publisher=self._client.peer.connection_id,
             reader=READER,
         )
 
@@ -202,7 +230,7 @@ class Producer10:
         status = published.status
         if status is PublishStatus.IN_TURN:
             if not event.settled:
-                self._accept_when_safe(event.delivery_id)
+                self._safe_with.add(event.delivery_id)
         elif status is PublishStatus.PENDING:
             self._hold(token, 1, len(message.payload))
         else:
@@ -217,7 +245,7 @@ class Producer10:
         work = self._works.get(event.delivery_id) if self._works else None
         if work is None:
             return self._publishing.publish(message, self, token, self.number)
-        transacting = self.session.host.transacting
+        transacting = self._client.host.transacting
         return transacting.publish(work.transaction, message, self, token, self.number)
 
     def _refusal_of(self, published: Published, message: Message) -> Refusal | None:
@@ -234,16 +262,16 @@ class Producer10:
 
     def _asked_for_management(self, message: Message) -> bool:
         """Nobody took a message to the exchange of management; whether it is answered."""
-        session = self.session
-        context = session.face.context_for(session.host)
-        settings = session.face.settings
-        return qmf.answer_1_0(session.bridge, session.host, settings, message, context)
+        client = self._client
+        return qmf.answer_1_0(
+            client.bridge, client.host, client.settings, message, client.context()
+        )
 
     def _on_batch(self, event: DeliveryReceived) -> None:
         """Publish the messages of one batch, if all of them may be."""
         messages: list[Message] = []
         try:
-            payloads = messages_in(event.payload, self.session.face.settings.limits.batch_max)
+            payloads = messages_in(event.payload, self._client.settings.limits.batch_max)
         except LimitError as limit:
             self._refuse(event, Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, str(limit)))
             return
@@ -279,7 +307,7 @@ class Producer10:
             self._hold(token, batch.held_back, batch.octets)
         elif not event.settled:
             if batch.in_turn and batch.refusal is None:
-                self._accept_when_safe(token)
+                self._safe_with.add(token)
             else:
                 self._end_batch(token, batch)
         self._give_credit()
@@ -296,7 +324,7 @@ class Producer10:
         work = self._works.get(event.delivery_id)
         if work is not None:
             work.fail(refusal)
-            self.session.face.uses.on_refused(refusal)
+            self._client.uses.on_refused(refusal)
 
     def _refuse(self, event: DeliveryReceived, refusal: Refusal) -> None:
         # Who is told in time may commit without it (4.4.4.1), but for what the transaction itself
@@ -313,7 +341,7 @@ class Producer10:
         else:
             # The source does not know the outcome rejected: the link has to tell (3.2.1, 4.2).
             self.link.send_detach(error=error_of(refusal))
-            self.session.forget_producer(self)
+            self._holder.forget_producer(self)
 
     def _tell_outcome(self, delivery_id: int, outcome: Outcome) -> None:
         state = self._known.state(outcome)
@@ -337,32 +365,17 @@ class Producer10:
                     work.posted.append((self.link.session, delivery_id, state))
                 state = presumed(work, state)
         self.link.session.settle_incoming(delivery_id, state, settled=not second)
-        self.session.face.touch()
-
-    def _accept_when_safe(self, delivery_id: int) -> None:
-        turn = self.session.bridge.wait(self)
-        waiting = self._safe_with
-        if waiting:
-            number, first, last = waiting[-1]
-            if number == turn and last + 1 == delivery_id:
-                waiting[-1] = (turn, first, delivery_id)
-                return
-        waiting.append((turn, delivery_id, delivery_id))
+        self._client.touch()
 
     def on_committed(self, turn: int) -> None:
-        """As a `CommitWaiter`."""
-        done = 0
-        for number, first, last in self._safe_with:
-            if number > turn:
-                break
-            done += 1
+        """Accept what is safe with that turn."""
+        for first, last in self._safe_with.take(turn):
             for delivery_id in range(first, last + 1):
                 self._tell(delivery_id, STATE_ACCEPTED)
-        del self._safe_with[:done]
         self._moved_on()
 
     def on_published(self, token: int, outcome: Outcome) -> None:
-        """As a `Publisher`: a message that was held back has its outcome."""
+        """A message that was held back has its outcome."""
         if self._held_back == 0:
             return  # the link is gone
         self._held_back -= 1
@@ -389,12 +402,10 @@ class Producer10:
     def _hold(self, token: int, messages: int, octets: int) -> None:
         self._held_back += messages
         self._octets[token] = octets
-        if self.session.face.doubt.hold(octets):
-            self.session.face.on_doubt()
+        self._client.doubt.hold(octets)
 
     def _let_go(self, token: int) -> None:
-        if self.session.face.doubt.let_go(self._octets.pop(token, 0)):
-            self.session.face.on_doubt()
+        self._client.doubt.let_go(self._octets.pop(token, 0))
 
     def held_back(self) -> int:
         """How many messages the bridge holds back."""
@@ -402,7 +413,7 @@ class Producer10:
 
     def outstanding(self) -> bool:
         """Whether an outcome has not been told yet."""
-        return self._held_back > 0 or len(self._safe_with) > 0
+        return self._held_back > 0 or self._safe_with.waiting()
 
     def on_aborted(self) -> None:
         """A delivery was given up, and its credit with it."""
@@ -413,17 +424,17 @@ class Producer10:
         self._give_credit()
 
     def _give_credit(self) -> None:
-        if self._leaving or self.session.face.draining or not self.link.attached:
+        if self._leaving or self._client.draining or not self.link.attached:
             return
-        if self._held_back and self.session.face.doubt.high:
+        if self._held_back and self._client.doubt.high:
             if self.link.credit > 0:
                 self.link.send_flow(credit=0)
-                self.session.face.touch()
+                self._client.touch()
             return
-        wanted = self.session.face.settings.limits.link_credit - self._held_back
+        wanted = self._client.settings.limits.link_credit - self._held_back
         if wanted > 0 and self.link.credit * 2 <= wanted:
             self.link.send_flow(credit=wanted)
-            self.session.face.touch()
+            self._client.touch()
 
     def on_detached(self, closed: bool) -> None:
         """The client detached: answer in kind when the last outcome has been told."""
@@ -434,8 +445,8 @@ class Producer10:
     def _leave(self) -> None:
         if not self.outstanding():
             self.link.send_detach(closed=self._closed)
-            self.session.forget_producer(self)
-            self.session.face.touch()
+            self._holder.forget_producer(self)
+            self._client.touch()
 
     def end(self) -> None:
         """The link is gone; what was published stays so, but nobody is told."""
@@ -443,13 +454,13 @@ class Producer10:
         for work in self._works.values():
             work.fail(UNTOLD)
         self._works = {}
-        self._safe_with = []
+        self._safe_with.clear()
         self._batches = {}
         self._held_back = 0
         for token in list(self._octets):
             self._let_go(token)
-        self.session.bridge.audit.link_detached(
-            self.session.bridge.now_ms,
+        self._client.bridge.audit.link_detached(
+            self._client.bridge.now_ms,
             self.number,
-            connection=self.session.face.peer.connection_id,
+            connection=self._client.peer.connection_id,
         )

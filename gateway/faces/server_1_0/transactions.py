@@ -1,7 +1,7 @@
 """Transactions of one 1.0 connection: what is done in them, and what becomes of that (4.4).
 
 The bridge holds publishes, and routes them to the transaction's one resource. Outcomes of
-deliveries are kept here until the discharge: a delivery is *retired* in one transaction at a time,
+deliveries are kept until the discharge: a delivery is *retired* in one transaction at a time,
 and after a rollback it is its link's again as if nothing had been said of it, unless the client has
 settled it, or its link has gone: then it gets the default-outcome. Any session of the connection
 may work in a transaction; it ends with the control link that declared it.
@@ -9,7 +9,7 @@ may work in a transaction; it ends with the control link that declared it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_1_0._spec import (
     Accepted,
@@ -21,114 +21,65 @@ from gateway.amqp_1_0._spec import (
 )
 from gateway.amqp_1_0._spec_conditions import TRANSACTION_ROLLBACK
 from gateway.amqp_1_0.outgoing import Outgoing
-from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Reason
 from gateway.bridge.seams import Published, Publisher, PublishStatus
-from gateway.bridge.transaction import Retirement, Transaction
+from gateway.bridge.transaction import Retirement
+from gateway.faces.client import Client
 from gateway.faces.outcomes import STATE_ACCEPTED, outcome_of
+from gateway.faces.server_1_0.unsettled import ClientTransaction, Control, Retired, Unsettled
 from gateway.message import Condition, Outcome, Refusal
 
-if TYPE_CHECKING:
-    from gateway.faces.server_1_0.connection import Server10
-    from gateway.faces.server_1_0.consumer import Consumer10
-    from gateway.faces.server_1_0.coordinator import ControlLink
-
-ID_SIZE: Final = 4
 TWO_TRANSACTIONS: Final = "a delivery is in another transaction, which is not discharged"
 
 
-@final
-class Transaction10:
-    """One transaction, from its declare to the end of its discharge.
+class Sessions(Protocol):
+    """The sessions of the connection."""
 
-    Attributes:
-        id: its txn-id, its number in the audit log.
-        accepted: the state of what is accepted in it.
-        control: the link that declared it.
-        problem: why it cannot be committed any more.
-        retired: deliveries that have their outcome in it; a set.
-    """
+    def resume(self) -> None:
+        """Something may have become free: look for what was held back for want of room."""
 
-    __slots__ = ("accepted", "control", "id", "posted", "problem", "retired", "transaction")
-
-    def __init__(self, transaction: Transaction, control: ControlLink) -> None:
-        self.id: bytes = transaction.number.to_bytes(ID_SIZE, "big")
-        self.accepted = TransactionalState(txn_id=self.id, outcome=STATE_ACCEPTED)
-        self.transaction = transaction
-        self.control = control
-        self.problem: Refusal | None = None
-        self.retired: dict[Retired, None] = {}
-        # Deliveries that the client is to settle first, and the outcomes that they will have.
-        self.posted: list[tuple[Session, int, DeliveryState]] = []
-
-    def fail(self, refusal: Refusal) -> None:
-        """What was asked for in it cannot be done, and whoever asked cannot know in time."""
-        if self.problem is None:
-            self.problem = refusal
+    def is_posting(self, txn_id: bytes) -> bool:
+        """Whether a delivery in that transaction has come in part."""
 
 
 @final
-class Retired:
-    """A delivery that has its outcome in a transaction.
-
-    Attributes:
-        state: that outcome, in the client's words.
-    """
-
-    __slots__ = ("consumer", "outgoing", "retirement", "state", "work")
-
-    def __init__(
-        self,
-        work: Transaction10,
-        consumer: Consumer10,
-        outgoing: Outgoing,
-        retirement: Retirement,
-        state: DeliveryState | None,
-    ) -> None:
-        self.work = work
-        self.consumer = consumer
-        self.outgoing = outgoing
-        self.retirement = retirement
-        self.state = state
-
-
-@final
-class Transactions10:
+class Transactions:
     """All of one connection.
 
     Attributes:
-        kept: deliveries in them that are unsettled here and not there.
+        kept: deliveries in them that the gateway has not settled and the client has.
     """
 
-    __slots__ = ("_ending", "_face", "_open", "kept")
+    __slots__ = ("_client", "_ending", "_open", "_sessions", "kept")
 
-    def __init__(self, face: Server10) -> None:
-        self._face = face
-        self._open: dict[bytes, Transaction10] = {}
-        self._ending: dict[Transaction10, None] = {}
+    def __init__(self, client: Client, sessions: Sessions) -> None:
+        self._client = client
+        self._sessions = sessions
+        self._open: dict[bytes, ClientTransaction] = {}
+        self._ending: dict[ClientTransaction, None] = {}
         self.kept = 0
 
     # Their life.
 
-    def declare(self, control: ControlLink) -> Transaction10 | Refusal:
+    def declare(self, control: Control) -> ClientTransaction | Refusal:
         """A new one, if there may be one more."""
-        face = self._face
-        counts = face.settings.counts
-        most = face.settings.limits.transactions_max
+        client = self._client
+        counts = client.settings.counts
+        most = client.settings.limits.transactions_max
         if len(self._open) + len(self._ending) >= most:
             counts.transactions_refused += 1
             text = f"more than {most} transactions that are not discharged"
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
-        work = Transaction10(face.host.transacting.begin(face.peer.connection_id), control)
+        work = ClientTransaction(client.host.transacting.begin(client.peer.connection_id), control)
         self._open[work.id] = work
         counts.transactions_declared += 1
         return work
 
-    def find(self, txn_id: bytes) -> Transaction10 | None:
+    def find(self, txn_id: bytes) -> ClientTransaction | None:
         """The one of that id, if it is not being discharged."""
         return self._open.get(txn_id)
 
-    def commit(self, work: Transaction10, publisher: Publisher, token: int) -> Published:
+    def commit(self, work: ClientTransaction, publisher: Publisher, token: int) -> Published:
         """Do all of it; when that is safe, or comes to nothing, it is the turn of `end`.
 
         `REFUSED`: it is rolled back, and over.
@@ -138,30 +89,30 @@ class Transactions10:
             self.roll_back(work)
             return Published(PublishStatus.REFUSED, problem)
         self._take(work)
-        published = self._face.host.transacting.commit(work.transaction, [], publisher, token)
+        published = self._client.host.transacting.commit(work.transaction, [], publisher, token)
         if published.status == PublishStatus.REFUSED:
             self._undo(work)
         else:
             self._ending[work] = None
         return published
 
-    def roll_back(self, work: Transaction10) -> None:
+    def roll_back(self, work: ClientTransaction) -> None:
         """Undo all of it."""
         self._take(work)
-        self._face.host.transacting.rollback(work.transaction)
+        self._client.host.transacting.rollback(work.transaction)
         self._undo(work)
 
-    def roll_back_of(self, control: ControlLink) -> None:
+    def roll_back_of(self, control: Control) -> None:
         """A control link has ended, and with it the transactions that it declared (4.1)."""
         for work in list(self._open.values()):
             if work.control is control:
                 self.roll_back(work)
 
-    def _take(self, work: Transaction10) -> None:
+    def _take(self, work: ClientTransaction) -> None:
         del self._open[work.id]
-        self._face.settings.counts.transactions_discharged += 1
+        self._client.settings.counts.transactions_discharged += 1
 
-    def end(self, work: Transaction10, *, committed: bool) -> None:
+    def end(self, work: ClientTransaction, *, committed: bool) -> None:
         """A commit that was under way has ended; the bridge has seen to what is settled."""
         del self._ending[work]
         for retired in work.retired:
@@ -172,12 +123,15 @@ class Transactions10:
             else:
                 self._return(retired)
             if committed:
-                consumer = retired.consumer
-                consumer.session.dynamics.on_settled(consumer.node_name)
+                retired.unsettled.on_settled()
         if committed:
             for session, delivery_id, state in work.posted:
                 session.settle_incoming(delivery_id, state, settled=False)
-        self._face.resume()
+        self._sessions.resume()
+
+    def is_posting(self, work: ClientTransaction) -> bool:
+        """Whether a delivery in it has come in part."""
+        return self._sessions.is_posting(work.id)
 
     def outstanding(self) -> bool:
         """Whether there is work that waits for its discharge, or a discharge under way."""
@@ -189,17 +143,17 @@ class Transactions10:
 
     def retire(
         self,
-        work: Transaction10,
-        consumer: Consumer10,
+        work: ClientTransaction,
+        unsettled: Unsettled,
         outgoing: Outgoing,
         *,
         settled: bool,
         state: DeliveryState | None,
     ) -> None:
         """The client gives a delivery an outcome in a transaction, and perhaps settles it."""
-        retired = consumer.retired.get(outgoing.delivery_id)
+        retired = unsettled.retired.get(outgoing.delivery_id)
         if retired is None:
-            retired = self._retire(work, consumer, outgoing, settled, state)
+            retired = self._retire(work, unsettled, outgoing, settled, state)
             if retired is None:
                 return
         elif retired.work is not work:
@@ -208,7 +162,7 @@ class Transactions10:
             work.control.terminate(TRANSACTION_ROLLBACK, TWO_TRANSACTIONS)
             return
         else:
-            outcome = consumer.outcome_for(retired.retirement.delivery, outcome_of(state))
+            outcome = unsettled.outcome_for(retired.retirement.delivery, outcome_of(state))
             if outcome is not None:
                 retired.retirement.outcome = outcome
                 retired.state = state
@@ -217,37 +171,37 @@ class Transactions10:
 
     def _retire(
         self,
-        work: Transaction10,
-        consumer: Consumer10,
+        work: ClientTransaction,
+        unsettled: Unsettled,
         outgoing: Outgoing,
         settled: bool,
         state: DeliveryState | None,
     ) -> Retired | None:
-        delivery = consumer.unsettled.get(outgoing.delivery_id)
+        delivery = unsettled.deliveries.get(outgoing.delivery_id)
         if delivery is None:
             return None
-        outcome: Outcome | None = consumer.outcome_for(delivery, outcome_of(state))
+        outcome: Outcome | None = unsettled.outcome_for(delivery, outcome_of(state))
         if outcome is None:
             if not settled:
                 return None
-            outcome = consumer.default_outcome
-        retired = Retired(work, consumer, outgoing, Retirement(delivery, outcome, None), state)
-        refusal = self._face.host.transacting.enlist(work.transaction, [delivery])
+            outcome = unsettled.default_outcome
+        retired = Retired(work, unsettled, outgoing, Retirement(delivery, outcome, None), state)
+        refusal = self._client.host.transacting.enlist(work.transaction, [delivery])
         if refusal is None:
             work.transaction.retirements[retired.retirement] = None
         else:
-            self._face.uses.on_refused(refusal)
+            self._client.uses.on_refused(refusal)
             work.fail(refusal)
-        del consumer.unsettled[outgoing.delivery_id]
-        consumer.retired[outgoing.delivery_id] = retired
+        del unsettled.deliveries[outgoing.delivery_id]
+        unsettled.retired[outgoing.delivery_id] = retired
         work.retired[retired] = None
         return retired
 
     def keep(self, retired: Retired) -> None:
-        """A delivery cannot go back to its link: it is settled there, or the link has gone."""
+        """A delivery cannot go back to its link: the client has settled it, or that has gone."""
         if retired.retirement.otherwise is None:
-            retired.retirement.otherwise = retired.consumer.default_outcome
-            retired.consumer.retired.pop(retired.outgoing.delivery_id, None)
+            retired.retirement.otherwise = retired.unsettled.default_outcome
+            retired.unsettled.retired.pop(retired.outgoing.delivery_id, None)
             self.kept += 1
 
     def withdraw(self, retired: Retired) -> bool:
@@ -260,9 +214,9 @@ class Transactions10:
         self._return(retired)
         return True
 
-    def _undo(self, work: Transaction10) -> None:
+    def _undo(self, work: ClientTransaction) -> None:
         """It is rolled back: what was retired in it is as it was, where it can be."""
-        host = self._face.host
+        host = self._client.host
         for retired in work.retired:
             otherwise = retired.retirement.otherwise
             if otherwise is None:
@@ -270,22 +224,22 @@ class Transactions10:
             else:
                 self.kept -= 1
                 host.settlement.settle(retired.retirement.delivery, otherwise, Reason.ROLLBACK)
-        self._face.resume()
+        self._sessions.resume()
 
     def _return(self, retired: Retired) -> None:
         number = retired.outgoing.delivery_id
-        consumer = retired.consumer
-        del consumer.retired[number]
-        consumer.unsettled[number] = retired.retirement.delivery
+        unsettled = retired.unsettled
+        del unsettled.retired[number]
+        unsettled.deliveries[number] = retired.retirement.delivery
 
     def _settle(self, retired: Retired) -> None:
         """The outcome is applied, and the client may forget the delivery."""
-        consumer = retired.consumer
-        del consumer.retired[retired.outgoing.delivery_id]
-        consumer.link.session.settle_outgoing(retired.outgoing, retired.state)
+        outgoing = retired.outgoing
+        del retired.unsettled.retired[outgoing.delivery_id]
+        outgoing.link.session.settle_outgoing(outgoing, retired.state)
 
 
-def presumed(work: Transaction10, state: DeliveryState) -> TransactionalState:
+def presumed(work: ClientTransaction, state: DeliveryState) -> TransactionalState:
     """The outcome that a publish will have if its transaction is committed, as told (4.4.1)."""
     if state is STATE_ACCEPTED:
         return work.accepted

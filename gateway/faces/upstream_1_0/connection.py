@@ -147,9 +147,9 @@ class UpstreamConnection:
         if self._opened and not self._gone:
             self.home.flush()
         octets = self.connection.data_to_send()
-        if self.connection.shortened:
-            lose_words(self.connection.shortened, self.upstream.faces.translated)
-            self.connection.shortened = []
+        if self.connection.carrier.shortened:
+            lose_words(self.connection.carrier.shortened, self.upstream.faces.translated)
+            self.connection.carrier.shortened = []
         return octets
 
     def next_deadline(self) -> int | None:

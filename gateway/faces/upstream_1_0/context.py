@@ -9,8 +9,8 @@ from typing import final
 
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
-from gateway.faces.crossings import HostNodes
 from gateway.faces.face import FaceSettings, Turns
+from gateway.faces.host_nodes import HostNodes
 from gateway.faces.upstream_1_0.addresses import UpstreamAddresses
 from gateway.faces.upstream_1_0.health import UpstreamHealth
 from gateway.faces.upstream_1_0.links import Links

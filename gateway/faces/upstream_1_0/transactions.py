@@ -141,7 +141,7 @@ class UpstreamTransactions:
                 payload = declare_payload()
             else:
                 # What was retired in it must be there before it is discharged.
-                link.session.connection.channels.flush()
+                link.session.channels.flush()
                 payload = discharge_payload(branch.id, fail=branch.fails is not False)
             link.send_delivery(tag, b"", payload, settled=False)
 

@@ -8,7 +8,7 @@ from typing import Final, final
 
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
-from gateway.faces.face import FaceCounts
+from gateway.faces.counts import FaceCounts
 from gateway.faces.features import Feature
 from gateway.message import Encoding
 from gateway.metrics import HistogramSample, Reader, Sample

@@ -110,7 +110,7 @@ def test_a_delivery_in_small_parts_takes_little_more_memory_than_its_octets(size
     assert pair.feed(transfer(more=True, payload=b"")) == []
     for _ in range(1024):
         assert pair.feed(transfer(more=True, payload=b"y" * size)) == []
-    assert len(receiver._partial.parts) <= parts
+    assert len(receiver.incoming.partial.parts) <= parts
     [whole] = pair.feed(transfer(payload=b"z"))
     assert whole.payload == b"y" * size * 1024 + b"z"
 
@@ -244,11 +244,11 @@ def test_unfinished_deliveries_of_all_links_together_are_bounded():
     assert pair.feed(transfer(b"x" * 900, handle=1, delivery_id=1, more=True)) == []
     found = pair.feed(transfer(b"x" * 900, handle=2, delivery_id=2, more=True))
     failed_link(pair, found, "amqp:resource-limit-exceeded")
-    assert pair.server.partial_octets == 1800
+    assert pair.server.carrier.partial_octets == 1800
     assert len(pair.feed(transfer(b"x"))) == 1
-    assert pair.server.partial_octets == 900
+    assert pair.server.carrier.partial_octets == 900
     pair.feed(octets_of(_spec.Detach(handle=1, closed=True)))
-    assert pair.server.partial_octets == 0
+    assert pair.server.carrier.partial_octets == 0
 
 
 def small_framed(**open_fields):

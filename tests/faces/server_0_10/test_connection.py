@@ -106,7 +106,7 @@ def test_with_several_virtual_hosts_an_unknown_name_is_an_invalid_path(
     [answer] = client.hears()
     if code is None:
         assert isinstance(answer, spec.ConnectionOpenOk)
-        assert client.face.host.name == "test"
+        assert client.face.client.host.name == "test"
     else:
         assert answer == f"closed {code}"
 
@@ -278,9 +278,9 @@ def test_a_face_is_touched_once_until_its_octets_are_taken() -> None:
     face = gateway.session().face
     face.data_to_send()
     gateway.touched.clear()
-    face.touch()
-    face.touch()
+    face.client.touch()
+    face.client.touch()
     assert gateway.touched == [face]
     face.data_to_send()
-    face.touch()
+    face.client.touch()
     assert gateway.touched == [face, face]

@@ -22,12 +22,17 @@ SUBSCRIBE = spec.MessageSubscribe()
 SESSION = Session(b"s", 0, FrameWriter(), Limits(), Role.SERVER)
 
 
+class Nobody:
+    def on_doubt(self) -> None:
+        raise AssertionError("nothing is held")
+
+
 def event(command: Command, payload: bytes = b"") -> CommandReceived:
     return CommandReceived(SESSION, 0, command, False, payload, 0)
 
 
 def parking(*commands: Command, waits: bool = False) -> Parking:
-    made = Parking(Doubt(1000))
+    made = Parking(Doubt(1000, Nobody()))
     if waits:
         made.wait(7, SUBSCRIBE)
     for command in commands:
@@ -109,7 +114,7 @@ def test_nothing_goes_on_before_the_answer() -> None:
 
 
 def test_parked_octets_are_counted_until_they_go_on_or_are_dropped() -> None:
-    doubt = Doubt(1000)
+    doubt = Doubt(1000, Nobody())
     parked = Parking(doubt)
     parked.park(event(TRANSFER, b"123"))
     parked.park(event(TRANSFER, b"45"))

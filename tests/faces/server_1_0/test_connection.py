@@ -27,14 +27,14 @@ def test_an_anonymous_client_is_let_in_and_told_who_we_are(house):
     assert opened.container_id == "gateway"
     assert opened.offered_capabilities == ["ANONYMOUS-RELAY"]
     assert opened.properties["product"].value == "amqp-gateway"
-    assert client.face.identity == "anonymous"
-    assert not client.face.authenticated
+    assert client.face.client.identity == "anonymous"
+    assert not client.face.client.authenticated
 
 
 def test_a_client_without_sasl_is_anonymous_where_that_is_allowed(house):
     client = house.client(sasl=False)
     client.take(events.OpenReceived)
-    assert client.face.identity == "anonymous"
+    assert client.face.client.identity == "anonymous"
 
 
 def test_a_client_without_sasl_is_sent_away_where_it_is_not_allowed():
@@ -47,8 +47,8 @@ def test_a_client_without_sasl_is_sent_away_where_it_is_not_allowed():
 def test_a_user_is_known_by_name_once_verified(house):
     client = house.client(user=("user", "pass"))
     client.take(events.OpenReceived)
-    assert client.face.identity == "user@realm"
-    assert client.face.authenticated
+    assert client.face.client.identity == "user@realm"
+    assert client.face.client.authenticated
 
 
 def test_a_wrong_password_ends_the_connection(house):
@@ -65,7 +65,7 @@ def test_a_wrong_password_ends_the_connection(house):
 )
 def test_the_hostname_picks_the_virtual_host(hostname, host):
     house = House(hosts=["/", "b"], hostnames={"b.example": "b"})
-    assert house.client(hostname=hostname).face.host.name == host
+    assert house.client(hostname=hostname).face.client.host.name == host
 
 
 @rule("1.0", "2.7.9", "close-is-written")
@@ -163,7 +163,7 @@ def test_the_credit_of_aborted_deliveries_is_given_again(house):
         aborted = _spec.Transfer(
             handle=sender.handle_out, delivery_id=number, delivery_tag=b"t", aborted=True
         )
-        session.connection.write(session.channel_out, aborted)
+        session.write(aborted)
         session.sending.next_outgoing_id += 1
         sender.credit -= 1
         sender.delivery_count += 1

@@ -16,7 +16,7 @@ from support.gateway_process import GatewayProcess
 
 PATIENCE_S = 60.0
 BACK_OFF_S = 20
-LONG_S, SHORT_S = 600, 10  # lives of tokens
+LONG_S, SHORT_S = 600, 20  # lives of tokens
 UP = 'gateway_upstream_up{upstream="main"}'
 REFUSED = 'gateway_upstream_connections_total{event="refused",upstream="main"}'
 
@@ -211,7 +211,7 @@ def test_a_token_that_expires_ends_the_connection_and_the_next_one_goes_on(
     front = Front(tmp_path, rabbitmq4.port, "rabbitmq4", rabbitmq4.token(LONG_S))
     with front.gateway, front.talk() as talk:
         talk.puts(queue, b"1", b"2")
-        front.shows(rabbitmq4.token(8))
+        front.shows(rabbitmq4.token(SHORT_S))
         assert front.said("connected to", times=2), front.gateway.log()
         talk.subscribes(queue, credit=1)
         held = talk.get()

@@ -278,7 +278,7 @@ class Management:
             return
         if self._queue:
             # The peer must have credit for the answers before it is asked.
-            link.session.connection.channels.flush()
+            link.session.channels.flush()
         while self._queue and link.credit > 0 and not link.session.blocked:
             request = self._queue.popleft()
             request.tries += 1

@@ -77,7 +77,7 @@ class Intake:
 
     def begin(self, link: Link) -> None:
         """A link that is to be attached: what its credit means to the peer."""
-        link.counts_anew = self._used_up_first
+        link.incoming.counts_anew = self._used_up_first
 
     def is_due(self, link: Link, wanted: int) -> bool:
         """Whether the peer is to be told that so much credit is wanted now."""

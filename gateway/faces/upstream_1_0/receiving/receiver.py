@@ -159,7 +159,7 @@ class Receiver:
         upstream.unwake(self)
         link = self._incoming.link
         slot = self._incoming.slot
-        if link is None or slot is None or not slot.attached or not link.may_bring:
+        if link is None or slot is None or not slot.attached or not link.incoming.may_bring:
             self._machine.receive(Input.NOTHING_COMES)
         else:
             link.send_flow(credit=0, echo=True)

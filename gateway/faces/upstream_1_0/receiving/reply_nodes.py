@@ -19,8 +19,9 @@ from gateway.amqp_1_0.session import Session
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError, RemoteProtocolError
-from gateway.faces.crossings import HostNodes
+from gateway.faces.host_nodes import HostNodes
 from gateway.faces.outcomes import OUTCOMES, rejected
+from gateway.faces.safe_with import SafeWith
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import ACCEPTED, Condition, Message, Outcome, Refusal
@@ -150,7 +151,7 @@ class ReplyNode:
         self._name = upstream.link_name("reply")
         self._number = upstream.bridge.numbers.next_link()
         self._link: Link | None = None
-        self._safe_with: list[tuple[int, int]] = []  # (turn, delivery-id)
+        self._safe_with = SafeWith(upstream.bridge, self)  # delivery-ids
         self._token = 0
         # Token -> delivery-id, which means something on this connection only.
         self._pending: dict[int, int] = {}
@@ -210,7 +211,7 @@ class ReplyNode:
         """The node went with the connection; later requests get another one."""
         self._link = None
         self.address = NO_ADDRESS
-        self._safe_with = []
+        self._safe_with.clear()
         self._pending = {}
 
     def _gone(self) -> None:
@@ -238,7 +239,7 @@ class ReplyNode:
         if published.status == PublishStatus.DONE:
             self._tell(event.delivery_id, to_state(ACCEPTED))
         elif published.status == PublishStatus.IN_TURN:
-            self._safe_with.append((upstream.bridge.wait(self), event.delivery_id))
+            self._safe_with.add(event.delivery_id)
         elif published.status == PublishStatus.PENDING:
             self._pending[self._token] = event.delivery_id
         else:
@@ -264,12 +265,10 @@ class ReplyNode:
         )
 
     def on_committed(self, turn: int) -> None:
-        """The replies of that turn are safe: accept them."""
-        waiting = self._safe_with
-        self._safe_with = [(number, token) for number, token in waiting if number > turn]
-        for number, token in waiting:
-            if number <= turn:
-                self._tell(token, to_state(ACCEPTED))
+        """Accept the replies of that turn."""
+        for first, last in self._safe_with.take(turn):
+            for delivery_id in range(first, last + 1):
+                self._tell(delivery_id, to_state(ACCEPTED))
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A reply that had to wait has ended: say how."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from gateway.amqp_1_0 import _spec, types
 from gateway.amqp_1_0.primitives.fields import Fields
-from gateway.faces.filters import selects
+from gateway.faces.source_filters import selects
 from gateway.wire.tagged import Tagged
 
 SELECTOR: Final = "apache.org:selector-filter:string"

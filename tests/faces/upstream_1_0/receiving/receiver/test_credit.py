@@ -206,15 +206,13 @@ def test_the_credit_of_an_aborted_delivery_is_given_again():
 def abort(link):
     """Begin to send a delivery, then give it up."""
     session = link.session
-    number = session.next_delivery_id
+    number = session.sending.next_delivery_id
     first = _spec.Transfer(
         handle=link.handle_out, delivery_id=number, delivery_tag=b"t", message_format=0, more=True
     )
-    session.connection.write(session.channel_out, first)
-    session.connection.write(
-        session.channel_out, _spec.Transfer(handle=link.handle_out, aborted=True)
-    )
-    session.next_delivery_id = number + 1
+    session.write(first)
+    session.write(_spec.Transfer(handle=link.handle_out, aborted=True))
+    session.sending.next_delivery_id = number + 1
     session.sending.next_outgoing_id += 2
     link.delivery_count += 1
     link.credit -= 1

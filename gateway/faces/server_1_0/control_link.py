@@ -1,14 +1,14 @@
 """A link to the gateway's transaction coordinator: declares and discharges of a 1.0 client (4.2,
 4.3, 4.5).
 
-What is said there is answered in full before a discharge is accepted: all of the transaction is on
+All is answered in full before a discharge is accepted: all of the transaction is on
 disk, or its upstream has accepted the same. Whoever breaks the rules of the link loses it, and with
 it the transactions that it declared.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import (
@@ -35,13 +35,13 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.transactions import coordination_of
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError
+from gateway.faces.client import Client
 from gateway.faces.features import Feature
 from gateway.faces.outcomes import STATE_ACCEPTED, Known, error_of
-from gateway.faces.server_1_0.transactions import Transaction10
+from gateway.faces.safe_with import SafeWith
+from gateway.faces.server_1_0.transactions import Transactions
+from gateway.faces.server_1_0.unsettled import ClientTransaction
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
-
-if TYPE_CHECKING:
-    from gateway.faces.server_1_0.session import ServerSession10
 
 CAPABILITIES: Final = [
     _spec.TXN_LOCAL,
@@ -50,25 +50,35 @@ CAPABILITIES: Final = [
 ]
 
 
+class ControlHolder(Protocol):
+    """Who has the control links of a session."""
+
+    def forget_control(self, control: ControlLink) -> None:
+        """It is gone, or about to be: end it."""
+
+
 @final
 class ControlLink:
-    """Implements `Publisher`, `CommitWaiter`; of commits."""
+    """Implements `Publisher` and `CommitWaiter`, of commits, and `Control`."""
 
-    def __init__(self, session: ServerSession10, link: Link) -> None:
-        self.session = session
+    def __init__(
+        self, client: Client, transactions: Transactions, holder: ControlHolder, link: Link
+    ) -> None:
+        self._client = client
+        self._transactions = transactions
+        self._holder = holder
         self.link = link
-        self.number = session.bridge.numbers.next_link()
-        self._transactions = session.face.transactions
-        # Discharges that are done once a turn is committed: ascending turns, delivery-ids.
-        self._safe_with: list[tuple[int, int, Transaction10]] = []
-        self._asked: dict[int, Transaction10] = {}  # discharges that an upstream is to answer
+        self.number = client.bridge.numbers.next_link()
+        self._safe_with = SafeWith(client.bridge, self)  # discharges
+        # What is being discharged, by delivery-id: until it is safe, or an upstream has answered.
+        self._discharged: dict[int, ClientTransaction] = {}
         attach = link.attach
         outcomes = None
         if attach is not None and attach.source is not None:
             outcomes = attach.source.outcomes
         self._known = Known(outcomes)
 
-    def attach(self, attach: Attach) -> None:
+    def answer(self, attach: Attach) -> None:
         """Answer the client's attach: what this coordinator can do; give credit."""
         self.link.send_attach(
             source=attach.source,
@@ -76,11 +86,11 @@ class ControlLink:
             snd_settle_mode=_spec.SND_UNSETTLED,
             rcv_settle_mode=_spec.RCV_FIRST,
         )
-        session = self.session
-        session.bridge.audit.link_attached(
-            session.bridge.now_ms,
+        client = self._client
+        client.bridge.audit.link_attached(
+            client.bridge.now_ms,
             self.number,
-            connection=session.face.peer.connection_id,
+            connection=client.peer.connection_id,
             node=0,
             flags=0,
         )
@@ -105,7 +115,7 @@ class ControlLink:
 
     def _declare(self, delivery_id: int, declare: Declare) -> None:
         if declare.global_id is not None:
-            self.session.face.uses.count(Feature.DTX)
+            self._client.uses.count(Feature.DTX)
             refusal = Refusal(Condition.NOT_IMPLEMENTED, "no distributed transactions here")
             self._reject(delivery_id, error_of(refusal))
             return
@@ -122,7 +132,7 @@ class ControlLink:
             text = "no transaction of that id, or it is being discharged"
             self._reject(delivery_id, Error(condition=UNKNOWN_ID, description=text))
             return
-        if self.session.face.is_posting(work.id):
+        if transactions.is_posting(work):
             work.control.terminate(TRANSACTION_ROLLBACK, "a delivery in it is not complete")
             return
         if discharge.fail is True:
@@ -133,26 +143,22 @@ class ControlLink:
         if published.status == PublishStatus.REFUSED:
             refusal = published.refusal or Refusal(Condition.INTERNAL_ERROR, "")
             self._reject(delivery_id, _rolled_back(refusal.condition, refusal.description))
-        elif published.status == PublishStatus.PENDING:
-            self._asked[delivery_id] = work
-        else:
-            self._safe_with.append((self.session.bridge.wait(self), delivery_id, work))
+            return
+        self._discharged[delivery_id] = work
+        if published.status != PublishStatus.PENDING:
+            self._safe_with.add(delivery_id)
 
     def on_committed(self, turn: int) -> None:
-        """As a `CommitWaiter`: discharges are on disk."""
-        done = 0
-        for number, delivery_id, work in self._safe_with:
-            if number > turn:
-                break
-            done += 1
-            self._transactions.end(work, committed=True)
-            self._tell(delivery_id, STATE_ACCEPTED)
-        del self._safe_with[:done]
-        self.session.face.touch()
+        """Accept the discharges of that turn: all of their transactions is on disk."""
+        for first, last in self._safe_with.take(turn):
+            for delivery_id in range(first, last + 1):
+                self._transactions.end(self._discharged.pop(delivery_id), committed=True)
+                self._tell(delivery_id, STATE_ACCEPTED)
+        self._client.touch()
 
     def on_published(self, token: int, outcome: Outcome) -> None:
-        """As a `Publisher`: a commit that had to be waited for has ended."""
-        work = self._asked.pop(token, None)
+        """A commit that had to be waited for has ended."""
+        work = self._discharged.pop(token, None)
         if work is None:
             return
         committed = outcome.kind == OutcomeKind.ACCEPTED
@@ -162,7 +168,7 @@ class ControlLink:
         else:
             self._reject(token, _rolled_back(outcome.condition, outcome.description))
         self.give_credit()
-        self.session.face.touch()
+        self._client.touch()
 
     def _reject(self, delivery_id: int, error: Error) -> None:
         if self._known.rejected:
@@ -175,27 +181,27 @@ class ControlLink:
 
     def give_credit(self) -> None:
         """As much as any sender has, if half of it is used up."""
-        if not self.link.attached or self.session.face.draining:
+        if not self.link.attached or self._client.draining:
             return
-        wanted = self.session.face.settings.limits.link_credit
+        wanted = self._client.settings.limits.link_credit
         if self.link.credit * 2 <= wanted:
             self.link.send_flow(credit=wanted)
-            self.session.face.touch()
+            self._client.touch()
 
     # Its end.
 
     def terminate(self, condition: str, description: str) -> None:
         """The client has broken a rule, or cannot hear of its transactions by outcomes."""
         self.link.send_detach(error=Error(condition=condition, description=description))
-        self.session.forget_control(self)
-        self.session.face.touch()
+        self._holder.forget_control(self)
+        self._client.touch()
 
     def end(self) -> None:
         """The link is gone: what it declared and nobody discharged is rolled back."""
         self._transactions.roll_back_of(self)
-        session = self.session
-        session.bridge.audit.link_detached(
-            session.bridge.now_ms, self.number, connection=session.face.peer.connection_id
+        client = self._client
+        client.bridge.audit.link_detached(
+            client.bridge.now_ms, self.number, connection=client.peer.connection_id
         )
 
 

@@ -33,7 +33,7 @@ class Wanted:
     Attributes:
         key: of a direct or topic binding filter.
         arguments: of a headers binding filter, as the bridge compares them.
-        filter: of a queue here, its selector included.
+        filter: of a local queue, its selector included.
         selector: what an exchange's binding, or the upstream of a remote queue, is to apply.
         no_local: the same, of a remote queue only.
         in_place: the filters that are applied, for the attach reply.

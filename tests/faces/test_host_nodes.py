@@ -3,7 +3,7 @@
 from support.face_1_0 import House
 from support.remotes import FakeRules
 
-from gateway.faces.crossings import HostNodes
+from gateway.faces.host_nodes import HostNodes
 from gateway.translate.addresses import Capability, resolve
 
 

@@ -220,13 +220,13 @@ def begins_to_post(sender, txn_id):
     session.write(
         _spec.Transfer(
             handle=sender.handle_out,
-            delivery_id=session.next_delivery_id,
+            delivery_id=session.sending.next_delivery_id,
             delivery_tag=b"unfinished",
             state=_spec.TransactionalState(txn_id=txn_id),
             more=True,
         )
     )
-    session.next_delivery_id += 1
+    session.sending.next_delivery_id += 1
 
 
 # Durability, upstreams.

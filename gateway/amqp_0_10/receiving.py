@@ -1,0 +1,194 @@
+"""What comes for one session, taken apart: frames of commands, and the session controls.
+
+Changes the session as the frames say, and tells the driver by events, which name it. What can be
+answered by rule is answered, what ends the session only is said by it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.errors import (
+    DetachError,
+    ExecutionError,
+    FramingError,
+    InvalidArgumentError,
+    UnknownIdsError,
+)
+from gateway.amqp_0_10.events import (
+    Attached,
+    CommandReceived,
+    CommandsCompleted,
+    Event,
+    ExceptionReceived,
+    ResultReceived,
+    SessionEnded,
+    TimeoutGranted,
+    TimeoutRequested,
+)
+from gateway.amqp_0_10.incoming import Incoming
+from gateway.amqp_0_10.primitives import Ranges
+from gateway.amqp_0_10.session import Session
+from gateway.amqp_0_10.states import SessionInput, SessionState
+from gateway.amqp_0_10.types import Command, Control
+
+_ATTACHED: Final = int(SessionState.ATTACHED)  # a plain number: it compares at no cost
+
+
+def receive_frame(
+    session: Session, flags: int, kind: int, buf: bytes, start: int, end: int, events: list[Event]
+) -> None:
+    """Take a frame of a command."""
+    if not session.listens():
+        return
+    incoming = session.incoming
+    if not incoming.pointed:
+        _ended_for(session, UnknownIdsError("a command before command-point"), events)
+        return
+    try:
+        if incoming.add(flags, kind, buf, start, end):
+            _receive_command(session, incoming, events)
+    except ExecutionError as error:
+        _broken(session, error, incoming.assembler.code, incoming.next_id, events)
+
+
+def receive_control(session: Session, control: Control, events: list[Event]) -> None:
+    """Take a session control; `FramingError` when it makes no sense at all."""
+    if isinstance(control, spec.SessionDetach):
+        _receive_detach(session, events)
+    elif isinstance(control, spec.SessionDetached):
+        _receive_detached(session, control, events)
+    elif isinstance(control, spec.SessionAttach):
+        _receive_attach_again(session, control)
+    elif isinstance(control, spec.SessionAttached):
+        _receive_attached(session, events)
+    elif session.listens():
+        try:
+            _receive_execution_control(session, control, events)
+        except ExecutionError as error:
+            _broken(session, error, 0, None, events)
+
+
+def _broken(
+    session: Session, error: ExecutionError, code: int, command_id: int | None, events: list[Event]
+) -> None:
+    """The peer sent something that ends the session."""
+    session.incoming.assembler.reset()
+    session.fail(error, command_id=command_id, code=code)
+    events.append(SessionEnded(session, spec.DetachCode.NORMAL, error))
+
+
+def _ended_for(session: Session, error: DetachError, events: list[Event]) -> None:
+    """Detach without a handshake for what the peer did."""
+    session.force_off(error.code)
+    events.append(SessionEnded(session, error.code, error))
+
+
+def _receive_command(session: Session, incoming: Incoming, events: list[Event]) -> None:
+    assembler = incoming.assembler
+    command = assembler.command
+    command_id = incoming.command_id
+    assert command is not None
+    if assembler.code >> 8 != 3:
+        events.append(
+            CommandReceived(
+                session,
+                command_id,
+                command,
+                assembler.sync,
+                assembler.payload,
+                assembler.body_at,
+            )
+        )
+    elif isinstance(command, spec.ExecutionSync):
+        incoming.sync(command_id)
+    else:
+        incoming.complete(command_id, command_id)
+        _receive_answer(session, command, events)
+
+
+def _receive_answer(session: Session, command: Command, events: list[Event]) -> None:
+    if isinstance(command, spec.ExecutionResult):
+        if command.command_id is None:
+            raise InvalidArgumentError("a result without command-id")
+        events.append(ResultReceived(session, command.command_id, command.value))
+    elif isinstance(command, spec.ExecutionException):
+        events.append(ExceptionReceived(session, command))
+
+
+def _receive_attach_again(session: Session, attach: spec.SessionAttach) -> None:
+    if session.ended:
+        return
+    if attach.name != session.name:
+        busy = spec.DetachCode.TRANSPORT_BUSY
+        session.send_control(spec.SessionDetached(name=attach.name, code=busy))
+    elif not session.machine.receive(SessionInput.RECV_ATTACH):
+        raise FramingError("session.attach crosses our own")
+    elif session.machine.state == _ATTACHED:
+        session.machine.send(SessionInput.SEND_ATTACHED)
+        session.send_control(spec.SessionAttached(name=session.name))
+
+
+def _receive_attached(session: Session, events: list[Event]) -> None:
+    if not session.machine.receive(SessionInput.RECV_ATTACHED):
+        raise FramingError("session.attached is not expected")
+    session.point()
+    events.append(Attached(session))
+
+
+def _receive_detach(session: Session, events: list[Event]) -> None:
+    if not session.machine.receive(SessionInput.RECV_DETACH):
+        raise FramingError("session.detach is not expected")
+    if session.machine.state == SessionState.DETACH_RECEIVED:
+        session.write_answers()
+    session.end(spec.DetachCode.NORMAL)
+    _tell_ended(session, spec.DetachCode.NORMAL, events)
+
+
+def _receive_detached(
+    session: Session, detached: spec.SessionDetached, events: list[Event]
+) -> None:
+    if not session.machine.receive(SessionInput.RECV_DETACHED):
+        raise FramingError("session.detached is not expected")
+    _tell_ended(session, detached.code or 0, events)
+
+
+def _tell_ended(session: Session, code: int, events: list[Event]) -> None:
+    if not session.ended:
+        session.ended = True
+        events.append(SessionEnded(session, code, None))
+
+
+def _receive_execution_control(session: Session, control: Control, events: list[Event]) -> None:
+    """Controls about commands; only while attached."""
+    incoming = session.incoming
+    if isinstance(control, spec.SessionCompleted):
+        _receive_completed(session, control, events)
+    elif isinstance(control, spec.SessionFlush):
+        session.expected_asked |= control.expected
+        session.confirmed_asked |= control.confirmed
+        incoming.due |= control.completed
+    elif isinstance(control, spec.SessionKnownCompleted):
+        incoming.known_completed(control.commands or [])
+    elif isinstance(control, spec.SessionCommandPoint):
+        incoming.point(control.command_id, control.command_offset)
+    elif isinstance(control, spec.SessionGap):
+        incoming.gap(control.commands or [])
+    elif isinstance(control, spec.SessionRequestTimeout):
+        events.append(TimeoutRequested(session, control.timeout))
+    elif isinstance(control, spec.SessionTimeout):
+        events.append(TimeoutGranted(session, control.timeout))
+    # expected and confirmed speak of replays: nothing is kept to replay.
+
+
+def _receive_completed(
+    session: Session, control: spec.SessionCompleted, events: list[Event]
+) -> None:
+    ranges: Ranges = []
+    for first, last in control.commands or []:
+        ranges += session.outgoing.complete(first, last)
+        if control.timely_reply:
+            session.echo.add_range(first, last)
+    if ranges:
+        events.append(CommandsCompleted(session, ranges))

@@ -1,0 +1,340 @@
+"""What comes for one session, taken apart: attaches, flows, transfers, dispositions, detaches.
+
+Changes the endpoints as the frames say, and tells the driver by events, which name the endpoints.
+What is wrong with a link ends that link only; what is wrong with the session is raised.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.amqp_1_0 import _spec
+from gateway.amqp_1_0._spec import Attach, Detach, Disposition, Flow, Transfer
+from gateway.amqp_1_0.errors import (
+    ErrantLinkError,
+    FramingError,
+    HandleInUseError,
+    LinkFieldError,
+    LinkLimitError,
+    LinkScopeError,
+    LinkStateError,
+    MessageSizeExceededError,
+    SessionFieldError,
+    SessionLimitError,
+    StolenError,
+    TransferLimitExceededError,
+    UnattachedHandleError,
+    WindowViolationError,
+)
+from gateway.amqp_1_0.events import (
+    AttachReceived,
+    DeliveryAborted,
+    DeliveryReceived,
+    DetachReceived,
+    DispositionReceived,
+    Event,
+    FlowReceived,
+    LinkViolation,
+    SenderDispositionReceived,
+    WindowOpened,
+)
+from gateway.amqp_1_0.incoming import Partial
+from gateway.amqp_1_0.link import NO_HANDLE, Link
+from gateway.amqp_1_0.session import Session
+from gateway.amqp_1_0.states import LinkInput
+from gateway.amqp_1_0.unsettled import range_of, received_in, sent_in
+from gateway.wire import serial
+from gateway.wire.buffers import Reader
+
+TXN_ID: Final = "txn-id"
+UNFINISHED_MESSAGES: Final = 2  # of the largest size, in all links of a connection together
+
+
+def receive_frame(session: Session, code: int, reader: Reader, events: list[Event]) -> None:
+    """Take an attach, flow, disposition or detach.
+
+    Raises:
+        SessionScopeError: the session has to end.
+        ConnectionScopeError: the connection has to end.
+    """
+    if code == _spec.FLOW:
+        _receive_flow(session, Flow.decode(reader), events)
+    elif code == _spec.DISPOSITION:
+        _receive_disposition(session, Disposition.decode(reader), events)
+    elif code == _spec.ATTACH:
+        _receive_attach(session, Attach.decode(reader), events)
+    else:
+        _receive_detach(session, Detach.decode(reader), events)
+
+
+def _receive_attach(session: Session, attach: Attach, events: list[Event]) -> None:
+    handles = session.handles
+    if attach.handle > handles.handle_max:
+        raise FramingError(f"handle {attach.handle} where {handles.handle_max} is the highest")
+    if attach.handle in handles.links:
+        raise HandleInUseError(f"handle {attach.handle} is in use")
+    role = not attach.role
+    link = handles.awaiting(attach.name, role)
+    if link is None or link.handle_in != NO_HANDLE:
+        if link is not None and link.attached:
+            events.append(_fail_link(link, StolenError("attached again")))
+        if session.carrier.link_count >= session.limits.links_max:
+            raise SessionLimitError(f"more than {session.limits.links_max} links")
+        link = session.attach(attach.name, role)
+    session.carrier.link_count += 1
+    handles.links[attach.handle] = link
+    link.machine.receive(LinkInput.RECV_ATTACH)
+    if link.dead:
+        link.handle_in = attach.handle
+        return
+    events.append(AttachReceived(link, attach, link.handle_out != NO_HANDLE))
+    try:
+        link.receive_attach(attach)
+    except LinkScopeError as error:
+        events.append(_fail_link(link, error))
+
+
+def _fail_link(link: Link, error: LinkScopeError) -> LinkViolation:
+    link.fail(error)
+    return LinkViolation(link, error)
+
+
+def _receive_detach(session: Session, detach: Detach, events: list[Event]) -> None:
+    link = session.handles.links.pop(detach.handle, None)
+    if link is None:
+        raise UnattachedHandleError(f"handle {detach.handle} is not attached")
+    session.carrier.link_count -= 1
+    link.machine.receive(LinkInput.RECV_DETACH)
+    session.handles.unname(link)
+    session.stop(link)
+    events.append(DetachReceived(link, detach))
+
+
+def _link(session: Session, handle: int) -> Link | None:
+    """The link of an input handle; `None` when what comes for it is to be dropped."""
+    link = session.handles.links.get(handle)
+    if link is None:
+        raise UnattachedHandleError(f"handle {handle} is not attached")
+    if link.dead:
+        # In flight when we detached: the specification (2.6.5) would have us end the session,
+        # which deployed peers do not survive and their brokers do not do.
+        if session.carrier.strict and link.failed:
+            raise ErrantLinkError(f"handle {handle} was detached with an error")
+        return None
+    return link
+
+
+# Flow state.
+
+
+def _receive_flow(session: Session, flow: Flow, events: list[Event]) -> None:
+    session.next_incoming_id = flow.next_outgoing_id
+    blocked = session.blocked
+    session.sending.update(flow)
+    session.retry_flows()
+    if blocked and not session.blocked:
+        events.append(WindowOpened(session))
+    if flow.handle is None:
+        if flow.echo is True:
+            session.owe_flow()
+        return
+    link = _link(session, flow.handle)
+    if link is None:
+        return
+    try:
+        _receive_link_flow(link, flow)
+    except LinkScopeError as error:
+        events.append(_fail_link(link, error))
+        return
+    events.append(FlowReceived(link))
+
+
+def _receive_link_flow(link: Link, flow: Flow) -> None:
+    """The peer's flow state of a link (2.6.7)."""
+    if link.role:
+        _receive_sender_flow(link, flow)
+    elif flow.properties is not None and TXN_ID in flow.properties:
+        link.asks_to_acquire = True
+    elif flow.link_credit is not None:
+        count = flow.delivery_count
+        if count is None:
+            count = link.initial_delivery_count
+        link.credit = max(0, flow.link_credit - serial.distance(count, link.delivery_count))
+        link.drain = flow.drain is True
+    if flow.echo is True:
+        link.owe_flow()
+
+
+def _receive_sender_flow(link: Link, flow: Flow) -> None:
+    if flow.available is not None:
+        link.available = flow.available
+    if flow.delivery_count is None:
+        return
+    used = serial.distance(link.delivery_count, flow.delivery_count)
+    if used < 0:
+        raise LinkFieldError("a delivery-count that goes back")
+    link.delivery_count = flow.delivery_count
+    link.credit = max(0, link.credit - used)
+    link.incoming.allowed = max(0, link.incoming.allowed - used)
+
+
+# Deliveries.
+
+
+def receive_transfer(
+    session: Session, transfer: Transfer, reader: Reader, events: list[Event]
+) -> None:
+    """Take a transfer, its payload still in `reader`; raises as `receive_frame` does."""
+    if session.incoming_window <= 0:
+        raise WindowViolationError("a transfer beyond the incoming-window")
+    session.incoming_window -= 1
+    session.next_incoming_id = (session.next_incoming_id + 1) & serial.MASK
+    if session.incoming_window * 2 <= session.limits.session_window and not session.flow_due:
+        session.owe_flow()
+    link = _link(session, transfer.handle)
+    if link is None:
+        return
+    if not link.role:
+        raise SessionFieldError("a transfer to a sender")
+    try:
+        delivery = _take_transfer(link, transfer, reader.rest())
+    except LinkScopeError as error:
+        events.append(_fail_link(link, error))
+        return
+    if delivery is None:
+        return
+    if isinstance(delivery, DeliveryReceived) and not delivery.settled:
+        number = delivery.delivery_id
+        if number in session.unsettled_in:
+            raise SessionFieldError(f"delivery-id {number} is in use")
+        if len(session.unsettled_in) >= session.limits.unsettled_max:
+            raise SessionLimitError(f"more than {session.limits.unsettled_max} unsettled")
+        session.unsettled_in[number] = link
+    events.append(delivery)
+
+
+def _take_transfer(
+    link: Link, transfer: Transfer, payload: bytes
+) -> DeliveryReceived | DeliveryAborted | None:
+    """One transfer of a link; the delivery, once it is whole."""
+    incoming = link.incoming
+    if incoming.partial is not None:
+        return _continued(link, incoming.partial, transfer, payload)
+    if incoming.allowed <= 0:
+        raise TransferLimitExceededError("a transfer without credit")
+    if transfer.delivery_id is None or transfer.delivery_tag is None:
+        raise LinkFieldError("a delivery without delivery-id or delivery-tag")
+    if link.incomplete and transfer.resume is not True:
+        raise LinkStateError("a new delivery while the unsettled map is incomplete")
+    if len(payload) > link.max_message_size:
+        raise MessageSizeExceededError(f"more than {link.max_message_size} octets")
+    if transfer.more is not True or transfer.aborted is True:
+        return _whole(link, transfer, payload)
+    partial = Partial(transfer, payload, _rcv_second(link, transfer.rcv_settle_mode))
+    incoming.partial = partial
+    _hold(link, partial, len(payload))
+    return None
+
+
+def _continued(
+    link: Link, partial: Partial, transfer: Transfer, payload: bytes
+) -> DeliveryReceived | DeliveryAborted | None:
+    partial.add(transfer, payload)
+    _hold(link, partial, len(payload))
+    if transfer.more is True and transfer.aborted is not True:
+        return None
+    link.drop_partial()
+    _count(link)
+    if partial.resume and not link.incoming.takes_up(partial.tag):
+        return None
+    if transfer.aborted is True:
+        return DeliveryAborted(link, partial.tag)
+    return DeliveryReceived(
+        link,
+        partial.delivery_id,
+        partial.tag,
+        partial.settled,
+        partial.message_format,
+        b"".join(partial.parts),
+        partial.state,
+        partial.rcv_second,
+        partial.resume,
+    )
+
+
+def _hold(link: Link, partial: Partial, octets: int) -> None:
+    """Count what an unfinished delivery holds; all of a connection together are bounded."""
+    carrier = link.session.carrier
+    carrier.partial_octets += octets
+    if partial.size > link.max_message_size:
+        raise MessageSizeExceededError(f"more than {link.max_message_size} octets")
+    if carrier.partial_octets > UNFINISHED_MESSAGES * link.max_message_size:
+        raise LinkLimitError("too much of unfinished deliveries")
+
+
+def _whole(
+    link: Link, transfer: Transfer, payload: bytes
+) -> DeliveryReceived | DeliveryAborted | None:
+    _count(link)
+    delivery_id = transfer.delivery_id
+    tag = transfer.delivery_tag
+    assert delivery_id is not None
+    assert tag is not None
+    resume = transfer.resume is True
+    if resume and not link.incoming.takes_up(tag):
+        return None
+    if transfer.aborted is True:
+        return DeliveryAborted(link, tag)
+    message_format = transfer.message_format
+    return DeliveryReceived(
+        link,
+        delivery_id,
+        tag,
+        transfer.settled is True,
+        0 if message_format is None else message_format,
+        payload,
+        transfer.state,
+        _rcv_second(link, transfer.rcv_settle_mode),
+        resume,
+    )
+
+
+def _rcv_second(link: Link, mode: int | None) -> bool:
+    if mode is None:
+        return link.rcv_settle_mode == _spec.RCV_SECOND
+    if mode == _spec.RCV_SECOND and link.rcv_settle_mode == _spec.RCV_FIRST:
+        raise LinkFieldError("rcv-settle-mode second on a link of mode first")
+    return mode == _spec.RCV_SECOND
+
+
+def _count(link: Link) -> None:
+    """A delivery has come, or was aborted: it has used up its credit."""
+    link.delivery_count = (link.delivery_count + 1) & serial.MASK
+    link.incoming.allowed -= 1
+    if link.credit > 0:
+        link.credit -= 1
+    if link.available > 0:
+        link.available -= 1
+
+
+def _receive_disposition(session: Session, disposition: Disposition, events: list[Event]) -> None:
+    first = disposition.first
+    count = range_of(disposition)
+    settled = disposition.settled is True
+    if disposition.role:
+        unsettled = session.sending.unsettled
+        deliveries = sent_in(unsettled, first, count)
+        if settled:
+            for delivery in deliveries:
+                del unsettled[delivery.delivery_id]
+        if deliveries:
+            events.append(DispositionReceived(session, deliveries, settled, disposition.state))
+        return
+    numbers = received_in(session.unsettled_in, first, count)
+    links = [session.unsettled_in[number] for number in numbers]
+    if settled:
+        for number in numbers:
+            del session.unsettled_in[number]
+    if numbers:
+        state = disposition.state
+        events.append(SenderDispositionReceived(session, numbers, links, settled, state))

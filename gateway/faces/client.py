@@ -1,0 +1,204 @@
+"""One client at the other end of a connection: who it is, and what its sessions have in common.
+
+Owned by the connection, which fills in what it learns as the protocol tells it, and handed to
+sessions and links, which so need not know the connection. The same for every server face.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.audit.schema import Reason
+from gateway.bridge.bridge import Bridge
+from gateway.bridge.host import VirtualHost
+from gateway.faces.doubt import Doubt, Slowed
+from gateway.faces.face import Face, FaceSettings, Peer, Turns
+from gateway.faces.feature_uses import FeatureUses
+from gateway.faces.host_nodes import HostNodes
+from gateway.message import Encoding
+from gateway.translate.context import Context
+
+
+@final
+class Client:
+    """What sessions ask of their connection, and what is counted and recorded of it.
+
+    Attributes:
+        host, nodes: the virtual host that it has opened, and its names; the default one before.
+        identity: its user.
+        authenticated: that user is not the anonymous one.
+        container: its 1.0 container-id.
+        java: it is a Java client of 0-10.
+        session_flow: it takes producer flow, by 0-10.
+        draining: the gateway stops: no new deliveries, credit, sessions or links.
+        write_blocked: its transport takes no more for now.
+    """
+
+    __slots__ = (
+        "_context",
+        "_face",
+        "_opened",
+        "_protocol",
+        "_touched",
+        "_turns",
+        "authenticated",
+        "bridge",
+        "container",
+        "doubt",
+        "draining",
+        "host",
+        "identity",
+        "java",
+        "nodes",
+        "peer",
+        "session_flow",
+        "settings",
+        "uses",
+        "write_blocked",
+    )
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        turns: Turns,
+        peer: Peer,
+        settings: FaceSettings,
+        protocol: Encoding,
+        *,
+        face: Face,
+        slowed: Slowed,
+    ) -> None:
+        self.bridge = bridge
+        self.peer = peer
+        self.settings = settings
+        self.host: VirtualHost = bridge.default_host
+        self.nodes = HostNodes(bridge.default_host)
+        self.identity = ""
+        self.authenticated = False
+        self.container = ""
+        self.java = False
+        self.session_flow = False
+        self.draining = False
+        self.write_blocked = False
+        self.uses = FeatureUses(
+            bridge, settings.uses, settings.counts, peer.connection_id, peer.address
+        )
+        self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed)
+        self._turns = turns
+        self._face = face
+        self._protocol = int(protocol)
+        self._context: Context | None = None
+        self._touched = False  # since `on_flushed`
+        self._opened = False
+
+    # What sessions and links ask.
+
+    def touch(self) -> None:
+        """There is something to send, or may be."""
+        if not self._touched:
+            self._touched = True
+            self._turns.touch(self._face)
+
+    def has_room(self) -> bool:
+        """Whether deliveries may be sent now."""
+        return not self.write_blocked and not self.draining
+
+    def may_claim(self, user_id: bytes | None) -> bool:
+        """Whether a message may carry this user-id: the user's own, with or without a realm."""
+        if not user_id or not self.authenticated:
+            return True
+        return is_own(user_id, self.identity)
+
+    def context(self) -> Context:
+        """The context of a translation that happens now."""
+        context = self._context
+        if context is None:
+            context = self._new_context()
+            self._context = context
+        context.now_ms = self.bridge.now_ms
+        return context
+
+    def _new_context(self) -> Context:
+        settings = self.settings
+        return Context(
+            self.nodes,
+            settings.replies_of(self.host.name),
+            settings.translated,
+            escrow=settings.escrow,
+            escrow_max=settings.limits.escrow_max,
+            depth_max=settings.limits.depth_max,
+            text_body_value=settings.text_body_value,
+            timestamp=settings.timestamp,
+            java=self.java,
+            gateway=settings.container_id,
+        )
+
+    def on_link(self, *, opened: bool) -> None:
+        """A link, or a subscription of 0-10, came or went."""
+        counts = self.settings.counts
+        (counts.links_opened if opened else counts.links_closed)[self._protocol] += 1
+
+    # What the connection tells.
+
+    def on_flushed(self) -> None:
+        """What there was to send has been taken."""
+        self._touched = False
+
+    def on_authenticated(self, identity: str | None) -> None:
+        """Who it is; `None`: it could not prove that."""
+        if identity is None:
+            self.settings.counts.authentication_failures[self._protocol] += 1
+        else:
+            self.identity = identity
+            self.uses.identity = identity
+            self.authenticated = identity != self.settings.anonymous_name
+
+    def on_opened(self, host: VirtualHost, protocol: str) -> None:
+        """It has opened a virtual host; `protocol`: its name for operators."""
+        self.host = host
+        self.nodes = HostNodes(host)
+        self._opened = True
+        self.settings.counts.connections_opened[self._protocol] += 1
+        audit = self.bridge.audit
+        audit.connection_opened(
+            self.bridge.now_ms,
+            self.peer.connection_id,
+            protocol=audit.name(protocol),
+            peer=audit.name(self.identity),
+        )
+
+    def on_violation(self) -> None:
+        """It has broken the rules of its protocol."""
+        self.settings.counts.protocol_errors[self._protocol] += 1
+
+    def on_session_attached(self, session: int) -> None:
+        """A session of that name in the audit log has begun."""
+        self.settings.counts.sessions_opened[self._protocol] += 1
+        self.bridge.audit.session_attached(
+            self.bridge.now_ms, self.peer.connection_id, session=session
+        )
+
+    def on_session_ended(self) -> None:
+        """One has ended."""
+        self.settings.counts.sessions_closed[self._protocol] += 1
+
+    def record_session_end(self, session: int, reason: Reason) -> None:
+        """Put the end of a session into the audit log."""
+        self.bridge.audit.session_detached(
+            self.bridge.now_ms, self.peer.connection_id, session=session, reason=reason
+        )
+
+    def on_closed(self, reason: Reason) -> None:
+        """The connection is over, in good order where there is no `reason`."""
+        self.uses.end()
+        if self._opened:
+            self.settings.counts.connections_closed[self._protocol] += 1
+            self.bridge.audit.connection_closed(
+                self.bridge.now_ms, self.peer.connection_id, reason=reason
+            )
+
+
+def is_own(user_id: bytes, identity: str) -> bool:
+    """Whether a message's user-id is the connection's user, with or without a realm."""
+    claimed = user_id.decode("utf-8", "replace")
+    return claimed == identity or claimed.partition("@")[0] == identity.partition("@")[0]

@@ -1,0 +1,46 @@
+"""What all server faces of the process count together; `metrics` reads it at scrape."""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.faces.features import Feature
+
+
+@final
+class FaceCounts:
+    """Plain ints, which only go up.
+
+    A list has one place for each `Encoding`: its protocol's number.
+    """
+
+    __slots__ = (
+        "arguments_ignored",
+        "authentication_failures",
+        "connections_closed",
+        "connections_opened",
+        "links_closed",
+        "links_opened",
+        "protocol_errors",
+        "sessions_closed",
+        "sessions_opened",
+        "transactions_declared",
+        "transactions_discharged",
+        "transactions_refused",
+        "unsupported",
+    )
+
+    def __init__(self) -> None:
+        self.connections_opened = [0, 0]
+        self.connections_closed = [0, 0]
+        self.sessions_opened = [0, 0]
+        self.sessions_closed = [0, 0]
+        self.links_opened = [0, 0]  # 0-10: subscriptions
+        self.links_closed = [0, 0]
+        self.protocol_errors = [0, 0]
+        self.authentication_failures = [0, 0]
+        self.transactions_declared = 0  # by 1.0 clients
+        self.transactions_discharged = 0  # or rolled back with their control links
+        self.transactions_refused = 0  # beyond the limit
+        self.arguments_ignored = 0  # of declare, bind and subscribe: kept, without effect
+        self.unsupported = [0 for _ in Feature]  # uses of what is not offered, by feature

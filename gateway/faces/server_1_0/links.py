@@ -1,0 +1,138 @@
+"""The links of one session of a 1.0 client, by what they are for, from attach to their end."""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.amqp_1_0._spec import Attach
+from gateway.amqp_1_0.link import Link
+from gateway.audit.schema import Reason
+from gateway.bridge.seams import Owner
+from gateway.faces.client import Client
+from gateway.faces.server_1_0.consumer import Consumer
+from gateway.faces.server_1_0.control_link import ControlLink
+from gateway.faces.server_1_0.producer import Producer
+from gateway.faces.server_1_0.transactions import Transactions
+
+
+@final
+class Links:
+    """Implements `ProducerHolder`, `ConsumerHolder`, `ControlHolder`.
+
+    Attributes:
+        owner: of the nodes and subscriptions of the links: the session.
+        producers, controls: by their number in the audit log.
+        consumers: by the client's handle.
+    """
+
+    __slots__ = (
+        "_approaches",
+        "client",
+        "consumers",
+        "controls",
+        "dynamics",
+        "owner",
+        "producers",
+        "transactions",
+    )
+
+    def __init__(self, client: Client, transactions: Transactions, owner: Owner) -> None:
+        self.client = client
+        self.transactions = transactions
+        self.owner = owner
+        self.dynamics = client.settings.dynamic_of(client.host)
+        self.producers: dict[int, Producer] = {}
+        self.consumers: dict[int, Consumer] = {}
+        self.controls: dict[int, ControlLink] = {}
+        self._approaches: dict[Link, None] = {}
+
+    def add_approach(self, link: Link) -> None:
+        """A link waits for an upstream."""
+        self._approaches[link] = None
+        self.client.on_link(opened=True)
+
+    def forget_approach(self, link: Link) -> bool:
+        """It waits no more; whether it did."""
+        if link not in self._approaches:
+            return False
+        del self._approaches[link]
+        self.client.on_link(opened=False)
+        return True
+
+    def add_producer(self, producer: Producer) -> None:
+        """A link by which the client publishes is attached."""
+        producer.link.context = producer
+        self.producers[producer.number] = producer
+        self.dynamics.on_attached(producer.node_name())
+        self.client.on_link(opened=True)
+
+    def forget_producer(self, producer: Producer) -> None:
+        """Its link is gone."""
+        if self.producers.pop(producer.number, None) is not None:
+            producer.end()
+            self.dynamics.on_detached(producer.node_name(), creator=bool(producer.dynamic))
+            self.client.on_link(opened=False)
+
+    def add_consumer(self, consumer: Consumer) -> None:
+        """A link by which the client receives is attached, or about to be."""
+        consumer.link.context = consumer
+        self.consumers[consumer.link.handle_in] = consumer
+        self.dynamics.on_attached(consumer.unsettled.node_name)
+        self.client.on_link(opened=True)
+
+    def forget_consumer(self, consumer: Consumer, reason: Reason) -> None:
+        """Its link is gone."""
+        handle = consumer.link.handle_in
+        if self.consumers.get(handle) is consumer:
+            del self.consumers[handle]
+            consumer.end(reason)
+            self.dynamics.on_detached(consumer.unsettled.node_name, creator=bool(consumer.dynamic))
+            self.client.on_link(opened=False)
+
+    def attach_control(self, link: Link, attach: Attach) -> None:
+        """The client wants to declare transactions."""
+        control = ControlLink(self.client, self.transactions, self, link)
+        link.context = control
+        self.controls[control.number] = control
+        self.client.on_link(opened=True)
+        control.answer(attach)
+
+    def forget_control(self, control: ControlLink) -> None:
+        """Its link is gone."""
+        if self.controls.pop(control.number, None) is not None:
+            control.end()
+            self.client.on_link(opened=False)
+
+    # All of them.
+
+    def resume(self) -> None:
+        """There is room again, for whatever was held back for want of it."""
+        for consumer in self.consumers.values():
+            consumer.resume()
+
+    def on_doubt(self) -> None:
+        """Too much is held back for this client, or so much no more."""
+        for producer in self.producers.values():
+            producer.on_doubt()
+
+    def held_back(self) -> int:
+        """How many messages the bridge holds back."""
+        return sum([producer.held_back() for producer in self.producers.values()])
+
+    def outstanding(self) -> bool:
+        """Whether anything is unsettled, or an outcome not told yet."""
+        for consumer in self.consumers.values():
+            if consumer.unsettled.deliveries:
+                return True
+        return any(producer.outstanding() for producer in self.producers.values())
+
+    def end(self, reason: Reason) -> None:
+        """The session is over."""
+        for control in list(self.controls.values()):
+            self.forget_control(control)
+        for consumer in list(self.consumers.values()):
+            self.forget_consumer(consumer, reason)
+        for producer in list(self.producers.values()):
+            self.forget_producer(producer)
+        for link in list(self._approaches):
+            self.forget_approach(link)

@@ -1,0 +1,27 @@
+"""What is answered to an attach, the same for the sources and the targets of 1.0 clients."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.amqp_1_0 import _spec
+from gateway.amqp_1_0._spec import Attach
+from gateway.amqp_1_0.primitives.fields import Fields
+from gateway.faces.dynamic import policy_of, policy_properties
+
+OFFERED: Final = frozenset(("queue", "topic", "temporary-queue", "temporary-topic"))
+
+
+def snd_settle_mode(attach: Attach) -> int:
+    """The client's, or mixed."""
+    return _spec.SND_MIXED if attach.snd_settle_mode is None else attach.snd_settle_mode
+
+
+def granted(asked: list[str]) -> list[str] | None:
+    """Those of the capabilities asked for that a terminus has; `None` for none."""
+    return [capability for capability in asked if capability in OFFERED] or None
+
+
+def made_by(properties: Fields | None) -> Fields:
+    """The dynamic-node-properties of a node that was made for a terminus."""
+    return policy_properties(policy_of(properties))

@@ -1,0 +1,125 @@
+"""What sessions of a connection have in common: who it is, whether there is room, the counts."""
+
+from __future__ import annotations
+
+import pytest
+from support.bridge_world import World
+
+from gateway.audit.schema import Reason
+from gateway.faces.client import Client, is_own
+from gateway.faces.face import Face, FaceSettings, Peer
+from gateway.message import Encoding
+from gateway.wire.limits import Limits
+
+PROTOCOL = int(Encoding.AMQP_1_0)
+
+
+class Connection:
+    """A connection as far as `Client` knows it."""
+
+    def __init__(self) -> None:
+        self.world = World(hosts=["/", "test"])
+        self.settings = FaceSettings(
+            limits=Limits(), container_id="gateway", federation_tag="f" * 8, version="1"
+        )
+        self.touched: list[object] = []
+        self.client = Client(
+            self.world.bridge,
+            self,
+            Peer(7, "10.0.0.1"),
+            self.settings,
+            Encoding.AMQP_1_0,
+            face=self,  # type: ignore[arg-type]  # only handed back to `touch`
+            slowed=self,
+        )
+
+    def touch(self, face: Face) -> None:
+        self.touched.append(face)
+
+    def on_doubt(self) -> None:
+        raise AssertionError("nothing is held")
+
+
+@pytest.mark.parametrize(
+    ("user_id", "identity", "own"),
+    [
+        (b"joe", "joe", True),
+        (b"joe@realm", "joe", True),
+        (b"joe", "joe@realm", True),
+        (b"ann", "joe", False),
+        (b"", "joe", False),
+        (b"\xff", "joe", False),
+    ],
+)
+def test_a_user_id_is_ones_own_with_or_without_a_realm(
+    user_id: bytes, identity: str, own: bool
+) -> None:
+    assert is_own(user_id, identity) is own
+
+
+def test_who_is_anonymous_may_claim_any_user_id_and_others_their_own() -> None:
+    client = Connection().client
+    assert client.may_claim(b"ann")
+    client.on_authenticated("joe")
+    assert client.may_claim(b"joe")
+    assert client.may_claim(None)
+    assert not client.may_claim(b"ann")
+    client.on_authenticated("anonymous")
+    assert client.may_claim(b"ann")
+
+
+def test_the_face_is_touched_once_until_it_is_flushed() -> None:
+    connection = Connection()
+    client = connection.client
+    client.touch()
+    client.touch()
+    assert connection.touched == [connection]
+    client.on_flushed()
+    client.touch()
+    assert connection.touched == [connection, connection]
+
+
+def test_there_is_no_room_while_writing_is_blocked_nor_when_the_gateway_stops() -> None:
+    client = Connection().client
+    assert client.has_room()
+    client.write_blocked = True
+    assert not client.has_room()
+    client.write_blocked = False
+    client.draining = True
+    assert not client.has_room()
+
+
+def test_translations_know_the_host_that_was_opened_and_the_time() -> None:
+    connection = Connection()
+    client = connection.client
+    host = connection.world.bridge.hosts["test"]
+    client.on_opened(host, "AMQP 1.0")
+    context = client.context()
+    assert context.nodes is client.nodes
+    assert client.nodes.host is host
+    connection.world.bridge.now_ms += 5
+    assert client.context() is context
+    assert context.now_ms == connection.world.bridge.now_ms
+
+
+def test_what_never_opened_is_not_counted_as_closed() -> None:
+    connection = Connection()
+    connection.client.on_closed(Reason.CONNECTION_LOST)
+    counts = connection.settings.counts
+    assert counts.connections_closed[PROTOCOL] == 0
+    connection.client.on_opened(connection.world.host, "AMQP 1.0")
+    connection.client.on_closed(Reason.NONE)
+    assert (counts.connections_opened[PROTOCOL], counts.connections_closed[PROTOCOL]) == (1, 1)
+
+
+def test_links_and_failures_are_counted_by_protocol() -> None:
+    connection = Connection()
+    client = connection.client
+    counts = connection.settings.counts
+    client.on_link(opened=True)
+    client.on_link(opened=False)
+    client.on_authenticated(None)
+    client.on_violation()
+    assert counts.links_opened == counts.links_closed == [0, 1]
+    assert counts.authentication_failures == counts.protocol_errors == [0, 1]
+    assert client.identity == ""
