@@ -7,13 +7,17 @@ is left alone with it at the end.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+
+TESTS = Path(__file__).parents[1]
 
 # A test that uses several of these goes with the first.
 BROKERS = ("artemis", "rabbitmq4", "broker_j", "activemq", "rabbitmq310")
 EITHER_BROKER = "upstream_broker"  # each of them in turn
 SPARK = "accounting"
-EARLY = (*BROKERS, SPARK, "test_kill", "test_serve")
+EARLY = (*BROKERS, SPARK, "faults/test_kill", "interop/test_serve")
 
 
 def group_of(item: pytest.Item) -> str:
@@ -25,7 +29,8 @@ def group_of(item: pytest.Item) -> str:
     for broker in BROKERS:
         if broker in uses:
             return broker
-    return SPARK if item.path.parent.name == SPARK else item.path.stem
+    file = item.path.relative_to(TESTS)
+    return SPARK if file.parts[0] == SPARK else file.with_suffix("").as_posix()
 
 
 def name_group(item: pytest.Item) -> None:

@@ -28,6 +28,8 @@ import org.json.JSONObject;
  * binding URL ("BURL:..."), or a name for the session to make one of ("QUEUE:...", "TOPIC:..."). JmsMessages says what a message looks like in JSON.
  */
 public final class JmsPeer {
+  private static final int PATIENCE_MS = 60_000;
+
   private final Map<String, String> options;
   private final Connection connection;
   private final Session session;
@@ -122,8 +124,10 @@ public final class JmsPeer {
     connection.start();
     say(new JSONObject().put("event", "ready"));
     Message message = null;
-    for (int count = integer("count", 1); count > 0; count--) {
-      message = consumer.receive(integer("timeout-ms", 10_000));
+    int soon = integer("timeout-ms", PATIENCE_MS);
+    int sure = integer("sure", 0); // so many are waited for in any case
+    for (int number = 0; number < integer("count", 1); number++) {
+      message = consumer.receive(number < sure ? PATIENCE_MS : soon);
       if (message == null) {
         say(new JSONObject().put("event", "timeout"));
         break;
@@ -165,7 +169,7 @@ public final class JmsPeer {
       message.setJMSReplyTo(replies);
       send(producer, message, wanted);
       say(new JSONObject().put("event", "sent").put("message-id", message.getJMSMessageID()));
-      Message reply = consumer.receive(integer("timeout-ms", 10_000));
+      Message reply = consumer.receive(integer("timeout-ms", PATIENCE_MS));
       say(reply == null ? new JSONObject().put("event", "timeout")
           : JmsMessages.describe(reply).put("event", "received"));
     }
@@ -177,7 +181,7 @@ public final class JmsPeer {
     connection.start();
     say(new JSONObject().put("event", "ready"));
     for (int count = integer("count", 1); count > 0; count--) {
-      Message message = consumer.receive(integer("timeout-ms", 10_000));
+      Message message = consumer.receive(integer("timeout-ms", PATIENCE_MS));
       if (message == null) {
         say(new JSONObject().put("event", "timeout"));
         return;
@@ -195,7 +199,7 @@ public final class JmsPeer {
     MessageProducer producer = session.createProducer(to);
     connection.start();
     for (int count = integer("count", 1); count > 0; count--) {
-      Message message = consumer.receive(integer("timeout-ms", 10_000));
+      Message message = consumer.receive(integer("timeout-ms", PATIENCE_MS));
       if (message == null) {
         say(new JSONObject().put("event", "timeout"));
         return;
