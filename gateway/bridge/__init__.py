@@ -17,7 +17,9 @@ Faces import these of it, and nothing else (held by a contract in `.importlinter
 
 seams                      what the verbs take and answer, and whom the bridge calls
 remote.remote              the same between the bridge and an upstream
-bridge, host               the whole, and the parts of one virtual host, to hold
+bridge, host               the whole, and one virtual host
+publishing, subscribing, settlement, transacting, declaring, topology, owners, numbers,
+exchanges.bindings, remote.reaching   their parts, to hold what is called
 queues.queue, exchanges.exchange   what names stand for: to read, not to change
 queues.subscription, transaction   what subscribe and begin answer
 exchanges.filters          filters that the bridge knows, to be given to subscribe
