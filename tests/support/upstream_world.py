@@ -15,6 +15,7 @@ from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.remote import Placement
 from gateway.bridge.seams import SubscribeOptions
 from gateway.faces.face import FaceSettings
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.message import Refusal
@@ -291,7 +292,14 @@ class UpstreamWorld:
     def _make(self, bridge):
         self.bridge = bridge
         self.upstream = Upstream(
-            bridge, self.turns, self._settings, self._profile, self.faces, self.counts
+            UpstreamContext(
+                bridge,
+                self.turns,
+                self._settings,
+                self._profile,
+                self.faces,
+                self.counts,
+            )
         )
         self.upstream.detours.dialling = self.roads
         return self.upstream

@@ -12,7 +12,6 @@ from typing import final
 
 from gateway.amqp_1_0._spec import Error
 from gateway.amqp_1_0.redirects import Redirect
-from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import (
     Branch,
@@ -24,7 +23,6 @@ from gateway.bridge.remote.remote import (
     Target,
     Work,
 )
-from gateway.faces.face import FaceSettings, Turns
 from gateway.faces.upstream_1_0.connection import UpstreamConnection
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.detours import Detours
@@ -38,12 +36,10 @@ from gateway.faces.upstream_1_0.receiving.feeders import Feeders
 from gateway.faces.upstream_1_0.receiving.look_ups import LookUp
 from gateway.faces.upstream_1_0.receiving.receiver import Receiver
 from gateway.faces.upstream_1_0.sending.relay import Relay
-from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.faces.upstream_1_0.tokens import Cbs
 from gateway.faces.upstream_1_0.transactions import UpstreamTransactions
 from gateway.message import Refusal
-from gateway.translate.profiles.profile import Profile
 from gateway.wire.tagged import Tagged
 
 
@@ -60,16 +56,7 @@ class Upstream:
         detours: the connections beside it.
     """
 
-    def __init__(
-        self,
-        bridge: Bridge,
-        turns: Turns,
-        settings: UpstreamSettings,
-        profile: Profile,
-        faces: FaceSettings,
-        counts: UpstreamCounts,
-    ) -> None:
-        context = UpstreamContext(bridge, turns, settings, profile, faces, counts)
+    def __init__(self, context: UpstreamContext) -> None:
         self.context = context
         self.health = context.health
         self.links = context.links
@@ -83,8 +70,9 @@ class Upstream:
         self._queues = ManagedQueues(context, self.management)
         self._feeders = Feeders(context, self.management)
         self._cbs: Cbs | None = None
-        if settings.tokens is not None:
-            self._cbs = Cbs(context, context.links, settings.tokens)
+        tokens = context.settings.tokens
+        if tokens is not None:
+            self._cbs = Cbs(context, context.links, tokens)
 
     # As a `Remote`.
 

@@ -23,6 +23,7 @@ from gateway.config.placement import NodeRule, Rules, rules_of
 from gateway.config.units import Host
 from gateway.config.upstreams import UpstreamSection, UpstreamTls
 from gateway.faces.face import FaceSettings
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.counts import NetCounts
@@ -152,12 +153,14 @@ class Upstreams:
     def _made(self, settings: UpstreamSettings, profile: Profile) -> Upstream:
         before = self.upstreams.get(settings.name)
         return Upstream(
-            self._bridge,
-            self._turns,
-            settings,
-            profile,
-            self._faces,
-            UpstreamCounts() if before is None else before.context.counts,
+            UpstreamContext(
+                self._bridge,
+                self._turns,
+                settings,
+                profile,
+                self._faces,
+                UpstreamCounts() if before is None else before.context.counts,
+            )
         )
 
     # Connections.

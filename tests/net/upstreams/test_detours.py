@@ -15,6 +15,7 @@ from gateway.amqp_1_0 import _spec, events, types
 from gateway.config.units import Host
 from gateway.config.upstreams import UpstreamSection
 from gateway.faces.face import FaceSettings
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.upstreams.detours import STOP_S, BareError
@@ -117,7 +118,14 @@ class DetourWorld:
             limits=Limits(), container_id="gateway", federation_tag="tag", version="1"
         )
         self.upstream = Upstream(
-            World().bridge, self.net.turns, settings, Profile(), faces, UpstreamCounts()
+            UpstreamContext(
+                World().bridge,
+                self.net.turns,
+                settings,
+                Profile(),
+                faces,
+                UpstreamCounts(),
+            )
         )
         numbers = iter(range(1, 100))
         self.dialer = Dialer(

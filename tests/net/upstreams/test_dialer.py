@@ -10,6 +10,7 @@ from twisted.python.failure import Failure
 
 from gateway.config.units import Host
 from gateway.faces.face import FaceSettings
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.health import UpstreamState
 from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
@@ -54,20 +55,22 @@ class DialWorld:
         self.broker = None
         self.bridge = World().bridge
         self.upstream = Upstream(
-            self.bridge,
-            self.net.turns,
-            UpstreamSettings(
-                name="main",
-                container_id="gateway",
-                limits=Limits(),
-                mechanisms=lambda secure: [],
-                random=lambda: 0.0,
-            ),
-            Profile(),
-            FaceSettings(
-                limits=Limits(), container_id="gateway", federation_tag="tag", version="1"
-            ),
-            UpstreamCounts(),
+            UpstreamContext(
+                self.bridge,
+                self.net.turns,
+                UpstreamSettings(
+                    name="main",
+                    container_id="gateway",
+                    limits=Limits(),
+                    mechanisms=lambda secure: [],
+                    random=lambda: 0.0,
+                ),
+                Profile(),
+                FaceSettings(
+                    limits=Limits(), container_id="gateway", federation_tag="tag", version="1"
+                ),
+                UpstreamCounts(),
+            )
         )
         self.dialer = Dialer(
             self.net.clock,

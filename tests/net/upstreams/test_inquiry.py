@@ -11,6 +11,7 @@ from twisted.internet.task import Clock
 from gateway.amqp_1_0 import _spec
 from gateway.config.placement import Rules, rules_of
 from gateway.config.upstreams import NodeSection
+from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.upstreams.inquiry import (
     AT_A_TIME,
@@ -156,12 +157,14 @@ class Upstreams:
         self.w = UpstreamWorld()
         self.upstreams = {
             name: Upstream(
-                self.w.bridge,
-                self.w.turns,
-                self.w.upstream.context.settings,
-                profile,
-                self.w.faces,
-                self.w.counts,
+                UpstreamContext(
+                    self.w.bridge,
+                    self.w.turns,
+                    self.w.upstream.context.settings,
+                    profile,
+                    self.w.faces,
+                    self.w.counts,
+                )
             )
             for name, profile in profiles.items()
         }

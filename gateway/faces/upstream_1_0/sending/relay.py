@@ -100,7 +100,7 @@ class Relay:
         host = upstream.bridge.hosts[queue.host]
         self._subscribing = host.subscribing
         self.outflow = Outflow(upstream, queue)
-        self._returns = Returns(upstream, host.settlement, self.outflow, self)
+        self._returns = Returns(upstream, host, self.outflow, self)
         self._suspicion = self._returns.suspicion
         self._replies = ReplyNodes(upstream, host, self.outflow)
         self._context = upstream.translation(host, self._replies)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.audit.schema import Reason
+from gateway.bridge.host import VirtualHost
 from gateway.bridge.remote.remote import Target
-from gateway.bridge.settlement import Settlement
 from gateway.faces import losses
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.sending.outflow import Outflow
@@ -64,12 +64,12 @@ class Returns:
     def __init__(
         self,
         upstream: UpstreamContext,
-        settlement: Settlement,
+        host: VirtualHost,
         outflow: Outflow,
         stopping: Stopping,
     ) -> None:
         self._upstream = upstream
-        self._settlement = settlement
+        self._settlement = host.settlement
         self._outflow = outflow
         self._stopping = stopping
         self._queue = outflow.queue

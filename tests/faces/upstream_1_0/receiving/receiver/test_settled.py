@@ -140,6 +140,23 @@ def test_a_link_that_may_still_bring_settled_deliveries_is_kept_longer():
     assert not link.attached
 
 
+def test_a_client_that_leaves_in_a_drain_is_not_waited_for_any_longer():
+    w, broker, _, subscription = settling()
+    link = broker.link("q")
+    subscription.drain()
+    w.step()
+    link.send_delivery(b"late", b"", message(b"late"), settled=True)
+    late = broker.connection.data_to_send()
+    subscription.cancel()
+    w.face.data_to_send()  # the flow is lost on the broker
+    w.face.receive_data(late, w.now_ms)
+    w.pass_time(4_900)
+    assert link.attached
+    w.pass_time(200)
+    assert not link.attached
+    w.check()
+
+
 def test_what_a_mixed_sender_settled_survives_its_connection():
     w = world()
     broker = w.connect()
