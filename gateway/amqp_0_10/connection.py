@@ -2,7 +2,7 @@
 
 The six-call surface: `receive_data`, `receive_eof`, `send_*`, `data_to_send`, `next_deadline` with
 `handle_deadline`, `closed`. The protocol header, tuning, heartbeats, the closing handshake and the
-way of frames to sessions are done here; who may connect, and to what, is asked through events.
+way of frames to sessions are done by it; who may connect, and to what, is asked through events.
 
 A peer that breaks the protocol gets connection.close with the code that the specification names,
 has `CLOSE_TIMEOUT_MS` for its close-ok, and nothing else that it sends meanwhile is looked at.

@@ -27,12 +27,12 @@ class Event:
 @final
 @dataclass(init=False, slots=True)
 class HeaderReceived(Event):
-    """The peer's protocol header is ours. Server: answer with `send_start`."""
+    """The peer's protocol header is that of 0-10. Server: answer with `send_start`."""
 
 
 @final
 class ControlReceived(Event):
-    """A control of class connection that waits for an answer of ours.
+    """A control of class connection that waits for an answer.
 
     Server: start-ok (`send_secure`, `send_tune` or `send_close`), secure-ok (the same), open
     (`send_open_ok`, `send_redirect` or `send_close`). Client: start (`send_start_ok`), secure
@@ -141,7 +141,7 @@ class CommandReceived(Event):
 
 @final
 class CommandsCompleted(Event):
-    """Commands of ours that the peer completed, each told once, as ``(first, last)`` ranges."""
+    """Local commands that the peer completed, each told once, as ``(first, last)`` ranges."""
 
     __slots__ = ("ranges", "session")
 

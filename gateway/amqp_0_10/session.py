@@ -32,7 +32,7 @@ _ATTACH_RECEIVED: Final = int(SessionState.ATTACH_RECEIVED)
 _ATTACHED: Final = int(SessionState.ATTACHED)
 _ENDED: Final = int(SessionState.ENDED)
 
-# After so many commands of ours the peer is asked which it has completed.
+# After so many local commands the peer is asked which it has completed.
 FLUSH_EVERY: Final = 4_096
 DESCRIPTION_MAX: Final = 1_000
 
@@ -145,7 +145,7 @@ class Session:
         return self.incoming.uncompleted()
 
     def in_doubt(self) -> int:
-        """How many commands of ours the peer has not completed."""
+        """How many local commands the peer has not completed."""
         return self.outgoing.incomplete()
 
     def send_result(self, command_id: int, result: Struct) -> None:

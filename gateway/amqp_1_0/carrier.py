@@ -40,7 +40,7 @@ class Carrier:
         peer_max_frame_size: the largest frame that the peer takes.
         link_count: links that the peer has attached, in all sessions.
         partial_octets: what unfinished deliveries hold, in all links.
-        shortened: outcomes that were told in short since the driver took them from here.
+        shortened: outcomes that were told in short since the driver took them.
     """
 
     __slots__ = (

@@ -49,14 +49,14 @@ class Channels:
 
     @property
     def can_take(self) -> bool:
-        """The peer allows one more channel of ours; before its open has come, only one at all."""
+        """The peer allows one more local channel; before its open has come, only one at all."""
         return self._numbers.lowest() <= self.peer_channel_max
 
     def take(self, session: Session) -> int:
         """A free outgoing channel; `NO_CHANNEL`, and we close, beyond what the peer allows.
 
         Raises:
-            LocalProtocolError: the session is ours, and the peer takes no more.
+            LocalProtocolError: the session is a local one, and the peer takes no more.
         """
         if not self.can_take:
             if session.channel_in == NO_CHANNEL:
@@ -79,7 +79,7 @@ class Channels:
             self._numbers.give(session.channel_out)
 
     def receive_begin(self, begin: Begin, channel: int, events: list[Event]) -> None:
-        """Take a begin: a session of the peer's, or its answer to one of ours."""
+        """Take a begin: a session of the peer's, or its answer to a local one."""
         if self._carrier.machine.state == ConnectionState.CLOSE_SENT:
             return
         if channel in self._incoming:
@@ -92,12 +92,12 @@ class Channels:
         session.receive_begin(begin)
         events.append(BeginReceived(session, begin, answer))
 
-    def _awaiting(self, ours: int | None) -> Session:
-        if ours is None:
+    def _awaiting(self, channel: int | None) -> Session:
+        if channel is None:
             return Session(self._carrier, self)
-        session = self._outgoing.get(ours)
+        session = self._outgoing.get(channel)
         if session is None or session.channel_in != NO_CHANNEL:
-            raise ConnectionFieldError(f"no session of ours awaits {ours}")
+            raise ConnectionFieldError(f"no local session awaits {channel}")
         return session
 
     def receive_frame(self, code: int, channel: int, reader: Reader, events: list[Event]) -> None:

@@ -2,7 +2,7 @@
 
 Both roles. The driver calls `receive_data`, `receive_eof`, `data_to_send`, `next_deadline`,
 `handle_deadline`, `closed`, and the `send_*` of this class, `Session` and `Link`. Headers, SASL
-framing, open's arithmetic and idle-time-outs are done here (2.2 - 2.4, 5.3). Events come
+framing, open's arithmetic and idle-time-outs are done by it (2.2 - 2.4, 5.3). Events come
 in the order of the octets; a `Violation` is the last one ever. The protocol runs ahead of the
 driver, so what the driver sends on an endpoint that has ended meanwhile is dropped without a word:
 only a defect of the gateway raises `LocalProtocolError`.
@@ -68,7 +68,7 @@ class Connection:
     Args:
         mechanisms: server: SASL mechanisms to offer, best first.
         sasl_required: server: a client that comes without SASL is sent away.
-        able: client: SASL mechanisms of ours, best first; none: no SASL layer.
+        able: client: SASL mechanisms to choose from, best first; none: no SASL layer.
         hostname: client: for sasl-init.
         strict: end a session for what was in flight on a link that we detached with an error
         (2.6.5), and close with an error for what comes behind the peer's close (2.4.3).
@@ -206,7 +206,7 @@ class Connection:
         self.channels.lose()
 
     def session(self) -> Session:
-        """A new session of ours, to be opened by its `send_begin`."""
+        """A new local session, to be opened by its `send_begin`."""
         return Session(self.carrier, self.channels)
 
     @property
@@ -281,13 +281,13 @@ class Connection:
         return events if told else [ConnectionLost()]
 
     def _take_owed(self) -> list[Event]:
-        """What happened while the driver sent: a frame of ours that the peer cannot take."""
+        """What happened while the driver sent: a local frame that the peer cannot take."""
         owed = self._owed
         self._owed = []
         return owed
 
     def data_to_send(self) -> bytes:
-        """Octets to write, forgotten here."""
+        """Octets to write, given once."""
         self.channels.flush()
         if self.writer.size() == 0:
             return b""
@@ -405,7 +405,7 @@ class Connection:
     # What sessions do.
 
     def fail(self, error: ConnectionScopeError) -> None:
-        """A frame of ours, written while the driver sends, cannot be: the connection ends."""
+        """A local frame, written while the driver sends, cannot be: the connection ends."""
         self._fail(error, self._owed)
 
     # The end.

@@ -56,7 +56,7 @@ class Dispositions:
         entries.append(Disposition(role=role, first=delivery_id, settled=settled, state=state))
 
     def take(self) -> list[Disposition]:
-        """Everything that waits, forgotten here."""
+        """Everything that waits, given once."""
         entries = self.entries
         self.entries = []
         if self.accepted:

@@ -51,12 +51,12 @@ class OpenReceived:
 
 @final
 class BeginReceived:
-    """A new session of the peer's, or the answer to ours.
+    """A new session of the peer's, or the answer to a local one.
 
     A new one is answered with `Session.send_begin` or `Session.refuse`.
 
     Attributes:
-        answer: it is the answer to ours.
+        answer: it is the answer to a local one.
     """
 
     __slots__ = ("answer", "begin", "session")
@@ -69,7 +69,7 @@ class BeginReceived:
 
 @final
 class AttachReceived:
-    """A new link of the peer's, or the answer to ours.
+    """A new link of the peer's, or the answer to a local one.
 
     A new one is answered with `Link.send_attach` or `Link.refuse`. An answer may have another
     terminus, settle mode or message size than we asked for: it is the driver who judges them, and
@@ -78,7 +78,7 @@ class AttachReceived:
     begun a link of its own: names count in each direction by themselves (2.6.1).
 
     Attributes:
-        answer: it is the answer to ours.
+        answer: it is the answer to a local one.
     """
 
     __slots__ = ("answer", "attach", "link")
@@ -101,7 +101,7 @@ class FlowReceived:
 
 @final
 class WindowOpened:
-    """The session window had blocked transfers of ours and does no longer; none are waiting."""
+    """The session window had blocked local transfers and does no longer; none are waiting."""
 
     __slots__ = ("session",)
 
@@ -175,7 +175,7 @@ class DispositionReceived:
     """The receiver spoke of deliveries that we sent, in order of their ids; unknown ids are passed
     over.
 
-    When `settled` they have been forgotten here; else `Session.settle_outgoing` ends them.
+    When `settled` they have been forgotten; else `Session.settle_outgoing` ends them.
     """
 
     __slots__ = ("deliveries", "session", "settled", "state")
@@ -238,7 +238,7 @@ class LinkViolation:
     """The peer broke a link's rules; the link is being detached with the error.
 
     The session goes on. There is nothing to answer: the driver lets go of the link and of what was
-    unsettled on it, which is forgotten here. The peer's `DetachReceived` follows, after which (or
+    unsettled on it, which is forgotten. The peer's `DetachReceived` follows, after which (or
     at once, by another name) the link may be attached anew, by `Session.attach`.
     """
 

@@ -43,10 +43,10 @@ NO_HANDLE: Final = -1
 
 @final
 class Link:
-    """A sender or receiver of ours.
+    """The local half of a link: a sender or a receiver.
 
     Attributes:
-        role: ours: `_spec.SENDER` or `_spec.RECEIVER`.
+        role: the local one: `_spec.SENDER` or `_spec.RECEIVER`.
         attach: the peer's attach, once it has come.
         credit: link-credit: what we may still send, or what the peer may still send.
         drain: the receiver wants the credit used up or given back.
@@ -134,7 +134,7 @@ class Link:
     ) -> None:
         """Attach our half: to open a link, to resume one, or to answer the peer's attach.
 
-        One of ours that the peer's frames are too small for is `dead`; the peer hears nothing.
+        A local link whose attach no frame of the peer can hold is `dead`; the peer hears nothing.
 
         Args:
             unsettled: not `None`, though perhaps empty: resume a link that was suspended or lost;
@@ -198,7 +198,7 @@ class Link:
         self.send_detach(error=error)
 
     def send_detach(self, *, closed: bool = True, error: Error | None = None) -> None:
-        """Detach our half; its deliveries are forgotten here, those half sent are aborted."""
+        """Detach our half; its deliveries are forgotten, those half sent are aborted."""
         if not self.session.can_send or not self.machine.allows(LinkInput.SEND_DETACH):
             return
         self.session.forget(self)

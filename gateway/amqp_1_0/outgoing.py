@@ -1,8 +1,8 @@
 """Deliveries that we send: their record while they are unsettled, and their transfer frames.
 
 A delivery is written in one frame where it fits, else in as many as needed and as the session
-window lets through (2.6.14); what is left waits in its session's queue. Nothing here makes an
-object a frame.
+window lets through (2.6.14); what is left waits in its session's queue. No object is
+made for a frame.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ octets, or 5 + 4 + 1 in a continuation: 64 at most."""
 @final
 @mypyc_attr(free_list_len=1)
 class Outgoing:
-    """One delivery of ours, from `Link.send_delivery` until it is settled.
+    """One local delivery, from `Link.send_delivery` until it is settled.
 
     Attributes:
         context: the driver's own, untouched.

@@ -43,7 +43,7 @@ class SessionTable(Protocol):
 
 @final
 class Session:
-    """A session of ours.
+    """The local half of a session.
 
     Attributes:
         carrier, channels: the connection.
@@ -86,7 +86,7 @@ class Session:
 
     @property
     def blocked(self) -> bool:
-        """Deliveries of ours wait for the peer's incoming-window; `WindowOpened` will come."""
+        """Local deliveries wait for the peer's incoming-window; `WindowOpened` will come."""
         return self.sending.blocked
 
     # What the driver does.
@@ -128,7 +128,7 @@ class Session:
                 self.fail(failure)
 
     def send_end(self, *, error: Error | None = None) -> None:
-        """End our half; unsettled deliveries and links are forgotten here."""
+        """End our half; unsettled deliveries and links are forgotten."""
         if not self.can_send or not self.machine.allows(SessionInput.SEND_END):
             return
         self.write_dispositions()
@@ -147,7 +147,7 @@ class Session:
         return self.can_send and self.handles.can_take
 
     def attach(self, name: str, role: bool) -> Link:
-        """A new link of ours, to be opened by its `send_attach`.
+        """A new local link, to be opened by its `send_attach`.
 
         An earlier one of that name and role must have been detached; the peer may still have to
         answer that.
@@ -202,7 +202,7 @@ class Session:
             self.sending.stop(link.handle_out, may_abort=self.can_send)
 
     def forget(self, link: Link) -> None:
-        """We detach the link: nothing of it is unsettled here any more, nothing waits."""
+        """We detach the link: nothing of it is unsettled any more, nothing waits."""
         self.stop(link)
         if link.machine.state == LinkState.ATTACH_SENT:
             self.handles.abandon(link)
