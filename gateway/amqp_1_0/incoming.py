@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.amqp_1_0._spec import DeliveryState, TransactionalState, Transfer
+from gateway.amqp_1_0.carrier import Carrier
 from gateway.amqp_1_0.errors import LinkFieldError
 
 LOOSE_PARTS: Final = 256
@@ -86,6 +87,9 @@ class Partial:
 class Incoming:
     """The receiving half of a link, beside its flow state.
 
+    Args:
+        carrier: counts what unfinished deliveries hold.
+
     Attributes:
         allowed: deliveries that may come: like the credit, but what is on its way when that is
             lowered stays allowed.
@@ -95,9 +99,10 @@ class Incoming:
         resumable: tags of the unsettled map that was sent, not taken up yet.
     """
 
-    __slots__ = ("allowed", "counts_anew", "partial", "resumable")
+    __slots__ = ("_carrier", "allowed", "counts_anew", "partial", "resumable")
 
-    def __init__(self) -> None:
+    def __init__(self, carrier: Carrier) -> None:
+        self._carrier = carrier
         self.allowed = 0
         self.counts_anew = False
         self.partial: Partial | None = None
@@ -120,6 +125,13 @@ class Incoming:
             self.allowed += credit
         elif credit > self.allowed:
             self.allowed = credit
+
+    def drop_partial(self) -> None:
+        """The delivery that was under way is whole, or will never be."""
+        partial = self.partial
+        if partial is not None:
+            self.partial = None
+            self._carrier.partial_octets -= partial.size
 
     def takes_up(self, tag: bytes) -> bool:
         """Whether it is in the unsettled map; what is not must be ignored (2.6.13)."""

@@ -78,7 +78,7 @@ class Link:
         self.available = 0
         self.queued = 0
         self.flow_due = False
-        self.incoming = Incoming()
+        self.incoming = Incoming(session.carrier)
         self.max_message_size = session.limits.message_size_max
         self.snd_settle_mode = _spec.SND_MIXED
         self.rcv_settle_mode = _spec.RCV_FIRST
@@ -288,13 +288,6 @@ class Link:
             if count is None and not self.refused:
                 raise LinkFieldError("an attach of a sender without initial-delivery-count")
             self.delivery_count = count or 0
-
-    def drop_partial(self) -> None:
-        """The delivery that was under way is whole, or will never be."""
-        partial = self.incoming.partial
-        if partial is not None:
-            self.incoming.partial = None
-            self.session.carrier.partial_octets -= partial.size
 
     def fail(self, error: LinkScopeError) -> None:
         """Detach for an error of the peer's; as soon as we are attached, if we are not yet."""

@@ -243,7 +243,7 @@ def _continued(
     _hold(link, partial, len(payload))
     if transfer.more is True and transfer.aborted is not True:
         return None
-    link.drop_partial()
+    link.incoming.drop_partial()
     _count(link)
     if partial.resume and not link.incoming.takes_up(partial.tag):
         return None

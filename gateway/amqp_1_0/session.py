@@ -197,7 +197,7 @@ class Session:
 
     def stop(self, link: Link) -> None:
         """Nothing more is sent on the link; a delivery that is half sent is aborted."""
-        link.drop_partial()
+        link.incoming.drop_partial()
         if link.queued:
             self.sending.stop(link.handle_out, may_abort=self.can_send)
 
@@ -259,7 +259,7 @@ class Session:
         self.carrier.link_count -= len(links)
         for link in links.values():
             link.dead = True
-            link.drop_partial()
+            link.incoming.drop_partial()
             link.machine.receive(LinkInput.LOST)
         self.handles.clear()
         self.sending.clear()

@@ -211,7 +211,7 @@ class Declaring:
         if alternate and alternate != queue.settings.alternate_exchange:
             return Refusal(Condition.NOT_ALLOWED, f"queue {queue.name!r} has another alternate")
         if settings.exclusive and queue.owner is None:
-            if queue.subscriptions or not queue.settings.exclusive:
+            if queue.users.subscriptions or not queue.settings.exclusive:
                 return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is shared")
             self._owners.give(queue, owner)
         return queue
@@ -312,7 +312,7 @@ class Declaring:
         refusal = locked(queue, owner)
         if refusal is not None:
             return refusal
-        used = queue.subscriptions if queue.placement is None else len(self._inlets.of(name))
+        used = queue.users.subscriptions if queue.placement is None else len(self._inlets.of(name))
         if if_unused and used:
             return Refusal(Condition.PRECONDITION_FAILED, f"queue {name!r} has subscriptions")
         if if_empty and queue.depth:

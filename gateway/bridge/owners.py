@@ -55,7 +55,7 @@ class Owners:
     def give(self, queue: Queue, owner: Owner) -> None:
         """An exclusive queue is `owner`'s, for its life."""
         queue.owner = owner
-        queue.delete_at_ms = NEVER
+        queue.users.delete_at_ms = NEVER
         self._owned_by(owner).queues[queue.number] = queue
 
     def release(self, owner: Owner) -> None:
@@ -89,26 +89,26 @@ class Owners:
         """The time that `Deadlines` had for `queue` has come."""
         if queue.deleted:
             return
-        if queue.delete_at_ms != NEVER and queue.delete_at_ms <= now_ms:
+        if queue.users.delete_at_ms != NEVER and queue.users.delete_at_ms <= now_ms:
             self.delete(queue)
-        elif queue.delete_at_ms != NEVER:
-            self._copies.deadlines.arm(queue, queue.delete_at_ms)
+        elif queue.users.delete_at_ms != NEVER:
+            self._copies.deadlines.arm(queue, queue.users.delete_at_ms)
 
     def delete_unused(self, queue: Queue) -> None:
         """An auto-delete queue has lost its last user, perhaps."""
-        if queue.deleted or queue.subscriptions:
+        if queue.deleted or queue.users.subscriptions:
             return
         timeout_ms = queue.settings.auto_delete_timeout_ms
         if timeout_ms == 0:
             self.delete(queue)
             return
-        queue.delete_at_ms = self._copies.ledger.now_ms + timeout_ms
-        self._copies.deadlines.arm(queue, queue.delete_at_ms)
+        queue.users.delete_at_ms = self._copies.ledger.now_ms + timeout_ms
+        self._copies.deadlines.arm(queue, queue.users.delete_at_ms)
 
     def delete(self, queue: Queue) -> None:
         """Delete it: its name, its subscriptions, and what is in it (`settlement`)."""
         line = self._topology.lines[queue.number]
-        unused = queue.links == 0
+        unused = queue.users.links == 0
         if queue.owner is not None:
             owned = self._owned.get(queue.owner.owner_id())
             if owned is not None:

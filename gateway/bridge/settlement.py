@@ -191,8 +191,8 @@ class Settlement:
         """Nothing of a cancelled subscription is unsettled any more."""
         del self._dispatcher.links[subscription.number]
         queue = subscription.queue
-        queue.links -= 1
-        if queue.deleted and queue.links == 0:
+        queue.users.links -= 1
+        if queue.deleted and queue.users.links == 0:
             self._topology.forget_queue(queue)
 
     def _reject(self, delivery: Delivery, queue: Queue, entry: Entry) -> None:

@@ -86,7 +86,7 @@ class Subscribing:
         number = self._numbers.next_link()
         subscription = Subscription(number, found, outlet, owner, line, options)
         self._topology.rows.mark_dispatched(found)
-        found.delete_at_ms = NEVER
+        found.users.delete_at_ms = NEVER
         line.join(subscription)
         self._owners.subscribed(subscription)
         return subscription

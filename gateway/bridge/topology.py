@@ -242,7 +242,7 @@ class Topology:
         """Forget a transit queue that stood for no queue, and its rows."""
         del self.lines[queue.number]
         self.rows.remove_queue(RowKind.TRANSIT, queue)
-        if queue.links == 0:
+        if queue.users.links == 0:
             self.forget_queue(queue)
         else:
             self.rows.store_deleted(queue)
@@ -280,7 +280,7 @@ class Topology:
         key = row.numbered_key()
         queue = Queue(row.number, self._host, row.name, key, row.settings, first_position)
         queue.node = self.names.name(row.name)
-        queue.stored = queue.deleted = queue.marked = True
+        queue.rows.written = queue.deleted = queue.rows.marked = True
         return queue
 
     def forget_queue(self, queue: Queue) -> None:

@@ -138,6 +138,22 @@ class Client:
         counts = self.settings.counts
         (counts.links_opened if opened else counts.links_closed)[self._protocol] += 1
 
+    def record_link(self, number: int, *, node: int, flags: int) -> None:
+        """Put the begin of a link or subscription into the audit log; `node`: its name there."""
+        self.bridge.audit.link_attached(
+            self.bridge.now_ms,
+            number,
+            connection=self.peer.connection_id,
+            node=node,
+            flags=flags,
+        )
+
+    def record_link_end(self, number: int, reason: Reason = Reason.NONE) -> None:
+        """The same of its end, when nothing of it is unsettled."""
+        self.bridge.audit.link_detached(
+            self.bridge.now_ms, number, connection=self.peer.connection_id, reason=reason
+        )
+
     # What the connection tells.
 
     def on_flushed(self) -> None:

@@ -20,6 +20,7 @@ EXTERNAL: Final = "EXTERNAL"
 
 RESPONSE_MAX: Final = 4096
 PROBLEM_MAX: Final = 200
+TRACE_MAX: Final = 255
 
 
 class StepKind(IntEnum):
@@ -118,92 +119,52 @@ def _text(octets: bytes) -> str | None:
         return None
 
 
-def _verdict(granted: bool) -> Step:
-    return GRANTED_STEP if granted else DENIED_STEP
+def _shown(mechanism: str, response: bytes) -> Credentials | None:
+    """What a response shows; `None` if it is no message of the mechanism.
+
+    ANONYMOUS takes anything: whatever is said is only a trace, and many clients say nothing at all.
+    PLAIN: authorization NUL user NUL password. EXTERNAL: the transport has proved who the client
+    is; the response may name whom to act as.
+    """
+    text = _text(response)
+    if mechanism == ANONYMOUS:
+        return Credentials(ANONYMOUS, username=(text or "")[:TRACE_MAX])
+    if text is None:
+        return None
+    if mechanism == EXTERNAL:
+        return Credentials(EXTERNAL, username=text)
+    parts = text.split("\0")
+    if len(parts) != 3 or not parts[1]:
+        return None
+    return Credentials(PLAIN, authorization=parts[0], username=parts[1], password=parts[2])
 
 
 @final
-class AnonymousServer:
-    """ANONYMOUS: whatever is said is only a trace; many clients say nothing at all."""
+class MessageServer:
+    """A mechanism in which the client says all it has to say in one message: all three above."""
 
-    __slots__ = ()
+    __slots__ = ("_name",)
 
-    def __init__(self) -> None:
-        pass
-
-    def respond(self, response: bytes | None) -> Step:
-        """Anything is taken."""
-        trace = _text(response) if response else ""
-        return Step(
-            StepKind.VERIFY, credentials=Credentials(ANONYMOUS, username=(trace or "")[:255])
-        )
-
-    def resolve(self, granted: bool) -> Step:
-        """Whether anonymous peers are allowed."""
-        return _verdict(granted)
-
-
-@final
-class PlainServer:
-    """PLAIN: authorization NUL user NUL password."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        pass
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def respond(self, response: bytes | None) -> Step:
-        """Split the message; without one, ask for it by an empty challenge."""
-        if response is None:
+        """Take the message; without one, ask for it by an empty challenge if it is needed."""
+        if response is None and self._name != ANONYMOUS:
             return EMPTY_CHALLENGE
-        text = _text(response)
-        parts = [] if text is None else text.split("\0")
-        if len(parts) != 3 or not parts[1]:
+        credentials = _shown(self._name, response or b"")
+        if credentials is None:
             return DENIED_STEP
-        return Step(
-            StepKind.VERIFY,
-            credentials=Credentials(
-                PLAIN, authorization=parts[0], username=parts[1], password=parts[2]
-            ),
-        )
+        return Step(StepKind.VERIFY, credentials=credentials)
 
     def resolve(self, granted: bool) -> Step:
-        """Whether the password was right."""
-        return _verdict(granted)
-
-
-@final
-class ExternalServer:
-    """EXTERNAL: the transport has proved who it is; the response may name whom to act as."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        pass
-
-    def respond(self, response: bytes | None) -> Step:
-        """Take the identity; without a response, ask for it by an empty challenge."""
-        if response is None:
-            return EMPTY_CHALLENGE
-        name = _text(response)
-        if name is None:
-            return DENIED_STEP
-        return Step(StepKind.VERIFY, credentials=Credentials(EXTERNAL, username=name))
-
-    def resolve(self, granted: bool) -> Step:
-        """Whether the transport's identity may act so."""
-        return _verdict(granted)
+        """Whether the credentials are good, for an identity that is allowed."""
+        return GRANTED_STEP if granted else DENIED_STEP
 
 
 def server_mechanism(name: str) -> ServerMechanism | None:
     """A fresh server side of the mechanism; `None` if there is none of that name."""
-    if name == ANONYMOUS:
-        return AnonymousServer()
-    if name == PLAIN:
-        return PlainServer()
-    if name == EXTERNAL:
-        return ExternalServer()
-    return None
+    return MessageServer(name) if name in (ANONYMOUS, PLAIN, EXTERNAL) else None
 
 
 @final

@@ -378,4 +378,4 @@ def test_faces_survive_any_conversation_and_the_books_balance(conversations):
     assert counts.sessions_opened[1] == counts.sessions_closed[1]
     queue = house.host.topology.find_queue("q")
     assert queue.unsettled == 0
-    assert queue.subscriptions == 0
+    assert queue.users.subscriptions == 0

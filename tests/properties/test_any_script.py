@@ -408,7 +408,7 @@ class Script(RuleBasedStateMachine):
             and not subscription.blocked
             and subscription.credit != 0
             and subscription.allowance.octets == UNLIMITED
-            and subscription.queue.safe_after <= self.world.bridge.turns.safe
+            and subscription.queue.rows.safe_after <= self.world.bridge.turns.safe
         )
 
     def teardown(self) -> None:

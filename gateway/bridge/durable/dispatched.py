@@ -42,7 +42,7 @@ class Dispatched:
 
     def apply(self, queues: list[Queue]) -> None:
         """All rows have been read; `queues` are those that came back."""
-        present = {queue.key for queue in queues}
+        present = {queue.rows.key for queue in queues}
         for key in self._marked:
             if self._clean:
                 self._writes.topology_removed(RowKind.DISPATCHED, key)
@@ -52,22 +52,22 @@ class Dispatched:
                 self._store(key, self._first_position)
         if not self._clean:
             for queue in queues:
-                queue.marked = queue.marked or queue.key in self._marked
+                queue.rows.marked = queue.rows.marked or queue.rows.key in self._marked
 
     def includes(self, queue: Queue, position: int) -> bool:
         """Whether somebody may have seen the copy at `position`."""
-        return queue.deleted or position < self._bounds.get(queue.key, 0)
+        return queue.deleted or position < self._bounds.get(queue.rows.key, 0)
 
     def keep(self, queue: Queue) -> None:
         """All copies of `queue` are back: the store is to know later which of them are included."""
-        bound = self._bounds.get(queue.key, 0)
+        bound = self._bounds.get(queue.rows.key, 0)
         if bound == 0:
             return
         first = queue.places.next_at(0)
         if first is None or first.position >= bound:
-            self._writes.topology_removed(RowKind.SEEN, queue.key)
+            self._writes.topology_removed(RowKind.SEEN, queue.rows.key)
         else:
-            self._store(queue.key, min(bound, queue.next_position))
+            self._store(queue.rows.key, min(bound, queue.next_position))
 
     def _store(self, key: str, bound: int) -> None:
         self._writes.topology(RowKind.SEEN, key, encoded_position(bound))

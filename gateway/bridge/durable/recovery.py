@@ -201,7 +201,7 @@ class Recovery:
         queue = host.topology.add_queue(
             row.number, row.name, row.settings, self._numbers.first_position
         )
-        queue.stored = True
+        queue.rows.written = True
         host.add_line(queue)
         self._queues[row.number] = queue
         self._host_of[row.number] = host

@@ -51,30 +51,30 @@ class TopologyWrites:
 
     def store_transit(self, queue: Queue) -> None:
         """A transit queue is to hold a copy that nobody else would send again."""
-        if not queue.stored:
+        if not queue.rows.written:
             self._store(queue)
-            if queue.used:
+            if queue.users.ever:
                 self.mark_dispatched(queue)
 
     def store_transit_again(self, queue: Queue, name: str) -> None:
         """Its row says `name` from now on."""
         row = QueueRow(self._host, name, queue.number, queue.settings)
-        self._turns.writes.topology(RowKind.TRANSIT, queue.key, row.encoded())
+        self._turns.writes.topology(RowKind.TRANSIT, queue.rows.key, row.encoded())
 
     def mark_dispatched(self, queue: Queue) -> None:
         """A durable queue is about to be read: the store knows before anything is sent."""
-        if queue.stored and not queue.marked:
-            queue.marked = True
-            queue.safe_after = self._turns.number
-            self._turns.writes.topology(RowKind.DISPATCHED, queue.key, b"")
+        if queue.rows.written and not queue.rows.marked:
+            queue.rows.marked = True
+            queue.rows.safe_after = self._turns.number
+            self._turns.writes.topology(RowKind.DISPATCHED, queue.rows.key, b"")
 
     def remove_queue(self, kind: RowKind, queue: Queue) -> None:
         """It is deleted, if it had rows; its own is of `kind`."""
-        if queue.stored:
-            self._turns.writes.topology_removed(kind, queue.key)
-            self._turns.writes.topology_removed(RowKind.DISPATCHED, queue.key)
-            self._turns.writes.topology_removed(RowKind.SEEN, queue.key)
-            queue.stored = False
+        if queue.rows.written:
+            self._turns.writes.topology_removed(kind, queue.rows.key)
+            self._turns.writes.topology_removed(RowKind.DISPATCHED, queue.rows.key)
+            self._turns.writes.topology_removed(RowKind.SEEN, queue.rows.key)
+            queue.rows.written = False
 
     def store_deleted(self, queue: Queue) -> None:
         """What a deleted queue still has is with subscribers: the store keeps its name for that."""
@@ -84,19 +84,19 @@ class TopologyWrites:
         if entry is not None:
             row = self._row(queue)
             self._turns.writes.topology(RowKind.DELETED, row.numbered_key(), row.encoded())
-            queue.stored = True
+            queue.rows.written = True
 
     def remove_deleted(self, queue: Queue) -> None:
         """Nothing of a deleted queue is outstanding any more."""
-        if queue.stored:
+        if queue.rows.written:
             key = self._row(queue).numbered_key()
             self._turns.writes.topology_removed(RowKind.DELETED, key)
-            queue.stored = False
+            queue.rows.written = False
 
     def _store(self, queue: Queue) -> None:
-        queue.stored = True
+        queue.rows.written = True
         kind = RowKind.QUEUE if queue.target == Target.QUEUE else RowKind.TRANSIT
-        self._turns.writes.topology(kind, queue.key, self._row(queue).encoded())
+        self._turns.writes.topology(kind, queue.rows.key, self._row(queue).encoded())
 
     def _row(self, queue: Queue) -> QueueRow:
         return QueueRow(self._host, queue.node_name or queue.name, queue.number, queue.settings)

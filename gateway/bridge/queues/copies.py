@@ -61,7 +61,7 @@ class Copies:
         annotations: bytes = b"",
     ) -> bool:
         """A new copy at the end of a transit queue; stored, if it is durable and nobody waits."""
-        durable = ticket is None and message.durable and queue.stored
+        durable = ticket is None and message.durable and queue.rows.written
         self._put(queue, message, exchange, durable, rerouted, annotations, ticket)
         return durable
 

@@ -61,7 +61,7 @@ class Dispatcher:
         ready = self._ready
         while ready and self.budget > 0:
             line = ready.popleft()
-            if line.queue.safe_after > self.copies.turns.safe:
+            if line.queue.rows.safe_after > self.copies.turns.safe:
                 self._held.append(line)  # and remains scheduled
                 continue
             line.scheduled = False
@@ -73,8 +73,8 @@ class Dispatcher:
         if not self._held:
             return
         safe = self.copies.turns.safe
-        self._ready.extend([line for line in self._held if line.queue.safe_after <= safe])
-        self._held = [line for line in self._held if line.queue.safe_after > safe]
+        self._ready.extend([line for line in self._held if line.queue.rows.safe_after <= safe])
+        self._held = [line for line in self._held if line.queue.rows.safe_after > safe]
 
 
 class Left(Protocol):
@@ -128,11 +128,11 @@ class Line:
         """A new subscription, still without credit."""
         self.subscriptions[subscription.number] = subscription
         self._dispatcher.links[subscription.number] = subscription
-        self.queue.links += 1
-        self.queue.subscriptions += 1
-        self.queue.used = True
+        self.queue.users.links += 1
+        self.queue.users.subscriptions += 1
+        self.queue.users.ever = True
         if subscription.acquire:
-            self.queue.consumers += 1
+            self.queue.users.consumers += 1
             if subscription.filter is not None:
                 self._choosers += 1
 
@@ -158,9 +158,9 @@ class Line:
 
     def _forget(self, subscription: Subscription) -> None:
         del self.subscriptions[subscription.number]
-        self.queue.subscriptions -= 1
+        self.queue.users.subscriptions -= 1
         if subscription.acquire:
-            self.queue.consumers -= 1
+            self.queue.users.consumers -= 1
             if subscription.filter is not None:
                 self._choosers -= 1
         self._draining.pop(subscription.number, None)

@@ -21,6 +21,47 @@ REBUILD_SLACK: Final = 64
 
 
 @final
+class QueueRows:
+    """The rows that the store has of one queue.
+
+    Attributes:
+        key: of each.
+        written: it has that of the queue itself.
+        marked: it knows that the queue was dispatched from.
+        safe_after: the turn whose commit allows the first dispatch; -1 is "no need".
+    """
+
+    __slots__ = ("key", "marked", "safe_after", "written")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.written = False
+        self.marked = False
+        self.safe_after = -1
+
+
+@final
+class Users:
+    """Who uses one queue.
+
+    Attributes:
+        subscriptions: how many there are now; `consumers` of them acquire.
+        links: subscriptions that live or have unsettled deliveries.
+        ever: it has had a subscription.
+        delete_at_ms: when the queue is to be deleted unless it is used again.
+    """
+
+    __slots__ = ("consumers", "delete_at_ms", "ever", "links", "subscriptions")
+
+    def __init__(self) -> None:
+        self.subscriptions = 0
+        self.consumers = 0
+        self.links = 0
+        self.ever = False
+        self.delete_at_ms = NEVER
+
+
+@final
 class Queue:
     """One queue of one virtual host.
 
@@ -28,7 +69,7 @@ class Queue:
         number: unique in the life of the data directory; `Delivery.queue`.
         host, name, settings: as declared.
         owner: whoever has it exclusively, or `None`.
-        subscriptions: how many there are now; `consumers` of them acquire.
+        users: its subscriptions, counted.
         octets: payload octets of all copies, acquired ones included.
         unsettled: copies that are acquired.
         deleted: gone by name; it lives on until its acquired copies are settled.
@@ -36,7 +77,7 @@ class Queue:
         target: what of the upstream its copies go to, when it stands in front of one.
         transit: it holds what is on its way only, and whoever sent a copy hears of its end.
         inbound: of a transit queue: it stands behind the upstream, for one subscription.
-        stored: the store has its row.
+        rows: what the store has of it.
     """
 
     __slots__ = (
@@ -44,17 +85,12 @@ class Queue:
         "bindings",
         "checksum",
         "choosy",
-        "consumers",
-        "delete_at_ms",
         "deleted",
         "entered",
         "expiring",
         "head",
         "host",
         "inbound",
-        "key",
-        "links",
-        "marked",
         "max_count",
         "max_size",
         "name",
@@ -68,14 +104,12 @@ class Queue:
         "placement",
         "places",
         "returned",
-        "safe_after",
+        "rows",
         "settings",
-        "stored",
-        "subscriptions",
         "target",
         "transit",
         "unsettled",
-        "used",
+        "users",
     )
 
     def __init__(
@@ -90,7 +124,7 @@ class Queue:
         self.number = number
         self.host = host
         self.name = name
-        self.key = key  # of its row in the store
+        self.rows = QueueRows(key)
         self.settings = settings
         self.node = 0  # the audit log's number of its name
         self.node_name = ""  # that name, when it is another than `name`
@@ -99,12 +133,8 @@ class Queue:
         self.owner: Owner | None = None
         self.only = [self]
         self.bindings: dict[tuple[str, str], bytes] = {}
-        self.subscriptions = 0
-        self.consumers = 0
-        self.used = False  # has had a subscription
+        self.users = Users()
         self.deleted = False
-        self.links = 0  # subscriptions that live or have unsettled deliveries
-        self.delete_at_ms = NEVER  # when it is to be deleted unless it is used again
         self.armed_ms = NEVER  # what `Deadlines` has it for
         self.places = Places()
         self.next_position = first_position
@@ -116,14 +146,10 @@ class Queue:
         self.unsettled = 0
         self.entered = 0
         self.checksum = 0
-        # The turn whose commit allows the first dispatch of a durable queue; -1 is "no need".
-        self.safe_after = -1
-        self.marked = False  # the store knows that it was dispatched from
         self.placement: Placement | None = None
         self.target = Target.QUEUE
         self.transit = False
         self.inbound = False
-        self.stored = False
 
     def holds(self, position: int) -> bool:
         """Whether the copy at `position` has not left."""

@@ -127,7 +127,9 @@ class Moving:
             what = "be kept otherwise (spool)"
         else:
             what = "live here" if after is None else f"live at {after.remote.name}"
-        used = queue.subscriptions if before is None else len(host.nodes.inlets.of(queue.name))
+        used = (
+            queue.users.subscriptions if before is None else len(host.nodes.inlets.of(queue.name))
+        )
         if queue.depth:
             return f"holds {queue.depth} messages: it must be empty before it can {what}"
         if used and (before is None or after is None):

@@ -197,7 +197,7 @@ class Nodes:
         else:
             del topology.lines[queue.number]
             queue.number = number
-        queue.stored = True
+        queue.rows.written = True
         topology.lines[number] = self._lines.make_line(queue)
         return queue
 
@@ -240,7 +240,7 @@ class Nodes:
             self._topology.names.forget(queue.node_name, before)
             queue.node = after
             queue.node_name = text
-        if queue.stored:
+        if queue.rows.written:
             self._topology.rows.store_transit_again(queue, text)
 
     def _move(self, queue: Queue, entry: Entry, before: int, after: int) -> None:

@@ -331,7 +331,7 @@ class Declarations:
             auto_delete=settings.auto_delete,
             arguments=decoded(settings.arguments),
             message_count=found.depth,
-            subscriber_count=found.subscriptions,
+            subscriber_count=found.users.subscriptions,
         )
 
 

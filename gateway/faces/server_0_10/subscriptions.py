@@ -166,13 +166,8 @@ class Subscriptions:
         outlet.attaching = self.attaching = bridged.attaching
         self._living[destination] = outlet
         client.on_link(opened=True)
-        client.bridge.audit.link_attached(
-            client.bridge.now_ms,
-            bridged.number,
-            connection=client.peer.connection_id,
-            node=bridged.queue.node,
-            flags=0 if acquire else AuditFlag.COPY,
-        )
+        flags = 0 if acquire else AuditFlag.COPY
+        client.record_link(bridged.number, node=bridged.queue.node, flags=flags)
         return None
 
     def _check(self, command: spec.MessageSubscribe) -> Refusal | None:
@@ -210,14 +205,8 @@ class Subscriptions:
         if subscription.unsettled():
             self._leaving.append((subscription, reason))
             return
-        client = self._client
-        client.on_link(opened=False)
-        client.bridge.audit.link_detached(
-            client.bridge.now_ms,
-            subscription.number(),
-            connection=client.peer.connection_id,
-            reason=reason,
-        )
+        self._client.on_link(opened=False)
+        self._client.record_link_end(subscription.number(), reason)
 
     def _set_flow_mode(self, command: spec.MessageSetFlowMode) -> Refusal | None:
         found = self._find(command.destination)

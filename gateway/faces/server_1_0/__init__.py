@@ -6,6 +6,7 @@ links          its links, by what they are for
 attach         what a terminus names; terminus: what is answered to it
 approach       a link that wants to publish to a remote queue, while its upstream is asked
 producer       a link by which a client publishes; batch: many messages in one delivery
+answers        what the client hears of what it publishes
 consumer       a link by which a client consumes or browses
 unsettled      what was sent by a link, and the transactions that outcomes wait in
 control_link   a link to the gateway's transaction coordinator

@@ -114,14 +114,8 @@ class Consumer:
         self._send_attach(source, wanted)
         self.subscription = subscription
         self._started = True
-        client = self._client
-        client.bridge.audit.link_attached(
-            client.bridge.now_ms,
-            subscription.number,
-            connection=client.peer.connection_id,
-            node=subscription.queue.node,
-            flags=0 if self.acquire else AuditFlag.COPY,
-        )
+        flags = 0 if self.acquire else AuditFlag.COPY
+        self._client.record_link(subscription.number, node=subscription.queue.node, flags=flags)
 
     def _send_attach(self, source: Source, wanted: Wanted) -> None:
         link = self.link
@@ -308,9 +302,4 @@ class Consumer:
         unsettled.deliveries = {}
         self.asked = None
         if subscription is not None and self._started:
-            self._client.bridge.audit.link_detached(
-                self._client.bridge.now_ms,
-                subscription.number,
-                connection=self._client.peer.connection_id,
-                reason=reason,
-            )
+            self._client.record_link_end(subscription.number, reason)

@@ -86,14 +86,7 @@ class ControlLink:
             snd_settle_mode=_spec.SND_UNSETTLED,
             rcv_settle_mode=_spec.RCV_FIRST,
         )
-        client = self._client
-        client.bridge.audit.link_attached(
-            client.bridge.now_ms,
-            self.number,
-            connection=client.peer.connection_id,
-            node=0,
-            flags=0,
-        )
+        self._client.record_link(self.number, node=0, flags=0)
         self.give_credit()
 
     # What comes by it.
@@ -199,10 +192,7 @@ class ControlLink:
     def end(self) -> None:
         """The link is gone: what it declared and nobody discharged is rolled back."""
         self._transactions.roll_back_of(self)
-        client = self._client
-        client.bridge.audit.link_detached(
-            client.bridge.now_ms, self.number, connection=client.peer.connection_id
-        )
+        self._client.record_link_end(self.number)
 
 
 def _read(event: DeliveryReceived) -> Coordination | Refusal:

@@ -1,9 +1,8 @@
-"""A link by which a 1.0 client publishes: deliveries into the bridge, outcomes and credit back.
+"""A link by which a 1.0 client publishes: deliveries into the bridge, credit back.
 
-An outcome is told when every copy is safe or has ended by rule: at once, with the commit of its
-turn, or when the bridge lets go what it holds back. What an upstream says of a message is passed on
-as it is, if the source can know it. Credit is given back as outcomes are told, so that a publisher
-which is held back runs dry instead of filling memory; where too many octets are, it is taken back.
+An outcome is told (`answers`) when every copy is safe or has ended by rule. Credit is given back as
+outcomes are told, so that a publisher which is held back runs dry instead of filling memory; where
+too many octets are, it is taken back.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec
-from gateway.amqp_1_0._spec import Attach, DeliveryState, Error, Target, TransactionalState
+from gateway.amqp_1_0._spec import Attach, Error, Target, TransactionalState
 from gateway.amqp_1_0._spec_conditions import UNKNOWN_ID
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
@@ -20,18 +19,11 @@ from gateway.bridge.seams import Published, PublishStatus
 from gateway.errors import DecodeError, LimitError
 from gateway.faces import qmf
 from gateway.faces.client import Client
-from gateway.faces.outcomes import (
-    STATE_ACCEPTED,
-    Known,
-    error_of,
-    refusal_of,
-    rejected,
-)
-from gateway.faces.safe_with import SafeWith
+from gateway.faces.outcomes import STATE_ACCEPTED
+from gateway.faces.server_1_0.answers import Answers
 from gateway.faces.server_1_0.batch import Batch
 from gateway.faces.server_1_0.terminus import granted, made_by, snd_settle_mode
-from gateway.faces.server_1_0.transactions import Transactions, presumed
-from gateway.faces.server_1_0.unsettled import ClientTransaction
+from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
 from gateway.translate.addresses import Capability, Node, resolve
 from gateway.translate.batch import BATCH_FORMAT, messages_in
@@ -41,9 +33,6 @@ from gateway.translate.view import READER
 DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
 REJECT_UNROUTABLE: Final = "REJECT_UNROUTABLE"
 LENIENT_TYPES: Final = ("topic", "fanout")
-UNTOLD: Final = Refusal(
-    Condition.INTERNAL_ERROR, "a link has gone before outcomes of its deliveries were told"
-)
 
 
 class ProducerHolder(Protocol):
@@ -55,7 +44,7 @@ class ProducerHolder(Protocol):
 
 @final
 class Producer:
-    """Implements `Publisher`, `CommitWaiter`.
+    """Implements `Publisher`, `Answered`.
 
     Args:
         node: what its target names; `None` for the anonymous terminus.
@@ -79,27 +68,19 @@ class Producer:
         self._holder = holder
         self._publishing = client.host.publishing
         self.link = link
-        self._capabilities = capabilities
         self.node = node
         self.dynamic = dynamic
         self.number = client.bridge.numbers.next_link()
         self.lenient = self._is_lenient(capabilities)
-        self._safe_with = SafeWith(client.bridge, self)  # deliveries that are accepted then
-        self._second: set[int] = set()  # deliveries that their sender is to settle first
+        self._answers = Answers(client, link, self)
         # What is held back, by token: a delivery-id, or a number below 0 for what came settled.
         self._held_back = 0
         self._octets: dict[int, int] = {}
         self._batches: dict[int, Batch] = {}
-        self._works: dict[int, ClientTransaction] = {}  # those without an outcome are part of
         self._settled = 0
         self._leaving = False
         self._closed = True  # as the client detached, while it is leaving
-        attach = link.attach
-        outcomes = None
-        if attach is not None and attach.source is not None:
-            outcomes = attach.source.outcomes
-        self._known = Known(outcomes)
-        self._takes_back = self._known.takes_back()
+        self._takes_back = self._answers.known.takes_back()
 
     def _is_lenient(self, capabilities: list[str]) -> bool:
         """Whether a message that no queue takes is accepted all the same."""
@@ -128,19 +109,12 @@ class Producer:
                 address=made or target.address,
                 dynamic=True if made else None,
                 dynamic_node_properties=made_by(target.dynamic_node_properties) if made else None,
-                capabilities=granted(self._capabilities),
+                capabilities=granted(target.capabilities or []),
             ),
             snd_settle_mode=snd_settle_mode(attach),
             rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
         )
-        client = self._client
-        client.bridge.audit.link_attached(
-            client.bridge.now_ms,
-            self.number,
-            connection=client.peer.connection_id,
-            node=self._audit_node(),
-            flags=AuditFlag.PUBLISHER,
-        )
+        self._client.record_link(self.number, node=self._audit_node(), flags=AuditFlag.PUBLISHER)
         self._give_credit()
 
     def _audit_node(self) -> int:
@@ -158,7 +132,7 @@ class Producer:
     def on_delivery(self, event: DeliveryReceived) -> None:
         """Publish one message."""
         if event.rcv_second and not event.settled:
-            self._second.add(event.delivery_id)
+            self._answers.second.add(event.delivery_id)
         if isinstance(event.state, TransactionalState):
             self._on_transactional(event, event.state)
         else:
@@ -168,14 +142,14 @@ class Producer:
         """Publish in a transaction; without that the link ends."""
         work = self._transactions.find(state.txn_id)
         if work is None:
-            error = Error(condition=UNKNOWN_ID, description="no transaction of that id")
-            self.link.send_detach(error=error)
-            self._holder.forget_producer(self)
+            text = "no transaction of that id"
+            self.on_unanswerable(Error(condition=UNKNOWN_ID, description=text))
             return
-        self._works[event.delivery_id] = work
+        works = self._answers.works
+        works[event.delivery_id] = work
         self._take(event)
         if event.settled:
-            del self._works[event.delivery_id]
+            works.pop(event.delivery_id, None)
 
     def _take(self, event: DeliveryReceived) -> None:
         if event.message_format == BATCH_FORMAT:
@@ -183,7 +157,7 @@ class Producer:
             return
         message = self._message(event.payload, event.message_format)
         if isinstance(message, Refusal):
-            self._refuse(event, message)
+            self._answers.refuse(event, message)
         else:
             self._publish(event, message)
 
@@ -230,19 +204,20 @@ class Producer:
         status = published.status
         if status is PublishStatus.IN_TURN:
             if not event.settled:
-                self._safe_with.add(event.delivery_id)
+                self._answers.safe_with.add(event.delivery_id)
         elif status is PublishStatus.PENDING:
             self._hold(token, 1, len(message.payload))
         else:
             refusal = self._refusal_of(published, message)
             if refusal is None:
-                self._end(event, STATE_ACCEPTED)
+                self._answers.end(event, STATE_ACCEPTED)
             else:
-                self._refuse(event, refusal)
+                self._answers.refuse(event, refusal)
         self._give_credit()
 
     def _hand_on(self, event: DeliveryReceived, message: Message, token: int) -> Published:
-        work = self._works.get(event.delivery_id) if self._works else None
+        works = self._answers.works
+        work = works.get(event.delivery_id) if works else None
         if work is None:
             return self._publishing.publish(message, self, token, self.number)
         transacting = self._client.host.transacting
@@ -273,16 +248,16 @@ class Producer:
         try:
             payloads = messages_in(event.payload, self._client.settings.limits.batch_max)
         except LimitError as limit:
-            self._refuse(event, Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, str(limit)))
+            self._answers.refuse(event, Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, str(limit)))
             return
         except DecodeError as error:
-            self._refuse(event, Refusal(Condition.DECODE_ERROR, str(error)))
+            self._answers.refuse(event, Refusal(Condition.DECODE_ERROR, str(error)))
             return
         for number, payload in enumerate(payloads, 1):
             message = self._message(payload, 0)
             if isinstance(message, Refusal):
                 why = f"message {number} of the batch: {message.description}"
-                self._refuse(event, Refusal(message.condition, why))
+                self._answers.refuse(event, Refusal(message.condition, why))
                 return
             messages.append(message)
         self._publish_batch(event, messages)
@@ -298,7 +273,7 @@ class Producer:
             published = self._hand_on(event, message, token)
             refusal = self._refusal_of(published, message)
             if refusal is not None:
-                self._fail(event, refusal)  # Some messages of the delivery may be in it.
+                self._answers.fail(event, refusal)  # Some messages of the delivery may be in it.
                 batch.stop(refusal)
                 break
             batch.take(published.status, len(message.payload))
@@ -307,72 +282,29 @@ class Producer:
             self._hold(token, batch.held_back, batch.octets)
         elif not event.settled:
             if batch.in_turn and batch.refusal is None:
-                self._safe_with.add(token)
+                self._answers.safe_with.add(token)
             else:
                 self._end_batch(token, batch)
         self._give_credit()
 
     def _end_batch(self, delivery_id: int, batch: Batch) -> None:
         if batch.refusal is not None:
-            self._reject(delivery_id, batch.refusal)
+            self._answers.reject(delivery_id, batch.refusal)
         else:
             outcome = batch.outcome
-            self._tell_outcome(delivery_id, ACCEPTED if outcome is None else outcome)
+            self._answers.tell_outcome(delivery_id, ACCEPTED if outcome is None else outcome)
 
-    def _fail(self, event: DeliveryReceived, refusal: Refusal) -> None:
-        """What is refused is part of a transaction: that cannot be committed any more."""
-        work = self._works.get(event.delivery_id)
-        if work is not None:
-            work.fail(refusal)
-            self._client.uses.on_refused(refusal)
-
-    def _refuse(self, event: DeliveryReceived, refusal: Refusal) -> None:
-        # Who is told in time may commit without it (4.4.4.1), but for what the transaction itself
-        # cannot do.
-        told = not event.settled and self._known.rejected
-        if not told or refusal.condition == Condition.NOT_IMPLEMENTED:
-            self._fail(event, refusal)
-        if not event.settled:
-            self._reject(event.delivery_id, refusal)
-
-    def _reject(self, delivery_id: int, refusal: Refusal) -> None:
-        if self._known.rejected:
-            self._tell(delivery_id, rejected(refusal))
+    def on_told(self) -> None:
+        """Outcomes have been told: there may be credit to give, or nothing left to wait for."""
+        if self._leaving:
+            self._leave()
         else:
-            # The source does not know the outcome rejected: the link has to tell (3.2.1, 4.2).
-            self.link.send_detach(error=error_of(refusal))
-            self._holder.forget_producer(self)
+            self._give_credit()
 
-    def _tell_outcome(self, delivery_id: int, outcome: Outcome) -> None:
-        state = self._known.state(outcome)
-        if state is None:
-            self._reject(delivery_id, refusal_of(outcome))
-        else:
-            self._tell(delivery_id, state)
-
-    def _end(self, event: DeliveryReceived, state: DeliveryState) -> None:
-        if not event.settled:
-            self._tell(event.delivery_id, state)
-
-    def _tell(self, delivery_id: int, state: DeliveryState) -> None:
-        second = delivery_id in self._second
-        if second:
-            self._second.discard(delivery_id)
-        if self._works:
-            work = self._works.pop(delivery_id, None)
-            if work is not None:
-                if second:
-                    work.posted.append((self.link.session, delivery_id, state))
-                state = presumed(work, state)
-        self.link.session.settle_incoming(delivery_id, state, settled=not second)
-        self._client.touch()
-
-    def on_committed(self, turn: int) -> None:
-        """Accept what is safe with that turn."""
-        for first, last in self._safe_with.take(turn):
-            for delivery_id in range(first, last + 1):
-                self._tell(delivery_id, STATE_ACCEPTED)
-        self._moved_on()
+    def on_unanswerable(self, error: Error) -> None:
+        """No outcome says it, or none that the source knows: the link has to tell (3.2.1, 4.2)."""
+        self.link.send_detach(error=error)
+        self._holder.forget_producer(self)
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A message that was held back has its outcome."""
@@ -388,14 +320,8 @@ class Producer:
             if token >= 0:
                 self._end_batch(token, batch)
         elif token >= 0:
-            self._tell_outcome(token, outcome)
-        self._moved_on()
-
-    def _moved_on(self) -> None:
-        if self._leaving:
-            self._leave()
-        else:
-            self._give_credit()
+            self._answers.tell_outcome(token, outcome)
+        self.on_told()
 
     # Credit and the end.
 
@@ -413,7 +339,7 @@ class Producer:
 
     def outstanding(self) -> bool:
         """Whether an outcome has not been told yet."""
-        return self._held_back > 0 or self._safe_with.waiting()
+        return self._held_back > 0 or self._answers.safe_with.waiting()
 
     def on_aborted(self) -> None:
         """A delivery was given up, and its credit with it."""
@@ -451,16 +377,9 @@ class Producer:
     def end(self) -> None:
         """The link is gone; what was published stays so, but nobody is told."""
         self._leaving = True
-        for work in self._works.values():
-            work.fail(UNTOLD)
-        self._works = {}
-        self._safe_with.clear()
+        self._answers.forget()
         self._batches = {}
         self._held_back = 0
         for token in list(self._octets):
             self._let_go(token)
-        self._client.bridge.audit.link_detached(
-            self._client.bridge.now_ms,
-            self.number,
-            connection=self._client.peer.connection_id,
-        )
+        self._client.record_link_end(self.number)

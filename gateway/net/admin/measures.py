@@ -147,7 +147,7 @@ def object_readers(bridge: Bridge) -> dict[str, Reader]:
         "gateway_object_queue_messages": lambda: _by_queue(bridge, lambda queue: queue.depth),
         "gateway_object_queue_bytes": lambda: _by_queue(bridge, lambda queue: queue.octets),
         "gateway_object_queue_subscriptions": lambda: _by_queue(
-            bridge, lambda queue: queue.subscriptions
+            bridge, lambda queue: queue.users.subscriptions
         ),
     }
 
