@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Final, final
+from typing import final
 
 from gateway.amqp_1_0._spec import Error
 from gateway.bridge.bridge import Bridge
@@ -19,15 +19,13 @@ class UpstreamState(IntEnum):
     UP = 2
 
 
-_UP: Final = int(UpstreamState.UP)  # a plain number: it compares at no cost
-
-
 @final
 class UpstreamHealth:
     """Of one upstream.
 
     Attributes:
-        state, state_since_ms: of its own connection.
+        state, state_since_ms: of its own connection; `change` sets them.
+        connected: that is up: the peer has opened, and the connection has not ended.
         turned_ms: since when it is connected, or since when it is not.
         last_error: what went wrong last; "" if nothing did, or it is over.
         last_error_ms: when that was.
@@ -37,6 +35,7 @@ class UpstreamHealth:
 
     __slots__ = (
         "_bridge",
+        "connected",
         "last_error",
         "last_error_ms",
         "on_change",
@@ -49,17 +48,13 @@ class UpstreamHealth:
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
         self.state = UpstreamState.DOWN
+        self.connected = False
         self.state_since_ms = bridge.now_ms
         self.turned_ms = bridge.now_ms
         self.last_error = ""
         self.last_error_ms = 0
         self.solved = ""
         self.on_change: Callable[[], None] | None = None
-
-    @property
-    def connected(self) -> bool:
-        """The peer has opened, and the connection has not ended."""
-        return self.state == _UP
 
     def fail(self, problem: str) -> None:
         """Why the connection is over, or there is none; `change` follows, which tells it."""
@@ -73,6 +68,7 @@ class UpstreamHealth:
             if UpstreamState.UP in (state, self.state):
                 self.turned_ms = now_ms
             self.state = state
+            self.connected = state == UpstreamState.UP
             self.state_since_ms = now_ms
         self._tell()
 

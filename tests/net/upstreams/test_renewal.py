@@ -77,7 +77,9 @@ class Stand:
         """What is shown is what is in the file now."""
         upstreams = self.house.service.upstreams
         upstreams.credentials["a"].mechanisms(True)
-        upstreams.upstreams["a"].health.state = state
+        health = upstreams.upstreams["a"].health
+        health.on_change = None  # its dialer would look for what it has dialled
+        health.change(state)
 
     def rests(self) -> bool:
         assert self.queue.placement is not None
