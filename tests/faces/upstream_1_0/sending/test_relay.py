@@ -106,9 +106,6 @@ def test_a_spooled_queue_confirms_at_once_and_sends_when_it_can():
     w.check()
 
 
-# Nodes that take what they drop.
-
-
 def test_what_an_exchange_got_before_the_first_connection_goes_with_it():
     w = UpstreamWorld(profile=Profile(exchange=Template("{exchange|plain}/{key}")))
     w.place(exchange="x")

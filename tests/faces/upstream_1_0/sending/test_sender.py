@@ -26,12 +26,6 @@ class Resuming:
         broker.answers["q"] = lambda event: broker.accept(event, unsettled=self.unsettled)
 
 
-def silent_world():
-    w = UpstreamWorld(profile=Profile(missing="drop")).place("q")
-    assert w.host.topology.find_queue("q") is not None
-    return w
-
-
 def test_credit_that_the_upstream_wants_back_is_given_back():
     w = world()
     broker = w.connect(credit=5)
@@ -118,6 +112,15 @@ def test_a_peer_that_resumes_says_what_became_of_what_was_unsettled():
     assert bodies(again) == [b"b"]
     assert section_of(again[0].payload).delivery_count == 1
     w.check()
+
+
+# Nodes that take what they drop.
+
+
+def silent_world():
+    w = UpstreamWorld(profile=Profile(missing="drop")).place("q")
+    assert w.host.topology.find_queue("q") is not None
+    return w
 
 
 def test_where_attaching_does_not_tell_the_node_is_looked_for_first():
