@@ -11,13 +11,15 @@
     connection  one connection: octets in, events out                part 2.4
     layers, sasl_layer, inbox, timers   its beginning, reading and deadlines
     channels    the sessions of a connection; carrier: what they share of it
-    session     one session; handles, send_window, dispositions      part 2.5
-    link        one link; outgoing, incoming: its deliveries         part 2.6
-    receiving   what comes for a session, taken apart; unsettled     parts 2.5 to 2.7
+    session     one session; handles: its links                      part 2.5
+    link        one link                                             part 2.6
+    transfers/  what they keep of transfers until they are settled
+    receiving   what comes for a session, taken apart                parts 2.5 to 2.7
 
 `receiving` makes the events, which name sessions and links; these know neither. `session`, `link`,
-`outgoing`, `handles` and `send_window` name one another: a link is of a session and a delivery of a
-link, as the drivers have it for every message, to which a protocol in between would be a cost.
+`handles`, `transfers.outgoing` and `transfers.send_window` name one another: a link is of a session
+and a delivery of a link, as the drivers have it for every message, to which a protocol in between
+would be a cost.
 
 It knows nothing of queues, exchanges, transports or clocks.
 """

@@ -13,8 +13,8 @@ from mypy_extensions import mypyc_attr
 
 from gateway.amqp_1_0._spec import Attach, Begin, DeliveryState, Detach, Error, Open
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.errors import RemoteProtocolError
 from gateway.wire.sasl import Credentials
 

@@ -25,10 +25,10 @@ from gateway.amqp_1_0.errors import (
     SessionLimitError,
     describe,
 )
-from gateway.amqp_1_0.incoming import Incoming
-from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.states import LinkInput, LinkState
+from gateway.amqp_1_0.transfers.incoming import Incoming
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.errors import LocalProtocolError
 from gateway.wire import serial
 from gateway.wire.machine import Machine

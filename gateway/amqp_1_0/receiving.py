@@ -38,11 +38,11 @@ from gateway.amqp_1_0.events import (
     SenderDispositionReceived,
     WindowOpened,
 )
-from gateway.amqp_1_0.incoming import Partial
 from gateway.amqp_1_0.link import NO_HANDLE, Link
 from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.states import LinkInput
-from gateway.amqp_1_0.unsettled import range_of, received_in, sent_in
+from gateway.amqp_1_0.transfers.incoming import Partial
+from gateway.amqp_1_0.transfers.unsettled import range_of, received_in, sent_in
 from gateway.wire import serial
 from gateway.wire.buffers import Reader
 

@@ -11,14 +11,14 @@ from typing import Final, Protocol, final
 from gateway.amqp_1_0 import _spec, states
 from gateway.amqp_1_0._spec import Begin, DeliveryState, End, Error, Flow, Performative
 from gateway.amqp_1_0.carrier import Carrier
-from gateway.amqp_1_0.dispositions import Dispositions, fit
 from gateway.amqp_1_0.errors import SessionScopeError, describe
 from gateway.amqp_1_0.handles import Handles
 from gateway.amqp_1_0.link import NO_HANDLE, Link
-from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.primitives.fields import Fields
-from gateway.amqp_1_0.send_window import SendWindow
 from gateway.amqp_1_0.states import LinkInput, LinkState, SessionInput, SessionState
+from gateway.amqp_1_0.transfers.dispositions import Dispositions, fit
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
+from gateway.amqp_1_0.transfers.send_window import SendWindow
 from gateway.wire.machine import Machine
 
 OUTGOING_WINDOW: Final = 0x7FFFFFFF

@@ -39,7 +39,7 @@ from gateway.amqp_1_0.events import (
     Violation,
 )
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.clients import codec_1_0
 from gateway.clients.client import ClientError, Login, Subscription, Take, Waiting
 from gateway.clients.letter import Letter

@@ -13,7 +13,7 @@ from typing import Final, Protocol, final
 from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import DeliveryState, Modified, Source
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.audit.schema import Reason
 from gateway.bridge.queues.subscription import Subscription

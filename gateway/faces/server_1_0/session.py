@@ -20,8 +20,8 @@ from gateway.amqp_1_0.events import (
     FlowReceived,
 )
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
 from gateway.faces.features import Feature

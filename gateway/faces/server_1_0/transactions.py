@@ -20,7 +20,7 @@ from gateway.amqp_1_0._spec import (
     TransactionalState,
 )
 from gateway.amqp_1_0._spec_conditions import TRANSACTION_ROLLBACK
-from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.schema import Reason
 from gateway.bridge.seams import Published, Publisher, PublishStatus
 from gateway.bridge.transaction import Retirement

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.amqp_1_0._spec import DeliveryState, TransactionalState
-from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.bridge.transaction import Retirement, Transaction
 from gateway.faces import losses
 from gateway.faces.client import Client

@@ -16,8 +16,8 @@ from gateway.amqp_1_0._spec import DeliveryState, Error, Properties, Rejected
 from gateway.amqp_1_0._spec_conditions import NOT_FOUND, UNAUTHORIZED_ACCESS
 from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import text_of

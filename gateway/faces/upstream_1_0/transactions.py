@@ -15,7 +15,6 @@ from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import DeliveryState, Error
 from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.transactions import (
     control_source,
@@ -25,6 +24,7 @@ from gateway.amqp_1_0.transactions import (
     discharge_payload,
     discharged,
 )
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.bridge.remote.remote import Work
 from gateway.bridge.seams import Publisher
 from gateway.errors import RemoteProtocolError

@@ -15,8 +15,8 @@ from gateway.amqp_1_0 import _spec, sections, types
 from gateway.amqp_1_0._spec import Accepted, DeliveryState, Error, Properties, Source, Target
 from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import text_of

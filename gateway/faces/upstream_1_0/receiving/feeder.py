@@ -12,9 +12,9 @@ from gateway.amqp_1_0 import _spec, sections
 from gateway.amqp_1_0._spec import DeliveryState, Error
 from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.session import Session
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.bridge.remote.remote import Feed, LookUpWaiter
 from gateway.errors import DecodeError, RemoteProtocolError

@@ -11,8 +11,8 @@ from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import DeliveryState, Error
 from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.errors import RemoteProtocolError
 from gateway.faces.upstream_1_0.context import UpstreamContext

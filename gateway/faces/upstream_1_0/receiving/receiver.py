@@ -14,8 +14,8 @@ from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import DeliveryState, Error, Modified, Rejected, Released
 from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.bridge.remote.remote import Inlet
 from gateway.errors import RemoteProtocolError

@@ -14,8 +14,8 @@ from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import DeliveryState, Error, Source, Target
 from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError, RemoteProtocolError

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, Protocol, final
 
-from gateway.amqp_1_0 import _spec, resumption
+from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import DeliveryState, Error, Source, Target, TransactionalState
 from gateway.amqp_1_0._spec_conditions import PRECONDITION_FAILED
 from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.outgoing import Outgoing
 from gateway.amqp_1_0.session import Session
+from gateway.amqp_1_0.transfers import resumption
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.remote.remote import Target as QueueTarget
 from gateway.errors import RemoteProtocolError

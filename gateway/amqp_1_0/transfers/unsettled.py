@@ -8,7 +8,7 @@ from __future__ import annotations
 from gateway.amqp_1_0._spec import Disposition
 from gateway.amqp_1_0.errors import SessionFieldError
 from gateway.amqp_1_0.link import Link
-from gateway.amqp_1_0.outgoing import Outgoing
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.wire import serial
 
 

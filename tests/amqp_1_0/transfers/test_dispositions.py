@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, types
-from gateway.amqp_1_0.dispositions import Dispositions, fit
+from gateway.amqp_1_0.transfers.dispositions import Dispositions, fit
 from gateway.wire.tagged import Tagged
 
 ACCEPTED, RELEASED = _spec.Accepted(), _spec.Released()

@@ -11,7 +11,7 @@ from typing import final
 
 from gateway.amqp_1_0._spec import Flow
 from gateway.amqp_1_0.errors import SessionFieldError
-from gateway.amqp_1_0.outgoing import Outgoing, write_abort, write_transfer
+from gateway.amqp_1_0.transfers.outgoing import Outgoing, write_abort, write_transfer
 from gateway.wire import serial
 from gateway.wire.buffers import Writer
 

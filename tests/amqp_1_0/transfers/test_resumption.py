@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from support.pair_1_0 import Pair
 from support.rules import rule
 
-from gateway.amqp_1_0 import _spec, events, resumption
+from gateway.amqp_1_0 import _spec, events
 from gateway.amqp_1_0._spec import (
     Accepted,
     Modified,
@@ -15,7 +15,8 @@ from gateway.amqp_1_0._spec import (
     Target,
     TransactionalState,
 )
-from gateway.amqp_1_0.resumption import Action, ActionKind
+from gateway.amqp_1_0.transfers import resumption
+from gateway.amqp_1_0.transfers.resumption import Action, ActionKind
 from gateway.errors import LocalProtocolError
 
 
