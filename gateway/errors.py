@@ -11,7 +11,7 @@ class GatewayError(Exception):
 
 
 class LocalProtocolError(GatewayError):
-    """We asked a connection for something that its state does not allow: a defect of ours."""
+    """A connection was asked for what its state does not allow: a defect of the gateway."""
 
 
 class RemoteProtocolError(GatewayError):

@@ -201,9 +201,9 @@ class Message:
         durable, priority, ttl_ms, expires_ms: facts; absent priority is `NO_PRIORITY`, absent ttl
             `NO_TTL`, and a message that never expires has `expires_ms` `NEVER` (gateway clock, ms).
         arrived_ms: gateway clock at arrival.
-        exchange, routing_key: the node it was published to here, always set ("" is the default
-            exchange, whose key is a queue name).
-        delivery_count: failed deliveries before it came here.
+        exchange, routing_key: the gateway's node that it was published to, always set ("" is the
+            default exchange, whose key is a queue name).
+        delivery_count: failed deliveries before it came to the gateway.
         flags: `Flag` bits.
         publisher: number of the connection it came by; 0 after a restart.
         id_digest, body_digest: xxh3-64 of the application's message-id (0 if none), and of the

@@ -1,6 +1,6 @@
 """Every metric: its name, type, help text and labels; and the collector that reads them at scrape.
 
-Counting costs nothing here: the numbers are plain ints where the thing happens, and a reader,
+Counting costs nothing: the numbers are plain ints where the thing happens, and a reader,
 given by whoever owns them, turns them into samples when Prometheus asks. `Collector.take` runs the
 readers on the reactor's thread; the text is made in another one, from what was taken.
 
@@ -198,7 +198,7 @@ METRICS: Final = (
     ),
     _gauge(
         "gateway_upstream_detour_connections",
-        "Connections to other hosts, or attempts, for links that the upstream redirects there.",
+        "Connections to other hosts, or attempts, for links that the upstream redirects to them.",
         "upstream",
     ),
     _counter(

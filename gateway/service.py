@@ -173,7 +173,7 @@ class Service:
         return bridge
 
     def _recover(self, damaged: str) -> None:
-        """What the store has goes back into the bridge; what of it is remote is served there."""
+        """What the store has goes back into the bridge, and what is remote on to its upstream."""
         self.bridge.place(self.upstreams.places, [*self.upstreams.upstreams.values()])
         self.bridge.recover(self.recovered)
         for line in (*self.recovered.damage, *self.bridge.problems):

@@ -47,7 +47,7 @@ def ends_route() -> Column:
 
 
 def sends_upstream_first() -> Column:
-    """The record is the first sending of a copy that no queue of ours has."""
+    """The record is the first sending of a copy that no queue of the gateway has."""
     return kind_is(Kind.SENT) & flag(Flag.UNQUEUED) & ~flag(Flag.REDELIVERED)
 
 

@@ -20,7 +20,7 @@ Header = tuple[DeliveryProperties | None, FragmentProperties | None, MessageProp
 
 
 def open_struct(closed: Struct32, depth: int = DEPTH_MAX) -> Struct:
-    """The generated class of a coded struct; `DecodeError` when the code is not one of ours."""
+    """The generated class of a coded struct; `DecodeError` when no struct has that code."""
     decode = STRUCTS.get(closed.code)
     if decode is None:
         raise DecodeError(f"no struct has code 0x{closed.code:04x}")

@@ -47,7 +47,7 @@ class FrameDecodeError(ConnectionScopeError):
 
 
 class FrameSizeTooSmallError(ConnectionScopeError):
-    """A performative of ours does not fit the frames that the peer takes."""
+    """A performative to be sent does not fit the frames that the peer takes."""
 
     condition: ClassVar[str] = conditions.FRAME_SIZE_TOO_SMALL
 

@@ -110,7 +110,7 @@ class SaslServer:
         self._rounds += 1
         if mechanism is None or self._rounds > ROUNDS_MAX:
             self._take(sasl.DENIED_STEP)
-            raise SaslError("no such mechanism here" if mechanism is None else "too many rounds")
+            raise SaslError("mechanism not offered" if mechanism is None else "too many rounds")
         return self._take(mechanism.respond(response))
 
     def _take(self, step: Step) -> Credentials | None:

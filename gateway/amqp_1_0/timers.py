@@ -58,7 +58,7 @@ class Timers:
         return None if deadline == NEVER else deadline
 
     def must_speak(self, now_ms: int) -> bool:
-        """Half of the peer's idle-time-out has passed without a frame of ours."""
+        """Half of the peer's idle-time-out has passed, and we have not sent a frame."""
         if self._remote_ms == 0 or self._close_at != NEVER or self._handshake_at != NEVER:
             return False
         return now_ms >= self._sent_ms + self._remote_ms // 2

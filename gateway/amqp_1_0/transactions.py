@@ -109,8 +109,8 @@ def posting(txn_id: bytes) -> TransactionalState:
 def retiring(txn_id: bytes, outcome: Outcome) -> TransactionalState:
     """The state of a disposition that is part of the transaction (4.4.2).
 
-    The delivery is not settled before the transaction is discharged; after a rollback it is ours
-    as if nothing had been said of it.
+    The delivery is not settled before the transaction is discharged; after a rollback it is as if
+    nothing had been said of it.
     """
     return TransactionalState(txn_id=txn_id, outcome=outcome)
 

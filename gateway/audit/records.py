@@ -21,7 +21,7 @@ Publishing (bridge)
     All of them name the same `exchange`. A message from an upstream has the node
     "upstream NAME" for its exchange, and one copy; a link that brings messages has a number of its
     own, as publishers have.
-    Alternate exchange of an exchange: `unroutable(ALTERNATE_EXCHANGE)` ends the copy there, then
+    Alternate exchange of an exchange: `unroutable(ALTERNATE_EXCHANGE)` ends the copy, then
     `routed` names the alternate exchange and its copies, which end as above (REROUTED).
 
 Queues (bridge)
@@ -35,7 +35,7 @@ Queues (bridge)
     then ends by its own settlement.
 
 Remote nodes (bridge)
-    What is on its way is in transit queues, which are queues like all others here; `entered` has
+    What is on its way is in transit queues, which are queues like all others; `entered` has
     TRANSIT, and the copy's end is what its publisher or its upstream is told. In front of an
     upstream the queue is named as its clients name it, "NAME to UPSTREAM" when it stands for an
     exchange or for addresses; behind one, "NAME from UPSTREAM" for all subscriptions together, so
@@ -51,9 +51,9 @@ Remote nodes (bridge)
     link from an upstream is lost, what waits is `returned(UPSTREAM_LOST)`; what a client has ends
     by `settled(SETTLED_TOO_LATE)` with REMOVED when the client settles it. A browser's delivery of
     a remote queue is no COPY: its entry ends with it.
-    A copy whose publisher does not wait (a dead letter of ours) has DURABLE if the message is
-    durable, and then outlives the process. The others went with it when it died: they are in doubt,
-    since nobody was told anything, and not LOST.
+    A copy whose publisher does not wait (a dead letter: the gateway's own) has DURABLE if the
+    message is durable, and then outlives the process. The others went with it when it died: they
+    are in doubt, since nobody was told anything, and not LOST.
 
 Outlets (bridge)
     `sent` when an outlet has taken a delivery; it ends by exactly one of `settled` (the peer said
@@ -83,7 +83,7 @@ Restart
     unsettled and route copies that were pending at that time. A durable copy that is not recovered
     is LOST. Copies that were with subscribers of a deleted queue are recovered under its name, and
     end as they would have if they had been given back: `purged` or `dead_lettered`, both with
-    QUEUE_DELETED. What a queue holds that cannot be here - its virtual host is not configured, its
+    QUEUE_DELETED. What a queue holds that cannot be made - its virtual host is not configured, its
     row in the store cannot be read - is kept there: recovered at each start, with a checkpoint,
     until it is back. Only where not even the queue's name can be read, nothing is recovered: the
     log of the gateway says how many copies are kept so, and they are called LOST.
@@ -101,8 +101,8 @@ Faces and net
     detached when nothing of it is unsettled any more), `translated_with_loss` once per Loss.
     `transaction` with COMMITTED, ROLLED_BACK or IN_DOUBT; `topology` with QUEUE_DECLARED,
     QUEUE_DELETED, EXCHANGE_DECLARED, EXCHANGE_DELETED, BOUND, UNBOUND as reason (bridge).
-    `feature_used` when a connection ends, and before checkpoints, for what is not offered here and
-    it has used since its last such record.
+    `feature_used` when a connection ends, and before checkpoints, for what the gateway does not
+    offer and it has used since its last such record.
 
 Names (`name`) are interned once by whoever owns the thing and passed as numbers; `forget` when it
 is gone. Two nodes never share a text, and one has the same in all incarnations: outside of the
@@ -249,7 +249,7 @@ class AuditLog(RecordPacker):
         )
 
     def unroutable(self, now_ms: int64, message: int64, *, exchange: int32, reason: int16) -> None:
-        """No queue took it: this copy of the route ends here."""
+        """No queue took it: this copy of the route has ended."""
         self._record(_UNROUTABLE, now_ms, message=message, exchange=exchange, reason=reason)
 
     def refused(

@@ -178,7 +178,7 @@ class Flag(IntFlag):
     COPY = 4  # browsed: the entry stays where it is, whatever becomes of the delivery
     SETTLED = 8  # sent settled: this SENT is its own ACCEPTED
     REMOVED = 16  # the entry left its queue with this settlement
-    UNQUEUED = 32  # the copy is in no queue of ours (remote node)
+    UNQUEUED = 32  # the copy is in no queue of the gateway (remote node)
     TRANSLATED = 64  # the translation made a body of another form: its digest is not comparable
     REROUTED = 128  # by an alternate exchange or a move, not by its publisher
     PUBLISHER = 256  # of a link: messages come in by it

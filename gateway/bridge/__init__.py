@@ -1,27 +1,27 @@
-"""Messages, exchanges, queues, subscriptions, credit and the ledger; no protocol is named here.
+"""Messages, exchanges, queues, subscriptions, credit and the ledger; no protocol is named.
 
-bridge, turns              all virtual hosts, and the turn that is under way
-host                       one virtual host: its parts, which faces hold, and what spans them
-publishing, subscribing, settlement, declaring, transacting   what the verbs do
-topology, owners, refusals, node_names, numbers   names, who owns them, and their numbers
-transaction, tickets       work done as one; who hears of the end of a copy
-ledger                     every step of every copy: one record, one count
-pressure, limits           what all together hold, and may hold
-seams                      the values and protocols that the verbs are spoken in
-exchanges/                 from a message to the queues that get a copy
-queues/                    copies in their places, and who gets which
-remote/                    nodes that live at an upstream
-durable/                   what outlives the process
+    bridge, turns              all virtual hosts, and the turn that is under way
+    host                       one virtual host: its parts, which faces hold, and what spans them
+    publishing, subscribing, settlement, declaring, transacting   what the verbs do
+    topology, owners, refusals, node_names, numbers   names, who owns them, and their numbers
+    transaction, tickets       work done as one; who hears of the end of a copy
+    ledger                     every step of every copy: one record, one count
+    pressure, limits           what all together hold, and may hold
+    seams                      the values and protocols that the verbs are spoken in
+    exchanges/                 from a message to the queues that get a copy
+    queues/                    copies in their places, and who gets which
+    remote/                    nodes that live at an upstream
+    durable/                   what outlives the process
 
 Faces import these of it, and nothing else (held by a contract in `.importlinter`):
 
-seams                      what the verbs take and answer, and whom the bridge calls
-remote.remote              the same between the bridge and an upstream
-bridge, host               the whole, and one virtual host
-publishing, subscribing, settlement, transacting, declaring, topology, owners, numbers,
-exchanges.bindings, remote.reaching   their parts, to hold what is called
-queues.queue, exchanges.exchange   what names stand for: to read, not to change
-queues.subscription, transaction   what subscribe and begin answer
-exchanges.filters          filters that the bridge knows, to be given to subscribe
-durable.debts              what is still to be removed at an upstream
+    seams                      what the verbs take and answer, and whom the bridge calls
+    remote.remote              the same between the bridge and an upstream
+    bridge, host               the whole, and one virtual host
+    publishing, subscribing, settlement, transacting, declaring, topology, owners, numbers,
+    exchanges.bindings, remote.reaching   their parts, to hold what is called
+    queues.queue, exchanges.exchange   what names stand for: to read, not to change
+    queues.subscription, transaction   what subscribe and begin answer
+    exchanges.filters          filters that the bridge knows, to be given to subscribe
+    durable.debts              what is still to be removed at an upstream
 """

@@ -63,10 +63,11 @@ Examples:
 def trace(message_id: str, log: pathlib.Path | None) -> None:
     """Tell where the messages with a message-id went, step by step.
 
-    A message that an upstream's broker took and gave back is two messages here, with two numbers.
-    "settled ... by ADDRESS at UPSTREAM, accepted": the broker has it. One that ends with "entered"
-    waits here, or did when the log ends; with "sent", nobody has answered yet; with "gone", the
-    gateway was ended while it had it in memory alone. Exit code 1: there is no such message.
+    A message that an upstream's broker took and gave back is two messages of the gateway, with two
+    numbers. "settled ... by ADDRESS at UPSTREAM, accepted": the broker has it. One that ends with
+    "entered" waits in the gateway, or did when the log ends; with "sent", nobody has answered yet;
+    with "gone", the gateway was ended while it had it in memory alone. Exit code 1: there is no
+    such message.
     """
     paths = _segments(log or default_log())
     steps = Trace(message_id).lines(each for path in paths for each in records(_read(path)))
@@ -88,13 +89,13 @@ Examples:
 
 \b
 WHAT is a feature by its name (dtx, qmf, federation, xml_exchange ...), "argument NAME" for one that
-has no effect here, or the text with which something was refused (540).
+has no effect in the gateway, or the text with which something was refused (540).
 """,
 )
 @click.argument("log", required=False, type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each line.")
 def used_features(log: pathlib.Path | None, as_json: bool) -> None:
-    """Tell which clients use what is not offered here, and how often.
+    """Tell which clients use what the gateway does not offer, and how often.
 
     Uses are written to the log when a client leaves, and at checkpoints (checkpoint_interval).
     Exit code 0, also when nobody does.
@@ -109,7 +110,7 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
         for text in table(found):
             click.echo(text)
     else:
-        click.echo("nobody has used what is not offered here")
+        click.echo("nobody has used what the gateway does not offer")
 
 
 @audit.command("verify")

@@ -49,7 +49,7 @@ def _facts(finding: Finding) -> Iterator[str]:
     yield f"     limits: {', '.join(each for each in limits if each)}"
     largest = "it was not asked" if finding.stranger else "it does not say"
     if finding.message_size:
-        largest = f"{format_size(finding.message_size)}; larger ones are rejected here"
+        largest = f"{format_size(finding.message_size)}; the gateway rejects larger ones"
     yield f"     largest message: {largest}"
     yield f"     it says: {', '.join(finding.offered) or 'nothing in particular'}"
 

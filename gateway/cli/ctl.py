@@ -37,7 +37,7 @@ Exit codes:
   1  it was not done: the gateway says why, or cannot be reached
   2  wrong arguments, or a wrong configuration: nothing was changed
 
-Changes made here hold until the next reload or restart: the configuration is the truth.
+Changes made so hold until the next reload or restart: the configuration is the truth.
 """
 
 
@@ -109,9 +109,9 @@ def status(admin: Asked, as_json: bool) -> None:
     """Upstreams and node rules, how they are, and what waits.
 
     Of an upstream: whether it is connected, since when, to which host; how many of its links are
-    attached. HELD: messages to it whose publishers wait. SPOOLED: those that are stored here, and
-    confirmed. FETCHED: from it, and not settled by a client. PAUSED, MOVING: rules. Of one that is
-    away: how many tries have failed, when the next is, and why the last one did.
+    attached. HELD: messages to it whose publishers wait. SPOOLED: those that the gateway has stored
+    and confirmed. FETCHED: from it, and not settled by a client. PAUSED, MOVING: rules. Of one that
+    is away: how many tries have failed, when the next is, and why the last one did.
     """
     told = admin().ask("status")
     if as_json:
@@ -144,11 +144,11 @@ def resume(admin: Asked, node: str) -> None:
 def switch(admin: Asked, node: str, upstream: str) -> None:
     """Have NODE live at UPSTREAM; clients stay connected.
 
-    UPSTREAM is asked first: where it lacks a queue or an exchange that is to live there, nothing
+    UPSTREAM is asked first: where it lacks a queue or an exchange that is to live at it, nothing
     changes. Of a pattern that is asked for the names in use. Not where it makes what is missing.
 
     What is in flight settles first, for switch_timeout at most. Messages that the old upstream
-    holds stay there.
+    holds stay with it.
     """
     click.echo(admin().ask("switch", {"node": node, "upstream": upstream})["done"])
 

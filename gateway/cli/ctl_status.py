@@ -63,7 +63,7 @@ def _facts(each: Told) -> Iterator[str]:
     if each["last_error"]:
         yield f"last problem, {each['last_error_at']}: {each['last_error']}"
     if each["oldest_s"] is not None and (each["oldest_s"] >= 1 or each["state"] != "up"):
-        yield f"the oldest message to it has been here for {spell(each['oldest_s'])}"
+        yield f"the oldest message to it has been in the gateway for {spell(each['oldest_s'])}"
 
 
 def _next(each: Told) -> str:

@@ -97,7 +97,7 @@ class Counted:
         return self._service.bridge.counts.accepted
 
     def translated(self) -> int:
-        """Deliveries sent: all of them cross from one protocol to the other here."""
+        """Deliveries sent: in the demo all of them cross from one protocol to the other."""
         return self._service.bridge.counts.sent
 
     def escrowed(self) -> int:

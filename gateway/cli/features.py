@@ -1,4 +1,4 @@
-"""`audit features`: who uses what is not offered here, told from the records of an audit log.
+"""`audit features`: who uses what the gateway does not offer, from an audit log's records.
 
 Clients are told apart by user, process, product and host; what is random in a name, such as the
 container-id of many 1.0 clients, is left out, so that one application is one client.

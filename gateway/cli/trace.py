@@ -2,7 +2,7 @@
 
 The log has a digest of the application's message-id, of its octets as they came: what 0-10 and the
 types of 1.0 would make of the given text is looked for. A message that left for an upstream and was
-fetched again is two messages of ours with one message-id.
+fetched again is two messages of the gateway with one message-id.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Trace:
     def _gone(self, started: Record) -> Iterator[str]:
         """What the run before had not stored, and of which it did not say how it ended."""
         for (message, node), last in self._unstored.items():
-            reason = "not stored here when the gateway ended"
+            reason = "not in the gateway's store when it ended"
             if last == "sent":
                 reason += ", the peer may have it"
             yield self._line(started | {"kind": "gone", "message": message, "node": node}, reason)
@@ -108,7 +108,7 @@ class Trace:
         elif "link" in record:
             way = "to" if record["kind"] == "sent" else "by"
             about.append(f"{way} {self._whose(record)}")
-        elif "peer" in record:  # it did not get there
+        elif "peer" in record:  # it did not get to the peer
             about.append(f"for {record['peer']}")
         for name in FACTS:
             value = record.get(name)

@@ -197,7 +197,7 @@ class Client010:
             self.issue(spec.MessageFlow(destination=destination, unit=unit, value=value))
 
     def declare_queue(self, queue: str, *, durable: bool = False) -> Deferred[None]:
-        """Make a queue unless it is there."""
+        """Make a queue unless it exists."""
         return self.command(spec.QueueDeclare(queue=queue, durable=durable))
 
     def bind(

@@ -55,7 +55,7 @@ TEXT_TYPE: Final = "text/plain"
 
 
 def to_tagged(value: Typed) -> Tagged:
-    """The 0-10 value; datetimes are whole seconds there."""
+    """The 0-10 value; datetimes become whole seconds."""
     if value.type == "map":
         return Tagged(codes.MAP, to_table(value.value))
     if value.type == "list":
@@ -71,7 +71,7 @@ def to_table(values: dict[str, Typed]) -> FieldTable:
 
 
 def from_tagged(value: Tagged) -> Typed:
-    """The value with its type's name; what has none here is shown as text."""
+    """The value with its type's name; of another type, shown as text."""
     content: Any = value.value  # Any: by code, as `types` says
     if value.code == codes.MAP:
         return Typed("map", from_table(content))

@@ -50,7 +50,7 @@ def to_tagged(value: Typed) -> Tagged:
 
 
 def from_tagged(value: Tagged) -> Typed:
-    """The value with its type's name; what has none here is shown as text."""
+    """The value with its type's name; of another type, shown as text."""
     content: Any = value.value  # Any: by code, as `types` says
     if value.code == types.MAP:
         return Typed("map", {str(key.value): from_tagged(each) for key, each in content})

@@ -19,10 +19,10 @@ ANY_KEY: Final = "KEY"
 FANOUT: Final = frozenset({"amq.fanout", "amq.match", "amq.headers"})
 
 
-class There(StrEnum):
+class Presence(StrEnum):
     """What is known of a node."""
 
-    YES = "there"
+    YES = "found"
     NO = "missing"
     CREATED = "missing, made by the gateway when it is used"
     AUTO = "not asked: the broker makes it when it is used"
@@ -37,7 +37,7 @@ class Node:
 
     Attributes:
         key: of the rule in the configuration.
-        address: what is used there, with KEY for a routing key and NAME for any name.
+        address: what is used at the upstream, with KEY for a routing key and NAME for any name.
         asked: the address that is asked about; "" if none is.
     """
 
@@ -47,26 +47,26 @@ class Node:
     address: str
     asked: str = ""
     spool: bool = False
-    state: There = There.UNKNOWN
+    state: Presence = Presence.UNKNOWN
     problem: str = ""
 
     @property
     def bad(self) -> bool:
         """It is missing, or nobody could say."""
-        return self.state in (There.NO, There.UNKNOWN)
+        return self.state in (Presence.NO, Presence.UNKNOWN)
 
     def learn(self, question: Question) -> None:
         """What was answered."""
         self.problem = question.problem
-        if question.there is None:
-            self.state = There.UNKNOWN
+        if question.exists is None:
+            self.state = Presence.UNKNOWN
             self.problem = self.problem or "it was not asked about"
-        elif question.there:
-            self.state = There.YES
-        elif self.state == There.CREATED:
+        elif question.exists:
+            self.state = Presence.YES
+        elif self.state == Presence.CREATED:
             self.problem = ""
         else:
-            self.state = There.NO
+            self.state = Presence.NO
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class Ability:
 
     @property
     def bad(self) -> bool:
-        """The gateway counts on it, and it is not there."""
+        """The gateway counts on it, and the broker lacks it."""
         return self.used and self.answered is False
 
 
@@ -174,13 +174,13 @@ def nodes_of(rules: list[NodeRule], upstream: str, profile: Profile) -> list[Nod
         address, asked = _addresses(rule, name, profile)
         node = Node(f"nodes.{rule.number}", rule.kind, rule.pattern, address, spool=rule.spool)
         if not named:
-            node.state = There.PATTERN
+            node.state = Presence.PATTERN
         elif profile.missing == "auto" or (rule.create and profile.management == "none"):
-            node.state = There.AUTO  # asking would make it
+            node.state = Presence.AUTO  # asking would make it
         else:
             node.asked = asked
             if rule.create and profile.management != "none":
-                node.state = There.CREATED
+                node.state = Presence.CREATED
         found.append(node)
     return found
 
@@ -227,12 +227,12 @@ def lacks(rules: list[NodeRule], profile: Profile) -> list[tuple[str, list[str]]
         ),
         (
             profile.dynamic_nodes,
-            "replies from there: they need queues that are there, for which a rule knows a name",
+            "replies from it: they need queues that it has, for which a rule knows a name",
             [*queues, *exchanges],
         ),
         (
             profile.queue.identity or profile.dynamic_nodes,
-            "reply-to between a 1.0 client here and a 1.0 responder there: names differ",
+            "reply-to between a 1.0 client of the gateway and a 1.0 responder at it: names differ",
             [*queues, *exchanges],
         ),
     ]

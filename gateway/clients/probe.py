@@ -60,7 +60,7 @@ class Question:
         address: of a node.
         sends: whether the link is one to send by.
         copies, selects: whether it asks for distribution-mode copy, and for a selector.
-        there: the answer; `None`: there was none.
+        exists: the answer; `None`: there was none.
         problem: what the peer said, if it refused.
         copied, selected: whether the peer's attach has what was asked for.
         message_size: the largest message that the peer takes by the link; 0: it does not say.
@@ -72,7 +72,7 @@ class Question:
     copies: bool = False
     selects: bool = False
     capabilities: list[str] = field(default_factory=list)
-    there: bool | None = None
+    exists: bool | None = None
     problem: str = ""
     copied: bool = False
     selected: bool = False
@@ -87,7 +87,7 @@ class Probe(TwistedProtocol):
 
     Attributes:
         properties: of the peer's open; `offered` are its capabilities, `frame_size`, `channels` and
-            `idle_timeout_ms` what it says there.
+            `idle_timeout_ms` what it says in it.
         tls: version and certificate; "" without TLS.
         mechanism, mechanisms: of SASL: the one that was used, and those that the peer offers.
         problem: why the connection did not open, or ended early; "" if it did neither.
@@ -182,7 +182,7 @@ class Probe(TwistedProtocol):
         elif isinstance(event, AttachReceived):
             self._on_attach(event)
         elif isinstance(event, DetachReceived):
-            if event.link.session is self._session:  # else it answers ours
+            if event.link.session is self._session:  # else it answers our detach
                 event.link.send_detach(closed=True)
                 self._answer(False, _text(event.detach.error))
         elif isinstance(event, EndReceived):
@@ -273,7 +273,7 @@ class Probe(TwistedProtocol):
             )
         link.send_attach(source=source, target=target)
 
-    def _answer(self, there: bool | None, problem: str) -> None:
+    def _answer(self, exists: bool | None, problem: str) -> None:
         """The next session begins before the last one ends, so that it has another channel.
 
         RabbitMQ may take a begin on a channel that has just ended for part of what has ended.
@@ -283,7 +283,7 @@ class Probe(TwistedProtocol):
         if asked is None or over is None:
             return
         self._stop_timer()
-        asked.there = there
+        asked.exists = exists
         asked.problem = problem
         if not self._left or self._connection.can_begin:
             self._ask_next()

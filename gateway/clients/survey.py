@@ -1,7 +1,7 @@
 """`check --connect`: a configuration against its live upstreams, before any client depends on it.
 
 For every upstream: whether it can be reached with its credentials, what it says that it is and
-does, and which of the nodes named one by one are there. `findings` has what comes of that.
+does, and which of the nodes named one by one it has. `findings` has what comes of that.
 """
 
 # twisted.internet.endpoints has annotations of few functions.
@@ -16,7 +16,7 @@ from twisted.internet.endpoints import connectProtocol
 from twisted.internet.posixbase import PosixReactorBase
 
 from gateway.amqp_1_0.connection import Connection
-from gateway.clients.findings import Ability, Finding, Node, There, is_stranger, lacks, nodes_of
+from gateway.clients.findings import Ability, Finding, Node, Presence, is_stranger, lacks, nodes_of
 from gateway.clients.probe import NAME, About, Probe, Question
 from gateway.config import Settings
 from gateway.config.placement import rules_of
@@ -138,7 +138,7 @@ class Questions:
         self._nodes = {id(node): _question(node, profile) for node in nodes if node.asked}
         self._coordinator = Question(about=About.COORDINATOR, sends=True)
         self._anonymous = Question(about=About.ANONYMOUS, sends=True)
-        # Browsing and selecting are tried with a queue that is there, or that is made for us.
+        # Browsing and selecting are tried with a queue that it has, or that it makes for us.
         self._dynamic = Question(about=About.DYNAMIC, copies=True, selects=True)
 
     def all(self) -> list[Question]:
@@ -146,19 +146,21 @@ class Questions:
         return [*self._nodes.values(), self._anonymous, self._dynamic, self._coordinator]
 
     def for_peer(self, says: str) -> list[Question]:
-        """What is asked of a peer that calls itself so: nothing that would make a node there.
+        """What is asked of a peer that calls itself so: nothing that would make a node at it.
 
         By the profile of another broker nothing is asked at all; without `products` a broker may
         still be known for making whatever is asked for.
         """
         if is_stranger(says, self._profile.products):
             for node in self._given:
-                node.state = There.PATTERN if node.state == There.PATTERN else There.STRANGER
+                node.state = (
+                    Presence.PATTERN if node.state == Presence.PATTERN else Presence.STRANGER
+                )
             self._nodes = {}
             return []
         if says.startswith(makers()):
             for node in self._given:
-                node.state = There.AUTO if id(node) in self._nodes else node.state
+                node.state = Presence.AUTO if id(node) in self._nodes else node.state
             self._nodes = {}
         return self.all()
 
@@ -188,7 +190,7 @@ class Questions:
 
 
 def _ability(name: str, used: bool, question: Question) -> Ability:
-    return Ability(name, used, question.there, question.problem)
+    return Ability(name, used, question.exists, question.problem)
 
 
 def _question(node: Node, profile: Profile) -> Question:

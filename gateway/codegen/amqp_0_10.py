@@ -270,7 +270,7 @@ def bare_struct(name: str, fields: Sequence[Field]) -> list[str]:
 
 
 def constants() -> str:
-    """Type codes, enumerations and numbers: a module without imports of ours."""
+    """Type codes, enumerations and numbers: a module that imports nothing of the gateway."""
     lines = [f'"""Constants of AMQP 0-10. {NOTICE}"""', ""]
     lines += ["from enum import IntEnum", "from typing import Final", ""]
     lines.append(f"MIN_MAX_FRAME_SIZE: Final = {tables.MIN_MAX_FRAME_SIZE}")

@@ -138,15 +138,16 @@ def notes(settings: Settings) -> list[str]:
         if node.virtual_host is not None:
             where += f' of virtual host "{node.virtual_host}"'
         if node.upstream is None:
-            told.append(f"{where} lives here")
+            told.append(f"{where} is local")
             continue
         profile = profiles[node.upstream]
         told.append(f"{where} lives at {node.upstream}: {_addresses(node, profile)}")
     for name, profile in profiles.items():
         if not profile.queue.identity and not profile.dynamic_nodes:
             told.append(
-                f"upstreams.{name}: names here and addresses there differ, and it makes no nodes on"
-                " request: a 1.0 client here and a 1.0 responder there cannot use reply-to"
+                f"upstreams.{name}: its addresses are not the gateway's names, and it makes no"
+                " nodes on request: a 1.0 client of the gateway and a 1.0 responder at the upstream"
+                " cannot use reply-to"
             )
     return told
 
@@ -158,8 +159,8 @@ def _addresses(node: NodeSection, profile: Profile) -> str:
         return template.make(queue=node.pattern) if node.exact else template.text
     sent = rule.address or profile.exchange or profile.fanout
     if profile.subscriptions == "managed":
-        return f"{sent and sent.text}; bindings are made there"
+        return f"{sent and sent.text}; bindings are made at the upstream"
     read = rule.subscription or rule.address or profile.subscription
     if profile.subscriptions == "none" or read is None:
-        return f"{sent and sent.text}; its queues cannot be bound here"
+        return f"{sent and sent.text}; queues cannot be bound to it"
     return f"{sent and sent.text}; bindings read {read.text}"

@@ -14,7 +14,7 @@ from gateway.config.upstreams import NodeSection
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template, Wildcards
 
-# Where dead letters of remote nodes go: here, whatever the rules say.
+# Where dead letters of remote nodes go: always a local queue, whatever the rules say.
 REJECTED_QUEUE: Final = "gateway.rejected"
 REMEMBERED_MAX: Final = 10_000
 ON_REJECTED: Final = {
@@ -33,7 +33,7 @@ class NodeRule:
         kind: "queue" or "exchange".
         pattern: the names that it is for; `*` stands for any run of characters.
         host: the virtual host; `None`: every one.
-        upstream: where the nodes live; `None`: here.
+        upstream: where the nodes live; `None`: they are local.
         address, subscription: templates in place of the profile's; `None`: the profile's.
         spool, on_rejected, max_redeliveries, paused, create, settled: as the keys of the
             configuration.
@@ -90,11 +90,11 @@ class Rules:
         self._remembered: dict[tuple[str, str, str], NodeRule | None] = {}
 
     def queue(self, host: str, name: str) -> NodeRule | None:
-        """The rule by which a queue lives at an upstream; `None`: it lives here."""
+        """The rule by which a queue lives at an upstream; `None`: it is local."""
         return None if name == REJECTED_QUEUE else self._find("queue", host, name)
 
     def exchange(self, host: str, name: str) -> NodeRule | None:
-        """The rule by which an exchange lives at an upstream; `None`: it lives here."""
+        """The rule by which an exchange lives at an upstream; `None`: it is local."""
         return self._find("exchange", host, name) if name else None
 
     def exact_queues(self, host: str) -> list[str]:

@@ -91,32 +91,32 @@ def _credentials(path: str, upstream: UpstreamSection) -> Found:
 
 
 def _mechanisms(path: str, upstream: UpstreamSection) -> Found:
-    here = f"{path}.mechanisms"
+    key = f"{path}.mechanisms"
     if upstream.mechanisms is None:
         return
     if not upstream.mechanisms:
-        yield [here], "must not be empty: leave it out, or say ANONYMOUS"
+        yield [key], "must not be empty: leave it out, or say ANONYMOUS"
     if len(set(upstream.mechanisms)) < len(upstream.mechanisms):
-        yield [here], "the same mechanism stands twice"
+        yield [key], "the same mechanism stands twice"
     secret = [f"{path}.username", f"{path}.password_file", f"{path}.password_env"]
     token = f"{path}.token_file"
     for mechanism in upstream.mechanisms:
         if mechanism.startswith("SCRAM") and not upstream.has_password:
-            yield [here, *secret], f"{mechanism} needs username and password_file, or password_env"
+            yield [key, *secret], f"{mechanism} needs username and password_file, or password_env"
         if mechanism == "PLAIN" and not upstream.has_password and upstream.token_file is None:
             needed = "username, and password_file, password_env or token_file"
-            yield [here, *secret, token], f"PLAIN needs {needed}"
+            yield [key, *secret, token], f"PLAIN needs {needed}"
         if mechanism in BEARER_MECHANISMS and upstream.token_file is None:
-            yield [here, token], f"{mechanism} needs token_file"
+            yield [key, token], f"{mechanism} needs token_file"
         if mechanism in ("XOAUTH2", "PLAIN") and upstream.username is None:
-            yield [here, f"{path}.username"], f"{mechanism} needs username"
+            yield [key, f"{path}.username"], f"{mechanism} needs username"
         if mechanism == "EXTERNAL" and (upstream.tls is None or upstream.tls.certificate is None):
-            yield [here, f"{path}.tls"], "EXTERNAL needs tls.certificate and tls.key"
+            yield [key, f"{path}.tls"], "EXTERNAL needs tls.certificate and tls.key"
     bare = [each for each in upstream.mechanisms if each in BARE_MECHANISMS]
     seen_by_all = [str(each) for each in upstream.hosts if not each.private]
     if bare and seen_by_all and not upstream.allow_plain_without_tls:
         yield (
-            [here, f"{path}.hosts", f"{path}.allow_plain_without_tls"],
+            [key, f"{path}.hosts", f"{path}.allow_plain_without_tls"],
             f"{bare[0]} shows the secret to everybody on the way to {seen_by_all[0]}: use"
             " amqps://, or say allow_plain_without_tls: true",
         )

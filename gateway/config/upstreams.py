@@ -1,4 +1,4 @@
-"""The keys of upstreams, the containers that the gateway dials, and of the nodes that live there.
+"""The keys of upstreams, the containers that the gateway dials, and of the nodes that live at them.
 
 A part of the table in `settings`.
 """
@@ -189,7 +189,8 @@ class NodeSection(Section):
     """What becomes of a message that the upstream rejects and whose publisher did not ask: to the
     local queue gateway.rejected; an exception to its publisher; or dropped, and counted."""
     max_redeliveries: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    """As of the upstream, for these nodes. Unset: the upstream's."""
+    """Released or modified that often, a message to these nodes is taken to be rejected. Unset: as
+    the upstream has it."""
     paused: bool = False
     """Send nothing to its nodes for now; publishers wait, or their messages are spooled."""
     create: bool = False

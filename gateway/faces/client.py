@@ -139,7 +139,7 @@ class Client:
         (counts.links_opened if opened else counts.links_closed)[self._protocol] += 1
 
     def record_link(self, number: int, *, node: int, flags: int) -> None:
-        """Put the begin of a link or subscription into the audit log; `node`: its name there."""
+        """Put the begin of a link or subscription into the audit log; `node`: its node's number."""
         self.bridge.audit.link_attached(
             self.bridge.now_ms,
             number,

@@ -19,7 +19,7 @@ from twisted.logger import (
 from zope.interface import implementer
 
 LEVELS: Final = {level.name: level for level in LogLevel.iterconstants()}
-OURS: Final = "gateway"
+NAMESPACE: Final = "gateway"
 PROCESS: Final = LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)
 
 
@@ -32,7 +32,7 @@ def begin_logging(stream: TextIO, *, level: str, form: str) -> None:
 
 def set_level(level: str) -> None:
     """The least severe level that this process writes, from now on."""
-    PROCESS.setLogLevelForNamespace(OURS, LEVELS[level])
+    PROCESS.setLogLevelForNamespace(NAMESPACE, LEVELS[level])
 
 
 def observer(
@@ -43,7 +43,7 @@ def observer(
     Twisted's own chatter is left out below `warn`: when a port opens, we say so ourselves.
     """
     predicate = predicate or LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)
-    predicate.setLogLevelForNamespace(OURS, LEVELS[level])
+    predicate.setLogLevelForNamespace(NAMESPACE, LEVELS[level])
     line = _json_line if form == "json" else _text_line
 
     return FilteringLogObserver(Lines(stream, line), [predicate])

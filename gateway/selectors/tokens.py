@@ -157,7 +157,7 @@ def _number(number: re.Match[str], at: int) -> Tagged:
 
 
 def _decimal_or_octal(digits: str, at: int) -> int:
-    """As in Java, a number that begins with 0 is octal."""
+    """The integer of these digits: octal where they begin with 0, as Java has it."""
     if digits[0] != "0":
         return _exact(digits, 10, at)
     if "8" in digits or "9" in digits:

@@ -50,7 +50,7 @@ class Literal(Expression):
         self.value = value
 
     def evaluate(self, message: Message) -> Tagged:
-        """As `Expression`."""
+        """The value that is written out, whatever the message."""
         return self.value
 
 
@@ -65,7 +65,7 @@ class Identifier(Expression):
         self.name = name
 
     def evaluate(self, message: Message) -> Tagged:
-        """As `Expression`."""
+        """What selectors see of it; `UNKNOWN` where the message has nothing by that name."""
         return selected(message.selectable(self.name))
 
 
@@ -82,7 +82,7 @@ class Comparison(Expression):
         self.right = right
 
     def evaluate(self, message: Message) -> Tagged:
-        """As `Expression`."""
+        """`UNKNOWN` where either value is; values of unlike type are not equal: `FALSE`."""
         return compare(self.left.evaluate(message), self.operator, self.right.evaluate(message))
 
 
@@ -99,7 +99,7 @@ class Between(Expression):
         self.greatest = greatest
 
     def evaluate(self, message: Message) -> Tagged:
-        """As `Expression`."""
+        """`FALSE` where one bound rules it out, else `UNKNOWN` where a value is missing."""
         value = self.operand.evaluate(message)
         above = compare(value, Operator.GREATER_OR_EQUAL, self.least.evaluate(message))
         if above is FALSE:
@@ -122,7 +122,7 @@ class Like(Expression):
         self.pattern = pattern
 
     def evaluate(self, message: Message) -> Tagged:
-        """As `Expression`."""
+        """Whether the text fits; `UNKNOWN` without a value, `FALSE` for one that is no text."""
         value = self.operand.evaluate(message)
         if value.code == Kind.NULL:
             return UNKNOWN
@@ -143,7 +143,7 @@ class In(Expression):
         self.texts = texts
 
     def evaluate(self, message: Message) -> Tagged:
-        """As `Expression`."""
+        """Whether it is one of them; `UNKNOWN` without a value, `FALSE` for one that is no text."""
         value = self.operand.evaluate(message)
         if value.code == Kind.NULL:
             return UNKNOWN
@@ -161,7 +161,7 @@ class IsNull(Expression):
         self.operand = operand
 
     def evaluate(self, message: Message) -> Tagged:
-        """As `Expression`."""
+        """`TRUE` where there is no value, else `FALSE`; never `UNKNOWN`."""
         return TRUE if self.operand.evaluate(message).code == Kind.NULL else FALSE
 
 
@@ -176,7 +176,7 @@ class Not(Expression):
         self.operand = operand
 
     def evaluate(self, message: Message) -> Tagged:
-        """As `Expression`."""
+        """The other truth value; `UNKNOWN` for what is neither true nor false."""
         value = self.operand.evaluate(message)
         if value.code != Kind.BOOLEAN:
             return UNKNOWN
@@ -194,7 +194,7 @@ class Every(Expression):
         self.operands = operands
 
     def evaluate(self, message: Message) -> Tagged:
-        """As `Expression`."""
+        """`FALSE` if an operand is; else `UNKNOWN`, if one is not true either; else `TRUE`."""
         result = TRUE
         for operand in self.operands:
             value = operand.evaluate(message)
@@ -216,7 +216,7 @@ class Some(Expression):
         self.operands = operands
 
     def evaluate(self, message: Message) -> Tagged:
-        """As `Expression`."""
+        """`TRUE` if an operand is; else `UNKNOWN`, if one is not false either; else `FALSE`."""
         result = FALSE
         for operand in self.operands:
             value = operand.evaluate(message)
@@ -239,7 +239,7 @@ class Arithmetic(Expression):
         self.steps = steps
 
     def evaluate(self, message: Message) -> Tagged:
-        """As `Expression`."""
+        """A number; `UNKNOWN` where an operand is none, or it cannot be computed."""
         result = self.first.evaluate(message)
         for operator, operand in self.steps:
             result = calculate(result, operator, operand.evaluate(message))

@@ -118,14 +118,17 @@ class Occupancy:
         return 0
 
     def take_victim(self) -> int:
-        """As `victim`, which will not be named again: its part must be in the next row, or stay."""
+        """The oldest row with garbage and something to keep, not to be named again; 0 if none.
+
+        What it keeps must be in the next row, or stays where it is.
+        """
         number = self.victim()
         if number:
             heapq.heappop(self._dirty)
         return number
 
     def take_dead(self) -> list[int]:
-        """Rows to delete now: forgotten here, with those that they kept."""
+        """Rows to delete now: no longer counted, and neither are those that they kept."""
         taken: list[int] = []
         while self.dead:
             number = self.dead.pop()
@@ -149,7 +152,7 @@ class Occupancy:
         self.current.message_octets += end - start
 
     def on_enqueue(self, queue_id: int, position: int, message_id: int) -> None:
-        """The entry lives here now."""
+        """The entry is in the current row now."""
         queue = self.places.get(queue_id)
         if queue is None:
             queue = self.places[queue_id] = {}
@@ -176,7 +179,7 @@ class Occupancy:
             self._uncount(queue_id, position)
 
     def on_redelivered(self, queue_id: int, position: int, count: int, annotations: bytes) -> None:
-        """The last delivery count and annotations of the entry are here now."""
+        """The last delivery count and annotations of the entry are in the current row now."""
         if not self.place(queue_id, position):
             return
         self._uncount(queue_id, position)

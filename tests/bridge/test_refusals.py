@@ -1,4 +1,4 @@
-"""Limits of what can join a queue, here and at an upstream."""
+"""Limits of what can join a queue, local or at an upstream."""
 
 from support.bridge_world import Consumer, World, condition
 from support.remotes import FakeRules

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.cli.check_connect import lines
-from gateway.clients.findings import Ability, Finding, Node, There
+from gateway.clients.findings import Ability, Finding, Node, Presence
 
 
 def finding() -> Finding:
@@ -30,8 +30,8 @@ def finding() -> Finding:
             Ability("modified", True),
         ],
         nodes=[
-            Node("nodes.0", "queue", "orders", "orders", state=There.YES, spool=True),
-            Node("nodes.1", "queue", "a", "a", state=There.NO, problem="amqp:not-found"),
+            Node("nodes.0", "queue", "orders", "orders", state=Presence.YES, spool=True),
+            Node("nodes.1", "queue", "a", "a", state=Presence.NO, problem="amqp:not-found"),
         ],
         lacks=[("queue.purge: 540", ["nodes.0", "nodes.1"])],
     )
@@ -44,14 +44,14 @@ def test_what_is_wrong_is_marked_and_all_else_is_told() -> None:
         "     login: PLAIN (offered: PLAIN, ANONYMOUS)",
         "     TLS: TLSv1.3, certificate of CN=broker, valid until 2027-01-01",
         "     limits: frames up to 128KiB, 64 sessions, closes after 30 s of silence",
-        "     largest message: 16MiB; larger ones are rejected here",
+        "     largest message: 16MiB; the gateway rejects larger ones",
         "     it says: nothing in particular",
         "!!   transactions: REFUSED, but profile artemis counts on it: amqp:not-implemented",
         "     browsing: not used: it answers yes, but the profile does not trust it",
         "     selectors: yes",
         "     nodes on request: no: no such",
         "     modified: yes, by the profile",
-        "     nodes.0: queue orders (spool): orders: there",
+        "     nodes.0: queue orders (spool): orders: found",
         "!!   nodes.1: queue a: a: missing: amqp:not-found",
         "     will not work, by the profile:",
         "       queue.purge: 540 (nodes.0, nodes.1)",

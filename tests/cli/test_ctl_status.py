@@ -89,7 +89,7 @@ def test_of_one_that_is_away_it_is_said_why_and_when_it_is_tried_again() -> None
         "  old: 7 tries in a row have failed; the next is in 10 s, 2026-01-01T01:02:15Z",
         "  old: last problem, 2026-01-01T01:02:00Z:"
         " amqp://broker:5672: Connection was refused by other side",
-        "  old: the oldest message to it has been here for 1 min 1 s",
+        "  old: the oldest message to it has been in the gateway for 1 min 1 s",
     ]
     trying = DOWN | {"next_try": None, "next_try_in_s": None}
     assert shown(trying)[2] == "  old: 7 tries in a row have failed; it is tried now"

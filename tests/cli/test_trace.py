@@ -89,8 +89,8 @@ def test_what_an_upstream_refused_is_told_with_its_name() -> None:
 @pytest.mark.parametrize(
     ("flags", "steps", "told"),
     [
-        (["transit"], [], "not stored here when the gateway ended"),
-        (["transit"], ["sent"], "not stored here when the gateway ended, the peer may have it"),
+        (["transit"], [], "not in the gateway's store when it ended"),
+        (["transit"], ["sent"], "not in the gateway's store when it ended, the peer may have it"),
         (["transit"], ["sent", "settled"], ""),
         (["durable"], [], ""),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.clients.findings import Ability, Finding, Node, There, lacks, nodes_of
+from gateway.clients.findings import Ability, Finding, Node, Presence, lacks, nodes_of
 from gateway.clients.probe import Question
 from gateway.config.placement import NodeRule
 from gateway.translate.profiles.loading import load_profile
@@ -17,13 +17,13 @@ def rule(number: int, kind: str, pattern: str, *, spool: bool = False) -> NodeRu
 
 
 def test_a_finding_is_fine_when_it_was_reached_and_nothing_is_missing() -> None:
-    finding = Finding("a", nodes=[Node("nodes.0", "queue", "q", "q", state=There.YES)])
+    finding = Finding("a", nodes=[Node("nodes.0", "queue", "q", "q", state=Presence.YES)])
     assert not finding.fine
     finding.reached = True
     assert finding.fine
     finding.abilities = [Ability("transactions", False, False), Ability("browsing", True)]
     assert finding.fine
-    finding.nodes[0].state = There.NO
+    finding.nodes[0].state = Presence.NO
     assert not finding.fine
     assert finding.as_json()["nodes"][0]["state"] == "no"
 
@@ -53,22 +53,22 @@ def test_addresses_of_exchanges_are_shown_with_a_key_and_asked_about_without() -
 
 def test_a_node_is_not_asked_about_where_asking_would_make_it() -> None:
     (node,) = nodes_of([rule(0, "queue", "q")], "a", load_profile("artemis"))
-    assert (node.asked, node.state, node.bad) == ("", There.AUTO, False)
+    assert (node.asked, node.state, node.bad) == ("", Presence.AUTO, False)
     created = NodeRule(0, "queue", "q", None, "a", create=True)
     (node,) = nodes_of([created], "a", load_profile("rabbitmq310"))
-    assert (node.asked, node.state, node.bad) == ("", There.AUTO, False)
+    assert (node.asked, node.state, node.bad) == ("", Presence.AUTO, False)
 
 
 def test_a_missing_node_that_the_gateway_makes_is_not_bad() -> None:
     created = NodeRule(0, "queue", "q", None, "a", create=True)
     (node,) = nodes_of([created], "a", load_profile("rabbitmq4"))
-    node.learn(Question("q", there=False, problem="amqp:not-found"))
-    assert (node.state, node.problem, node.bad) == (There.CREATED, "", False)
+    node.learn(Question("q", exists=False, problem="amqp:not-found"))
+    assert (node.state, node.problem, node.bad) == (Presence.CREATED, "", False)
     (other,) = nodes_of([rule(0, "queue", "q")], "a", load_profile("rabbitmq4"))
-    other.learn(Question("q", there=False, problem="amqp:not-found"))
-    assert (other.state, other.problem, other.bad) == (There.NO, "amqp:not-found", True)
+    other.learn(Question("q", exists=False, problem="amqp:not-found"))
+    assert (other.state, other.problem, other.bad) == (Presence.NO, "amqp:not-found", True)
     other.learn(Question("q"))
-    assert (other.state, other.bad) == (There.UNKNOWN, True)
+    assert (other.state, other.bad) == (Presence.UNKNOWN, True)
 
 
 def test_what_a_profile_lacks_is_said_of_the_rules_that_it_concerns() -> None:

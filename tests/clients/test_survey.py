@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.amqp_1_0.connection import Connection
-from gateway.clients.findings import Finding, There, lacks, nodes_of
+from gateway.clients.findings import Finding, Presence, lacks, nodes_of
 from gateway.clients.probe import ANSWERS_WITHIN_S, About, Probe, Question
 from gateway.clients.survey import Questions
 from gateway.config.placement import NodeRule
@@ -106,7 +106,7 @@ def test_each_address_is_asked_about_and_refusals_hurt_no_other() -> None:
     ]
     peer = Peer(questions)
     peer.talk()
-    assert [each.there for each in questions] == [False, False, True, True]
+    assert [each.exists for each in questions] == [False, False, True, True]
     assert questions[0].problem == "amqp:not-found: no such node"
     assert questions[2].copied and not questions[2].selected
     assert questions[3].message_size == Limits().message_size_max
@@ -128,7 +128,7 @@ def test_a_question_that_is_not_answered_is_left_and_the_next_one_asked() -> Non
     peer.talk()
     peer.clock.advance(ANSWERS_WITHIN_S)
     peer.talk()
-    assert [each.there for each in questions] == [None, True]
+    assert [each.exists for each in questions] == [None, True]
     assert questions[0].problem == "it does not answer"
     assert peer.probe.problem == ""
     assert not peer.clock.getDelayedCalls()
@@ -141,7 +141,7 @@ def test_a_peer_that_does_not_answer_is_left() -> None:
     peer.talk()
     peer.probe.end("it does not answer in time")
     assert peer.probe.problem == "it does not answer in time"
-    assert [each.there for each in questions] == [None, None]
+    assert [each.exists for each in questions] == [None, None]
     assert peer.wire.disconnecting
 
 
@@ -156,7 +156,7 @@ def test_answers_are_put_beside_what_the_profile_counts_on() -> None:
     peer = Peer(questions.all())
     peer.talk()
     questions.answer(finding)
-    assert [node.state for node in finding.nodes] == [There.YES, There.NO]
+    assert [node.state for node in finding.nodes] == [Presence.YES, Presence.NO]
     assert finding.message_size == Limits().message_size_max
     found = {each.name: (each.used, each.answered) for each in finding.abilities}
     assert found["transactions"] == (profile.transactions, True)
@@ -193,7 +193,7 @@ def test_nothing_is_asked_of_a_broker_that_the_profile_is_not_of() -> None:
     assert peer.attaches == []
     assert peer.probe.done.called and peer.probe.problem == ""
     assert finding.stranger and not finding.fine
-    assert [node.state for node in finding.nodes] == [There.STRANGER, There.PATTERN]
+    assert [node.state for node in finding.nodes] == [Presence.STRANGER, Presence.PATTERN]
     assert finding.abilities == finding.lacks == []
 
 
@@ -201,7 +201,7 @@ def test_a_broker_that_is_known_to_make_what_is_asked_for_is_not_asked_for_nodes
     finding, peer = survey("generic", "apache-activemq-artemis", QUEUE, PATTERN)
     assert peer.attaches == [None, None, "coordinator"]
     assert not finding.stranger
-    assert [node.state for node in finding.nodes] == [There.AUTO, There.PATTERN]
+    assert [node.state for node in finding.nodes] == [Presence.AUTO, Presence.PATTERN]
     finding, peer = survey("generic", "Some Broker", QUEUE)
     assert peer.attaches[0] == "there"
-    assert [node.state for node in finding.nodes] == [There.YES]
+    assert [node.state for node in finding.nodes] == [Presence.YES]

@@ -318,9 +318,9 @@ def test_check_says_where_nodes_live_and_what_cannot_be_done() -> None:
     assert told[:4] == [
         'nodes.0: queue "a b" of virtual host "default" lives at up: /queues/a%20b',
         'nodes.1: queue "c*" lives at up: /queues/{queue|percent}',
-        'nodes.2: queue "*" lives here',
+        'nodes.2: queue "*" is local',
         'nodes.3: exchange "x" lives at up: /exchanges/{exchange|percent}/{key|percent};'
-        " bindings are made there",
+        " bindings are made at the upstream",
     ]
     assert "reply-to" in told[4]
     alone = load(None, [upstream(), nodes({"exchange": "x", "upstream": "up"})])

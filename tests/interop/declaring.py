@@ -1,4 +1,4 @@
-"""Queues made by a 0-10 client of ours: a foreign one would have to be started for each."""
+"""Queues made by the project's 0-10 client: a foreign one would have to be started for each."""
 
 from interop.upstream.talk import Talk
 

@@ -1,4 +1,4 @@
-"""tshark as a second decoder of what passed: an implementation that shares nothing with ours.
+"""tshark as a second decoder of what passed: it shares nothing with the gateway's decoder.
 
 A recorded conversation is written as a capture file with TCP segments of our own making, so that no
 right to capture is needed, and read back with tshark's AMQP dissector.

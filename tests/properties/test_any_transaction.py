@@ -1,4 +1,4 @@
-"""After any script of transactions, here and at an upstream, the ledger balances.
+"""After any script of transactions, local or at an upstream, the ledger balances.
 
 And a transaction is done as one or not at all: of what was published in it, all or nothing entered.
 """

@@ -2,7 +2,7 @@
 
 Every publisher is told once; what it was told is accepted is at the container or in the queue of
 what was rejected; what came twice, either way, came marked; nothing overtakes; and when all is
-quiet nothing is left of anything, here or there.
+quiet nothing is left of anything, in the gateway or at the upstream.
 """
 
 from __future__ import annotations

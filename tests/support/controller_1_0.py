@@ -1,4 +1,4 @@
-"""A 1.0 client of ours that works in transactions, on a faked bridge."""
+"""A 1.0 client that works in transactions, on a faked bridge."""
 
 from __future__ import annotations
 

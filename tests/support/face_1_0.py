@@ -1,4 +1,4 @@
-"""1.0 clients of ours that talk to `ServerConnection` faces on one faked bridge, step by step."""
+"""1.0 clients that talk to `ServerConnection` faces on one faked bridge, step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client connection and a server connection of ours that talk to one another."""
+"""A client connection and a server connection that talk to one another."""
 
 from __future__ import annotations
 

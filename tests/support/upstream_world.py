@@ -1,8 +1,8 @@
 """A bridge, an `Upstream`, and a scripted 1.0 container that it talks to; time stands still.
 
 `Broker` answers as it was told to: every attach is accepted unless `refusals` or `answers` say
-otherwise; a sender of ours gets `credit`. What happened is in `events`; deliveries, dispositions
-and errors are the test's to send, on the links that `link` finds.
+otherwise; a sender of the gateway's gets `credit`. What happened is in `events`; deliveries,
+dispositions and errors are the test's to send, on the links that `link` finds.
 """
 
 from __future__ import annotations

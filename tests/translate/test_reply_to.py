@@ -1,4 +1,4 @@
-"""A reply finds its way: within the gateway, to an upstream, and back from there."""
+"""A reply finds its way: within the gateway, to an upstream, and back from it."""
 
 from translate.cases import Seen, new_message, old_message
 from translate.fields_cases import Reachable, far_message

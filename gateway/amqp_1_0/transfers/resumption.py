@@ -66,7 +66,7 @@ def _position(state: DeliveryState | None) -> tuple[int, int]:
 def resolve(
     local: Unsettled, remote: Unsettled, *, incomplete: bool = False
 ) -> dict[bytes, Action]:
-    """The sender's side: what to do about each delivery of ours.
+    """The sender's side: what to do about each of our deliveries.
 
     Args:
         local: the map that we attached with. `Received` is the earliest point from which we can
@@ -75,7 +75,7 @@ def resolve(
         incomplete: the receiver's is incomplete.
 
     Returns:
-        By tag, in our order. What only the receiver knows is not there: it settles those itself.
+        By tag, in our order. What only the receiver knows is left out: it settles those itself.
     """
     return {
         tag: _both(state, remote[tag]) if tag in remote else _ours_alone(state, incomplete)
@@ -106,7 +106,7 @@ def _both(local: DeliveryState | None, remote: DeliveryState | None) -> Action:
 def settled_by_sender(
     local: Unsettled, remote: Unsettled, *, incomplete: bool = False
 ) -> list[bytes]:
-    """The receiver's side: the deliveries of ours that the sender has settled, to be forgotten.
+    """The receiver's side: the deliveries in our map that the sender has settled, to be forgotten.
 
     All others are taken up by resumed transfers (`DeliveryReceived.resume`, `DeliveryAborted`).
     """

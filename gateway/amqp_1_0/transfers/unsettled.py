@@ -23,7 +23,7 @@ def range_of(disposition: Disposition) -> int:
 
 
 def sent_in(unsettled: dict[int, Outgoing], first: int, count: int) -> list[Outgoing]:
-    """The unsettled deliveries of ours in a range."""
+    """The unsettled deliveries of the sender's in a range."""
     if count <= len(unsettled):
         found: list[Outgoing] = []
         for number in range(first, first + count):

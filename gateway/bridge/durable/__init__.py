@@ -1,10 +1,10 @@
 """What of the bridge outlives the process.
 
-topology_rows   rows of exchanges, queues and bindings
+topology_rows     rows of exchanges, queues and bindings
 topology_writes   writes and removes them as exchanges and queues change
-recovery        from rows and entries to a bridge that is at work
-absent          queues that the store has and the configuration has not
-dispatched      which recovered copies may have been seen
-notes           small things of others, in pages
-debts           bindings that are to be removed at an upstream
+recovery          from rows and entries to a bridge that is at work
+absent            queues that the store has and the configuration has not
+dispatched        which recovered copies may have been seen
+notes             small things of others, in pages
+debts             bindings that are to be removed at an upstream
 """

@@ -91,7 +91,7 @@ class BindingFeed:
 
     @property
     def node(self) -> int:
-        """As `Feed`."""
+        """The audit log's number of the queue that it fills."""
         return self._queue.node
 
     def wanted(self) -> int:
@@ -125,7 +125,7 @@ class BindingFeed:
     # What the bridge calls.
 
     def on_published(self, token: int, outcome: Outcome) -> None:
-        """As `Publisher`."""
+        """A copy that waited for its end has it: the upstream is told, and may send more."""
         self.open -= 1
         if self._source is not None:
             self._source.on_published(token, outcome)

@@ -76,7 +76,7 @@ class Feeds:
             feed.close()
 
     def move(self, exchange: Exchange, binding: Binding) -> None:
-        """The exchange lives elsewhere from now on; another feed is made from there."""
+        """The exchange lives elsewhere from now on; another feed is made from its new node."""
         feed = self._pop(exchange, binding)
         if feed is not None:
             feed.move()

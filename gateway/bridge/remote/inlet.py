@@ -37,7 +37,10 @@ class Handover:
         self._browses = browses
 
     def deliver(self, delivery: Delivery) -> DeliverStatus:
-        """As `Outlet`; a browser's delivery is of a copy, whatever the gateway holds."""
+        """Have the client's outlet send it; the link may then bring more.
+
+        A browser's delivery is not acquired: its message stays at the upstream.
+        """
         if self._browses:
             delivery.acquired = False
         status = self._outlet.deliver(delivery)
@@ -46,20 +49,20 @@ class Handover:
         return status
 
     def refusal(self) -> Refusal:
-        """As `Outlet`."""
+        """Why the client's outlet refused the last delivery."""
         return self._outlet.refusal()
 
     def on_attached(self) -> None:
-        """As `Outlet`."""
+        """The client's subscription is in force."""
         self._outlet.on_attached()
 
     def on_drained(self) -> None:
-        """As `Outlet`; what came and did not fit goes back."""
+        """The drain is finished; what came beyond the client's credit goes back to the upstream."""
         self._inlet.give_back(RELEASED, Reason.CANCELLED)
         self._outlet.on_drained()
 
     def on_cancelled(self, condition: Condition, description: str) -> None:
-        """As `Outlet`."""
+        """The upstream refused it, or its queue has gone: the client's subscription ends."""
         self._outlet.on_cancelled(condition, description)
 
 
@@ -154,12 +157,12 @@ class QueueInlet:
 
     @property
     def node(self) -> int:
-        """As `Inlet`."""
+        """The audit log's number of the inlet's own transit queue."""
         return self.queue.node
 
     @property
     def wants_settled(self) -> bool:
-        """As `Inlet`."""
+        """Whether the link may bring messages settled: the rule of the queue says so."""
         placement = self.queue.placement
         return self.settled and placement is not None and placement.settled
 
@@ -291,7 +294,7 @@ class QueueInlet:
         self.tell_credit()
 
     def move(self, placement: Placement, exchange: Exchange) -> None:
-        """Its queue lives at another upstream now, or at another address: a link from there.
+        """Its queue lives at another upstream now, or at another address: a new link brings them.
 
         What the client still has goes back to where it came from: it will be settled too late.
         """

@@ -126,7 +126,7 @@ class Moving:
         if after is not None and before is not None:
             what = "be kept otherwise (spool)"
         else:
-            what = "live here" if after is None else f"live at {after.remote.name}"
+            what = "be local" if after is None else f"live at {after.remote.name}"
         used = (
             queue.users.subscriptions if before is None else len(host.nodes.inlets.of(queue.name))
         )

@@ -125,10 +125,13 @@ class Nodes:
             for name in self._placements.queues(self._host):
                 self._topology.find_queue(name)
 
-    # As `Rules`.
+    # What the topology asks.
 
     def make_queue(self, name: str) -> Queue | None:
-        """As `Rules` says; `None` also when there are too many."""
+        """The remote queue that a rule knows by that name, made now.
+
+        `None`: no rule does, there are too many queues, or the name is too long.
+        """
         placement = self._placement(name)
         limits = self._limits
         topology = self._topology
@@ -148,7 +151,10 @@ class Nodes:
         return queue
 
     def make_exchange(self, name: str) -> Exchange | None:
-        """As `Rules` says; `None` also when there are too many."""
+        """The remote exchange that a rule knows by that name, made now.
+
+        `None`: no rule does, there are too many exchanges, or the name is too long.
+        """
         limits = self._limits
         topology = self._topology
         if (
@@ -163,7 +169,10 @@ class Nodes:
         )
 
     def adopt_queue(self, queue: Queue) -> None:
-        """As `Rules`. What the store has of a transit queue is sent on like all else."""
+        """Place a queue that comes from the store, if a rule says so.
+
+        What the store has of a transit queue is sent on like all else.
+        """
         placement = self._placement(queue.name)
         queue.placement = placement
         if placement is not None and not placement.spool:
@@ -171,7 +180,7 @@ class Nodes:
             queue.settings.durable = False
 
     def adopt_exchange(self, exchange: Exchange) -> None:
-        """As `Rules`."""
+        """Place an exchange that was made, if a rule says so: what is published goes out."""
         if self._placements is None or not exchange.name:
             return
         placement = self._placements.exchange(self._host, exchange.name)

@@ -53,11 +53,14 @@ class Source(Protocol):
         """Nobody wants messages of this link any more; what is unsettled still gets its outcome."""
 
     def on_moved(self) -> None:
-        """As `on_left`: the node lives elsewhere now. What a durable subscription has stays."""
+        """The node lives elsewhere now: nobody wants messages of this link any more.
+
+        What is unsettled still gets its outcome. What a durable subscription has, stays.
+        """
 
 
 class LookUpWaiter(Protocol):
-    """Whoever asked whether a node is there."""
+    """Whoever asked whether a node exists."""
 
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
         """It is, or why not."""
@@ -67,7 +70,7 @@ class FeedSource(Source, Protocol):
     """A link from an exchange's node: it feeds a `Feed`."""
 
     def reach(self, waiter: LookUpWaiter, token: int) -> bool:
-        """Ask whether the subscription is there; `False`: it is, or nobody knows now.
+        """Ask whether the subscription is made; `False`: it is, or nobody knows now.
 
         `on_looked_up` follows, not from inside, without a refusal, and also when the upstream does
         not answer soon, or does not want it.
@@ -165,7 +168,7 @@ class Inlet(Protocol):
         """Whether nothing is wanted only because what came has not been sent to the client."""
 
     def on_attached(self) -> None:
-        """The link is there, for the first time or again."""
+        """The link is attached, for the first time or again."""
 
     def on_refused(self, condition: Condition, description: str) -> None:
         """The upstream does not have the node (any more): the subscription ends."""
@@ -226,7 +229,7 @@ class Feed(Protocol):
 
     @property
     def durable(self) -> bool:
-        """What the exchange routes while no link is there is to be kept at the upstream."""
+        """What the exchange routes while no link is attached is to be kept at the upstream."""
 
     def wanted(self) -> int:
         """The link-credit that the link should have now."""
@@ -240,7 +243,7 @@ class Remote(Protocol):
 
     @property
     def name(self) -> str:
-        """As configured."""
+        """Its key under `upstreams` in the configuration."""
 
     @property
     def transactional(self) -> bool:
@@ -256,10 +259,13 @@ class Remote(Protocol):
         """Send nothing more from `queue`: the relay is cancelled once what is under way ended."""
 
     def abandon(self, queue: Queue) -> None:
-        """As `unserve`, at once: what became of what is under way is not known; it goes back."""
+        """Send nothing more from `queue`, and cancel the relay at once.
+
+        What is under way goes back to the queue: what became of it is not known.
+        """
 
     def open(self, inlet: Inlet) -> Source:
-        """Open a link from the node of `inlet`, now or when the upstream is there.
+        """Open a link from the node of `inlet`, now or when the upstream is connected.
 
         `inlet.on_attached` or `inlet.on_refused` follows, never from inside this call.
         """
@@ -296,7 +302,7 @@ class Placement:
     Attributes:
         remote: the upstream.
         spool: of a queue: what is published is stored by the gateway first, and sent on.
-        on_rejected: as the enumeration says.
+        on_rejected: what becomes of a rejected copy whose publisher did not ask.
         max_redeliveries: released or modified that often, a copy is taken to be rejected; `None`:
             as the upstream's settings say.
         way: what gives its nodes other addresses than another placement has, if it differs.

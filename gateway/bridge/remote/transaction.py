@@ -41,7 +41,7 @@ from gateway.wire.machine import Machine, Table
 
 
 class State(IntEnum):
-    """As the module says."""
+    """Where a transaction stands; the module's docstring says what each state means."""
 
     DECLARING = 0
     OPEN = 1
@@ -188,7 +188,7 @@ class RemoteTransaction:
             self._count(counted)
 
     def on_published(self, token: int, outcome: Outcome) -> None:
-        """As a `Publisher`: a copy ended without being sent."""
+        """A copy that was published in it has ended without being sent."""
         counted = self._parts.on_unsent(token, outcome)
         if counted is not None:
             self._count(counted)

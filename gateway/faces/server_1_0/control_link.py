@@ -173,7 +173,7 @@ class ControlLink:
         self.link.session.settle_incoming(delivery_id, state)
 
     def give_credit(self) -> None:
-        """As much as any sender has, if half of it is used up."""
+        """Grant `limits.link_credit` again, if half of it is used up."""
         if not self.link.attached or self._client.draining:
             return
         wanted = self._client.settings.limits.link_credit

@@ -208,7 +208,7 @@ class Detours:
         return True
 
     def _links_at(self, location: Location, told_by: UpstreamConnection) -> Links | None:
-        """The links of the connection that leads there; `None`: none does, and none will."""
+        """The links of the connection to `location`; `None`: there is none, and none will be."""
         if location is told_by.location:
             return told_by.home.links
         if location.is_at(self.origin.location):

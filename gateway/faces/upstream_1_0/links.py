@@ -1,6 +1,6 @@
 """All links of one connection: on which session each is, and when it is attached again.
 
-Senders to nodes that are known to be there share a session. A link that may be refused, and every
+Senders to nodes that are known to exist share a session. A link that may be refused, and every
 receiver, has one of its own, as far as the peer's channel-max and our limit go: an error that ends
 a session then hits nobody else, and one slow receiver does not hold up others. Beyond that sessions
 are shared. Where the peer is known to end sessions for the error of a link, one attach at a time is

@@ -140,7 +140,7 @@ class UpstreamTransactions:
             if branch.id == NO_ID:
                 payload = declare_payload()
             else:
-                # What was retired in it must be there before it is discharged.
+                # What was retired in it must be on its way before it is discharged.
                 link.session.channels.flush()
                 payload = discharge_payload(branch.id, fail=branch.fails is not False)
             link.send_delivery(tag, b"", payload, settled=False)

@@ -1,10 +1,10 @@
 """What an operator may ask of a running gateway over the admin port, with the admin token.
 
 GET  /ctl/status    upstreams, node rules, and what is under way
-POST /ctl/pause     {"node": "orders"}: nothing is sent there or wanted from there
+POST /ctl/pause     {"node": "orders"}: nothing is sent to it or fetched from it
 POST /ctl/resume    {"node": "orders"}
 POST /ctl/switch    {"node": "orders", "upstream": "new"}: answered when it is done; refused, if
-                    `new` says that it does not have what is to live there
+                    `new` says that it does not have what is to live at it
 POST /ctl/reload    read the configuration again
 
 A request shows `Authorization: Bearer TOKEN`; without `admin_token_file` all of it is 404. Answers

@@ -3,8 +3,8 @@
 GET /metrics            the table in `gateway.metrics`
 GET /metrics/objects    the same for each queue by name
 GET /healthz            200 while the event loop turns
-GET /ctl/status, POST /ctl/...  see `control`; not there without `admin_token_file`
-GET /readyz             200 while clients are welcome, whether upstreams are there or not; 503 while
+GET /ctl/status, POST /ctl/...  see `control`; 404 without `admin_token_file`
+GET /readyz             200 while clients are welcome, whether upstreams are up or not; 503 while
                         starting or draining
 """
 

@@ -26,7 +26,7 @@ class Load:
 
     Attributes:
         held: messages to it whose publishers wait to hear of them.
-        spooled: messages to it that are stored here, their publishers told.
+        spooled: messages to it that the gateway has stored, their publishers told.
         fetched: messages from it that no client has settled.
         oldest_ms: when the oldest of those to it came; `None`: there is none.
     """

@@ -84,7 +84,7 @@ class PeerAuthenticator:
         self._username = ""
 
     def mechanisms(self) -> list[str]:
-        """Those that can succeed here, best first."""
+        """Those by which this peer can succeed, best first."""
         offered = []
         if self.peer.certificate_name:
             offered.append(EXTERNAL)

@@ -40,7 +40,7 @@ class Threshold:
         self._deadline_ms = deadline_ms
         self._read = b""
         self._answer = b""
-        self._left = False  # whatever ends this connection from here on is counted elsewhere
+        self._left = False  # whatever ends this connection from now on is counted elsewhere
         self.closed = False
         self.reading_paused = False
 
@@ -98,7 +98,7 @@ class Threshold:
         self.closed = True
 
     def drained(self) -> bool:
-        """Nothing is ever unsettled here."""
+        """Always: nothing has been sent that could be unsettled."""
         return True
 
     def force_close(self, now_ms: int) -> None:
@@ -144,18 +144,18 @@ class Door:
 
     def admit(self, address: str, *, tls_first: bool) -> Pump | None:
         """A pump for a new connection; `None`: it is one too many."""
-        here = self.by_address.get(address, 0)
+        from_address = self.by_address.get(address, 0)
         if len(self.pumps) >= self.connections_max:
             self.counts.refused["limit"] += 1
             return None
-        if here >= self.connections_per_address_max:
+        if from_address >= self.connections_per_address_max:
             self.counts.refused["address_limit"] += 1
             return None
         pump = Pump(self, self.next_id(), address)
         if tls_first:
             pump.tls_context = self.tls_context
         self.pumps[pump.connection_id] = pump
-        self.by_address[address] = here + 1
+        self.by_address[address] = from_address + 1
         self.counts.accepted += 1
         return pump
 

@@ -2,8 +2,8 @@
 
 upstreams     all upstreams of the configuration, and where nodes live
 dialer        the hosts of one upstream, for ever; detours: each once
-credentials   who the gateway is there; renewal: new OAuth tokens
-reload        other settings while the gateway runs; inquiry: are the nodes there
+credentials   who the gateway is at it; renewal: new OAuth tokens
+reload        other settings while the gateway runs; inquiry: do the nodes exist
 last_life     what had come from upstreams when the process died
 measures      readers for their metrics
 """

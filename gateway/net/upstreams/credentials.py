@@ -48,7 +48,7 @@ class UpstreamCredentials:
 
     @property
     def tokens(self) -> Tokens | None:
-        """Makes a token for one node; `None`: none are wanted there."""
+        """Makes a token for one node; `None`: the upstream wants none."""
         return self._node_token if self._section.puts_tokens(cbs=self._cbs) else None
 
     def mechanisms(self, secure: bool) -> list[ClientMechanism]:

@@ -151,7 +151,7 @@ class DetourDialers:
         self._over: Deferred[None] | None = None
 
     def dial(self, detour: Detour) -> None:
-        """As a `Dialling`."""
+        """Connect once: `Detour.connect` or `Detour.on_unreachable` follows, not from inside."""
         dialer = DetourDialer(self, detour)
         self._dialers[detour] = dialer
         self.log.info(
@@ -162,7 +162,7 @@ class DetourDialers:
         self.later.callLater(0, dialer.start)
 
     def hang_up(self, detour: Detour) -> None:
-        """As a `Dialling`."""
+        """Our close is on its way: after `STOP_S` the transport ends without an answer."""
         dialer = self._dialers.get(detour)
         if dialer is not None:
             dialer.limit()

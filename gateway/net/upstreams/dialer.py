@@ -229,7 +229,7 @@ class Dialer(Factory):
             self._service.startService()
 
     def retire(self) -> Deferred[None]:
-        """As `stop`, but what is unsettled may still be settled, for a moment."""
+        """Stop, once all is settled or `RETIRE_MS` are over; fires when that is done."""
         until_ms = self.now_ms() + RETIRE_MS
         over: Deferred[None] = Deferred()
 
@@ -244,7 +244,7 @@ class Dialer(Factory):
         return over
 
     def _linger(self) -> None:
-        """Whoever still waits for an answer from there is told in its time that there is none."""
+        """Whoever still waits for the upstream's answer is told in its time that there is none."""
         self._look()
         if self.upstream.next_deadline() is not None:
             self.later.callLater(LOOK_INTERVAL_S, self._linger)
@@ -255,8 +255,8 @@ class Dialer(Factory):
         if redirect is None or not redirect.network_host:
             return [*self.hosts]
         # With TLS where the connection that sent us on had it (1.0 2.8.17).
-        there = Host(self.trying.tls, redirect.network_host, redirect.port or self.trying.port)
-        return [there, *self.hosts]
+        redirected = Host(self.trying.tls, redirect.network_host, redirect.port or self.trying.port)
+        return [redirected, *self.hosts]
 
     def open(self, host: Host) -> Deferred[None]:
         """Dial one host; fires when it has opened the connection, fails when that is over."""
@@ -289,7 +289,7 @@ class Dialer(Factory):
         self.upstream.on_unreachable(f"{self.trying}: {problem}")
 
     def _wait(self, failures: int) -> float:
-        """As `ClientService` asks: seconds until the next try."""
+        """Seconds until the next try, after `failures` in a row; `ClientService` asks for them."""
         wait_s = self._policy(failures + max(self._brief - 1, 0))
         self.next_try_ms = self.now_ms() + int(wait_s * 1000)
         return wait_s
@@ -308,7 +308,7 @@ class Dialer(Factory):
         return pump
 
     def first_face(self, pump: Pump) -> Face:
-        """As `pump.Surroundings`."""
+        """The upstream's connection by this transport, to the host that is tried."""
         return self.upstream.connect(
             self.now_ms(),
             connection_id=pump.connection_id,
@@ -321,7 +321,7 @@ class Dialer(Factory):
         )
 
     def gone(self, pump: Pump) -> None:
-        """As `pump.Surroundings`."""
+        """The transport is over: a try that has not opened it fails, an open one has ended."""
         if self.pump is pump:
             self.pump = None
         problem = self.upstream.health.last_error or "the peer did not open the connection"

@@ -39,7 +39,7 @@ class Arrival:
     """A node that is to live at an upstream.
 
     Attributes:
-        refusal: why clients would be refused there; "" if they would not, or nobody knows.
+        refusal: why the upstream would refuse clients; "" if it would not, or nobody knows.
         doubt: why nobody knows; "" if it is known.
     """
 
@@ -67,13 +67,13 @@ def arrivals(bridge: Bridge, before: Places, after: Places) -> list[Arrival]:
     found: list[Arrival] = []
     for host in bridge.hosts.values():
         for kind, name in _names(host, after.rules.rules):
-            here = before.rules.queue if kind == "queue" else before.rules.exchange
-            there = after.rules.queue if kind == "queue" else after.rules.exchange
-            rule = there(host.name, name)
+            rule_before = before.rules.queue if kind == "queue" else before.rules.exchange
+            rule_after = after.rules.queue if kind == "queue" else after.rules.exchange
+            rule = rule_after(host.name, name)
             placed = after.of(rule)
             if rule is None or rule.upstream is None or placed is None:
                 continue
-            old = before.of(here(host.name, name))
+            old = before.of(rule_before(host.name, name))
             if (old is not None and old.same_node(placed)) or rule.create:
                 continue
             upstream = after.upstreams[rule.upstream]

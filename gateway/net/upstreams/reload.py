@@ -1,7 +1,7 @@
 """Other settings while the gateway runs: what may change, and in which order it does.
 
 Everything is checked first, and what cannot be changes nothing. What is changed by hand is asked of
-the upstreams, too: nodes that are not there do not move there. Then what is to move to another
+the upstreams, too: nodes that an upstream lacks do not move to it. Then what is to move to another
 upstream rests until what is in flight has settled, or `switch_timeout` is over; then all of it
 counts at once. One change at a time. Of the configuration the upstreams are asked when it counts:
 it is the truth, whatever their state is, and what they refuse is told in the log.
@@ -48,7 +48,7 @@ class BusyError(GatewayError):
 
 
 class MissingError(ConfigurationError):
-    """An upstream does not have what is to live there."""
+    """An upstream does not have what is to live at it."""
 
 
 @final
@@ -108,7 +108,7 @@ class Reloading:
     def change(self, what: str, settings: Settings, *, configured: bool) -> Deferred[str]:
         """Have other settings count; fires with what was done when they do.
 
-        Unless they are `configured`, the upstreams must have what is to live there now.
+        Unless they are `configured`, the upstreams must have what is to live at them now.
 
         Raises:
             ConfigurationError: it cannot be done; nothing was changed. The Deferred may also fail

@@ -60,7 +60,7 @@ class Places:
         return self.rules.exact_queues(host)
 
     def of(self, rule: NodeRule | None) -> Placement | None:
-        """The one placement of a rule; `None`: its nodes live here."""
+        """The one placement of a rule; `None`: its nodes are local."""
         if rule is None or rule.upstream is None:
             return None
         placement = self._placements.get(rule)

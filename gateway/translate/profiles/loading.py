@@ -75,7 +75,7 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     "subscriptions": Attribute(
         ("none", "address", "filter", "managed"),
         "How a binding becomes a subscription: not at all; by `subscription` alone; by that and a"
-        " filter for the binding key; as a queue and a binding there, made by `management`.",
+        " filter for the binding key; as a queue and a binding at the broker, by `management`.",
     ),
     "durable_subscriptions": Attribute(
         "flag", "A subscription whose terminus is durable and never expires survives its link."
@@ -91,7 +91,7 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
         " properties.to, read by `exchange`; in the annotations x-exchange and x-routing-key.",
     ),
     "browse": Attribute(
-        ("copy", "none"), "Whether a source with distribution-mode copy leaves messages there."
+        ("copy", "none"), "Whether a source with distribution-mode copy leaves messages in place."
     ),
     "selector": Attribute("flag", "Applies apache.org:selector-filter."),
     "no_local": Attribute("flag", "Applies apache.org:no-local-filter."),
@@ -132,7 +132,7 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     "cbs": Attribute(
         "flag",
         "Takes tokens for its nodes at `$cbs`: what `sas_key_name` or `token_file` of the upstream"
-        " give goes there, behind SASL ANONYMOUS.",
+        " give goes to it, behind SASL ANONYMOUS.",
     ),
     "user_id": Attribute(
         "flag",

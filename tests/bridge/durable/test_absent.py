@@ -1,4 +1,4 @@
-"""What the store holds for queues that are not here: kept, said, accounted for at each start."""
+"""What the store holds for queues not configured: kept, said, accounted for at each start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remote queues and exchanges by rule: there, made on demand, bound, looked up."""
+"""Remote queues and exchanges by rule: known, made on demand, bound, looked up."""
 
 from __future__ import annotations
 

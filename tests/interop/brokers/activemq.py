@@ -1,7 +1,7 @@
 """ActiveMQ Classic as a child process, asked about queues by its statistics plugin.
 
 It reads a page of a queue into memory when something happens to the queue, at the latest when it
-looks for expired messages, every 30 s: a page is made large enough for what consumers here hold.
+looks for expired messages, every 30 s: a page is made large enough for what consumers hold.
 Where two of its policies fit a queue, such as one for all of them, chance decides which it takes.
 It has no advisories: while it sends one about a connection, that connection is exempt from the
 limits of queues, and where two are sent at once the connection stays so (5.18, one life in ten).

@@ -1,4 +1,4 @@
-"""A gateway with one broker behind it: names that live there, and clients of both."""
+"""A gateway with one broker behind it: names that live at it, and clients of both."""
 
 import contextlib
 import time

@@ -1,4 +1,4 @@
-"""A container that redirects every link to Artemis: nothing is lost on the way there.
+"""A container that redirects every link to Artemis: nothing is lost on the way to it.
 
 The container is Proton's; Artemis is behind a proxy that cuts connections on order.
 """

@@ -1,4 +1,4 @@
-"""Requests and replies between 0-10 clients here and 1.0 clients at the broker."""
+"""Requests and replies between 0-10 clients of the gateway and 1.0 clients at the broker."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""Requests of 1.0 clients here, and replies of 1.0 clients at the broker."""
+"""Requests of 1.0 clients of the gateway, and replies of 1.0 clients at the broker."""
 
 import contextlib
 import uuid

@@ -218,7 +218,7 @@ def test_check_says_what_is_there_and_what_is_missing(between: Between) -> None:
     file.write_text(yaml.safe_dump(config))
     done = between.gateway.tool("check", "--config", str(file), "--connect")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"queue {between.queue}: /queues/{between.queue}: there" in done.stdout
+    assert f"queue {between.queue}: /queues/{between.queue}: found" in done.stdout
     assert "ActiveMQ" in done.stdout or "apache-activemq-artemis" in done.stdout
     config["nodes"].append({"queue": "nowhere-at-all", "upstream": "new"})
     file.write_text(yaml.safe_dump(config))

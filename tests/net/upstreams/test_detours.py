@@ -1,4 +1,4 @@
-"""Dialling where links are redirected: once each, with the TLS and the secrets that fit there."""
+"""Dialling where links are redirected: once each, with the TLS and the secrets that fit."""
 
 import pytest
 from support.bridge_world import World

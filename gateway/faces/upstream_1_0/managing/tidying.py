@@ -107,7 +107,7 @@ class Tidier:
         removing.begin(alone=not feeds)
 
     def on_removed(self, removing: Removing) -> None:
-        """It is not there, or is to stay."""
+        """The upstream does not have it any more, or it is to stay."""
         key = removing.row.row_key()
         if self._under_way.get(key) is removing:
             del self._under_way[key]

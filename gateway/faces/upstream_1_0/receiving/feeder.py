@@ -23,7 +23,7 @@ from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import refusal_of, text_of
 from gateway.faces.upstream_1_0.managing.managed import ManagedBinding, Tidying, unmanageable
 from gateway.faces.upstream_1_0.managing.management import UNANSWERED, Answer, Management
-from gateway.faces.upstream_1_0.receiving import sources as sources_1_0
+from gateway.faces.upstream_1_0.receiving import sources
 from gateway.faces.upstream_1_0.receiving.incoming_link import IncomingLink
 from gateway.faces.upstream_1_0.receiving.reaching import Reaching
 from gateway.message import Condition, Outcome, Refusal
@@ -32,7 +32,7 @@ from gateway.translate.facts import Arrival
 from gateway.translate.profiles.profile import ANNOTATIONS
 from gateway.wire.tagged import Tagged
 
-KEYED: Final = (sources_1_0.DIRECT, sources_1_0.TOPIC)
+KEYED: Final = (sources.DIRECT, sources.TOPIC)
 X_MATCH: Final = "x-match"
 EXCHANGE: Final = "x-exchange"
 ROUTING_KEY: Final = "x-routing-key"
@@ -85,7 +85,7 @@ class Feeder:
         else:
             name = upstream.link_name(f"{feed.exchange}|{feed.key}")
         keyed = profile.subscriptions == "filter" and self.kind in KEYED
-        self._filter: Fields | None = sources_1_0.filters_of_binding(
+        self._filter: Fields | None = sources.filters_of_binding(
             feed.key, self.kind if keyed else "", selector_of(feed.arguments)
         )
         self._incoming = IncomingLink(upstream, name, self.address, copy=False)
@@ -194,7 +194,7 @@ class Feeder:
         """Subscribe, or come back to a durable subscription."""
         source = _spec.Source(
             durable=_spec.DURABLE_UNSETTLED_STATE if self.durable else None,
-            expiry_policy=sources_1_0.NEVER if self.durable else None,
+            expiry_policy=sources.NEVER if self.durable else None,
             filter=self._filter,
             capabilities=self.upstream.profile.subscription_capabilities or None,
         )
@@ -205,7 +205,7 @@ class Feeder:
     def on_attach(self, event: AttachReceived) -> None:
         """The subscription is there, if the peer applies its key and its selector."""
         asked = self._filter
-        if asked is not None and not sources_1_0.binding_in_place(event.attach.source, asked):
+        if asked is not None and not sources.binding_in_place(event.attach.source, asked):
             self._incoming.drop()
             self._refused(f"a filter of the subscription to {self.address!r} is ignored there")
             return
@@ -265,7 +265,7 @@ class Feeder:
             key = self._addressed_key(arrival)
         if key is not None:
             return key
-        pattern = self.kind == sources_1_0.TOPIC and is_pattern(self.feed.key)
+        pattern = self.kind == sources.TOPIC and is_pattern(self.feed.key)
         return "" if pattern else self.feed.key
 
     def _addressed_key(self, arrival: Arrival) -> str | None:
@@ -367,7 +367,7 @@ def feeding_refused(
         name = unmanageable(arguments)
         return _unable(upstream, f"take argument {name!r} of a binding") if name else None
     addresses = upstream.addresses
-    if addresses.exchange_type(host, exchange) == sources_1_0.HEADERS and _matches(arguments):
+    if addresses.exchange_type(host, exchange) == sources.HEADERS and _matches(arguments):
         return _unable(upstream, "match headers for a subscription")
     if not addresses.subscription_address(host, exchange, key, queue):
         return _unable(upstream, f"have an address for key {key!r} of exchange {exchange!r}")

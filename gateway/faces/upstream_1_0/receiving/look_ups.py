@@ -17,7 +17,7 @@ from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.errors import RemoteProtocolError
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
-from gateway.faces.upstream_1_0.receiving import sources as sources_1_0
+from gateway.faces.upstream_1_0.receiving import sources
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import Condition, Refusal
 
@@ -56,7 +56,7 @@ class LookUp:
         if self._exchange:
             capabilities = profile.exchange_capabilities or None
         if self._role == _spec.RECEIVER:
-            mode = sources_1_0.COPY if profile.browse == sources_1_0.COPY else None
+            mode = sources.COPY if profile.browse == sources.COPY else None
             source = _spec.Source(
                 address=self._slot.address, distribution_mode=mode, capabilities=capabilities
             )

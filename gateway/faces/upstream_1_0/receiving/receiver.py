@@ -24,7 +24,7 @@ from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
 from gateway.faces.upstream_1_0.links import is_elsewhere
 from gateway.faces.upstream_1_0.managing.queues import ManagedQueues
-from gateway.faces.upstream_1_0.receiving import sources as sources_1_0
+from gateway.faces.upstream_1_0.receiving import sources
 from gateway.faces.upstream_1_0.receiving.incoming_link import IncomingLink
 from gateway.faces.upstream_1_0.states import ReceiverInput as Input
 from gateway.faces.upstream_1_0.states import ReceiverState
@@ -96,9 +96,9 @@ class Receiver:
         if inlet.selector and not profile.selector:
             return self._unable("select")
         if inlet.no_local:
-            # All our clients are one connection there: it would keep back what others sent.
+            # To the upstream all clients are one connection: it would keep back what others sent.
             return self._unable("tell our clients apart, as no-local needs it")
-        if not inlet.acquire and profile.browse != sources_1_0.COPY:
+        if not inlet.acquire and profile.browse != sources.COPY:
             return self._unable("browse")
         return None
 
@@ -189,8 +189,8 @@ class Receiver:
         """Ask for the node's messages."""
         inlet = self.inlet
         source = _spec.Source(
-            distribution_mode=None if inlet.acquire else sources_1_0.COPY,
-            filter=sources_1_0.selector_filter(inlet.selector),
+            distribution_mode=None if inlet.acquire else sources.COPY,
+            filter=sources.selector_filter(inlet.selector),
             capabilities=self.upstream.profile.queue_capabilities or None,
         )
         return self._incoming.attach(
@@ -222,9 +222,9 @@ class Receiver:
     def _check(self, event: AttachReceived) -> Refusal | None:
         inlet = self.inlet
         source = event.attach.source
-        if not inlet.acquire and (source is None or source.distribution_mode != sources_1_0.COPY):
+        if not inlet.acquire and (source is None or source.distribution_mode != sources.COPY):
             return self._unable("browse")
-        if inlet.selector and not sources_1_0.selector_in_place(source):
+        if inlet.selector and not sources.selector_in_place(source):
             return self._unable("select")
         if (
             inlet.acquire
@@ -369,7 +369,7 @@ class Receiver:
             return
         upstream = self.upstream
         if self._draining and link.credit == 0:
-            # Seen only here, behind every delivery of the turn: the link itself is ahead of them.
+            # Seen only now, behind every delivery of the turn: the link itself is ahead of them.
             if self._drain_left:
                 self._drained()
             else:

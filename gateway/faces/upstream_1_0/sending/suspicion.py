@@ -1,7 +1,7 @@
 """What a relay makes of connections that the upstream breaks while messages of its are unsettled.
 
 A message that brings the peer down brings it down each time that it is sent, and with it all that
-others have there. So, as long as no message has its outcome between two such ends, a relay waits
+others have at it. So, as long as no message has its outcome between two such ends, a relay waits
 longer each time before it sends again, and sends one message at a time: the one that is alone under
 way at several ends in a row is the reason. Ends that say nothing of a delivery (a shutdown,
 silence) do not count.

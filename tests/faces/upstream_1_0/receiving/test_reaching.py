@@ -1,4 +1,4 @@
-"""Whether messages can be sent to a node: what the link there says, soon, or nobody knows."""
+"""Whether messages can be sent to a node: what the link to it says, soon, or nobody knows."""
 
 import pytest
 from support.upstream_world import UpstreamWorld

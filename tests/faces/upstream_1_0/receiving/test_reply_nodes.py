@@ -1,4 +1,4 @@
-"""Nodes at an upstream by which replies come back to nodes of ours."""
+"""Nodes at an upstream by which replies come back to nodes of the gateway."""
 
 import pytest
 from support.bridge_world import Producer

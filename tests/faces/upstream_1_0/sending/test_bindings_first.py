@@ -1,4 +1,4 @@
-"""What was held back for an exchange goes there when what is bound to it is subscribed again."""
+"""What was held back for an exchange goes out when what is bound to it is subscribed again."""
 
 from support.bridge_world import Producer
 from support.upstream_relays import bodies, publish

@@ -6,7 +6,7 @@ from gateway.amqp_1_0._spec import Error
 
 
 def break_off(w, ms=60_000):
-    """The peer breaks the connection, and is there again after a while; what it gets."""
+    """The peer breaks the connection, and is back after a while; what it gets."""
     w.lose()
     broker = w.connect()
     w.pass_time(ms)
