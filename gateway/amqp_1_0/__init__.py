@@ -13,7 +13,7 @@
     channels    the sessions of a connection; carrier: what they share of it
     session     one session; handles, send_window, dispositions      part 2.5
     link        one link; outgoing, incoming: its deliveries         part 2.6
-    receiving   what comes for a session, taken apart; unsettled     parts 2.5 to 2.7
+    receiving   what comes for a session, taken apart                parts 2.5 to 2.7
 
 `receiving` makes the events, which name sessions and links; these know neither. `session`, `link`,
 `outgoing`, `handles` and `send_window` name one another: a link is of a session and a delivery of a

@@ -15,8 +15,8 @@ from gateway.amqp_1_0._spec import (
     TransactionalState,
 )
 from gateway.amqp_1_0._spec import Outcome as State
+from gateway.amqp_1_0.dispositions import range_of
 from gateway.amqp_1_0.primitives.fields import Fields
-from gateway.amqp_1_0.unsettled import range_of
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,
