@@ -18,12 +18,12 @@ from gateway.amqp_1_0.errors import (
     SessionScopeError,
 )
 from gateway.amqp_1_0.events import BeginReceived, EndReceived, Event, SessionViolation
-from gateway.amqp_1_0.numbers import Numbers
 from gateway.amqp_1_0.receiving import receive_frame, receive_transfer
 from gateway.amqp_1_0.session import NO_CHANNEL, Session
 from gateway.amqp_1_0.states import ConnectionState, SessionInput, SessionState
 from gateway.errors import LocalProtocolError
 from gateway.wire.buffers import Reader
+from gateway.wire.numbers import Numbers
 
 
 @final

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import final
 
 from gateway.amqp_1_0.link import NO_HANDLE, Link
-from gateway.amqp_1_0.numbers import Numbers
+from gateway.wire.numbers import Numbers
 
 
 @final

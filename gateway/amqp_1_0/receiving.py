@@ -41,8 +41,9 @@ from gateway.amqp_1_0.events import (
 from gateway.amqp_1_0.link import NO_HANDLE, Link
 from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.states import LinkInput
+from gateway.amqp_1_0.transfers.dispositions import range_of
 from gateway.amqp_1_0.transfers.incoming import Partial
-from gateway.amqp_1_0.transfers.unsettled import range_of, received_in, sent_in
+from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.wire import serial
 from gateway.wire.buffers import Reader
 
@@ -323,14 +324,14 @@ def _receive_disposition(session: Session, disposition: Disposition, events: lis
     settled = disposition.settled is True
     if disposition.role:
         unsettled = session.sending.unsettled
-        deliveries = sent_in(unsettled, first, count)
+        deliveries = _sent_in(unsettled, first, count)
         if settled:
             for delivery in deliveries:
                 del unsettled[delivery.delivery_id]
         if deliveries:
             events.append(DispositionReceived(session, deliveries, settled, disposition.state))
         return
-    numbers = received_in(session.unsettled_in, first, count)
+    numbers = _received_in(session.unsettled_in, first, count)
     links = [session.unsettled_in[number] for number in numbers]
     if settled:
         for number in numbers:
@@ -338,3 +339,30 @@ def _receive_disposition(session: Session, disposition: Disposition, events: lis
     if numbers:
         state = disposition.state
         events.append(SenderDispositionReceived(session, numbers, links, settled, state))
+
+
+# A disposition's range may be far larger than what is unsettled: the smaller of the two is walked.
+
+
+def _sent_in(unsettled: dict[int, Outgoing], first: int, count: int) -> list[Outgoing]:
+    """The unsettled deliveries of ours in a range."""
+    if count <= len(unsettled):
+        found: list[Outgoing] = []
+        for number in range(first, first + count):
+            delivery = unsettled.get(number & serial.MASK)
+            if delivery is not None:
+                found.append(delivery)
+        return found
+    return [
+        delivery
+        for number, delivery in unsettled.items()
+        if 0 <= serial.distance(first, number) < count
+    ]
+
+
+def _received_in(unsettled: dict[int, Link], first: int, count: int) -> list[int]:
+    """The ids of the peer's unsettled deliveries in a range."""
+    if count <= len(unsettled):
+        numbers = [number & serial.MASK for number in range(first, first + count)]
+        return [number for number in numbers if number in unsettled]
+    return [number for number in unsettled if 0 <= serial.distance(first, number) < count]

@@ -16,7 +16,7 @@ from gateway.amqp_1_0._spec import (
 )
 from gateway.amqp_1_0._spec import Outcome as State
 from gateway.amqp_1_0.primitives.fields import Fields
-from gateway.amqp_1_0.transfers.unsettled import range_of
+from gateway.amqp_1_0.transfers.dispositions import range_of
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,

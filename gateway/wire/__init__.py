@@ -1,1 +1,1 @@
-"""Protocol-neutral bricks: buffers, serial numbers, range sets, state machines, limits, SASL."""
+"""Protocol-neutral bricks: buffers, numbers, range sets, state machines, limits, SASL."""

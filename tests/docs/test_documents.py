@@ -12,10 +12,9 @@ from gateway.metrics import METRICS, OBJECT_METRICS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-# The changelog is a list of facts, each with the date of a release: it may name what is gone.
+# It is a list of facts, each with the date of a release: it may name what is gone.
 CHANGELOG = ROOT / "CHANGELOG.md"
 HISTORY = ROOT / "docs" / "decisions"
-WRAPPED = [page for page in PAGES if page != CHANGELOG]
 WIDTH = 100
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -36,7 +35,6 @@ def named(page: Path) -> str:
 
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=named)
-each_wrapped = pytest.mark.parametrize("page", WRAPPED, ids=named)
 
 
 def read(page: Path) -> str:
@@ -112,7 +110,7 @@ def test_the_glossary_has_no_more_terms_than_a_person_keeps() -> None:
     assert all(len(row) <= WIDTH + 5 for row in rows), "one line each"
 
 
-@each_wrapped
+@each_page
 def test_prose_is_wrapped(page: Path) -> None:
     long = [
         f"{at}: {line}"
@@ -134,7 +132,7 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
             assert anchor in anchors(found), target
 
 
-@each_wrapped
+@each_page
 def test_every_module_that_is_named_is_there(page: Path) -> None:
     problems = []
     for text in quoted(page):
@@ -144,14 +142,14 @@ def test_every_module_that_is_named_is_there(page: Path) -> None:
     assert not [problem for problem in problems if problem]
 
 
-@each_wrapped
+@each_page
 def test_every_path_that_is_named_is_there(page: Path) -> None:
     for text in quoted(page):
         if text.startswith(FOLDERS) and " " not in text:
             assert any(ROOT.glob(text.rstrip("/"))), text
 
 
-@each_wrapped
+@each_page
 def test_every_metric_that_is_named_is_there(page: Path) -> None:
     known = [metric.name for metric in (*METRICS, *OBJECT_METRICS)]
     for text in METRIC.findall(read(page)):
@@ -159,7 +157,7 @@ def test_every_metric_that_is_named_is_there(page: Path) -> None:
         assert prefix in known or any(name.startswith(prefix) for name in known), text
 
 
-@each_wrapped
+@each_page
 def test_every_key_of_the_configuration_that_is_named_is_there(page: Path) -> None:
     sections = {key.path.partition(".")[0] for key in keys() if "." in key.path}
     for text in quoted(page):

@@ -20,6 +20,7 @@ from gateway.amqp_1_0._spec import (
     Rejected,
     TransactionalState,
 )
+from gateway.amqp_1_0.errors import SessionFieldError
 from gateway.wire import serial
 from gateway.wire.serial import RangeSet
 
@@ -102,3 +103,13 @@ def _shorter(outcome: Rejected | Modified) -> Outcome:
         return outcome
     text = (error.description or "").encode()[:DESCRIPTION_OCTETS].decode(errors="ignore")
     return Rejected(error=Error(condition=error.condition, description=text or None))
+
+
+def range_of(disposition: Disposition) -> int:
+    """How many delivery-ids the range has; `SessionFieldError` for an inverted one."""
+    first = disposition.first
+    last = first if disposition.last is None else disposition.last
+    count = serial.distance(first, last) + 1
+    if count <= 0:
+        raise SessionFieldError(f"a range from {first} to {last}")
+    return count

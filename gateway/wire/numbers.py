@@ -1,4 +1,4 @@
-"""Small numbers that are given out and given back: handles (2.6.2) and channels (2.5.1)."""
+"""Small numbers that are given out and given back: a session's handles, a connection's channels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import final
 
 @final
 class Numbers:
-    """Free numbers, lowest first, as the specification recommends for both."""
+    """Free numbers, lowest first, as AMQP 1.0 recommends for both (2.6.2, 2.5.1)."""
 
     __slots__ = ("_free", "_next")
 
