@@ -174,7 +174,7 @@ class Service:
 
     def _recover(self, damaged: str) -> None:
         """What the store has goes back into the bridge, and what is remote on to its upstream."""
-        self.bridge.place(self.upstreams.places, [*self.upstreams.upstreams.values()])
+        self.bridge.place(self.upstreams.placements, [*self.upstreams.upstreams.values()])
         self.bridge.recover(self.recovered)
         for line in (*self.recovered.damage, *self.bridge.problems):
             self.log.error("recovery: {line}", line=line)

@@ -345,7 +345,7 @@ def _receive_disposition(session: Session, disposition: Disposition, events: lis
 
 
 def _sent_in(unsettled: dict[int, Outgoing], first: int, count: int) -> list[Outgoing]:
-    """The unsettled deliveries of ours in a range."""
+    """Our unsettled deliveries in a range."""
     if count <= len(unsettled):
         found: list[Outgoing] = []
         for number in range(first, first + count):

@@ -33,7 +33,7 @@ class Redirect:
     Attributes:
         hostname: for open and sasl-init, and TLS.
         network_host, port: what to connect to.
-        address: of a link only: the terminus there.
+        address: of a link only: the terminus at it.
     """
 
     hostname: str | None

@@ -70,7 +70,7 @@ class Declaring:
         arguments: bytes = b"",
         passive: bool = False,
     ) -> Exchange | Refusal:
-        """Make an exchange of `type` direct, topic, fanout or headers, or check that it is there.
+        """Make an exchange of `type` direct, topic, fanout or headers, or check that it exists.
 
         An existing one: its type (when `type` is given) and its alternate (when one is given) must
         be the same, else not-allowed; all else is ignored. Refused too: not-found (passive and not
@@ -159,7 +159,7 @@ class Declaring:
     def declare_queue(
         self, name: str, settings: QueueSettings, owner: Owner, *, passive: bool = False
     ) -> Queue | Refusal:
-        """Make a queue, or check that it is there.
+        """Make a queue, or check that it exists.
 
         An existing one keeps its settings. Refused: resource-locked (exclusive to another owner, or
         exclusive asked while others use it), not-allowed (another alternate), not-found (passive

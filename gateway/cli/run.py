@@ -96,7 +96,7 @@ def check(
     All problems are reported at once, each with its key path.
 
     With --connect each upstream is dialled with its credentials: what it is and does, which of the
-    nodes named one by one are there, and what will not work for which rule. Nothing is made there,
+    nodes named one by one it has, and what will not work for which rule. Nothing is made at it,
     taken or sent. Lines that begin with "!!" are what is wrong.
     """
     if connect:

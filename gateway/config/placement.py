@@ -151,7 +151,7 @@ class Rules:
 
 
 def asked_address(rule: NodeRule, name: str, profile: Profile) -> str:
-    """The address by which one asks whether a node is there; "" if it has none.
+    """The address by which one asks whether a node exists; "" if it has none.
 
     That of an exchange has no routing key, where the profile can do without.
     """

@@ -112,7 +112,7 @@ class UpstreamSection(Section):
     """Reply nodes that are kept at it for requests of the gateway's clients."""
     detours: Annotated[int, Field(ge=0, le=1_000)] = 16
     """Connections to other hosts that it redirects links to, with the same credentials; 0: none, a
-    link that is redirected there asks again."""
+    link that is redirected asks again."""
     max_redeliveries: Annotated[int, Field(ge=0, le=1_000_000)] = 10
     """Released or modified that often, a message is taken to be rejected."""
     redelivery_back_off: RedeliveryBackOff = RedeliveryBackOff()

@@ -16,7 +16,7 @@ JMS_SELECTOR: Final = "x-filter-jms-selector"
 
 
 def is_remote_queue(host: VirtualHost, name: str) -> bool:
-    """Whether the queue `name` is there, and is a node of an upstream."""
+    """Whether the queue `name` exists, and is a node of an upstream."""
     queue = host.topology.find_queue(name)
     return queue is not None and queue.placement is not None
 

@@ -3,6 +3,5 @@
 incoming, outgoing   deliveries that a link has yet to get; those that it sends
 send_window          the sending half of a session's flow control
 dispositions         those that wait for the end of the turn, in ranges
-unsettled            the deliveries that a disposition's range speaks of
 resumption           which deliveries are resumed when a link comes back
 """

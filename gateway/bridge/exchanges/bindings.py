@@ -223,14 +223,14 @@ class Bindings:
             self.remove(exchange, binding)
 
     def put(self, exchange: Exchange, binding: Binding) -> None:
-        """Add a binding that is not there yet."""
+        """Add a binding that does not exist yet."""
         exchange.add(binding)
         self._number += 1
         self._tell_bound(exchange, binding)
         self._names.record(Reason.BOUND, binding.queue.node, exchange.node, False)
 
     def remove(self, exchange: Exchange, binding: Binding) -> None:
-        """Remove a binding that is there; the last one takes an auto-delete exchange with it."""
+        """Remove a binding that exists; the last one takes an auto-delete exchange with it."""
         queue = binding.queue
         stored = queue.kept and exchange.durable and binding.owners is None
         self._tell_unbound(exchange, binding)

@@ -30,10 +30,10 @@ class Router(Protocol):
     """How one exchange finds queues. Bindings are told apart by (queue, key)."""
 
     def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
-        """Add a binding that is not there yet."""
+        """Add a binding that does not exist yet."""
 
     def unbind(self, queue: Queue, key: str) -> None:
-        """Remove a binding that is there."""
+        """Remove a binding that exists."""
 
     def route(self, message: Message) -> list[Queue]:
         """The queues that get a copy, each once; the caller must not change the list."""
@@ -296,13 +296,13 @@ class Exchange:
         self.pending = 0
 
     def add(self, binding: Binding) -> None:
-        """Add a binding that is not there yet."""
+        """Add a binding that does not exist yet."""
         self.bindings[(binding.queue.name, binding.key)] = binding
         binding.queue.bindings[(self.name, binding.key)] = binding.encoded
         self.connect(binding)
 
     def remove(self, binding: Binding) -> None:
-        """Remove a binding that is there."""
+        """Remove a binding that exists."""
         del self.bindings[(binding.queue.name, binding.key)]
         del binding.queue.bindings[(self.name, binding.key)]
         self.disconnect(binding)

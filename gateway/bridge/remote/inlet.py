@@ -176,7 +176,7 @@ class QueueInlet:
         )
 
     def on_attached(self) -> None:
-        """The link is there, for the first time or again."""
+        """The link is attached, for the first time or again."""
         self._attached = True
         if self.subscription.attaching and not self._over:
             self.subscription.attaching = False

@@ -23,7 +23,7 @@ from gateway.bridge.tickets import Ticket
 from gateway.bridge.transaction import Held, Transaction, drop, refuse_deleted, remote_of
 from gateway.message import ACCEPTED, Condition, Delivery, Outcome, OutcomeKind, UpstreamTransaction
 
-# Of a copy whose transaction came to nothing before its outcome was there.
+# Of a copy whose transaction came to nothing before its outcome was known.
 FALLEN: Final = Outcome(
     OutcomeKind.REJECTED,
     condition=Condition.INTERNAL_ERROR,

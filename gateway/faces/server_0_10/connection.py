@@ -337,7 +337,7 @@ class ServerConnection:
 
 
 def _client(properties: FieldTable, host: str) -> str:
-    """Who says that it is there."""
+    """Who the client is, by what it says of itself."""
     told = {key: value.value for key, value in properties if isinstance(value.value, str)}
     process = told.get(PROCESS) or told.get(JAVA_MARK) or ""
     version = told.get("version") or told.get(CLIENT_VERSION) or ""

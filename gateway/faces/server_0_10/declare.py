@@ -336,7 +336,7 @@ class Declarations:
 
 
 def queue_asked_for(command: Command) -> str:
-    """The queue that has to be there for the command's answer; "" if it depends on none."""
+    """The queue that has to exist for the command's answer; "" if it depends on none."""
     if isinstance(command, QueueDeclare):
         return (command.queue or "") if command.passive else ""
     if isinstance(command, (QueueQuery, QueueDelete, QueuePurge, ExchangeBound)):

@@ -1,6 +1,6 @@
 """A link by which a client wants to publish to a remote queue, while its upstream is asked.
 
-The attach is answered when that has said that the queue is there, and refused if it is not (2.6.3).
+The attach is answered when that has said that the queue exists, and refused if it does not (2.6.3).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Approach:
 def answer_producer(
     links: Links, link: Link, attach: Attach, node: Node | None, made: str = ""
 ) -> None:
-    """Attach a client's sender to a node that is there; `None`: the anonymous terminus."""
+    """Attach a client's sender to a node that exists; `None`: the anonymous terminus."""
     target = attach.target
     assert isinstance(target, Target)
     producer = Producer(

@@ -1,7 +1,7 @@
 """What becomes of a batch: the publishes of its messages, added up to one outcome.
 
 Every message is checked before the first is published. What the bridge refuses after that ends the
-batch there: the messages before it stay published, and the rejection says how many they are.
+batch: the messages before it stay published, and the rejection says how many they are.
 """
 
 from __future__ import annotations

@@ -313,7 +313,7 @@ class ServerConnection:
 
 
 def _client(performative: Open, host: str) -> str:
-    """Who says that it is there."""
+    """Who the client is, by what it says of itself."""
     told = performative.properties or {}
     texts = {str(key): each.value for key, each in told.items() if isinstance(each.value, str)}
     product, version = texts.get("product", ""), texts.get("version", "")

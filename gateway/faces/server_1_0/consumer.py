@@ -68,7 +68,7 @@ class Consumer:
         asked: set while an upstream is asked; then the link is not attached yet.
         unsettled: what the client has been sent.
         dynamic: the name of the node that was made for it, or "".
-        found: it is the source of a link that was there before: a durable subscription.
+        found: it is the source of a link that there was before: a durable subscription.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Consumer:
         self._size_max = limit or NO_LIMIT
 
     def answer(self, subscription: Subscription, source: Source, wanted: Wanted) -> None:
-        """Answer the client's attach: the source is there, with what is granted; record the link.
+        """Answer the client's attach: the source exists, with what is granted; record the link.
 
         `wanted`: what is applied of the source's filters.
         """
@@ -212,7 +212,7 @@ class Consumer:
         self._client.touch()
 
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
-        """The exchange that it subscribes to is there, as far as is known."""
+        """The exchange that it subscribes to exists, as far as is known."""
         if self.asked is not None:
             self.on_attached()
             self.on_flow()

@@ -12,7 +12,7 @@ answer, ended the session, or the connection is gone; and for the session that h
 Where there was no session, there is nothing to leave: it is refused, and nothing changes. A slot
 that was dropped takes no input any more, so that whoever is told of an end late cannot revive it.
 
-Theory of a receiver. It is there for one subscription of a client, from the bridge's `open` to the
+Theory of a receiver. It serves one subscription of a client, from the bridge's `open` to the
 end, whatever becomes of its link: the slot knows that, and nothing of it is told twice. What
 counts is what the client has been promised. Until the peer has attached once, it waits: a new
 subscription (ASKING) for a yes or no; one that was in force with another link, whose node has

@@ -132,7 +132,7 @@ class Cbs:
     # Requests.
 
     def pump(self) -> None:
-        """Put what is due, as far as the links are there."""
+        """Put what is due, as far as the links are attached."""
         while self._due and self._replies.link is not None:
             link = self._requests.link
             if link is None or link.credit <= 0 or link.session.blocked:

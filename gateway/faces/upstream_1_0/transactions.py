@@ -158,7 +158,7 @@ class UpstreamTransactions:
         return link
 
     def on_attach(self, event: AttachReceived) -> None:
-        """It is there."""
+        """The coordinator has answered: the link is attached."""
         self._link = event.link
         self._say()
 

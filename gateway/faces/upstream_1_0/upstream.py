@@ -130,7 +130,7 @@ class Upstream:
         return feeder
 
     def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
-        """Ask whether the node is there, unless asking would make it."""
+        """Ask whether the node exists, unless asking would make it."""
         addresses = self.context.addresses
         if self.context.profile.missing == "auto" or addresses.made_name(host, queue):
             return False

@@ -118,8 +118,8 @@ def _upstream(upstream: Upstream, dialer: Dialer | None, load: Load, now_ms: int
 def _rule(
     reloading: Reloading, upstreams: Upstreams, bridge: Bridge, at: int, node: NodeSection
 ) -> Told:
-    places = upstreams.places
-    placement = places.of(places.rules.rules[at])
+    placements = upstreams.placements
+    placement = placements.of(placements.rules.rules[at])
     names: set[tuple[str, str]] = set()
     waiting = unsettled = 0
     if placement is not None:

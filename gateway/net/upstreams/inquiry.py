@@ -1,4 +1,4 @@
-"""Whether nodes that are to live at another upstream are there: asked of it before they move.
+"""Whether nodes that are to live at another upstream exist: asked of it before they move.
 
 Only names that are in use, or that a rule has one by one, can be asked about; and not where the
 broker makes nodes as they are used, or a rule has them made, since asking would make them.
@@ -19,7 +19,7 @@ from gateway.config.placement import NodeRule, asked_address
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.message import Condition, Refusal
 from gateway.net.alarm import Later
-from gateway.net.upstreams.upstreams import Places
+from gateway.net.upstreams.upstreams import PlacementsByRule
 
 AT_A_TIME: Final = 16
 TOLD_MAX: Final = 20
@@ -62,7 +62,7 @@ class Arrival:
         return f"{self.rule.kind} {self.name!r} of virtual host {self.host!r} ({self.address})"
 
 
-def arrivals(bridge: Bridge, before: Places, after: Places) -> list[Arrival]:
+def arrivals(bridge: Bridge, before: PlacementsByRule, after: PlacementsByRule) -> list[Arrival]:
     """All nodes that live somewhere else by other rules, and can be asked about."""
     found: list[Arrival] = []
     for host in bridge.hosts.values():

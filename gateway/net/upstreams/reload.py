@@ -39,7 +39,7 @@ RELOADABLE: Final = (
     "users_file",
 )
 LOOK_S: Final = 0.05
-ASK_MS: Final = 10_000  # how long upstreams have to say whether nodes are there, before they move
+ASK_MS: Final = 10_000  # how long upstreams have to say whether nodes exist, before they move
 ASK_LATER_MS: Final = 60_000  # and after that
 
 
@@ -143,10 +143,10 @@ class Reloading:
             raise ConfigurationError(problems)
         count = self._check(settings)
         estate = self._upstreams.prepare(settings)
-        moving = Moving(self._bridge, estate.places, [*estate.upstreams.values()])
+        moving = Moving(self._bridge, estate.placements, [*estate.upstreams.values()])
         self._look_for_problems(moving)
         self.under_way = what
-        coming = arrivals(self._bridge, self._upstreams.places, estate.places)
+        coming = arrivals(self._bridge, self._upstreams.placements, estate.placements)
         done: Deferred[str] = Deferred()
 
         def finish(answer: str) -> str:

@@ -39,7 +39,7 @@ from gateway.wire.limits import Limits
 
 
 @final
-class Places:
+class PlacementsByRule:
     """Where nodes live by one set of rules; implements `bridge.remote.remote.Placements`."""
 
     def __init__(self, rules: Rules, upstreams: dict[str, Upstream]) -> None:
@@ -85,7 +85,7 @@ class Estate:
 
     settings: Settings
     upstreams: dict[str, Upstream]
-    places: Places
+    placements: PlacementsByRule
     credentials: dict[str, UpstreamCredentials]
 
 
@@ -97,7 +97,7 @@ class Upstreams:
         upstreams: the same dictionary for ever, for the metrics.
         dialers: what keeps each connected.
         credentials: who we are at each.
-        places: where which node lives.
+        placements: where which node lives.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Upstreams:
         self.settings = settings.model_copy(update={"upstreams": {}})
         estate = self.prepare(settings)
         self.settings = settings
-        self.places = estate.places
+        self.placements = estate.placements
         self.credentials = estate.credentials
         self.upstreams.update(estate.upstreams)
 
@@ -142,7 +142,7 @@ class Upstreams:
             else:
                 credentials[name] = self.credentials[name]
                 upstreams[name] = kept
-        return Estate(settings, upstreams, Places(rules, upstreams), credentials)
+        return Estate(settings, upstreams, PlacementsByRule(rules, upstreams), credentials)
 
     def _kept(self, name: str, section: UpstreamSection, profile: Profile) -> Upstream | None:
         if self.settings.upstreams.get(name) != section:
@@ -209,12 +209,12 @@ class Upstreams:
         """The estate is what there is from now on; whoever is not in it hangs up."""
         before = dict(self.upstreams)
         self.settings = estate.settings
-        self.places = estate.places
+        self.placements = estate.placements
         self.credentials = estate.credentials
         self.upstreams.clear()
         self.upstreams.update(estate.upstreams)
         for name, upstream in estate.upstreams.items():
-            upstream.context.settings.rules = estate.places.rules
+            upstream.context.settings.rules = estate.placements.rules
             if name not in before:
                 self._start(name)
         for name, upstream in before.items():

@@ -22,7 +22,7 @@ from gateway.net.upstreams.inquiry import (
     Inquiry,
     arrivals,
 )
-from gateway.net.upstreams.upstreams import Places
+from gateway.net.upstreams.upstreams import PlacementsByRule
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template
 
@@ -169,9 +169,9 @@ class Upstreams:
             for name, profile in profiles.items()
         }
 
-    def places(self, *nodes: dict[str, Any]) -> Places:
+    def placements(self, *nodes: dict[str, Any]) -> PlacementsByRule:
         found = rules_of([NodeSection(**node) for node in nodes], self.profiles)
-        return Places(found, self.upstreams)
+        return PlacementsByRule(found, self.upstreams)
 
 
 @pytest.mark.parametrize(
@@ -193,17 +193,17 @@ def test_only_what_moves_and_asking_does_not_make_is_asked_about(
     u = Upstreams(
         a=Profile(), b=Profile(queue=Template("/b/{queue}")), auto=Profile(missing="auto")
     )
-    before = u.places({"queue": "ne*", "upstream": "a"})
+    before = u.placements({"queue": "ne*", "upstream": "a"})
     u.w.bridge.place(before, [])
     assert u.w.host.topology.find_queue("near") is not None
-    after = u.places({"queue": "ne*", **to})
+    after = u.placements({"queue": "ne*", **to})
     assert [each.address for each in arrivals(u.w.bridge, before, after)] == asked
 
 
 def test_exchanges_are_asked_about_that_are_used_or_named() -> None:
     u = Upstreams(a=Profile(exchange=Template("{exchange|percent}/{key}")))
-    none = u.places()
-    everything = u.places({"exchange": "*", "upstream": "a"})
+    none = u.placements()
+    everything = u.placements({"exchange": "*", "upstream": "a"})
     assert arrivals(u.w.bridge, none, everything) == []
     u.w.host.declaring.declare_exchange(
         "mine",
@@ -215,5 +215,5 @@ def test_exchanges_are_asked_about_that_are_used_or_named() -> None:
         passive=False,
     )
     assert [each.name for each in arrivals(u.w.bridge, none, everything)] == ["mine"]
-    one = u.places({"exchange": "amq.topic", "upstream": "a"})
+    one = u.placements({"exchange": "amq.topic", "upstream": "a"})
     assert [each.address for each in arrivals(u.w.bridge, none, one)] == ["amq.topic/"]

@@ -321,7 +321,7 @@ def test_a_gateway_that_stops_while_it_asks_switches_nothing(stay: Stay) -> None
     stay.house.service.reloading.stop()
     far.talk()
     assert request.responseCode == 409
-    assert stay.house.service.upstreams.places.rules.rules[0].upstream == "a"
+    assert stay.house.service.upstreams.placements.rules.rules[0].upstream == "a"
 
 
 def test_a_reload_moves_what_is_missing_and_says_so_in_the_log(stay: Stay) -> None:

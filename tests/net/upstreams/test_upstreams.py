@@ -30,7 +30,7 @@ def test_the_keys_of_upstreams_and_rules_count(tmp_path: pathlib.Path) -> None:
         1000,
         1000,
     ]
-    placement = house.service.upstreams.places.queue("default", "far")
+    placement = house.service.upstreams.placements.queue("default", "far")
     assert placement is not None
     assert (placement.max_redeliveries, placement.paused, placement.rests) == (7, True, True)
     assert house.service.counts.paused_rules == 1

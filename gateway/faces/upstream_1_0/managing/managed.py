@@ -30,7 +30,7 @@ class Prepared(Protocol):
     """The link that reads what is made."""
 
     def on_prepared(self) -> None:
-        """The queue at the upstream is there, and bound: read it."""
+        """The queue at the upstream is made, and bound: read it."""
 
     def on_unprepared(self, answer: Answer) -> None:
         """It could not be made, or bound; that is tried again."""
@@ -102,7 +102,7 @@ class ManagedBinding:
         )
 
     def leave(self) -> None:
-        """Nothing more is to be prepared; what is there stays."""
+        """Nothing more is to be prepared; what was made stays."""
         self._over = True
         self._upstream.unwake(self)
 

@@ -136,7 +136,7 @@ class Half:
         return link
 
     def on_attach(self, event: AttachReceived) -> None:
-        """It is there; the pair may be now."""
+        """It is attached; both links of the pair may be now."""
         self.link = event.link
         self._management.on_half(self)
 

@@ -8,7 +8,7 @@ incoming_link the life of such a link, for either
 intake        what comes by either: deliveries as messages, and their outcomes back
 sources       the filters that the links ask for
 reply_nodes   nodes at the upstream by which replies come back
-look_ups      whether a node is there
+look_ups      whether a node exists
 reaching      who waits for a link
 seen_before   messages that the upstream may send again
 """

@@ -1,7 +1,7 @@
 """One receiver link for one binding of a queue to a remote exchange: the upstream's subscription.
 
 For a durable queue it is a durable subscription, whose name is the queue's: it goes on collecting
-while no connection is there, and ends with the binding, by a closing detach.
+while there is no connection, and ends with the binding, by a closing detach.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class Feeder:
         )
 
     def on_attach(self, event: AttachReceived) -> None:
-        """The subscription is there, if the peer applies its key and its selector."""
+        """The subscription is in force, if the peer applies its key and its selector."""
         asked = self._filter
         if asked is not None and not sources.binding_in_place(event.attach.source, asked):
             self._incoming.drop()

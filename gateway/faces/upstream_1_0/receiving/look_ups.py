@@ -1,4 +1,4 @@
-"""Whether a node is there: a link to it without credit, attached and detached again.
+"""Whether a node exists: a link to it without credit, attached and detached again.
 
 A receiver first; where we may only send to the node, and for an exchange, a sender.
 """
@@ -66,7 +66,7 @@ class LookUp:
         return link
 
     def on_attach(self, event: AttachReceived) -> None:
-        """It is there."""
+        """The node exists: its link is attached."""
         self._end(None)
 
     def on_detach(self, error: Error | None, closed: bool) -> None:

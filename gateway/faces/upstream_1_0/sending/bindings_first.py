@@ -51,7 +51,7 @@ class BindingsFirst:
         return self._awaited > 0
 
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
-        """One binding is there, or is not waited for any more."""
+        """One binding is in force, or is not waited for any more."""
         if token == self._connection and self._awaited:
             self._awaited -= 1
             if self._awaited == 0:

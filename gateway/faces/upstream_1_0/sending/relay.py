@@ -131,7 +131,7 @@ class Relay:
         self.stop()
 
     def reach(self, waiter: LookUpWaiter, token: int) -> bool:
-        """Have `waiter` hear whether the queue's node is there; `False`: it is, or has no link."""
+        """Have `waiter` hear whether the queue's node exists; `False`: it does, or has no link."""
         sender = self._senders.get(self._address or "")
         return sender is not None and sender.reach(waiter, token)
 

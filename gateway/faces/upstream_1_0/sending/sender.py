@@ -218,12 +218,12 @@ class Sender:
             self._start(event)
 
     def _must_look_up(self) -> bool:
-        """Whether it has to be seen if the node is there: attaching does not tell."""
+        """Whether it has to be seen if the node exists: attaching does not tell."""
         missing = self._upstream.profile.missing
         return self._outflow.queue.target == QueueTarget.QUEUE and missing == "drop"
 
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
-        """Whether the node is there, where attaching does not tell."""
+        """Whether the node exists, where attaching does not tell."""
         event = self._answered
         if event is None or token != self._asked:
             return
