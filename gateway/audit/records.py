@@ -90,7 +90,7 @@ Restart
     In order: `queue_checkpoint`, `outlet_checkpoint`, `route_checkpoint` of all, then
     `incarnation_stopped`, the last record.
 
-Periodically (bridge.checkpoint)
+Periodically (`Bridge.checkpoint`)
     The same three checkpoints of every living node with something to say, in one turn, and `clock`
     with the drift. `checksum` is the XOR of `entry_mix(message, position)` over the copies in the
     queue: keep it per queue, XOR at entering and XOR at leaving.

@@ -48,7 +48,7 @@ def connection(verb: F) -> F:
     return verb
 
 
-class Place:
+class ConnectionOptions:
     """The connection options, taken together."""
 
     def __init__(
@@ -147,8 +147,10 @@ def send(  # one parameter for each option
         reply_to=reply_to,
         properties=dict(map(_property, properties)),
     )
-    place = Place(host, port, tls_ca, user, password_stdin, virtual_host)
-    what = tools.Outgoing(protocol, place.where, place.login, to, letter, count, create, timeout)
+    options = ConnectionOptions(host, port, tls_ca, user, password_stdin, virtual_host)
+    what = tools.Outgoing(
+        protocol, options.where, options.login, to, letter, count, create, timeout
+    )
     with click.progressbar(
         length=count,
         label="sending",
@@ -211,7 +213,7 @@ def receive(  # one parameter for each option
 
     Exit code 1 if fewer than --count came.
     """
-    place = Place(host, port, tls_ca, user, password_stdin, virtual_host)
+    options = ConnectionOptions(host, port, tls_ca, user, password_stdin, virtual_host)
     subscription = Subscription(
         source,
         credit=min(count, AUTO_CREDIT) if count else AUTO_CREDIT,
@@ -220,7 +222,7 @@ def receive(  # one parameter for each option
         browse=browse,
     )
     what = tools.Incoming(
-        protocol, place.where, place.login, subscription, count, ack, create, timeout
+        protocol, options.where, options.login, subscription, count, ack, create, timeout
     )
     show = _show_json if as_json else _show_text
     came = converse(lambda connector: tools.receive(connector, what, show))

@@ -38,8 +38,8 @@ RENEWAL_MIN_MS: Final = 5_000
 
 
 @final
-class Grant:
-    """The token of one address. Implements `Sleeper`.
+class Claim:
+    """The claim to one address: its token. Implements `Sleeper`.
 
     Attributes:
         waiting: links that are to be attached when it is held.
@@ -60,7 +60,7 @@ class Grant:
 
     def handle_deadline(self, now_ms: int) -> None:
         """It is to be renewed, or is without an answer."""
-        self._cbs.on_grant_deadline(self)
+        self._cbs.on_claim_deadline(self)
 
 
 @final
@@ -77,9 +77,9 @@ class Cbs:
         self._requests = CbsLink(self, _spec.SENDER)
         self._replies = CbsLink(self, _spec.RECEIVER)
         self._hostname = ""
-        self._grants: dict[str, Grant] = {}
-        self._asked: dict[str, Grant] = {}  # by message-id
-        self._due: dict[Grant, None] = {}
+        self._claims: dict[str, Claim] = {}
+        self._asked: dict[str, Claim] = {}  # by message-id
+        self._due: dict[Claim, None] = {}
         self._number = 0
         links.gate = self
         for link in (self._requests, self._replies):
@@ -91,9 +91,9 @@ class Cbs:
 
     def lose(self) -> None:
         """It is gone, and every token with it; the links that waited are placed anew."""
-        for grant in self._grants.values():
-            self.upstream.unwake(grant)
-        self._grants = {}
+        for claim in self._claims.values():
+            self.upstream.unwake(claim)
+        self._claims = {}
         self._asked = {}
         self._due = {}
 
@@ -102,32 +102,32 @@ class Cbs:
         address = slot.address
         if not address:
             return True
-        grant = self._grants.get(address)
-        if grant is None:
-            if len(self._grants) >= self.upstream.settings.limits.links_max:
+        claim = self._claims.get(address)
+        if claim is None:
+            if len(self._claims) >= self.upstream.settings.limits.links_max:
                 self._sweep()
-            grant = Grant(self, address)
-            self._grants[address] = grant
-        if grant.held:
+            claim = Claim(self, address)
+            self._claims[address] = claim
+        if claim.held:
             return True
-        if slot not in grant.waiting:
-            grant.waiting.append(slot)
-        if not grant.asked:
-            self._due[grant] = None
+        if slot not in claim.waiting:
+            claim.waiting.append(slot)
+        if not claim.asked:
+            self._due[claim] = None
             self.pump()
         return False
 
     def _sweep(self) -> None:
         """Forget the tokens of addresses that no link has."""
         used = {slot.address for slot in self._links.slots}
-        for grant in [each for each in self._grants.values() if each.address not in used]:
-            self._forget(grant)
+        for claim in [each for each in self._claims.values() if each.address not in used]:
+            self._forget(claim)
 
-    def _forget(self, grant: Grant) -> None:
-        self._grants.pop(grant.address, None)
-        self._asked.pop(grant.asked, None)
-        self._due.pop(grant, None)
-        self.upstream.unwake(grant)
+    def _forget(self, claim: Claim) -> None:
+        self._claims.pop(claim.address, None)
+        self._asked.pop(claim.asked, None)
+        self._due.pop(claim, None)
+        self.upstream.unwake(claim)
 
     # Requests.
 
@@ -137,26 +137,26 @@ class Cbs:
             link = self._requests.link
             if link is None or link.credit <= 0 or link.session.blocked:
                 return
-            grant = next(iter(self._due))
-            del self._due[grant]
-            self._put(grant, link)
+            claim = next(iter(self._due))
+            del self._due[claim]
+            self._put(claim, link)
 
-    def _put(self, grant: Grant, link: Link) -> None:
+    def _put(self, claim: Claim, link: Link) -> None:
         upstream = self.upstream
         now_ms = upstream.bridge.now_ms
-        audience = f"sb://{self._hostname}/{grant.address}"
+        audience = f"sb://{self._hostname}/{claim.address}"
         token = self._tokens(audience, now_ms)
         if token.problem:
-            self._refuse(grant, UNAUTHORIZED_ACCESS, token.problem)
+            self._refuse(claim, UNAUTHORIZED_ACCESS, token.problem)
             return
         self._number += 1
-        grant.asked = str(self._number)
-        grant.expires_ms = token.expires_ms
-        self._asked[grant.asked] = grant
-        upstream.wake(grant, now_ms + upstream.settings.attach_timeout_ms)
-        payload = request(grant.asked, self._replies.name, audience, token)
+        claim.asked = str(self._number)
+        claim.expires_ms = token.expires_ms
+        self._asked[claim.asked] = claim
+        upstream.wake(claim, now_ms + upstream.settings.attach_timeout_ms)
+        payload = request(claim.asked, self._replies.name, audience, token)
         link.send_delivery(
-            self._number.to_bytes(8, "big"), b"", payload, settled=False, context=grant
+            self._number.to_bytes(8, "big"), b"", payload, settled=False, context=claim
         )
         upstream.touch()
 
@@ -168,83 +168,83 @@ class Cbs:
             to, code, description = answer(payload)
         except DecodeError:
             return  # the request will be without an answer
-        grant = self._asked.pop(to, None)
-        if grant is None:
+        claim = self._asked.pop(to, None)
+        if claim is None:
             return
-        grant.asked = ""
+        claim.asked = ""
         if code in TAKEN:
-            self._grant(grant)
+            self._hold(claim)
             return
         text = f"{code} {description}".rstrip()
         condition = REFUSALS.get(code)
         if condition is None:
-            self._fail(grant, text)
+            self._fail(claim, text)
         else:
-            self._refuse(grant, condition, text)
+            self._refuse(claim, condition, text)
 
-    def on_rejected(self, grant: Grant, error: Error | None) -> None:
+    def on_rejected(self, claim: Claim, error: Error | None) -> None:
         """The peer does not take the request itself."""
-        if self._asked.pop(grant.asked, None) is not None:
-            grant.asked = ""
-            self._fail(grant, text_of(error))
+        if self._asked.pop(claim.asked, None) is not None:
+            claim.asked = ""
+            self._fail(claim, text_of(error))
 
-    def _grant(self, grant: Grant) -> None:
+    def _hold(self, claim: Claim) -> None:
         upstream = self.upstream
         now_ms = upstream.bridge.now_ms
-        grant.held = True
+        claim.held = True
         wait_ms = RENEWAL_MS
-        if grant.expires_ms:
-            wait_ms = max((grant.expires_ms - now_ms) * 3 // 4, RENEWAL_MIN_MS)
-        upstream.wake(grant, now_ms + wait_ms)
-        waiting, grant.waiting = grant.waiting, []
+        if claim.expires_ms:
+            wait_ms = max((claim.expires_ms - now_ms) * 3 // 4, RENEWAL_MIN_MS)
+        upstream.wake(claim, now_ms + wait_ms)
+        waiting, claim.waiting = claim.waiting, []
         self._links.admit(waiting)
         upstream.touch()
 
-    def _refuse(self, grant: Grant, condition: str, text: str) -> None:
+    def _refuse(self, claim: Claim, condition: str, text: str) -> None:
         """No token for this address: its links hear it as a refusal of the node."""
-        problem = self._problem(grant, text)
-        if self._goes_on(grant):
+        problem = self._problem(claim, text)
+        if self._goes_on(claim):
             return
         error = Error(condition=condition, description=problem)
-        for slot in self._dismiss(grant):
+        for slot in self._dismiss(claim):
             slot.user.on_detach(error, True)
 
-    def _fail(self, grant: Grant, text: str) -> None:
+    def _fail(self, claim: Claim, text: str) -> None:
         """No token for now: its links try again."""
-        problem = self._problem(grant, text)
-        if self._goes_on(grant):
+        problem = self._problem(claim, text)
+        if self._goes_on(claim):
             return
-        for slot in self._dismiss(grant):
+        for slot in self._dismiss(claim):
             slot.user.on_failed(RemoteProtocolError(problem))
 
-    def _problem(self, grant: Grant, text: str) -> str:
-        problem = f"token for {grant.address}: {text}"
+    def _problem(self, claim: Claim, text: str) -> str:
+        problem = f"token for {claim.address}: {text}"
         self.upstream.health.note_problem(problem)
         return problem
 
-    def _goes_on(self, grant: Grant) -> bool:
+    def _goes_on(self, claim: Claim) -> bool:
         """A renewal is tried again while the token before it may be good."""
-        if grant.held:
+        if claim.held:
             upstream = self.upstream
-            upstream.wake(grant, upstream.bridge.now_ms + RENEWAL_MIN_MS)
-        return grant.held
+            upstream.wake(claim, upstream.bridge.now_ms + RENEWAL_MIN_MS)
+        return claim.held
 
-    def _dismiss(self, grant: Grant) -> list[LinkSlot]:
-        self._forget(grant)
+    def _dismiss(self, claim: Claim) -> list[LinkSlot]:
+        self._forget(claim)
         slots = self._links.slots
-        return [slot for slot in grant.waiting if slot in slots]
+        return [slot for slot in claim.waiting if slot in slots]
 
-    def on_grant_deadline(self, grant: Grant) -> None:
+    def on_claim_deadline(self, claim: Claim) -> None:
         """To be renewed, if it is of use; or the peer does not answer."""
-        if grant.asked:
-            del self._asked[grant.asked]
-            grant.asked = ""
-            self._fail(grant, "no answer to put-token")
-        elif grant.address not in [slot.address for slot in self._links.slots]:
-            self._forget(grant)
+        if claim.asked:
+            del self._asked[claim.asked]
+            claim.asked = ""
+            self._fail(claim, "no answer to put-token")
+        elif claim.address not in [slot.address for slot in self._links.slots]:
+            self._forget(claim)
         else:
-            self._due[grant] = None
-            self.upstream.wake(grant, self.upstream.bridge.now_ms + RENEWAL_MIN_MS)
+            self._due[claim] = None
+            self.upstream.wake(claim, self.upstream.bridge.now_ms + RENEWAL_MIN_MS)
             self.pump()
 
 
@@ -303,9 +303,9 @@ class CbsLink:
         """A request has come, or is not taken."""
         if not settled and state is not None:
             delivery.link.session.settle_outgoing(delivery, state)
-        grant = delivery.context
-        if isinstance(state, Rejected) and isinstance(grant, Grant):
-            self._cbs.on_rejected(grant, state.error)
+        claim = delivery.context
+        if isinstance(state, Rejected) and isinstance(claim, Claim):
+            self._cbs.on_rejected(claim, state.error)
 
     def on_settled(self, delivery_ids: set[int], state: DeliveryState | None) -> None:
         """Answers are read at once."""
