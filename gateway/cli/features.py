@@ -20,7 +20,7 @@ NOBODY: Final = "(not logged in)"
 
 
 @dataclass(slots=True)
-class Line:
+class Use:
     """One client and one thing that it uses.
 
     Attributes:
@@ -45,9 +45,9 @@ class Line:
         }
 
 
-def uses_in(records: Iterable[Record]) -> list[Line]:
-    """One line for each client and feature; clients by name, and what is used most first."""
-    found: dict[tuple[str, str, str], Line] = {}
+def uses_in(records: Iterable[Record]) -> list[Use]:
+    """One for each client and feature; clients by name, and what is used most first."""
+    found: dict[tuple[str, str, str], Use] = {}
     connections: dict[tuple[str, str, str], set[tuple[int, int]]] = {}
     incarnation = 0
     for record in records:
@@ -59,24 +59,24 @@ def uses_in(records: Iterable[Record]) -> list[Line]:
         key = (user, client, record["feature"])
         connections.setdefault(key, set()).add((incarnation, record.get("connection", 0)))
         first_ms, last_ms = record["first_ms"], record["last_ms"]
-        line = found.setdefault(key, Line(*key, 0, 0, first_ms, last_ms))
-        line.uses += record["uses"]
-        line.connections = len(connections[key])
-        line.first_ms = min(line.first_ms, first_ms)
-        line.last_ms = max(line.last_ms, last_ms)
-    return sorted(found.values(), key=lambda line: (line.user, line.client, -line.uses))
+        use = found.setdefault(key, Use(*key, 0, 0, first_ms, last_ms))
+        use.uses += record["uses"]
+        use.connections = len(connections[key])
+        use.first_ms = min(use.first_ms, first_ms)
+        use.last_ms = max(use.last_ms, last_ms)
+    return sorted(found.values(), key=lambda use: (use.user, use.client, -use.uses))
 
 
-def table(lines: list[Line]) -> Iterator[str]:
+def table(uses: list[Use]) -> Iterator[str]:
     """For eyes: client by client."""
     before = ("", "")
-    for line in lines:
-        if (line.user, line.client) != before:
-            before = (line.user, line.client)
-            yield f"{line.user}: {line.client}"
+    for use in uses:
+        if (use.user, use.client) != before:
+            before = (use.user, use.client)
+            yield f"{use.user}: {use.client}"
         yield (
-            f"  {line.uses:>8}  {_time(line.first_ms)}  {_time(line.last_ms)}"
-            f"  {line.connections:>6}  {line.feature}"
+            f"  {use.uses:>8}  {_time(use.first_ms)}  {_time(use.last_ms)}"
+            f"  {use.connections:>6}  {use.feature}"
         )
 
 

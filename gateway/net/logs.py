@@ -46,12 +46,12 @@ def observer(
     predicate.setLogLevelForNamespace(NAMESPACE, LEVELS[level])
     line = _json_line if form == "json" else _text_line
 
-    return FilteringLogObserver(Lines(stream, line), [predicate])
+    return FilteringLogObserver(LogWriter(stream, line), [predicate])
 
 
 @final
 @implementer(ILogObserver)
-class Lines:
+class LogWriter:
     """Writes each event as its line, at once."""
 
     def __init__(self, stream: TextIO, line: Callable[[LogEvent], str]) -> None:

@@ -175,7 +175,7 @@ class UpstreamConnection:
         if self._gone:
             return
         links = self.home.links
-        links.carrier.full = blocked
+        links.transport.full = blocked
         if not blocked:
             links.on_room()
             self.upstream.turns.touch(self)

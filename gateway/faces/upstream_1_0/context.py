@@ -132,7 +132,7 @@ class UpstreamContext:
         """A link is attached: the audit log learns where `link`, its number, leads to."""
         audit = self.bridge.audit
         peer = audit.name(f"link {link}: {slot.address} at {self.name}")
-        number = slot.carrier.number
+        number = slot.transport.number
         audit.link_attached(
             self.bridge.now_ms, link, connection=number, node=node, peer=peer, flags=flags
         )

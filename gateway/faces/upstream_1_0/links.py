@@ -24,10 +24,10 @@ from gateway.faces.upstream_1_0.errors import TooSmallError
 from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.sleepers import Sleepers
 from gateway.faces.upstream_1_0.slot import (
-    Carrier,
     Gate,
     LinkSlot,
     SessionUse,
+    Transport,
     UpstreamLink,
 )
 from gateway.faces.upstream_1_0.states import SlotInput, SlotState
@@ -46,7 +46,7 @@ class Links:
     Attributes:
         one_at_a_time: the peer ends sessions for the errors of links.
         home: of a detour's: those of the upstream's own connection, to which they go back.
-        carrier: the connection.
+        transport: of the connection.
         slots: every link that has not been dropped.
         gate: who is asked before a link is attached.
     """
@@ -69,7 +69,7 @@ class Links:
         self.transports = transports
         self.one_at_a_time = one_at_a_time
         self.home = home
-        self.carrier = Carrier()
+        self.transport = Transport()
         self.slots: dict[LinkSlot, None] = {}
         self.gate: Gate | None = None
         self._connection: Connection | None = None
@@ -109,7 +109,7 @@ class Links:
         slot = LinkSlot(
             user,
             self,
-            self.carrier,
+            self.transport,
             alone=alone or self.one_at_a_time,
             address=address,
             beside=beside,
@@ -160,7 +160,7 @@ class Links:
         """The link, which is in no session, belongs to another connection from now on."""
         del self.slots[slot]
         slot.links = other
-        slot.carrier = other.carrier
+        slot.transport = other.transport
         other.slots[slot] = None
         other.admit([slot])
 
@@ -180,14 +180,14 @@ class Links:
     def open(self, connection: Connection, number: int) -> None:
         """The peer's open has come."""
         self._connection = connection
-        self.carrier.number = number
+        self.transport.number = number
         self._due = [slot for slot in self.slots if slot.machine.state == SlotState.IDLE]
 
     def lose(self) -> None:
         """The connection is gone: every link that was on it hears so."""
         self._connection = None
-        self.carrier.number = 0
-        self.carrier.full = False
+        self.transport.number = 0
+        self.transport.full = False
         uses = self._uses
         self._uses = []
         for use in uses:

@@ -45,7 +45,7 @@ class UpstreamLink(Protocol):
         """The peer's flow state: credit and drain of a sender, the end of a drain of a receiver."""
 
     def on_room(self) -> None:
-        """Sender: the transport or the session window has room again (`Carrier.full`).
+        """Sender: the transport or the session window has room again (`Transport.full`).
 
         Receiver: a delivery of which a part had come will not be: there is room for another.
         """
@@ -101,7 +101,7 @@ class Keeper(Protocol):
 
 
 @final
-class Carrier:
+class Transport:
     """The connection that carries links, as far as they care.
 
     Attributes:
@@ -127,7 +127,7 @@ class LinkSlot:
         configured: that address, as the link's user has it: a redirect may tell another.
         stays: it is of use on this connection only: its redirects are not followed.
         links: those of the connection that it belongs to.
-        carrier: that connection.
+        transport: of the connection that it belongs to.
         beside: it goes into the session of that link, which was added before.
         machine: how far it is (`states.SLOT`).
         held: the session that it is in, from `QUEUED` to `ATTACHED`.
@@ -143,7 +143,6 @@ class LinkSlot:
         "alone",
         "attached_ms",
         "beside",
-        "carrier",
         "configured",
         "failures",
         "held",
@@ -153,6 +152,7 @@ class LinkSlot:
         "redirects",
         "stays",
         "suspect",
+        "transport",
         "user",
     )
 
@@ -160,7 +160,7 @@ class LinkSlot:
         self,
         user: UpstreamLink,
         links: Keeper,
-        carrier: Carrier,
+        transport: Transport,
         *,
         alone: bool,
         address: str = "",
@@ -171,7 +171,7 @@ class LinkSlot:
         self.address = address
         self.configured = address
         self.links = links
-        self.carrier = carrier
+        self.transport = transport
         self.alone = alone
         self.beside = beside
         self.stays = stays

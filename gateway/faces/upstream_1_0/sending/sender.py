@@ -120,7 +120,7 @@ class Sender:
         return (
             link is not None
             and slot is not None
-            and not slot.carrier.full
+            and not slot.transport.full
             and link.credit > 0
             and len(self.unsettled) < self._upstream.settings.window
             and not (self._owed or link.resume_only or link.session.blocked)
