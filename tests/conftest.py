@@ -63,8 +63,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """A worker for each core, as xdist does, but none where paths are named: those start sooner."""
-    return 0 if config.args_source is pytest.Config.ArgsSource.ARGS else None
+    """A worker for each core, as xdist does; none where paths are named and no workers asked for.
+
+    One process starts sooner, and those who name paths wait for few tests.
+    """
+    asked = any(str(word).startswith(("-n", "--num")) for word in config.invocation_params.args)
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    return 0 if named and not asked else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
