@@ -8,16 +8,17 @@ from gateway.bridge.queues.queue import Queue
 
 def awaited(queues: list[Queue], copies: Copies) -> list[str]:
     """Why the bridge is not idle, clause by clause; empty where only the turn has to end."""
-    found: list[str] = []
     by_upstream: dict[str, int] = {}
     for queue in queues:
         placement = queue.placement
         if queue.transit and placement is not None:
             name = placement.remote.name
             by_upstream[name] = by_upstream.get(name, 0) + _counted(queue)
-    for name in sorted(by_upstream):
-        if by_upstream[name]:
-            found.append(f"{_are(by_upstream[name], 'message')} for upstream {name}")
+    found = [
+        f"{_are(count, 'message')} for upstream {name}"
+        for name, count in sorted(by_upstream.items())
+        if count
+    ]
     tickets = copies.tickets
     if tickets.open and not found:
         found.append(f"{_are(tickets.open, 'message')} for an upstream")
