@@ -20,7 +20,7 @@ from interop.brokers.fixtures import (
 from support import workers
 from support.reconciling import Reconcile, reconciling
 
-HOUSE = Path(__file__).parent
+TESTS = Path(__file__).parent
 SLOW_ROOMS = ("accounting", "faults", "helm", "interop")
 __all__ = ["activemq", "artemis", "broker_j", "rabbitmq4", "rabbitmq310", "upstream_broker"]
 
@@ -58,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    slow = collection_path.parent == HOUSE and collection_path.name in SLOW_ROOMS
+    slow = collection_path.parent == TESTS and collection_path.name in SLOW_ROOMS
     return True if slow and config.getoption("fast") else None
 
 
