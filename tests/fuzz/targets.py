@@ -2,7 +2,7 @@
 
 A target's `run` raises only if the parser did what it must not: an exception that it does not
 declare, a violation that is not the last event, other events for the same octets in other cuts,
-books that do not balance.
+ledgers that do not balance.
 """
 
 from __future__ import annotations

@@ -346,7 +346,7 @@ def test_a_connection_survives_any_conversation(conversation):
 
 @settings(max_examples=250)
 @given(st.lists(CONVERSATIONS, min_size=1, max_size=2))
-def test_faces_survive_any_conversation_and_the_books_balance(conversations):
+def test_faces_survive_any_conversation_and_the_ledger_balances(conversations):
     hub = Hub(limits=LIMITS)
     hub.world.queue("q", max_count=20)
     clients = [hub.client() for _ in conversations]

@@ -104,7 +104,7 @@ class Hub:
         raise AssertionError("it does not end")
 
     def end(self):
-        """Everybody leaves; then the books must balance."""
+        """Everybody leaves; then the ledger must balance."""
         for client in self.clients:
             client.face.receive_eof(self.world.now_ms)
         self.world.turn()

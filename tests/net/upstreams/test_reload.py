@@ -238,7 +238,7 @@ def test_what_cannot_be_is_answered_with_every_problem(stay: Stay) -> None:
         422,
         {"problems": [{"key": "nodes.0.upstream", "problem": 'there is no upstream "z"'}]},
     )
-    assert stay.ask("pause", {"node": "z"})[0] == 422
+    assert stay.ask("pause", {"node": "z"}) == (422, {"problems": [no_rule("'z'")]})
     assert stay.ask("pause", {})[0] == 422
     assert stay.ask("pause", [])[0] == 422
     stay.raw["nodes"] = []
@@ -248,6 +248,23 @@ def test_what_cannot_be_is_answered_with_every_problem(stay: Stay) -> None:
     code, told = stay.ask("reload", {})
     assert code == 422
     assert "must be empty" in told["problems"][0]["problem"]
+
+
+def no_rule(told: str) -> dict[str, str]:
+    return {"key": "nodes", "problem": f"there is no rule {told}"}
+
+
+def test_the_name_of_a_node_is_answered_with_the_rule_that_fits_it(stay: Stay) -> None:
+    stay.raw["nodes"] = [
+        {"queue": "audit.*", "upstream": "a"},
+        {"queue": "*", "upstream": None},
+        {"exchange": "audit.*", "upstream": "b"},
+    ]
+    stay.reload()
+    fits = "the rule for that name is queue:audit.* (nodes.0) or exchange:audit.* (nodes.2)"
+    code, told = stay.ask("pause", {"node": "audit.42"})
+    assert (code, told) == (422, {"problems": [no_rule(f"'audit.42'; {fits}")]})
+    assert [rule["changed_by_ctl"] for rule in stay.ask("status")[1]["rules"]] == [False] * 3
 
 
 def test_one_change_is_done_at_a_time_and_none_when_the_gateway_stops(stay: Stay) -> None:
