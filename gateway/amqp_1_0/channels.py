@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import final
 
 from gateway.amqp_1_0 import _spec
-from gateway.amqp_1_0._spec import Begin, End, Transfer
+from gateway.amqp_1_0._spec import Begin, Detach, End, Transfer
 from gateway.amqp_1_0.carrier import Carrier
 from gateway.amqp_1_0.errors import (
     ConnectionFieldError,
@@ -21,7 +21,7 @@ from gateway.amqp_1_0.events import BeginReceived, EndReceived, Event, SessionVi
 from gateway.amqp_1_0.receiving import receive_frame, receive_transfer
 from gateway.amqp_1_0.session import NO_CHANNEL, Session
 from gateway.amqp_1_0.states import ConnectionState, SessionInput, SessionState
-from gateway.errors import LocalProtocolError
+from gateway.errors import DecodeError, LocalProtocolError
 from gateway.wire.buffers import Reader
 from gateway.wire.numbers import Numbers
 
@@ -115,6 +115,8 @@ class Channels:
             events.append(EndReceived(session, end.error))
             return
         if session.dropping:
+            if code == _spec.DETACH and not session.crossed:
+                session.crossed = _has_error(reader)
             reader.pos = reader.end
             return
         try:
@@ -145,3 +147,11 @@ class Channels:
         self._outgoing = {}
         for session in sessions:
             session.lose()
+
+
+def _has_error(reader: Reader) -> bool:
+    """Whether a detach, of which nothing else matters any more, was no mere answer."""
+    try:
+        return Detach.decode(reader).error is not None
+    except DecodeError:
+        return False

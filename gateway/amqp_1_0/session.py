@@ -54,6 +54,7 @@ class Session:
         unsettled_in: the link of each whole delivery that we received and have not settled.
         flow_due: the session's flow state is to be written at the end of the turn.
         failure: an error of the peer's, where our begin has yet to be sent.
+        crossed: the peer has detached a link for an error, and we had ended already.
         context: the driver's own.
     """
 
@@ -73,6 +74,7 @@ class Session:
         self.unsettled_in: dict[int, Link] = {}
         self.context: object = None
         self.flow_due = False
+        self.crossed = False
         self._dispositions = Dispositions()
         self._owing: list[Link] = []
         self._dirty = False

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.audit.records import AuditLog
+from gateway.bridge.awaited import awaited
 from gateway.bridge.durable.absent import AbsentQueue
 from gateway.bridge.durable.debts import Debts
 from gateway.bridge.durable.notes import Notebook, NoteSource, recover_notes
@@ -248,6 +249,10 @@ class Bridge:
     def idle(self) -> bool:
         """Whether nothing waits for a commit, for room or for an upstream."""
         return self.turns.idle() and self.pressure.waiting == 0 and self.copies.tickets.waiting == 0
+
+    def awaited(self) -> list[str]:
+        """What it waits for, as operators read it."""
+        return awaited(self.living_queues(), self.copies)
 
     def checkpoint(self, now_ms: int) -> None:
         """Write the audit's checkpoint records: depth, counts and checksum of every queue.

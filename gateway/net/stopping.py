@@ -31,7 +31,10 @@ class Drained(Protocol):
         """Dispatch nothing from now on."""
 
     def idle(self) -> bool:
-        """Nothing waits for a commit or for room."""
+        """Nothing waits for a commit, for room or for an upstream."""
+
+    def awaited(self) -> list[str]:
+        """What does, for operators."""
 
 
 class Stage(IntEnum):
@@ -74,7 +77,11 @@ class Stopping:
     def _too_late(self, now_ms: int) -> None:
         if self.stage == Stage.DRAINING:
             left = sum(not pump.face.drained() for pump in self._door.pumps.values())
-            self.log.warn("drain_timeout is over; {left} connections have work left", left=left)
+            self.log.warn(
+                "drain_timeout is over; {left} connections have work left{awaited}",
+                left=left,
+                awaited=self._awaited(),
+            )
         self._go_on(asked=False)
 
     def _go_on(self, *, asked: bool) -> None:
@@ -89,7 +96,11 @@ class Stopping:
 
     def _drain(self) -> None:
         self.stage = Stage.DRAINING
-        self.log.info("draining {count} connections", count=len(self._door.pumps))
+        self.log.info(
+            "draining {count} connections{awaited}",
+            count=len(self._door.pumps),
+            awaited=self._awaited(),
+        )
         self._close_listeners()
         self._bridge.drain()
         now_ms = self._door.now_ms()
@@ -100,6 +111,10 @@ class Stopping:
         self._door.turns.on_turn_ended = lambda _now_ms: self._look()
         self._alarm.set(now_ms + self._drain_timeout_ms)
         self._door.turns.schedule()
+
+    def _awaited(self) -> str:
+        """What is waited for beside connections; its clients may have left."""
+        return "".join([f"; {clause}" for clause in self._bridge.awaited()])
 
     def _look(self) -> None:
         """After each turn: is there anything left to wait for?"""

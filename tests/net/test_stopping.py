@@ -2,6 +2,7 @@
 
 import pytest
 from support.net import FakeFace, Net, Wire
+from twisted.logger import capturedLogs, formatEvent
 
 from gateway.net.listening.first_octets import HEADER_0_10
 from gateway.net.pump import Pump
@@ -18,6 +19,9 @@ class Draining:
 
     def idle(self) -> bool:
         return self.is_idle
+
+    def awaited(self) -> list[str]:
+        return [] if self.is_idle else ["1 message waits for upstream main"]
 
 
 class Stop:
@@ -94,6 +98,19 @@ def test_but_not_longer_than_the_drain_timeout() -> None:
     assert made.stopping.stage == Stage.DRAINING
     made.net.clock.advance(0.2)
     assert made.stopping.stage == Stage.CLOSING
+
+
+def test_the_log_names_what_is_waited_for_besides_connections() -> None:
+    made = Stop(0)
+    made.bridge.is_idle = False
+    with capturedLogs() as events:
+        made.stopping.signal()
+        made.net.turn()
+        made.net.clock.advance(25.1)
+    assert [formatEvent(event) for event in events] == [
+        "draining 0 connections; 1 message waits for upstream main",
+        "drain_timeout is over; 0 connections have work left; 1 message waits for upstream main",
+    ]
 
 
 def test_a_second_signal_goes_straight_to_the_close_and_a_third_one_cuts_off() -> None:

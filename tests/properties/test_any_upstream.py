@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -521,3 +522,23 @@ def _within(part, whole):
 
 TestAnyUpstream = Script.TestCase
 TestAnyUpstream.settings = settings(max_examples=80, stateful_step_count=50, deadline=None)
+
+
+@pytest.mark.parametrize("heard", [False, True])
+@pytest.mark.parametrize("leaves", [False, True])
+def test_what_a_client_settled_after_it_left_is_marked_if_the_container_had_not_heard(
+    leaves, heard
+):
+    """Found by the script: the last outcome has the link detached, and nobody asks it any more."""
+    script = Script()
+    script.begin(profile="plain", channel_max=1023, window=2048, unsettled=10_000, readers=1)
+    script.deliver(count=1, pick=0)
+    if leaves:
+        script.leave(pick=0, whole=False)
+    if heard:
+        script.settle(pick=0, which=0, outcome=ACCEPTED)
+        script.cut([], False)
+    else:
+        script.settle_unheard(pick=0, count=1)
+    script.subscribe(queue="q", credit=0, settled=False)
+    script.teardown()

@@ -140,6 +140,7 @@ class UpstreamConnection:
         """The transport is over."""
         self.upstream.bridge.now_ms = now_ms
         self._take(self.connection.receive_eof())
+        self.upstream.unheard.on_close(self.connection.carrier, answer=False)
         self._end("the transport was closed", broken=True)
 
     def data_to_send(self) -> bytes:
@@ -250,10 +251,14 @@ class UpstreamConnection:
                 event.session.refuse(Error(condition=NOT_ALLOWED))
         elif isinstance(event, EndReceived):
             event.session.send_end()
+            use = event.session.context
+            answer = isinstance(use, SessionUse) and use.ended and event.error is None
+            self.upstream.unheard.on_end(event.session, answer=answer)
             self.upstream.health.note_error(event.error)
             links.on_ended(event.session, event.error, None)
         elif isinstance(event, SessionViolation):
             self._note(event.error)
+            self.upstream.unheard.on_end(event.session, answer=False)
             links.on_ended(event.session, None, event.error)
         else:
             self._take_connection(event)
@@ -280,6 +285,7 @@ class UpstreamConnection:
         detach = event.detach
         # In kind: to close what was only detached would end a durable subscription (2.6.6).
         event.link.send_detach(closed=detach.closed is True)
+        self.upstream.unheard.on_detach(event.link, detach.error)
         slot = slot_of(event.link)
         if slot is None or self.home.redirects(slot, detach.error, self):
             return
@@ -291,11 +297,14 @@ class UpstreamConnection:
         if isinstance(event, OpenReceived):
             self._on_open(event.open)
         elif isinstance(event, CloseReceived):
+            answer = self._gone and self._closing and event.error is None
+            self.upstream.unheard.on_close(self.connection.carrier, answer=answer)
             self._closing = self._closing or event.error is None
             self.home.on_redirect(redirect_of(event.error))
             self.connection.send_close()
             self._end(text_of(event.error), broken=accuses(event.error))
         elif isinstance(event, Violation):
+            self.upstream.unheard.on_close(self.connection.carrier, answer=False)
             self._end(str(event.error))
         elif isinstance(event, ConnectionLost):
             self._end("the transport was closed", broken=True)

@@ -16,6 +16,7 @@ from gateway.faces.upstream_1_0.health import UpstreamHealth
 from gateway.faces.upstream_1_0.links import Links
 from gateway.faces.upstream_1_0.receiving.seen_before import SeenBefore
 from gateway.faces.upstream_1_0.receiving.takers import Takers
+from gateway.faces.upstream_1_0.receiving.unheard import Unheard
 from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.sleepers import Sleeper, Sleepers
 from gateway.faces.upstream_1_0.slot import LinkSlot
@@ -37,6 +38,7 @@ class UpstreamContext:
         links: those of its own connection.
         takers: whoever receives from it.
         seen_before: what may come again from it.
+        unheard: what may, unless it answers our detach.
         draining: the gateway stops: nothing new is sent, no credit is given.
     """
 
@@ -56,6 +58,7 @@ class UpstreamContext:
         "takers",
         "transports",
         "turns",
+        "unheard",
     )
 
     def __init__(
@@ -83,6 +86,7 @@ class UpstreamContext:
         )
         self.takers = Takers(self.transports)
         self.seen_before = SeenBefore()
+        self.unheard = Unheard(self.seen_before)
         self.draining = False
         self._names = 0
 

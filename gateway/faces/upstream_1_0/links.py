@@ -383,6 +383,7 @@ class Links:
             self._advance(use)
         elif use in self._uses:
             self._uses.remove(use)
+            use.ended = True
             use.session.send_end()
 
     def _let_go(self, slot: LinkSlot) -> None:

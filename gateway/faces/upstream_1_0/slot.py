@@ -243,12 +243,14 @@ class SessionUse:
         begun: the peer has answered our begin.
         short: a receiver in it could have used more room than was left.
         suspect: only for links over which a session has ended.
+        ended: by us, since no link was left.
     """
 
     __slots__ = (
         "_unsettled_max",
         "asking",
         "begun",
+        "ended",
         "session",
         "shared",
         "short",
@@ -268,6 +270,7 @@ class SessionUse:
         self.waiting: list[LinkSlot] = []
         self.asking: LinkSlot | None = None
         self.begun = False
+        self.ended = False
         self.short = False
 
     def has_room(self) -> bool:

@@ -11,4 +11,5 @@ reply_nodes   nodes at the upstream by which replies come back
 look_ups      whether a node exists
 reaching      who waits for a link
 seen_before   messages that the upstream may send again
+unheard       those of links whose detach has not been answered
 """

@@ -110,8 +110,12 @@ class IncomingLink:
     def drop(self, *, closed: bool = True) -> bool:
         """Give it up, for good or until it is asked for again; whether it had a place."""
         slot = self.slot
+        link = self.link
         self.slot = None
         self.link = None
+        settled = self.intake.take_settled()
+        if link is not None and settled:
+            self._upstream.unheard.keep(link, settled)
         if slot is not None:
             slot.drop(closed=closed)
         return slot is not None

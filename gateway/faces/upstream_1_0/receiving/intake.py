@@ -63,12 +63,15 @@ class Intake:
         self._unsettled: dict[int, tuple[int, int]] = {}  # by token: delivery-id and digest
         # The digests of what was settled last: the peer gives credit back only for what it has
         # heard of, so that it cannot have missed more settlements than about so many.
-        self._settled: deque[int] = deque(maxlen=2 * upstream.settings.limits.link_credit)
+        self._settled: deque[int] = self._none_settled()
         self._again: set[int] = set()  # tokens of what is known to have come before
         self._retired: set[int] = set()  # tokens of what is accepted in a transaction
         self._tokens = 0
         self._suspect = 0
         self._ends = 0
+
+    def _none_settled(self) -> deque[int]:
+        return deque(maxlen=2 * self.upstream.settings.limits.link_credit)
 
     @property
     def outstanding(self) -> int:
@@ -215,6 +218,14 @@ class Intake:
                 self.upstream.seen_before.add(digest)
         self.upstream.counts.unsettled_lost += len(forgotten)
         return set(forgotten)
+
+    def take_settled(self) -> deque[int]:
+        """The digests of what was settled last, which are whoever's that ends the link."""
+        settled = self._settled
+        self._settled = self._none_settled()
+        if self.copy:
+            settled.clear()
+        return settled
 
     def lose(self, error: Error | None) -> None:
         """The link is gone, and every delivery with it; `error` is what the peer said."""
