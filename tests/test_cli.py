@@ -12,7 +12,7 @@ from urllib.error import HTTPError
 import pytest
 import yaml
 from click.testing import CliRunner, Result
-from support.house import House
+from support.whole_gateway import WholeGateway
 
 from gateway.audit.reader import segment_paths
 from gateway.cli import audit as audit_verbs
@@ -235,7 +235,7 @@ def test_names_and_passwords_that_cannot_be_used_are_wrong_arguments(
 
 @pytest.fixture
 def log(tmp_path: pathlib.Path) -> pathlib.Path:
-    House(tmp_path / "data").start().stop()
+    WholeGateway(tmp_path / "data").start().stop()
     return tmp_path / "data" / "audit"
 
 

@@ -4,8 +4,8 @@ import pathlib
 import threading
 
 import pytest
-from support.house import House
 from support.rules import rule
+from support.whole_gateway import WholeGateway
 from twisted.internet.error import CannotListenError
 
 from gateway.audit.reader import Segment, records, segment_paths, verify
@@ -24,56 +24,56 @@ DURABLE = Letter(body=Typed("string", "kept"), durable=True)
 
 
 @pytest.fixture
-def house(tmp_path: pathlib.Path) -> House:
-    return House(tmp_path / "data").start()
+def whole(tmp_path: pathlib.Path) -> WholeGateway:
+    return WholeGateway(tmp_path / "data").start()
 
 
-def receive_all(house: House, client: object, address: str) -> list[Delivered]:
+def receive_all(whole: WholeGateway, client: object, address: str) -> list[Delivered]:
     came: list[Delivered] = []
-    house.result(client.receive(Subscription(address), came.append))  # type: ignore[attr-defined]
+    whole.result(client.receive(Subscription(address), came.append))  # type: ignore[attr-defined]
     return came
 
 
-def test_a_gateway_listens_where_it_is_told_and_says_that_it_is_ready(house: House) -> None:
-    (amqp, admin) = house.reactor.tcpServers
+def test_a_gateway_listens_where_it_is_told_and_says_that_it_is_ready(whole: WholeGateway) -> None:
+    (amqp, admin) = whole.reactor.tcpServers
     assert (amqp[0], amqp[3], admin[3]) == (0, "127.0.0.1", "127.0.0.1")
-    assert house.service.addresses == {
+    assert whole.service.addresses == {
         "amqp": Address("127.0.0.1", 0),
         "admin": Address("127.0.0.1", 0),
     }
-    assert house.service.ready() is None
-    house.stop()
-    assert house.service.exit_code == 0
+    assert whole.service.ready() is None
+    whole.stop()
+    assert whole.service.exit_code == 0
 
 
-def test_messages_cross_in_both_directions(house: House) -> None:
-    old, new = house.connect_0_10(), house.connect_1_0()
-    house.result(old.declare_queue("q", durable=True))
-    at_new = receive_all(house, new, "q")
-    assert house.result(old.send("q", DURABLE)) == "accepted"
+def test_messages_cross_in_both_directions(whole: WholeGateway) -> None:
+    old, new = whole.connect_0_10(), whole.connect_1_0()
+    whole.result(old.declare_queue("q", durable=True))
+    at_new = receive_all(whole, new, "q")
+    assert whole.result(old.send("q", DURABLE)) == "accepted"
     assert at_new[0].letter.body == Typed("binary", b"kept")
     at_new[0].settle("accept")
-    house.run()
-    house.guests[1].hang_up()
-    house.run()
-    at_old = receive_all(house, old, "q")
-    other = house.connect_1_0()
-    assert house.result(other.send("q", DURABLE)) == "accepted"
+    whole.run()
+    whole.guests[1].hang_up()
+    whole.run()
+    at_old = receive_all(whole, old, "q")
+    other = whole.connect_1_0()
+    assert whole.result(other.send("q", DURABLE)) == "accepted"
     assert at_old[0].letter.body == Typed("string", "kept")
     at_old[0].settle("accept")
-    house.stop()
+    whole.stop()
 
 
 @rule("1.0", "3.2.1", "durable-survives")
 @rule("0-10", "message", "persistent-message")
 def test_what_was_confirmed_is_there_again_after_a_restart(tmp_path: pathlib.Path) -> None:
-    first = House(tmp_path).start()
+    first = WholeGateway(tmp_path).start()
     old = first.connect_0_10()
     first.result(old.declare_queue("q", durable=True))
     assert first.result(old.send("q", DURABLE)) == "accepted"
     tag = first.service.faces.federation_tag
     first.stop()
-    second = House(tmp_path).start()
+    second = WholeGateway(tmp_path).start()
     assert second.service.faces.federation_tag == tag
     assert len(second.service.recovered.entries) == 1
     came = receive_all(second, second.connect_1_0(), "q")
@@ -83,7 +83,7 @@ def test_what_was_confirmed_is_there_again_after_a_restart(tmp_path: pathlib.Pat
 
 def test_the_audit_log_of_a_run_is_whole_and_says_how_it_ended(tmp_path: pathlib.Path) -> None:
     for _ in range(2):
-        House(tmp_path).start().stop()
+        WholeGateway(tmp_path).start().stop()
     log = tmp_path / "audit"
     assert verify(log) == []
     said = [
@@ -95,95 +95,97 @@ def test_the_audit_log_of_a_run_is_whole_and_says_how_it_ended(tmp_path: pathlib
     assert (said[0], said[-1]) == ("incarnation-started", "incarnation-stopped")
 
 
-def test_a_second_gateway_on_the_same_directory_is_refused(house: House) -> None:
+def test_a_second_gateway_on_the_same_directory_is_refused(whole: WholeGateway) -> None:
     with pytest.raises(StartupError, match="used by another process"):
-        House(house.service.settings.data_directory)
-    house.stop()
+        WholeGateway(whole.service.settings.data_directory)
+    whole.stop()
 
 
 def test_a_directory_that_cannot_be_used_is_one_line(tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StartupError, match="cannot use data directory"):
-        House(tmp_path / "file" / "data")
+        WholeGateway(tmp_path / "file" / "data")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "gateway-id").write_text("not a uuid")
     with pytest.raises(StartupError, match="gateway-id"):
-        House(tmp_path / "data")
+        WholeGateway(tmp_path / "data")
 
 
 def test_a_port_in_use_is_one_line_and_the_data_directory_is_let_go(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house = House(tmp_path)
+    whole = WholeGateway(tmp_path)
 
     def taken(*_: object, **__: object) -> None:
         raise CannotListenError("127.0.0.1", 0, OSError(98, "Address already in use"))
 
-    monkeypatch.setattr(house.reactor, "listenTCP", taken)
+    monkeypatch.setattr(whole.reactor, "listenTCP", taken)
     with pytest.raises(StartupError, match=r"cannot listen on 127.0.0.1:0: Address already in use"):
-        house.start()
-    House(tmp_path).start().stop()
+        whole.start()
+    WholeGateway(tmp_path).start().stop()
 
 
 def test_a_users_file_that_cannot_be_read_stops_the_start(tmp_path: pathlib.Path) -> None:
     users = tmp_path / "users.yaml"
     users.write_text("alice: nonsense")
     with pytest.raises(ConfigurationError):
-        House(tmp_path / "data", f"users_file={users}")
+        WholeGateway(tmp_path / "data", f"users_file={users}")
 
 
 def test_no_thread_keeps_a_process_that_was_not_stopped(tmp_path: pathlib.Path) -> None:
     users = tmp_path / "users.yaml"
     write_users(users, {"alice": make_user("secret", 10)})
-    house = House(tmp_path / "data", f"users_file={users}").start()
-    house.connect_0_10(Login("alice", "secret"))
-    house.wait_until(lambda: house.service.authentication.accepted["PLAIN"] == 1)
+    whole = WholeGateway(tmp_path / "data", f"users_file={users}").start()
+    whole.connect_0_10(Login("alice", "secret"))
+    whole.wait_until(lambda: whole.service.authentication.accepted["PLAIN"] == 1)
     threads = [thread for thread in threading.enumerate() if "passwords" in thread.name]
     assert threads
     assert all(thread.daemon for thread in threads)
-    house.stop()
+    whole.stop()
 
 
 def test_passwords_are_checked_for_both_protocols(tmp_path: pathlib.Path) -> None:
     users = tmp_path / "users.yaml"
     write_users(users, {"alice": make_user("secret", 10)})
-    house = House(tmp_path / "data", f"users_file={users}").start()
-    counts = house.service.authentication
-    for number, connect in enumerate((house.connect_0_10, house.connect_1_0), 1):
+    whole = WholeGateway(tmp_path / "data", f"users_file={users}").start()
+    counts = whole.service.authentication
+    for number, connect in enumerate((whole.connect_0_10, whole.connect_1_0), 1):
         good = connect(Login("alice", "secret"))
-        house.wait_until(lambda number=number: counts.accepted["PLAIN"] == number)
-        house.result(good.ready())
+        whole.wait_until(lambda number=number: counts.accepted["PLAIN"] == number)
+        whole.result(good.ready())
         bad = connect(Login("alice", "wrong"))
-        house.wait_until(lambda number=number: counts.refused["PLAIN"] == number)
-        house.pass_time(3)
+        whole.wait_until(lambda number=number: counts.refused["PLAIN"] == number)
+        whole.pass_time(3)
         with pytest.raises(ClientError):
-            house.result(bad.ready())
+            whole.result(bad.ready())
         with pytest.raises(ClientError):
-            house.result(connect().ready())
-    assert house.service.authentication.accepted["PLAIN"] == 2
-    assert house.service.authentication.refused["PLAIN"] == 2
-    house.stop()
+            whole.result(connect().ready())
+    assert whole.service.authentication.accepted["PLAIN"] == 2
+    assert whole.service.authentication.refused["PLAIN"] == 2
+    whole.stop()
 
 
 @rule("0-10", "connection.open.virtual-host", "separation")
 def test_a_virtual_host_is_reached_by_name_and_has_its_own_nodes(tmp_path: pathlib.Path) -> None:
-    house = House(tmp_path, "virtual_hosts=[{name: main}, {name: other}]").start()
-    main = house.connect_0_10()
-    other = house.connect_0_10(Login(virtual_host="other"))
-    house.result(main.declare_queue("q"))
-    came = receive_all(house, house.connect_1_0(Login(virtual_host="main")), "q")
+    whole = WholeGateway(tmp_path, "virtual_hosts=[{name: main}, {name: other}]").start()
+    main = whole.connect_0_10()
+    other = whole.connect_0_10(Login(virtual_host="other"))
+    whole.result(main.declare_queue("q"))
+    came = receive_all(whole, whole.connect_1_0(Login(virtual_host="main")), "q")
     assert came == []
     with pytest.raises(ClientError):
-        receive_all(house, house.connect_1_0(Login(virtual_host="other")), "q")
-    house.result(other.declare_queue("q"))
-    house.stop()
+        receive_all(whole, whole.connect_1_0(Login(virtual_host="other")), "q")
+    whole.result(other.declare_queue("q"))
+    whole.stop()
 
 
-def test_every_metric_has_a_reader_and_the_numbers_are_those_of_the_run(house: House) -> None:
-    old = house.connect_0_10()
-    house.result(old.declare_queue("q"))
-    house.result(old.send("q", Letter(body=Typed("string", "x"))))
-    collector = house.service.collector
+def test_every_metric_has_a_reader_and_the_numbers_are_those_of_the_run(
+    whole: WholeGateway,
+) -> None:
+    old = whole.connect_0_10()
+    whole.result(old.declare_queue("q"))
+    whole.result(old.send("q", Letter(body=Typed("string", "x"))))
+    collector = whole.service.collector
     collector.take()
     samples = {
         (sample.name, *sample.labels.values()): sample.value
@@ -199,96 +201,96 @@ def test_every_metric_has_a_reader_and_the_numbers_are_those_of_the_run(house: H
     assert {family.name for family in collector.collect()} == {
         row.name.removesuffix("_total") for row in METRICS
     }
-    assert set(object_readers(house.service.bridge)) == {row.name for row in OBJECT_METRICS}
-    house.stop()
+    assert set(object_readers(whole.service.bridge)) == {row.name for row in OBJECT_METRICS}
+    whole.stop()
 
 
-def test_the_event_loops_lag_is_measured(house: House) -> None:
-    house.pass_time(1)
-    house.reactor.rightNow += 0.3  # the loop was busy
-    house.pass_time(0.7)
-    lag = house.service.counts.lag_s
+def test_the_event_loops_lag_is_measured(whole: WholeGateway) -> None:
+    whole.pass_time(1)
+    whole.reactor.rightNow += 0.3  # the loop was busy
+    whole.pass_time(0.7)
+    lag = whole.service.counts.lag_s
     assert sum(lag.counts) == 2
     assert lag.total == pytest.approx(0.0, abs=0.31)
-    house.stop()
+    whole.stop()
 
 
-def test_checkpoints_are_written_again_and_again(house: House) -> None:
-    before = house.service.bridge.audit.next_sequence
-    house.pass_time(60)
-    house.pass_time(60)
-    assert house.service.bridge.audit.next_sequence >= before + 2
-    house.stop()
+def test_checkpoints_are_written_again_and_again(whole: WholeGateway) -> None:
+    before = whole.service.bridge.audit.next_sequence
+    whole.pass_time(60)
+    whole.pass_time(60)
+    assert whole.service.bridge.audit.next_sequence >= before + 2
+    whole.stop()
 
 
-def test_a_stop_lets_a_client_settle_what_it_has(house: House) -> None:
-    old, new = house.connect_0_10(), house.connect_1_0()
-    house.result(old.declare_queue("q", durable=True))
-    came = receive_all(house, new, "q")
-    house.result(old.send("q", DURABLE))
-    house.service.stop()
-    house.run()
-    assert house.service.ready() == "draining"
-    assert house.service.stopping.stage == Stage.DRAINING
-    house.pass_time(10)
-    assert not house.stopped
+def test_a_stop_lets_a_client_settle_what_it_has(whole: WholeGateway) -> None:
+    old, new = whole.connect_0_10(), whole.connect_1_0()
+    whole.result(old.declare_queue("q", durable=True))
+    came = receive_all(whole, new, "q")
+    whole.result(old.send("q", DURABLE))
+    whole.service.stop()
+    whole.run()
+    assert whole.service.ready() == "draining"
+    assert whole.service.stopping.stage == Stage.DRAINING
+    whole.pass_time(10)
+    assert not whole.stopped
     came[0].settle("accept")
-    house.run()
-    house.pass_time(3)
-    assert house.stopped
-    assert house.service.bridge.counts.accepted == 1
-    assert all(guest.over for guest in house.guests)
+    whole.run()
+    whole.pass_time(3)
+    assert whole.stopped
+    assert whole.service.bridge.counts.accepted == 1
+    assert all(guest.over for guest in whole.guests)
 
 
 def test_a_stop_does_not_wait_for_ever_and_the_unsettled_is_kept(tmp_path: pathlib.Path) -> None:
-    house = House(tmp_path, "drain_timeout=5s").start()
-    old, new = house.connect_0_10(), house.connect_1_0()
-    house.result(old.declare_queue("q", durable=True))
-    receive_all(house, new, "q")
-    house.result(old.send("q", DURABLE))
-    house.service.stop()
-    house.pass_time(4.9)
-    assert house.service.stopping.stage == Stage.DRAINING
-    house.pass_time(0.2)
-    house.pass_time(3)
-    assert house.stopped
-    assert len(House(tmp_path).service.recovered.entries) == 1
+    whole = WholeGateway(tmp_path, "drain_timeout=5s").start()
+    old, new = whole.connect_0_10(), whole.connect_1_0()
+    whole.result(old.declare_queue("q", durable=True))
+    receive_all(whole, new, "q")
+    whole.result(old.send("q", DURABLE))
+    whole.service.stop()
+    whole.pass_time(4.9)
+    assert whole.service.stopping.stage == Stage.DRAINING
+    whole.pass_time(0.2)
+    whole.pass_time(3)
+    assert whole.stopped
+    assert len(WholeGateway(tmp_path).service.recovered.entries) == 1
 
 
-def test_a_second_signal_goes_straight_to_the_close(house: House) -> None:
-    old, new = house.connect_0_10(), house.connect_1_0()
-    house.result(old.declare_queue("q"))
-    receive_all(house, new, "q")
-    house.result(old.send("q", DURABLE))
-    house.service.stop()
-    house.run()
-    assert not house.stopped
-    house.service.stop()
-    house.run()
-    house.pass_time(3)
-    assert house.stopped
+def test_a_second_signal_goes_straight_to_the_close(whole: WholeGateway) -> None:
+    old, new = whole.connect_0_10(), whole.connect_1_0()
+    whole.result(old.declare_queue("q"))
+    receive_all(whole, new, "q")
+    whole.result(old.send("q", DURABLE))
+    whole.service.stop()
+    whole.run()
+    assert not whole.stopped
+    whole.service.stop()
+    whole.run()
+    whole.pass_time(3)
+    assert whole.stopped
 
 
-def test_clients_are_told_that_they_are_forced_off(house: House) -> None:
-    old, new = house.connect_0_10(), house.connect_1_0()
-    house.stop()
+def test_clients_are_told_that_they_are_forced_off(whole: WholeGateway) -> None:
+    old, new = whole.connect_0_10(), whole.connect_1_0()
+    whole.stop()
     for client in (old, new):
         with pytest.raises(ClientError, match=r"320|amqp:connection:forced"):
-            house.result(client.send("q", DURABLE))
+            whole.result(client.send("q", DURABLE))
 
 
-def test_a_new_client_is_not_admitted_while_draining(house: House) -> None:
-    old, new = house.connect_0_10(), house.connect_1_0()
-    house.result(old.declare_queue("q"))
-    receive_all(house, new, "q")
-    house.result(old.send("q", DURABLE))
-    house.service.stop()
-    house.run()
-    assert "amqp" not in house.service.ports.open
-    assert "admin" in house.service.ports.open
-    house.service.stop()
-    house.pass_time(5)
-    assert house.stopped
+def test_a_new_client_is_not_admitted_while_draining(whole: WholeGateway) -> None:
+    old, new = whole.connect_0_10(), whole.connect_1_0()
+    whole.result(old.declare_queue("q"))
+    receive_all(whole, new, "q")
+    whole.result(old.send("q", DURABLE))
+    whole.service.stop()
+    whole.run()
+    assert "amqp" not in whole.service.ports.open
+    assert "admin" in whole.service.ports.open
+    whole.service.stop()
+    whole.pass_time(5)
+    assert whole.stopped
 
 
 @pytest.mark.parametrize(
@@ -299,7 +301,7 @@ def test_a_new_client_is_not_admitted_while_draining(house: House) -> None:
 def test_a_reply_after_a_restart_names_a_durable_request_by_its_own_id(
     tmp_path: pathlib.Path, durable: bool, correlation_id: str | None, misses: int
 ) -> None:
-    first = House(tmp_path).start()
+    first = WholeGateway(tmp_path).start()
     responder, requester = first.connect_0_10(), first.connect_1_0()
     for queue in ("requests", "replies"):
         first.result(responder.declare_queue(queue, durable=True))
@@ -312,7 +314,7 @@ def test_a_reply_after_a_restart_names_a_durable_request_by_its_own_id(
     first.run()
     first.stop()
 
-    second = House(tmp_path).start()
+    second = WholeGateway(tmp_path).start()
     replies = receive_all(second, second.connect_1_0(), "replies")
     reply = Letter(body=Typed("string", "answer"), correlation_id=asked)
     second.result(second.connect_0_10().send("replies", reply))

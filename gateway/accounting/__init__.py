@@ -1,5 +1,14 @@
 """Spark jobs that prove from the audit log that every message is accounted for.
 
+reconcile, __main__     the job, and how it is run
+source, columns         segments as a Spark data source, each as columns
+chain                   is the log whole
+ledger, identities      all records summed up; what must be equal
+copies                  single copies: which was lost, left twice or changed
+breaks                  what is wrong, in one form
+report, page            what people are told
+session, java, bundle   Spark: one here, its Java, what a cluster is given
+
 Imports the standard library, numpy, pyarrow, pyspark, `audit.schema` and `audit.reader` only, so
 that one zip for `--py-files` carries it (`bundle`). The daemon never imports it.
 

@@ -2,7 +2,7 @@
 
     types       primitive encodings <-> Tagged                       part 1
     primitives/ what `types` is made of, and typed fields
-    _spec       one class per described list type (generated)        parts 2 to 5
+    _spec*      described list types, and conditions (generated)     parts 2 to 5
     sections    a message's sections, found without decoding         part 3.2
     frames      frame header, performatives and SASL frames          part 2.3, 5.3
     states      the state tables of connection, session and link
@@ -15,6 +15,8 @@
     link        one link                                             part 2.6
     transfers/  what they keep of transfers until they are settled
     receiving   what comes for a session, taken apart                parts 2.5 to 2.7
+    redirects   where a peer sends us instead                        part 2.8
+    transactions   the controller's side                             part 4
 
 `receiving` makes the events, which name sessions and links; these know neither. `session`, `link`,
 `handles`, `transfers.outgoing` and `transfers.send_window` name one another: a link is of a session

@@ -1,6 +1,9 @@
 """The audit log: every lifecycle step of every copy of every message is one record.
 
-`schema` describes the format, `records` packs it on the reactor's thread, `segment` writes it to
-files on the commit thread, `reader` reads and verifies it. `gateway.accounting` proves from it
-that nothing was lost.
+schema             the format, for writers and readers alike
+records, packing   from steps to records, on the reactor's thread; numbers and frames of these
+segment            writes them to files, on the commit thread
+reader             reads and verifies them
+
+`gateway.accounting` proves from it that nothing was lost.
 """

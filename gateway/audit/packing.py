@@ -1,4 +1,4 @@
-"""Numbers, packs and frames audit records: what the verbs of `records` are made of.
+"""Numbers, packs and frames audit records: what the methods of `records` are made of.
 
 Owns the sequence numbers, the names and the end of a segment. One call of `_record` is one record
 of `schema.FIELDS`, in that order, written straight into the turn's buffer. Compiled.
@@ -29,7 +29,7 @@ DEFAULT_SEGMENT_AGE_MS: Final = 60 * 60 * 1000
 
 
 class RecordPacker:
-    """Numbers and packs the records of one incarnation; `records.AuditLog` has the verbs.
+    """Numbers and packs the records of one incarnation; `records.AuditLog` has the methods.
 
     `first_sequence` is one more than the last record of the log, the store's uncopied blocks
     included. Segments end by size or age, and always between two calls of `take_block`.

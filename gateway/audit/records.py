@@ -189,7 +189,7 @@ def entry_mix(message: int64, position: int64) -> int64:
 
 @final
 class AuditLog(RecordPacker):
-    """The audit log of one incarnation: one verb a record kind, in the order of the contract."""
+    """The audit log of one incarnation: one method a record kind, in the order of the contract."""
 
     __slots__ = ()
 

@@ -1,4 +1,11 @@
-"""The command line: verbs and their arguments; what they do is elsewhere.
+"""The command line: commands and their arguments; what they do is elsewhere.
+
+main, options                        the command itself; options that several have
+run, check_connect                   `serve` and `check`; what is shown of upstreams
+ctl, ctl_status                      `ctl`; what is shown by its `status`
+messages, demo                       `send` and `receive`; `demo`
+audit, trace, features               `audit` and `reconcile`
+users                                `user`
 
 Exit codes: 0 done; 1 it cannot be done, or the answer is "no" (a broken log, an unbalanced ledger,
 fewer messages than asked for); 2 the arguments or the configuration are wrong.

@@ -17,12 +17,12 @@ from gateway.errors import ConfigurationError, GatewayError
 
 WAIT_S: Final = 3700  # a switch may take switch_timeout, which is an hour at most
 Told = dict[str, Any]  # Any: what JSON holds
-Asked = Callable[[], "Admin"]  # made by the verb
+Asked = Callable[[], "Admin"]  # made by the command
 
 EPILOG = """
 \b
-NODE names a rule of the configuration's `nodes`: its pattern ("orders", "news.*"),
-"queue:orders" or "exchange:news" where both have one, or its key path ("nodes.0").
+RULE is one of the configuration's `nodes`, by its pattern ("orders", "news.*"), as
+"queue:orders" or "exchange:news" where both have one, or by its key path ("nodes.0").
 
 \b
 Examples:
@@ -46,17 +46,17 @@ class Admin:
 
     def __init__(self, url: str, token_file: pathlib.Path | None) -> None:
         self._url = (url if "://" in url else f"http://{url}").rstrip("/")
-        if token_file is None:  # not before: the help of a verb needs none
-            raise click.UsageError("it needs --token-file, before the verb")
+        if token_file is None:  # not before: the help of a command needs none
+            raise click.UsageError("it needs --token-file, before the command")
         try:
             self._token = token_file.read_text(encoding="ascii").strip()
         except (OSError, ValueError) as error:
             raise click.UsageError(f"{token_file}: {error}") from None
 
-    def ask(self, verb: str, body: Told | None = None) -> Told:
+    def ask(self, command: str, body: Told | None = None) -> Told:
         """The answer; GET without a body. Raises what the gateway refuses."""
         request = urllib.request.Request(
-            f"{self._url}/ctl/{verb}",
+            f"{self._url}/ctl/{command}",
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
         )
@@ -94,7 +94,7 @@ class Admin:
 @click.option(
     "--token-file",
     type=FILE,
-    help="File with the token, as the gateway's admin_token_file. Every verb needs it.",
+    help="File with the token, as the gateway's admin_token_file. Every command needs it.",
 )
 @click.pass_context
 def ctl(context: click.Context, url: str, token_file: pathlib.Path | None) -> None:
@@ -122,27 +122,27 @@ def status(admin: Asked, as_json: bool) -> None:
 
 
 @ctl.command()
-@click.argument("node")
+@click.argument("rule")
 @click.pass_obj
-def pause(admin: Asked, node: str) -> None:
-    """Send nothing to NODE's upstream and want nothing from it; publishers wait."""
-    click.echo(admin().ask("pause", {"node": node})["done"])
+def pause(admin: Asked, rule: str) -> None:
+    """Send nothing to RULE's upstream and want nothing from it; publishers wait."""
+    click.echo(admin().ask("pause", {"node": rule})["done"])
 
 
 @ctl.command()
-@click.argument("node")
+@click.argument("rule")
 @click.pass_obj
-def resume(admin: Asked, node: str) -> None:
-    """Go on with NODE after a pause."""
-    click.echo(admin().ask("resume", {"node": node})["done"])
+def resume(admin: Asked, rule: str) -> None:
+    """Go on with RULE after a pause."""
+    click.echo(admin().ask("resume", {"node": rule})["done"])
 
 
 @ctl.command()
-@click.argument("node")
+@click.argument("rule")
 @click.argument("upstream")
 @click.pass_obj
-def switch(admin: Asked, node: str, upstream: str) -> None:
-    """Have NODE live at UPSTREAM; clients stay connected.
+def switch(admin: Asked, rule: str, upstream: str) -> None:
+    """Have the nodes of RULE live at UPSTREAM; clients stay connected.
 
     UPSTREAM is asked first: where it lacks a queue or an exchange that is to live at it, nothing
     changes. Of a pattern that is asked for the names in use. Not where it makes what is missing.
@@ -150,7 +150,7 @@ def switch(admin: Asked, node: str, upstream: str) -> None:
     What is in flight settles first, for switch_timeout at most. Messages that the old upstream
     holds stay with it.
     """
-    click.echo(admin().ask("switch", {"node": node, "upstream": upstream})["done"])
+    click.echo(admin().ask("switch", {"node": rule, "upstream": upstream})["done"])
 
 
 @ctl.command()

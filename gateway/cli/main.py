@@ -1,4 +1,4 @@
-"""The command itself: its verbs, its version, and errors as one line with an exit code."""
+"""The command itself: its commands, its version, and errors as one line with an exit code."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Exit codes:
 """
 
 
-class Verbs(click.Group):
+class Commands(click.Group):
     """Turns the gateway's own errors into a line on standard error and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:  # Any: as click has it
-        """Run the verb."""
+        """Run the command."""
         try:
             return super().invoke(ctx)
         except ConfigurationError as error:
@@ -42,7 +42,7 @@ class Verbs(click.Group):
 
 
 @click.group(
-    cls=Verbs,
+    cls=Commands,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -60,8 +60,8 @@ def commands() -> None:
     """
 
 
-for verb in (serve, check, ctl, demo, send, receive, user, audit, reconcile):
-    commands.add_command(verb)
+for command in (serve, check, ctl, demo, send, receive, user, audit, reconcile):
+    commands.add_command(command)
 
 
 def main() -> NoReturn:

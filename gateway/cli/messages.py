@@ -18,12 +18,12 @@ from gateway.clients.conversation import Where, converse
 from gateway.clients.letter import Letter, Typed, infer, parse
 from gateway.errors import GatewayError
 
-F = TypeVar("F", bound=Callable[..., Any])  # Any: a verb's own parameters
+F = TypeVar("F", bound=Callable[..., Any])  # Any: a command's own parameters
 AUTO_CREDIT = 500
 
 
-def connection(verb: F) -> F:
-    """The options by which both verbs find the gateway."""
+def connection(command: F) -> F:
+    """The options by which both commands find the gateway."""
     options = (
         click.option(
             "-p", "--protocol", type=click.Choice(["0-10", "1.0"]), default="1.0", show_default=True
@@ -44,8 +44,8 @@ def connection(verb: F) -> F:
         ),
     )
     for option in reversed(options):
-        verb = option(verb)
-    return verb
+        command = option(command)
+    return command
 
 
 class ConnectionOptions:

@@ -1,4 +1,4 @@
-"""Options that several verbs share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any, TypeVar
 
 import click
 
-F = TypeVar("F", bound=Callable[..., Any])  # Any: a verb's own parameters
+F = TypeVar("F", bound=Callable[..., Any])  # Any: a command's own parameters
 
 FILE = click.Path(path_type=pathlib.Path)
 
 
-def configuration(verb: F) -> F:
+def configuration(command: F) -> F:
     """``--config`` and ``--set``, as parameters `config` and `changes`."""
-    verb = click.option(
+    command = click.option(
         "--set",
         "changes",
         multiple=True,
         metavar="KEY=VALUE",
         help='Change one key, as in "listen.amqp=127.0.0.1:0"; may be repeated.',
-    )(verb)
+    )(command)
     return click.option(
         "-c",
         "--config",
         type=FILE,
         help="A YAML file; without one, the defaults: this machine only, everybody anonymous.",
-    )(verb)
+    )(command)

@@ -1,5 +1,10 @@
 """Small Twisted clients of both protocols, on the same connections as the faces, in client role.
 
-They make `send`, `receive` and the demo. `letter` is what they say in common; each protocol's
-client turns it into its own commands.
+letter                     a message without a protocol: what the clients say in common
+client                     what both offer, and what drives them
+client_0_10, codec_0_10    a client of 0-10; letters as its messages
+client_1_0, codec_1_0      the same of 1.0
+conversation               one conversation on Twisted's reactor
+tools, demo                what `send`, `receive` and the demo do
+survey, probe, findings    what `check --connect` does: all upstreams, one peer, what was found out
 """

@@ -16,7 +16,8 @@ from gateway.translate.profiles.profile import Profile
 
 ANY_NAME: Final = "NAME"  # in addresses that are shown
 ANY_KEY: Final = "KEY"
-FANOUT: Final = frozenset({"amq.fanout", "amq.match", "amq.headers"})
+# Exchanges to which a routing key means nothing.
+KEYLESS: Final = frozenset({"amq.fanout", "amq.match", "amq.headers"})
 
 
 class Presence(StrEnum):
@@ -33,7 +34,7 @@ class Presence(StrEnum):
 
 @dataclass(slots=True)
 class Node:
-    """What one rule is for.
+    """The node that one rule is for, or all nodes that its pattern fits.
 
     Attributes:
         key: of the rule in the configuration.
@@ -193,7 +194,7 @@ def _addresses(rule: NodeRule, name: str, profile: Profile) -> tuple[str, str]:
         return asked, asked
     if own is not None:
         return own.make(exchange=name, key=ANY_KEY), asked
-    keyed = profile.exchange_address(name, "" if name in FANOUT else ANY_KEY, name not in FANOUT)
+    keyed = profile.exchange_address(name, "" if name in KEYLESS else ANY_KEY, name not in KEYLESS)
     return keyed or "no address", asked
 
 

@@ -1,4 +1,4 @@
-"""What the verbs `send` and `receive` do, once connected."""
+"""What the commands `send` and `receive` do, once connected."""
 
 from __future__ import annotations
 

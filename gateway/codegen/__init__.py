@@ -1,6 +1,13 @@
-"""Spec tables that we transcribed -> committed straight-line codec source.
+"""Tables that we transcribed or wrote -> committed source, schemas and documents.
+
+amqp_0_10, amqp_0_10_tables   the codec of 0-10, and the facts it is made from
+amqp_1_0, amqp_1_0_tables     the same of 1.0
+chart                         the schema of the chart's values
+mapping, metrics              the documents of that name
+emit                          what all of them need to write source
+registry, __main__            all of them; the command
 
 `python -m gateway.codegen` writes every generated file; with ``--check`` it writes nothing and
-exits 1 when a committed file differs from what the tables yield. A protocol adds a module here with
-``files() -> dict[path relative to gateway/, source]`` and its line in `GENERATORS`.
+exits 1 when a committed file differs from what the tables yield. One that is new is a module with
+``files() -> dict[path relative to gateway/, source]`` and its line in `registry.GENERATORS`.
 """

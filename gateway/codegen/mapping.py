@@ -15,7 +15,8 @@ Written by `python -m gateway.codegen` from `mappings/*.yaml`: change a row ther
 
 A message keeps the octets that it arrived with, and passes between clients of one protocol
 unchanged. Only where it leaves by the other protocol is it translated, by the rows below. Each row
-is one pair of places, with what becomes of a value on its way from one to the other.
+is a field, type or outcome of 0-10 and its peer of 1.0, with what becomes of a value on its way
+from one to the other.
 
 **Direction.** Most rows apply in both directions, "both". "to 1.0" and "to 0-10" rows have no way
 back, because the other side has no such thing.

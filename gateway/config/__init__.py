@@ -1,4 +1,12 @@
-"""The configuration: typed settings from one YAML file, every problem at once with its key path."""
+"""The configuration: typed settings from one YAML file, every problem at once with its key path.
+
+settings, upstreams      every key: those of the gateway, those of upstreams and their nodes
+section, units           what keys are made of: sections; durations, sizes and addresses
+load                     from YAML to `Settings`
+remote_rules             what spans several keys of upstreams and nodes
+placement                the node rules at work: what lives where, by what address
+describe                 all keys as a table, as a schema; what a configuration comes to
+"""
 
 from gateway.config.describe import Key, keys, notes, resolved, schema
 from gateway.config.load import load

@@ -264,7 +264,7 @@ class Settings(Section):
     clients' deliveries go back, and what the old upstream has not answered is sent again, marked.
     """
     strict: bool = False
-    """Follow the 0-10 specification where deployed clients differ from it."""
+    """Keep the letter of the specifications in some things where deployed clients do not."""
 
     @property
     def anonymous_allowed(self) -> bool:

@@ -1,4 +1,4 @@
-"""Faces: what a protocol's commands mean in the bridge's four verbs; one per protocol and role.
+"""Faces: what a protocol's commands mean in the bridge's verbs; one per protocol and role.
 
 Three houses, which do not import one another (`.importlinter`):
 

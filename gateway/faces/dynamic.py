@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final, cast, final
 
 from gateway.amqp_1_0 import _spec, types
+from gateway.bridge.exchanges.exchange import FANOUT
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import Refusal
@@ -90,7 +91,7 @@ class DynamicNodes:
         """A new queue, or exchange, named after whom it is for."""
         name = self.name(container, link)
         if topic:
-            exchange = self.host.declaring.declare_exchange(name, "fanout")
+            exchange = self.host.declaring.declare_exchange(name, FANOUT)
             if isinstance(exchange, Refusal):
                 return exchange
         else:

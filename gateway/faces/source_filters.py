@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, cast, final
 
 from gateway.amqp_1_0 import _spec, types
+from gateway.bridge.exchanges.exchange import DIRECT, HEADERS, TOPIC
 from gateway.bridge.exchanges.filters import NoLocal, together
 from gateway.bridge.seams import Filter
 from gateway.message import Condition, Refusal
@@ -18,10 +19,6 @@ from gateway.selectors.selector import read_selector
 from gateway.translate.view import neutral_1_0
 from gateway.wire.tagged import Tagged
 
-DIRECT: Final = "direct"
-TOPIC: Final = "topic"
-FANOUT: Final = "fanout"
-HEADERS: Final = "headers"
 MATCH_ALL: Final = "#"
 
 

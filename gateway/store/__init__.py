@@ -1,1 +1,9 @@
-"""The embedded durable store: turns packed into octets, committed in groups, recovered."""
+"""The embedded durable store: turns packed into octets, committed in groups, recovered.
+
+interface               what the bridge and the service know of a store
+sqlite, memory          the durable one; one that forgets
+writes, log_rows        what a turn makes durable; a row of the log, which holds many turns
+committer, database     the commit thread; the SQLite file below it
+recovery                from rows to the entries of queues
+occupancy, rewriting    which rows are still needed, and how the others go
+"""

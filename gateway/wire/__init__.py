@@ -1,1 +1,9 @@
-"""Protocol-neutral bricks: buffers, numbers, range sets, state machines, limits, SASL."""
+"""Protocol-neutral bricks.
+
+buffers               `Reader` and `Writer`: the only two that touch octets
+tagged                a value with the type that it has on the wire
+serial, numbers       serial numbers and sets of them; small numbers, given out and given back
+machine               state machines as tables
+limits                what keeps one peer from harming the gateway
+sasl, scram, bearer   SASL mechanisms; those of SCRAM, those that show a token
+"""

@@ -14,7 +14,7 @@ import time
 
 from support.bridge_world import Session
 from support.face_1_0 import Client as Client10
-from support.face_1_0 import House, message
+from support.face_1_0 import Hub, message
 from support.talk_0_10 import Client as Client010
 from support.talk_0_10 import Gateway
 
@@ -48,8 +48,8 @@ def header_0_10(number: int) -> bytes:
 class From010:
     """A 0-10 client that publishes."""
 
-    def __init__(self, house: House, gateway: Gateway) -> None:
-        self.house = house
+    def __init__(self, hub: Hub, gateway: Gateway) -> None:
+        self.hub = hub
         self.client = gateway.session()
         self.number = 0
 
@@ -66,9 +66,9 @@ class From010:
 class From10:
     """A 1.0 client that publishes."""
 
-    def __init__(self, house: House) -> None:
-        self.house = house
-        self.client = house.client()
+    def __init__(self, hub: Hub) -> None:
+        self.hub = hub
+        self.client = hub.client()
         self.link = self.client.sender("q")
         self.number = 0
 
@@ -86,18 +86,18 @@ class From10:
         return self.client.connection.data_to_send()
 
 
-def both() -> tuple[House, Gateway]:
+def both() -> tuple[Hub, Gateway]:
     """1.0 and 0-10 clients of one bridge."""
-    house = House()
+    hub = Hub()
     gateway = Gateway()
-    gateway.world = house.world
-    return house, gateway
+    gateway.world = hub.world
+    return hub, gateway
 
 
 def measure(
     name: str, publisher: From010 | From10, consumer: Client010 | Client10, rounds: int
 ) -> None:
-    bridge = publisher.house.world.bridge
+    bridge = publisher.hub.world.bridge
     best = 0.0
     sent = 0
     answers = b""
@@ -120,15 +120,15 @@ def measure(
             publisher.client.connection.receive_data(told, now_ms)
             consumer.connection.receive_data(out, now_ms)
             answers = consumer.connection.data_to_send()
-            publisher.house.world.commit()
+            publisher.hub.world.commit()
         best = max(best, BATCH * TURNS / spent)
     print(f"{name:14} {best:10,.0f} messages/s {1e6 / best:8.2f} us, {sent // BATCH} octets out")
 
 
-def consumer(protocol: str, house: House, gateway: Gateway) -> Client010 | Client10:
+def consumer(protocol: str, hub: Hub, gateway: Gateway) -> Client010 | Client10:
     """A client that consumes, its deliveries settled as they are sent, with endless credit."""
     if protocol == "1.0":
-        client = house.client("consumer")
+        client = hub.client("consumer")
         client.receiver("q", credit=2**31 - 1, snd_settle_mode=1)
         return client
     listener = gateway.session()
@@ -142,10 +142,10 @@ def run(rounds: int) -> None:
     print("pure form" if buffers.__file__.endswith(".py") else "compiled form")
     for source in ("0-10", "1.0"):
         for target in ("1.0", "0-10"):
-            house, gateway = both()
-            house.world.host.declaring.declare_queue("q", QueueSettings(), Session(1))
-            publisher = From010(house, gateway) if source == "0-10" else From10(house)
-            measure(f"{source} to {target}", publisher, consumer(target, house, gateway), rounds)
+            hub, gateway = both()
+            hub.world.host.declaring.declare_queue("q", QueueSettings(), Session(1))
+            publisher = From010(hub, gateway) if source == "0-10" else From10(hub)
+            measure(f"{source} to {target}", publisher, consumer(target, hub, gateway), rounds)
 
 
 if __name__ == "__main__":

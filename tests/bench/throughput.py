@@ -65,16 +65,16 @@ class Counter:
 
 def in_process(messages: int, *, durable: bool) -> tuple[float, float]:
     """Seconds and CPU seconds."""
-    house, gateway = face_1_0.House(limits=WIDE), talk_0_10.Gateway(limits=WIDE)
-    gateway.world = house.world
-    house.world.queue("q", durable=durable)
+    hub, gateway = face_1_0.Hub(limits=WIDE), talk_0_10.Gateway(limits=WIDE)
+    gateway.world = hub.world
+    hub.world.queue("q", durable=durable)
     publisher = gateway.session()
-    consumer = house.client("consumer", limits=WIDE)
+    consumer = hub.client("consumer", limits=WIDE)
     consumer.receiver("q", credit=2**31 - 1, snd_settle_mode=_spec.SND_SETTLED)
     write_transfer(publisher.session, durable=durable)
     one = publisher.connection.data_to_send()
     batch = READ_OCTETS // len(one)
-    counter, world = Counter(), house.world
+    counter, world = Counter(), hub.world
     world.auto_commit = True
     started, started_cpu = time.perf_counter(), time.process_time()
     while counter.transfers < messages:

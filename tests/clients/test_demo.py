@@ -4,8 +4,8 @@ import pathlib
 from typing import Any
 
 import pytest
-from support.house import House
 from support.memory_connector import MemoryConnector
+from support.whole_gateway import WholeGateway
 
 from gateway.cli.demo import Counted, _print
 from gateway.clients.client import ClientError
@@ -13,10 +13,10 @@ from gateway.clients.demo import BODIES, LANES, Count, Tally, arrives_as, letter
 from gateway.clients.letter import Typed
 
 
-def play(house: House, count: int) -> list[Tally]:
-    connector: Any = MemoryConnector(house)
+def play(whole: WholeGateway, count: int) -> list[Tally]:
+    connector: Any = MemoryConnector(whole)
     where: Any = None
-    counted = Counted(house.service)
+    counted = Counted(whole.service)
     tallies: list[Tally] = connector.play(
         scenario(connector, where, counted, count, lambda _said: None)
     )
@@ -26,9 +26,9 @@ def play(house: House, count: int) -> list[Tally]:
 def test_everything_arrives_both_ways_and_is_settled(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    house = House(tmp_path).start()
-    tallies = play(house, 2 * len(BODIES))
-    house.stop()
+    whole = WholeGateway(tmp_path).start()
+    tallies = play(whole, 2 * len(BODIES))
+    whole.stop()
     assert [tally.title for tally in tallies] == ["0-10 to 1.0", "1.0 to 0-10"]
     for tally in tallies:
         assert tally.complete
@@ -39,19 +39,19 @@ def test_everything_arrives_both_ways_and_is_settled(
 
 
 def test_without_escrow_values_are_lost_and_the_tally_says_so(tmp_path: pathlib.Path) -> None:
-    house = House(tmp_path, "translation.escrow=false").start()
-    tallies = play(house, 2)
-    house.stop()
+    whole = WholeGateway(tmp_path, "translation.escrow=false").start()
+    tallies = play(whole, 2)
+    whole.stop()
     assert any(tally.lost > 0 for tally in tallies)
     assert not all(tally.complete for tally in tallies)
 
 
 def test_a_message_that_does_not_arrive_is_an_error(tmp_path: pathlib.Path) -> None:
-    house = House(tmp_path).start()
-    house.service.bridge.drain()  # nothing is dispatched any more
+    whole = WholeGateway(tmp_path).start()
+    whole.service.bridge.drain()  # nothing is dispatched any more
     with pytest.raises(ClientError, match="4 messages did not arrive"):
-        play(house, 1)
-    house.stop()
+        play(whole, 1)
+    whole.stop()
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pathlib
 from typing import Any
 
 import pytest
-from support.house import House
 from support.memory_connector import MemoryConnector
+from support.whole_gateway import WholeGateway
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
@@ -19,7 +19,7 @@ TEXT = Letter(body=Typed("string", "number {n}"))
 
 @pytest.fixture
 def connector(tmp_path: pathlib.Path) -> Any:
-    return MemoryConnector(House(tmp_path).start())
+    return MemoryConnector(WholeGateway(tmp_path).start())
 
 
 def outgoing(protocol: str, address: str = "q", **changes: Any) -> tools.Outgoing:
@@ -51,7 +51,7 @@ def test_letters_are_numbered_and_counted_by_outcome(connector: Any, protocol: s
     texts = [letter.body.value for letter in shown]
     as_text = [text if isinstance(text, str) else text.decode() for text in texts]
     assert as_text == ["number 1", *(f"number {n}" for n in range(1, 1201))]
-    connector.house.stop()
+    connector.whole.stop()
 
 
 def test_a_letter_without_a_number_in_it_is_sent_as_it_is() -> None:
@@ -73,7 +73,7 @@ def test_no_answer_in_time_is_an_outcome() -> None:
 def test_only_0_10_can_make_a_queue(connector: Any) -> None:
     with pytest.raises(ClientError, match="--create needs 0-10"):
         connector.play(tools.send(connector, outgoing("1.0", create=True), lambda _: None))
-    connector.house.stop()
+    connector.whole.stop()
 
 
 def test_receiving_ends_when_nothing_comes_any_more(connector: Any) -> None:
@@ -83,18 +83,18 @@ def test_receiving_ends_when_nothing_comes_any_more(connector: Any) -> None:
     what = incoming("1.0", timeout_s=4.0)
     assert connector.play(tools.receive(connector, what, shown.append)) == 1
     assert connector.reactor.seconds() - before_s == pytest.approx(4.0, abs=0.5)
-    connector.house.stop()
+    connector.whole.stop()
 
 
 def test_a_queue_can_be_made_for_receiving(connector: Any) -> None:
     what = incoming("0-10", create=True)
     assert connector.play(tools.receive(connector, what, lambda _: None)) == 0
-    assert connector.house.service.bridge.default_host.topology.find_queue("q") is not None
-    connector.house.stop()
+    assert connector.whole.service.bridge.default_host.topology.find_queue("q") is not None
+    connector.whole.stop()
 
 
 def test_receiving_ends_with_the_reason_when_the_connection_does(connector: Any) -> None:
     receiving = tools.receive(connector, incoming("0-10", create=True, timeout_s=60.0), print)
-    connector.reactor.callLater(1, connector.house.service.stop)
+    connector.reactor.callLater(1, connector.whole.service.stop)
     with pytest.raises(ClientError):
         connector.play(receiving)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.bridge_world import World
-from support.face_1_0 import House
+from support.face_1_0 import Hub
 from support.remotes import FakeRules
 from support.talk_0_10 import Gateway
 
@@ -72,14 +72,14 @@ def test_a_0_10_client_is_named_with_what_it_has_used_when_it_leaves() -> None:
 
 
 def test_a_1_0_client_is_named_by_its_container_and_user() -> None:
-    house = House()
-    client = house.client("reports", user=("user", "pass"))
+    hub = Hub()
+    client = hub.client("reports", user=("user", "pass"))
     client.receiver("amq.topic", capabilities=["shared"])
     client.refused()
-    client.face.receive_eof(house.world.now_ms)
-    house.world.turn()
+    client.face.receive_eof(hub.world.now_ms)
+    hub.world.turn()
     who = "reports from 127.0.0.1:1"
-    assert written(house.world) == [
+    assert written(hub.world) == [
         ("user@realm", who, "shared_subscription", 1),
     ]
 

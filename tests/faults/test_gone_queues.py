@@ -1,4 +1,4 @@
-"""After a kill a queue is gone, deleted or not configured: the books say where each copy is."""
+"""After a kill a queue is gone, deleted or not configured: the ledger says where each copy is."""
 
 from pathlib import Path
 

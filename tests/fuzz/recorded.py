@@ -121,13 +121,13 @@ class Listening:
 
 def talk_in_transactions() -> Pieces:
     """Declare, post and retire in several transactions, discharge them in both ways."""
-    house = face_1_0.House()
-    seeded(house.world)
-    client = face_1_0.Client(house, "client", 1)
+    hub = face_1_0.Hub()
+    seeded(hub.world)
+    client = face_1_0.Client(hub, "client", 1)
     listening = Listening(client.face)
     client.face = listening  # type: ignore[assignment]  # listens only
-    house.clients.append(client)
-    at = Controller(house=house, client=client.step())
+    hub.clients.append(client)
+    at = Controller(hub=hub, client=client.step())
     sender, receiver = at.sender(QUEUE), at.receiver(QUEUE, credit=3)
     first, second, third = [at.declares() for _ in range(3)]
     for txn_id in (first, second, third):
@@ -146,12 +146,12 @@ def talk_in_transactions() -> Pieces:
 
 def talk_of_1_0() -> Pieces:
     """Publish, browse, receive in part, settle in all ways, detach, end."""
-    house = face_1_0.House()
-    seeded(house.world)
-    client = face_1_0.Client(house, "client", 1)
+    hub = face_1_0.Hub()
+    seeded(hub.world)
+    client = face_1_0.Client(hub, "client", 1)
     listening = Listening(client.face)
     client.face = listening  # type: ignore[assignment]  # listens only
-    house.clients.append(client)
+    hub.clients.append(client)
     client.step()
     sender = client.sender(QUEUE)
     for state in (False, True):

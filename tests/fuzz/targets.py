@@ -2,7 +2,7 @@
 
 A target's `run` raises only if the parser did what it must not: an exception that it does not
 declare, a violation that is not the last event, other events for the same octets in other cuts,
-books that do not balance.
+ledgers that do not balance.
 """
 
 from __future__ import annotations
@@ -391,21 +391,21 @@ def _face_0_10(pieces: Pieces) -> None:
 
 
 def _face_1_0(pieces: Pieces) -> None:
-    house = face_1_0.House(limits=LIMITS)
-    client = house.client()
+    hub = face_1_0.Hub(limits=LIMITS)
+    client = hub.client()
     client.session()
-    recorded.seeded(house.world)
-    stranger = face_1_0.Client(house, "stranger", 9, sasl=True)
+    recorded.seeded(hub.world)
+    stranger = face_1_0.Client(hub, "stranger", 9, sasl=True)
     for piece in pieces:
-        stranger.face.receive_data(piece, house.world.now_ms)
+        stranger.face.receive_data(piece, hub.world.now_ms)
         while stranger.authenticator.asked:
             _credentials, waiter = stranger.authenticator.asked.pop(0)
-            waiter.on_authenticated("guest", house.world.now_ms)
-        house.world.turn()
+            waiter.on_authenticated("guest", hub.world.now_ms)
+        hub.world.turn()
         stranger.face.data_to_send()
-    stranger.face.receive_eof(house.world.now_ms)
+    stranger.face.receive_eof(hub.world.now_ms)
     client.session()
-    house.end()
+    hub.end()
 
 
 def _upstream(pieces: Pieces) -> None:

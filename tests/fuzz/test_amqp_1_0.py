@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import values_1_0
-from support.face_1_0 import House, message
+from support.face_1_0 import Hub, message
 from support.frames_1_0 import octets_of
 from support.pair_1_0 import T0
 
@@ -346,36 +346,36 @@ def test_a_connection_survives_any_conversation(conversation):
 
 @settings(max_examples=250)
 @given(st.lists(CONVERSATIONS, min_size=1, max_size=2))
-def test_faces_survive_any_conversation_and_the_books_balance(conversations):
-    house = House(limits=LIMITS)
-    house.world.queue("q", max_count=20)
-    clients = [house.client() for _ in conversations]
+def test_faces_survive_any_conversation_and_the_ledger_balances(conversations):
+    hub = Hub(limits=LIMITS)
+    hub.world.queue("q", max_count=20)
+    clients = [hub.client() for _ in conversations]
     for client in clients:
         client.connection.receive_eof()
         client.face = type(client.face)(
-            house.world.bridge,
-            house.turns,
+            hub.world.bridge,
+            hub.turns,
             client.authenticator,
             client.face.client.peer,
-            house.settings,
-            house.world.now_ms,
+            hub.settings,
+            hub.world.now_ms,
         )
-    house.world.turn()
+    hub.world.turn()
     longest = max(len(pieces) for _, pieces in conversations)
     for number in range(-1, longest):
         for client, (beginning, pieces) in zip(clients, conversations, strict=True):
             if number < 0:
-                client.face.receive_data(beginning, house.world.now_ms)
+                client.face.receive_data(beginning, hub.world.now_ms)
             elif number < len(pieces):
-                client.face.receive_data(pieces[number], house.world.now_ms)
-        house.world.turn()
+                client.face.receive_data(pieces[number], hub.world.now_ms)
+        hub.world.turn()
         for client in clients:
             client.face.data_to_send()
-    house.end()
-    opened, closed = house.settings.counts.links_opened[1], house.settings.counts.links_closed[1]
+    hub.end()
+    opened, closed = hub.settings.counts.links_opened[1], hub.settings.counts.links_closed[1]
     assert opened == closed
-    counts = house.settings.counts
+    counts = hub.settings.counts
     assert counts.sessions_opened[1] == counts.sessions_closed[1]
-    queue = house.host.topology.find_queue("q")
+    queue = hub.host.topology.find_queue("q")
     assert queue.unsettled == 0
     assert queue.users.subscriptions == 0

@@ -134,7 +134,7 @@ class Script:
 
 @given(script=scripts, resume=st.booleans())
 @settings(max_examples=100)
-def test_every_publisher_hears_and_the_books_balance(script, resume):
+def test_every_publisher_hears_and_the_ledger_balances(script, resume):
     s = Script(resume=resume)
     for step, one, other in script:
         s.run(step, one, other)

@@ -222,7 +222,7 @@ class Script(RuleBasedStateMachine):
                 self.world.queue("small", max_count=3)
 
     def teardown(self) -> None:
-        """Whoever has begun something ends it; then all of it is in the books."""
+        """Whoever has begun something ends it; then all of it is in the ledger."""
         while self.open:
             self.roll_back(0)
         while self.remote.branches:

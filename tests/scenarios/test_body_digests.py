@@ -2,7 +2,7 @@
 
 import pytest
 from support.bridge_world import Session
-from support.face_1_0 import House, message
+from support.face_1_0 import Hub, message
 from support.talk_0_10 import Gateway
 
 from gateway.amqp_0_10 import _spec as spec
@@ -20,14 +20,14 @@ class Ways:
     """One queue, with clients of both protocols."""
 
     def __init__(self):
-        self.house = House()
+        self.hub = Hub()
         self.gateway = Gateway()
-        self.gateway.world = self.house.world
-        self.house.host.declaring.declare_queue("q", QueueSettings(), Session(1))
+        self.gateway.world = self.hub.world
+        self.hub.host.declaring.declare_queue("q", QueueSettings(), Session(1))
 
     def publish(self, protocol):
         if protocol == "1.0":
-            client = self.house.client("publisher")
+            client = self.hub.client("publisher")
             client.send(client.sender("q"), message(BODY))
         else:
             client = self.gateway.session()
@@ -36,14 +36,14 @@ class Ways:
 
     def consume(self, protocol):
         if protocol == "1.0":
-            self.house.client("consumer").receiver("q")
+            self.hub.client("consumer").receiver("q")
         else:
             client = self.gateway.session()
             client.subscribes(accept=1)
             client.gets()
 
     def records(self, kind):
-        return [one for one in self.house.world.blocks.records() if one.kind == kind]
+        return [one for one in self.hub.world.blocks.records() if one.kind == kind]
 
 
 @pytest.mark.parametrize("target", PROTOCOLS)
@@ -63,7 +63,7 @@ def test_a_body_leaves_with_the_digest_that_it_came_with(source, target):
 def test_an_octet_that_changes_in_the_gateway_shows_in_the_digest(source, target):
     ways = Ways()
     ways.publish(source)
-    entry = ways.house.host.topology.find_queue("q").places.next_at(0)
+    entry = ways.hub.host.topology.find_queue("q").places.next_at(0)
     entry.message.payload = entry.message.payload.replace(BODY, b"A body")
     ways.consume(target)
     (received,) = ways.records(Kind.RECEIVED)
@@ -77,7 +77,7 @@ def test_a_body_that_the_mapping_changes_is_marked(target, flags):
     ways = Ways()
     writer = Writer()
     sections.write_value(writer, Tagged(types.MAP, []))
-    client = ways.house.client("publisher")
+    client = ways.hub.client("publisher")
     client.send(client.sender("q"), writer.getvalue())
     ways.consume(target)
     (sent,) = ways.records(Kind.SENT)
@@ -92,6 +92,6 @@ def test_a_browsed_delivery_that_is_acquired_keeps_its_digest():
     client.subscribes(acquire=1)
     client.gets()
     client.does(spec.MessageAcquire(transfers=[(0, 0)]))
-    ways.house.world.turn()
+    ways.hub.world.turn()
     browsed, acquired = ways.records(Kind.SENT)
     assert browsed.body_digest == acquired.body_digest != 0

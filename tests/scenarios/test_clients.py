@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.house import House
+from support.whole_gateway import WholeGateway
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.clients.client import ClientError, Delivered, Subscription
@@ -14,43 +14,45 @@ from gateway.clients.client_1_0 import Client10
 from gateway.clients.letter import Letter, Typed
 
 LETTER = Letter(body=Typed("string", "hello"))
-Connect = Callable[[House], Any]
+Connect = Callable[[WholeGateway], Any]
 BOTH = pytest.mark.parametrize(
-    "connect", [House.connect_0_10, House.connect_1_0], ids=["0-10", "1.0"]
+    "connect", [WholeGateway.connect_0_10, WholeGateway.connect_1_0], ids=["0-10", "1.0"]
 )
 
 
 @pytest.fixture
-def house(tmp_path: pathlib.Path) -> House:
-    made = House(tmp_path).start()
+def whole(tmp_path: pathlib.Path) -> WholeGateway:
+    made = WholeGateway(tmp_path).start()
     owner = made.connect_0_10()
     made.result(owner.declare_queue("q"))
     return made
 
 
-def taken(house: House, client: Any, subscription: Subscription) -> list[Delivered]:
+def taken(whole: WholeGateway, client: Any, subscription: Subscription) -> list[Delivered]:
     came: list[Delivered] = []
-    house.result(client.receive(subscription, came.append))
-    house.run()
+    whole.result(client.receive(subscription, came.append))
+    whole.run()
     return came
 
 
-def send(house: House, client: Any, address: str = "q", count: int = 1) -> list[str]:
+def send(whole: WholeGateway, client: Any, address: str = "q", count: int = 1) -> list[str]:
     answers = [client.send(address, LETTER) for _ in range(count)]
-    return [house.result(answer) for answer in answers]
+    return [whole.result(answer) for answer in answers]
 
 
 @BOTH
-def test_a_letter_is_sent_accepted_received_and_settled(house: House, connect: Connect) -> None:
-    client = connect(house)
-    assert send(house, client) == ["accepted"]
-    came = taken(house, client, Subscription("q"))
+def test_a_letter_is_sent_accepted_received_and_settled(
+    whole: WholeGateway, connect: Connect
+) -> None:
+    client = connect(whole)
+    assert send(whole, client) == ["accepted"]
+    came = taken(whole, client, Subscription("q"))
     assert came[0].letter.body.value in ("hello", b"hello")
     came[0].settle("accept")
     came[0].settle("accept")
-    house.run()
-    assert house.service.bridge.counts.accepted == 1
-    house.stop()
+    whole.run()
+    assert whole.service.bridge.counts.accepted == 1
+    whole.stop()
 
 
 @BOTH
@@ -58,146 +60,150 @@ def test_a_letter_is_sent_accepted_received_and_settled(house: House, connect: C
     ("outcome", "count"), [("accept", "accepted"), ("reject", "rejected"), ("release", None)]
 )
 def test_every_outcome_arrives(
-    house: House, connect: Connect, outcome: str, count: str | None
+    whole: WholeGateway, connect: Connect, outcome: str, count: str | None
 ) -> None:
-    client = connect(house)
-    send(house, client)
-    came = taken(house, client, Subscription("q", credit=1, once=True))
+    client = connect(whole)
+    send(whole, client)
+    came = taken(whole, client, Subscription("q", credit=1, once=True))
     came[0].settle(outcome)
-    house.run()
-    counts = house.service.bridge.counts
+    whole.run()
+    counts = whole.service.bridge.counts
     assert sum((counts.accepted, counts.rejected, counts.released, counts.modified)) == 1
     if count is not None:
         assert getattr(counts, count) == 1
     else:
-        assert len(taken(house, client, Subscription("q"))) == 1
-    house.stop()
+        assert len(taken(whole, client, Subscription("q"))) == 1
+    whole.stop()
 
 
 @BOTH
-def test_credit_is_kept_and_renewed(house: House, connect: Connect) -> None:
-    client = connect(house)
-    send(house, client, count=10)
-    came = taken(house, client, Subscription("q", credit=4))
+def test_credit_is_kept_and_renewed(whole: WholeGateway, connect: Connect) -> None:
+    client = connect(whole)
+    send(whole, client, count=10)
+    came = taken(whole, client, Subscription("q", credit=4))
     assert len(came) == 4
     settled = 0
     while settled < len(came):
         came[settled].settle("accept")
         settled += 1
-        house.run()
+        whole.run()
     assert settled == 10
-    house.stop()
+    whole.stop()
 
 
 @BOTH
-def test_once_means_no_more_than_the_credit(house: House, connect: Connect) -> None:
-    client = connect(house)
-    send(house, client, count=5)
-    came = taken(house, client, Subscription("q", credit=2, once=True))
+def test_once_means_no_more_than_the_credit(whole: WholeGateway, connect: Connect) -> None:
+    client = connect(whole)
+    send(whole, client, count=5)
+    came = taken(whole, client, Subscription("q", credit=2, once=True))
     for each in came:
         each.settle("accept")
-    house.run()
+    whole.run()
     assert len(came) == 2
-    house.stop()
+    whole.stop()
 
 
 @BOTH
-def test_settled_letters_are_gone_as_they_are_sent(house: House, connect: Connect) -> None:
-    client = connect(house)
-    send(house, client, count=3)
-    came = taken(house, client, Subscription("q", credit=2, settled=True))
-    house.run()
+def test_settled_letters_are_gone_as_they_are_sent(whole: WholeGateway, connect: Connect) -> None:
+    client = connect(whole)
+    send(whole, client, count=3)
+    came = taken(whole, client, Subscription("q", credit=2, settled=True))
+    whole.run()
     for each in came:
         each.settle("accept")
-    house.run()
+    whole.run()
     assert len(came) == 3
-    assert house.service.bridge.counts.sent_settled == 3
-    house.stop()
+    assert whole.service.bridge.counts.sent_settled == 3
+    whole.stop()
 
 
 @BOTH
-def test_browsing_takes_nothing(house: House, connect: Connect) -> None:
-    client = connect(house)
-    send(house, client, count=2)
+def test_browsing_takes_nothing(whole: WholeGateway, connect: Connect) -> None:
+    client = connect(whole)
+    send(whole, client, count=2)
     for _ in range(2):
-        came = taken(house, connect(house), Subscription("q", browse=True))
+        came = taken(whole, connect(whole), Subscription("q", browse=True))
         assert len(came) == 2
-    house.stop()
+    whole.stop()
 
 
 @BOTH
-def test_an_exchange_is_subscribed_to_by_a_key(house: House, connect: Connect) -> None:
-    client = connect(house)
-    came = taken(house, client, Subscription("amq.topic/news.*"))
-    everything = taken(house, client, Subscription("amq.topic"))
-    send(house, client, "amq.topic/news.de")
-    send(house, client, "amq.topic/sports.de")
-    house.run()
+def test_an_exchange_is_subscribed_to_by_a_key(whole: WholeGateway, connect: Connect) -> None:
+    client = connect(whole)
+    came = taken(whole, client, Subscription("amq.topic/news.*"))
+    everything = taken(whole, client, Subscription("amq.topic"))
+    send(whole, client, "amq.topic/news.de")
+    send(whole, client, "amq.topic/sports.de")
+    whole.run()
     assert (len(came), len(everything)) == (1, 2)
-    house.stop()
+    whole.stop()
 
 
 @BOTH
-def test_what_cannot_be_routed_is_said(house: House, connect: Connect) -> None:
-    outcome = send(house, connect(house), "amq.direct/nobody")[0]
+def test_what_cannot_be_routed_is_said(whole: WholeGateway, connect: Connect) -> None:
+    outcome = send(whole, connect(whole), "amq.direct/nobody")[0]
     assert outcome.startswith("rejected")
-    house.stop()
+    whole.stop()
 
 
 @BOTH
-def test_a_queue_that_is_not_there_cannot_be_received_from(house: House, connect: Connect) -> None:
+def test_a_queue_that_is_not_there_cannot_be_received_from(
+    whole: WholeGateway, connect: Connect
+) -> None:
     with pytest.raises(ClientError, match=r"404|not-found"):
-        taken(house, connect(house), Subscription("nowhere"))
-    house.stop()
+        taken(whole, connect(whole), Subscription("nowhere"))
+    whole.stop()
 
 
-def test_a_1_0_sender_to_nowhere_fails_now_and_later(house: House) -> None:
-    client = house.connect_1_0()
+def test_a_1_0_sender_to_nowhere_fails_now_and_later(whole: WholeGateway) -> None:
+    client = whole.connect_1_0()
     for _ in range(2):
         with pytest.raises(ClientError, match="not-found"):
-            send(house, client, "nowhere")
-    assert send(house, client) == ["accepted"]
-    house.stop()
+            send(whole, client, "nowhere")
+    assert send(whole, client) == ["accepted"]
+    whole.stop()
 
 
-def test_a_0_10_exception_says_why_and_ends_the_session(house: House) -> None:
-    client = house.connect_0_10()
+def test_a_0_10_exception_says_why_and_ends_the_session(whole: WholeGateway) -> None:
+    client = whole.connect_0_10()
     with pytest.raises(ClientError, match="404"):
-        house.result(client.command(spec.QueueDelete(queue="nowhere")))
+        whole.result(client.command(spec.QueueDelete(queue="nowhere")))
     with pytest.raises(ClientError):
-        send(house, client)
-    house.stop()
+        send(whole, client)
+    whole.stop()
 
 
 @BOTH
-def test_closing_is_answered_and_ends_everything_that_waits(house: House, connect: Connect) -> None:
-    client = connect(house)
-    house.result(client.ready())
-    house.result(client.close(house.service.clock.now_ms()))
+def test_closing_is_answered_and_ends_everything_that_waits(
+    whole: WholeGateway, connect: Connect
+) -> None:
+    client = connect(whole)
+    whole.result(client.ready())
+    whole.result(client.close(whole.service.clock.now_ms()))
     assert client.closed
     with pytest.raises(ClientError):
-        send(house, client)
-    house.stop()
+        send(whole, client)
+    whole.stop()
 
 
 @BOTH
-def test_a_lost_connection_fails_what_waits(house: House, connect: Connect) -> None:
-    client = connect(house)
+def test_a_lost_connection_fails_what_waits(whole: WholeGateway, connect: Connect) -> None:
+    client = connect(whole)
     waiting = client.send("q", LETTER)
-    house.guests[-1].hang_up()
+    whole.guests[-1].hang_up()
     with pytest.raises(ClientError):
-        house.result(waiting)
-    house.stop()
+        whole.result(waiting)
+    whole.stop()
 
 
 @BOTH
-def test_a_quiet_connection_is_kept_alive(house: House, connect: Connect) -> None:
-    client = connect(house)
+def test_a_quiet_connection_is_kept_alive(whole: WholeGateway, connect: Connect) -> None:
+    client = connect(whole)
     for _ in range(20):
-        house.pass_time(30)
+        whole.pass_time(30)
     assert not client.closed
-    assert send(house, client) == ["accepted"]
-    house.stop()
+    assert send(whole, client) == ["accepted"]
+    whole.stop()
 
 
 @pytest.mark.parametrize("make", [Client010, Client10])

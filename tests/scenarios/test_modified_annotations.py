@@ -1,7 +1,7 @@
 """What a 1.0 receiver adds to a message by a modified outcome, and who sees it later (3.4.5)."""
 
 import pytest
-from support.face_1_0 import House, message
+from support.face_1_0 import Hub, message
 from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events, sections, types
@@ -21,11 +21,11 @@ def symbols(**values):
 
 
 @pytest.fixture
-def house():
-    house = House()
-    house.world.queue("q")
-    yield house
-    house.end()
+def hub():
+    hub = Hub()
+    hub.world.queue("q")
+    yield hub
+    hub.end()
 
 
 def modify(client, receiver, **annotations):
@@ -47,8 +47,8 @@ def seen(client):
 
 
 @rule("1.0", "3.4.5", "annotations-are-merged")
-def test_annotations_are_merged_into_later_deliveries_of_the_copy(house):
-    client = house.client()
+def test_annotations_are_merged_into_later_deliveries_of_the_copy(hub):
+    client = hub.client()
     client.send(client.sender("q"), message(annotations=symbols(a="1", b="2")))
     receiver = client.receiver("q")
     assert seen(client) == {"a": "1", "b": "2"}
@@ -60,20 +60,20 @@ def test_annotations_are_merged_into_later_deliveries_of_the_copy(house):
     assert seen(client) == {"a": "1", "b": "3", "c": "5"}
 
 
-def test_a_message_that_came_by_0_10_carries_them_to_1_0(house):
-    house.world.send(b"body")
-    client = house.client()
+def test_a_message_that_came_by_0_10_carries_them_to_1_0(hub):
+    hub.world.send(b"body")
+    client = hub.client()
     receiver = client.receiver("q")
     before = seen(client)
     modify(client, receiver, c="4")
     assert seen(client) == before | {"c": "4"}
 
 
-def test_they_go_with_the_copy_to_the_alternate_exchange(house):
-    house.world.queue("dead")
-    house.host.bindings.bind("dead", "amq.fanout", "", {}, b"")
-    house.world.queue("work", alternate_exchange="amq.fanout")
-    client = house.client()
+def test_they_go_with_the_copy_to_the_alternate_exchange(hub):
+    hub.world.queue("dead")
+    hub.host.bindings.bind("dead", "amq.fanout", "", {}, b"")
+    hub.world.queue("work", alternate_exchange="amq.fanout")
+    client = hub.client()
     client.send(client.sender("work"), message())
     receiver = client.receiver("work")
     modify(client, receiver, why="poison")
@@ -84,29 +84,29 @@ def test_they_go_with_the_copy_to_the_alternate_exchange(house):
     assert seen(client) == {"why": "poison"}
 
 
-def test_what_they_take_counts_as_held_and_is_let_go(house):
-    client = house.client()
+def test_what_they_take_counts_as_held_and_is_let_go(hub):
+    client = hub.client()
     client.send(client.sender("q"), message())
-    held = house.world.bridge.pressure.octets
+    held = hub.world.bridge.pressure.octets
     receiver = client.receiver("q", credit=1)
     modify(client, receiver, text="x" * 1000)
-    assert house.world.bridge.pressure.octets > held + 1000
-    assert house.host.declaring.purge_queue("q") == 1
-    assert house.world.bridge.pressure.octets == 0
+    assert hub.world.bridge.pressure.octets > held + 1000
+    assert hub.host.declaring.purge_queue("q") == 1
+    assert hub.world.bridge.pressure.octets == 0
 
 
-def test_too_many_are_a_counted_loss_and_those_before_stay(house):
-    client = house.client()
+def test_too_many_are_a_counted_loss_and_those_before_stay(hub):
+    client = hub.client()
     client.send(client.sender("q"), message())
     receiver = client.receiver("q")
     modify(client, receiver, a="1")
     modify(client, receiver, b="x" * MERGED_MAX)
     assert seen(client) == {"a": "1"}
-    assert house.settings.translated.lost[MODIFIED] == 1
+    assert hub.settings.translated.lost[MODIFIED] == 1
 
 
-def test_a_browser_adds_nothing(house):
-    client = house.client()
+def test_a_browser_adds_nothing(hub):
+    client = hub.client()
     client.send(client.sender("q"), message())
     browser = client.receiver("q", distribution_mode="copy")
     modify(client, browser, a="1")

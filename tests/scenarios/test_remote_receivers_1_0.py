@@ -43,7 +43,7 @@ def test_a_receiver_is_attached_when_the_upstream_has_attached_it():
     assert at.inlet.wanted() == 10
     at.brings(b"1", b"2")
     assert [body_of(payload) for payload in at.client.received()]
-    at.house.end()
+    at.hub.end()
 
 
 def test_a_receiver_that_the_upstream_refuses_is_refused():
@@ -54,7 +54,7 @@ def test_a_receiver_that_the_upstream_refuses_is_refused():
     assert at.client.take(events.AttachReceived).attach.source is None
     error = at.client.take(events.DetachReceived).detach.error
     assert (error.condition, error.description) == ("amqp:unauthorized-access", "not you")
-    at.house.end()
+    at.hub.end()
 
 
 def test_credit_that_comes_before_the_answer_counts():
@@ -67,7 +67,7 @@ def test_credit_that_comes_before_the_answer_counts():
     at.client.step()
     at.brings(b"1")
     assert len(at.client.received()) == 1
-    at.house.end()
+    at.hub.end()
 
 
 def test_what_was_fetched_goes_back_when_the_client_takes_its_credit_back():
@@ -87,7 +87,7 @@ def test_what_was_fetched_goes_back_when_the_client_takes_its_credit_back():
     link.send_flow(credit=3)
     at.client.step()
     assert at.inlet.wanted() == 3
-    at.house.end()
+    at.hub.end()
 
 
 def test_a_drain_that_comes_before_the_answer_is_done_after_it():
@@ -104,7 +104,7 @@ def test_a_drain_that_comes_before_the_answer_is_done_after_it():
     assert len(at.client.received()) == 1
     assert at.link.credit == 0
     assert at.client.take(events.FlowReceived).link is at.link
-    at.house.end()
+    at.hub.end()
 
 
 def test_a_client_that_detaches_before_the_answer_is_let_go():
@@ -120,7 +120,7 @@ def test_a_client_that_detaches_before_the_answer_is_let_go():
     at.inlet.on_attached()
     at.client.step()
     assert not at.client.face.closed
-    at.house.end()
+    at.hub.end()
 
 
 def test_a_session_that_ends_before_the_answer_leaves_nothing():
@@ -133,7 +133,7 @@ def test_a_session_that_ends_before_the_answer_leaves_nothing():
     at.inlet.on_refused(Condition.NOT_FOUND, "")
     at.client.step()
     assert at.client.kinds() == ["EndReceived"]
-    at.house.end()
+    at.hub.end()
 
 
 def test_outcomes_go_from_end_to_end():
@@ -167,7 +167,7 @@ def test_outcomes_go_from_end_to_end():
     assert told[2] == REJECTED
     assert told[3].undeliverable_here
     assert told[4] == MODIFIED_FAILED
-    at.house.end()
+    at.hub.end()
 
 
 def test_a_settlement_after_the_upstreams_link_was_lost_is_confirmed_and_goes_nowhere():
@@ -183,7 +183,7 @@ def test_a_settlement_after_the_upstreams_link_was_lost_is_confirmed_and_goes_no
     at.client.step()
     assert at.published == []
     assert at.client.face.drained()
-    at.house.end()
+    at.hub.end()
 
 
 def test_a_node_that_is_deleted_later_detaches_the_link():
@@ -194,7 +194,7 @@ def test_a_node_that_is_deleted_later_detaches_the_link():
     at.inlet.on_refused(Condition.RESOURCE_DELETED, "deleted")
     at.client.step()
     assert at.client.take(events.DetachReceived).detach.error.condition == "amqp:resource-deleted"
-    at.house.end()
+    at.hub.end()
 
 
 def test_browsing_asks_the_upstream_for_copies():
@@ -296,24 +296,24 @@ def test_a_receiver_of_an_exchange_is_attached_when_the_subscription_is_there():
     subscribed(at)
     assert at.client.take(events.AttachReceived).attach.source.address == "e/k"
     at.link.send_flow(credit=1)
-    at.feed.receive(at.house.world.message(message(b"1"), key="k"), 1)
-    at.house.step()
+    at.feed.receive(at.hub.world.message(message(b"1"), key="k"), 1)
+    at.hub.step()
     at.client.step()
     assert [body_of(payload) for payload in at.client.received()]
-    at.house.end()
+    at.hub.end()
 
 
 @pytest.mark.parametrize("drain", [False, True])
 def test_credit_for_an_exchange_that_comes_before_the_answer_counts(drain):
     at = subscribing()
-    at.feed.receive(at.house.world.message(message(b"1"), key="k"), 1)
+    at.feed.receive(at.hub.world.message(message(b"1"), key="k"), 1)
     at.link.send_flow(credit=2, drain=drain)
     at.client.step()
     assert at.client.kinds() == []
     subscribed(at)
     assert len(at.client.received()) == 1
     assert at.link.credit == (0 if drain else 1)
-    at.house.end()
+    at.hub.end()
 
 
 @pytest.mark.parametrize("ends_session", [False, True])
@@ -329,7 +329,7 @@ def test_a_receiver_of_an_exchange_that_goes_before_the_answer_leaves_nothing(en
     subscribed(at)
     assert at.client.kinds() == before
     assert not at.client.face.closed
-    at.house.end()
+    at.hub.end()
 
 
 def test_a_selector_on_a_remote_exchange_is_an_argument_of_the_binding():

@@ -54,7 +54,7 @@ def test_a_sender_is_attached_when_the_upstream_has_its_queue():
     assert at.client.send(at.link, message()) is None
     at.ends(ACCEPTED)
     assert at.told() == [Accepted()]
-    at.house.end()
+    at.hub.end()
 
 
 def test_a_sender_to_a_queue_that_the_upstream_does_not_have_is_refused():
@@ -65,8 +65,8 @@ def test_a_sender_to_a_queue_that_the_upstream_does_not_have_is_refused():
     assert detach.closed
     assert detach.error.condition == "amqp:not-found"
     assert "no such queue" in detach.error.description
-    assert at.house.settings.counts.links_opened == at.house.settings.counts.links_closed
-    at.house.end()
+    assert at.hub.settings.counts.links_opened == at.hub.settings.counts.links_closed
+    at.hub.end()
 
 
 def test_a_sender_that_detaches_before_the_answer_is_let_go():
@@ -77,7 +77,7 @@ def test_a_sender_that_detaches_before_the_answer_is_let_go():
     assert at.client.take(events.DetachReceived).detach.error is None
     reached(at)
     assert at.client.kinds() == []
-    at.house.end()
+    at.hub.end()
 
 
 def test_a_session_that_ends_before_a_senders_answer_leaves_nothing():
@@ -86,7 +86,7 @@ def test_a_session_that_ends_before_a_senders_answer_leaves_nothing():
     at.client.step()
     reached(at, Refusal(Condition.NOT_FOUND, ""))
     assert at.client.kinds() == ["EndReceived"]
-    at.house.end()
+    at.hub.end()
 
 
 def test_a_sender_that_breaks_a_rule_before_its_answer_is_let_go():
@@ -95,7 +95,7 @@ def test_a_sender_that_breaks_a_rule_before_its_answer_is_let_go():
     at.client.step()
     reached(at)
     assert "AttachReceived" not in at.client.kinds()
-    at.house.end()
+    at.hub.end()
 
 
 OUTCOMES = [
@@ -118,7 +118,7 @@ def test_an_outcome_is_passed_on_as_it_is(outcome, state):
     at.ends(outcome)
     assert at.told() == [state]
     assert at.client.face.client.doubt.held == 0
-    at.house.end()
+    at.hub.end()
 
 
 def test_annotations_of_a_modified_outcome_are_passed_on():
@@ -200,7 +200,7 @@ def test_what_came_settled_is_not_passed_on():
     at.ends(ACCEPTED)
     assert at.client.face.client.doubt.held == 0
     assert at.told() == []
-    at.house.end()
+    at.hub.end()
 
 
 def test_a_batch_has_the_worst_of_its_outcomes_and_what_is_released_is_kept():
@@ -212,16 +212,16 @@ def test_a_batch_has_the_worst_of_its_outcomes_and_what_is_released_is_kept():
     link.send_delivery(b"t", b"", writer.getvalue(), settled=False, message_format=BATCH_FORMAT)
     at.client.step()
     first, second, third = at.relay().take()
-    settle = at.house.host.settlement.settle
+    settle = at.hub.host.settlement.settle
     settle(first, ACCEPTED)
     settle(second, REJECTED)
     settle(third, RELEASED)
-    at.house.step()
+    at.hub.step()
     assert at.told() == []
     at.ends(ACCEPTED)
     assert at.told() == [Rejected(error=Error(condition="amqp:not-allowed", description="no"))]
     assert at.client.face.client.doubt.held == 0
-    at.house.end()
+    at.hub.end()
 
 
 def _data(writer, octets):

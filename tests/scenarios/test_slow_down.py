@@ -1,6 +1,6 @@
 """Clients whose publishes are held back: what slows them down, in which order, and until when."""
 
-from support.face_1_0 import House, message
+from support.face_1_0 import Hub, message
 from support.rules import rule
 from support.talk_0_10 import Client, Gateway, completed
 
@@ -152,9 +152,9 @@ def test_a_client_is_not_taken_for_dead_while_it_is_not_read() -> None:
 
 
 def test_a_1_0_sender_has_its_credit_taken_back_and_given_again() -> None:
-    house = House(bridge_limits=PRESSED, limits=SLOW)
-    house.world.queue()
-    client = house.client()
+    hub = Hub(bridge_limits=PRESSED, limits=SLOW)
+    hub.world.queue()
+    client = hub.client()
     link = client.sender("q")
     for number in range(4):
         link.send_delivery(b"%d" % number, b"", message(BODY), settled=number == 3)
@@ -164,29 +164,29 @@ def test_a_1_0_sender_has_its_credit_taken_back_and_given_again() -> None:
     client.step()
     assert link.credit == 0
     assert not client.face.reading_paused
-    taker = house.client("taker")
+    taker = hub.client("taker")
     taker.receiver("q", credit=4, snd_settle_mode=1)
-    house.step()
+    hub.step()
     assert len(taker.take_all(events.DeliveryReceived)) == 4
-    house.step()
+    hub.step()
     assert link.credit > 50
     assert client.face.drained()
-    house.end()
+    hub.end()
 
 
 def test_a_1_0_connection_is_not_read_while_twice_as_much_is_held() -> None:
-    house = House(bridge_limits=PRESSED, limits=SLOW)
-    house.world.queue()
-    client = house.client()
+    hub = Hub(bridge_limits=PRESSED, limits=SLOW)
+    hub.world.queue()
+    client = hub.client()
     link = client.sender("q")
     for number in range(8):
         link.send_delivery(b"%d" % number, b"", message(BODY), settled=False)
     client.step()
     assert client.face.reading_paused
     for _ in range(20):
-        house.world.now_ms += 60_000
-        client.face.handle_deadline(house.world.now_ms)
+        hub.world.now_ms += 60_000
+        client.face.handle_deadline(hub.world.now_ms)
     assert not client.face.closed
     link.send_detach()
     client.step()
-    house.end()
+    hub.end()

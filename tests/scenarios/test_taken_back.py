@@ -2,7 +2,7 @@
 
 import pytest
 from support.bridge_ledger import Record
-from support.face_1_0 import House
+from support.face_1_0 import Hub
 from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
@@ -90,10 +90,10 @@ def test_the_audit_log_says_why_a_0_10_delivery_was_taken_back(way: str, reason:
     ],
 )
 def test_the_audit_log_says_why_a_1_0_delivery_was_taken_back(way: str, reason: Reason) -> None:
-    house = House()
-    house.world.queue()
-    house.world.send(b"1")
-    client = house.client()
+    hub = Hub()
+    hub.world.queue()
+    hub.world.send(b"1")
+    client = hub.client()
     link = client.receiver("q")
     client.take(events.DeliveryReceived)
     if way == "detach":
@@ -103,29 +103,29 @@ def test_the_audit_log_says_why_a_1_0_delivery_was_taken_back(way: str, reason: 
     elif way == "close":
         client.connection.send_close()
     elif way == "loss":
-        client.face.receive_eof(house.world.now_ms)
+        client.face.receive_eof(hub.world.now_ms)
     elif way == "stop":
-        client.face.force_close(house.world.now_ms)
+        client.face.force_close(hub.world.now_ms)
     else:
-        house.host.declaring.delete_queue("q")
+        hub.host.declaring.delete_queue("q")
     if way != "loss":
         client.step()
-    assert requeued(house.world) == [reason]
-    house.end()
+    assert requeued(hub.world) == [reason]
+    hub.end()
 
 
 def test_what_a_client_gives_back_itself_is_not_taken_back() -> None:
     gateway, client = holding(b"1")
     client.does(released(0, 0))
-    house = House()
-    house.world.queue()
-    house.world.send(b"1")
-    receiver = house.client()
+    hub = Hub()
+    hub.world.queue()
+    hub.world.send(b"1")
+    receiver = hub.client()
     link = receiver.receiver("q", credit=1)
     event = receiver.take(events.DeliveryReceived)
     link.session.settle_incoming(event.delivery_id, new.Released())
     receiver.step()
-    assert requeued(gateway.world) == requeued(house.world) == []
+    assert requeued(gateway.world) == requeued(hub.world) == []
 
 
 # Which word counts.

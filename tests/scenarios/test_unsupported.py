@@ -1,7 +1,7 @@
 """What is not offered: every use of it is counted, and a QMF request is answered."""
 
 import pytest
-from support.face_1_0 import House, message
+from support.face_1_0 import Hub, message
 from support.rules import rule
 from support.talk_0_10 import Client, Gateway
 
@@ -216,34 +216,34 @@ def described(symbol: str) -> Tagged:
 
 
 def test_filters_that_a_1_0_client_wants_in_vain_are_counted() -> None:
-    house = House()
-    house.world.queue()
-    client = house.client()
+    hub = Hub()
+    hub.world.queue()
+    client = hub.client()
     client.receiver("q", filter={"f": described("example:filter")})
     assert client.refused() == "amqp:not-implemented"
-    assert used(house.settings.counts) == {Feature.FILTER: 1}
-    house.end()
+    assert used(hub.settings.counts) == {Feature.FILTER: 1}
+    hub.end()
 
 
 def test_shared_subscriptions_and_management_over_1_0_are_counted() -> None:
-    house = House()
-    client = house.client()
+    hub = Hub()
+    client = hub.client()
     client.receiver("amq.topic", capabilities=["shared"])
     assert client.refused() == "amqp:not-implemented"
     client.sender(QMF)
-    assert used(house.settings.counts) == {
+    assert used(hub.settings.counts) == {
         Feature.SHARED_SUBSCRIPTION: 1,
         Feature.QMF: 1,
     }
-    house.end()
+    hub.end()
 
 
 @pytest.mark.parametrize("app_id", ["qmf2", "other"])
 def test_a_qmf_request_of_a_1_0_client_is_answered_too(app_id: str) -> None:
-    house = House()
-    house.settings.admin_address = "192.0.2.1:8161"
-    house.world.queue("replies")
-    client = house.client()
+    hub = Hub()
+    hub.settings.admin_address = "192.0.2.1:8161"
+    hub.world.queue("replies")
+    client = hub.client()
     receiver = client.receiver("replies")
     sender = client.sender(QMF)
     state = client.send(
@@ -258,7 +258,7 @@ def test_a_qmf_request_of_a_1_0_client_is_answered_too(app_id: str) -> None:
             application={"x-amqp-0-10.app-id": Tagged(types.STRING, app_id)},
         ),
     )
-    house.step()
+    hub.step()
     answers = client.received()
     if app_id == "qmf2":
         assert isinstance(state, new.Accepted)
@@ -269,4 +269,4 @@ def test_a_qmf_request_of_a_1_0_client_is_answered_too(app_id: str) -> None:
         assert isinstance(state, new.Rejected)
         assert answers == []
     assert receiver.attached
-    house.end()
+    hub.end()

@@ -19,21 +19,23 @@ from support.rules import PROTOCOLS, Rule, rules
 TESTS = Path(__file__).parent.parent
 README = TESTS / "spec" / "README.md"
 PROTOCOLS_PAGE = TESTS.parent / "docs" / "protocols.md"
-BEGIN, END = "<!-- rules: begin -->\n", "<!-- rules: end -->\n"
+COMMAND = "PYTHONPATH=tests python tests/spec/table.py"
+BEGIN = f"<!-- rules: begin, written by `{COMMAND}` -->\n"
+END = "<!-- rules: end -->\n"
 
 Key = tuple[str, str, str]
 Found = dict[Key, list[tuple[Path, str]]]
 
-HEAD = """\
+HEAD = f"""\
 # Rules of the specifications, and their tests
 
-Written by `PYTHONPATH=tests python tests/spec/table.py`; do not edit. The rules are in
+Written by `{COMMAND}`; do not edit. The rules are in
 `tests/spec/rules_0_10.yaml`, which has the specification's own names, and `rules_1_0.yaml`, in
 which sections are numbered as in the specification, and names are the project's. A test says what
 it proves with `@rule(...)` (`tests/support/rules.py`).
 
 *Departs*: deployed clients are served, not the letter; the tests prove what is done instead, and
-that `strict: true` keeps the letter where there is such a choice. *Not kept*: the gateway does not
+that `strict: true` keeps the letter where a row says so. *Not kept*: the gateway does not
 do it so far. What may be done and is not is *not applicable*.
 """
 
@@ -86,7 +88,8 @@ def verdict(rule: Rule, tests: list[tuple[Path, str]]) -> str:
     """What a row says of its rule's tests."""
     said = [linked(path, test) for path, test in tests]
     if rule.departs:
-        said.insert(0, f"*departs*: {rule.departs}")
+        kept = " (strict: kept)" if rule.strict else ""
+        said.insert(0, f"*departs*: {rule.departs}{kept}")
     if rule.not_applicable:
         said.insert(0, f"*not applicable*: {rule.not_applicable}")
     if rule.not_kept:
@@ -137,6 +140,8 @@ def exceptions() -> str:
         for one in rules(protocol).values():
             if one.departs or one.not_kept:
                 instead = one.departs or f"not kept: {one.not_kept}"
+                if one.strict:
+                    instead += " (strict: kept)"
                 page.append(f"| {protocol} | {one.where} | {one.name} | {instead} |")
     return "\n".join(page) + "\n"
 

@@ -1,7 +1,7 @@
 """Links and deliveries of 1.0 (2.6, 2.7.5, 2.8, 3.2, 3.5), most of them at the server's face."""
 
 import pytest
-from support.face_1_0 import House, message
+from support.face_1_0 import Hub, message
 from support.frames_1_0 import octets_of, read_frames
 from support.pair_1_0 import T0, Pair
 from support.rules import rule
@@ -11,16 +11,16 @@ from gateway.wire.tagged import Tagged
 
 
 @pytest.fixture
-def house():
-    house = House()
-    house.world.queue("q")
-    yield house
-    house.end()
+def hub():
+    hub = Hub()
+    hub.world.queue("q")
+    yield hub
+    hub.end()
 
 
 @rule("1.0", "2.6.1", "names-are-unique-by-direction")
-def test_one_name_may_be_that_of_a_sender_and_of_a_receiver(house):
-    client = house.client()
+def test_one_name_may_be_that_of_a_sender_and_of_a_receiver(hub):
+    client = hub.client()
     session = client.session()
     sender = client.sender("q", session=session, name="same")
     receiver = client.receiver("q", session=session, name="same")
@@ -33,8 +33,8 @@ def test_one_name_may_be_that_of_a_sender_and_of_a_receiver(house):
 @rule("1.0", "2.6.4", "detach-is-answered")
 @pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize("role", [_spec.SENDER, _spec.RECEIVER])
-def test_a_detach_is_answered_in_kind(house, role, closed):
-    client = house.client()
+def test_a_detach_is_answered_in_kind(hub, role, closed):
+    client = hub.client()
     link = client.sender("q") if role == _spec.SENDER else client.receiver("q")
     link.send_detach(closed=closed)
     client.step()
@@ -43,8 +43,8 @@ def test_a_detach_is_answered_in_kind(house, role, closed):
 
 @rule("1.0", "2.6.12", "delivery-tags-are-unique")
 @rule("1.0", "2.7.5", "unsettled-mode-does-not-settle")
-def test_unsettled_deliveries_have_tags_of_their_own(house):
-    client = house.client()
+def test_unsettled_deliveries_have_tags_of_their_own(hub):
+    client = hub.client()
     sender = client.sender("q")
     for number in range(5):
         client.send(sender, message(), tag=bytes([number]))
@@ -86,8 +86,8 @@ def test_a_delivery_tag_has_32_octets_at_most(size):
 
 
 @rule("1.0", "3.2.10", "other-unknown-keys-detach")
-def test_annotations_that_nobody_knows_are_carried_whatever_they_are_called(house):
-    client = house.client()
+def test_annotations_that_nobody_knows_are_carried_whatever_they_are_called(hub):
+    client = hub.client()
     note = [(Tagged(types.SYMBOL, "own"), Tagged(types.INT, 1))]
     sender = client.sender("q")
     assert client.send(sender, message(annotations=note)) == _spec.Accepted()
@@ -100,8 +100,8 @@ def test_annotations_that_nobody_knows_are_carried_whatever_they_are_called(hous
 @rule("1.0", "3.5.3", "properties-only-if-dynamic")
 @rule("1.0", "3.5.9", "lifetime-policy-is-one")
 @pytest.mark.parametrize("dynamic", [True, False])
-def test_node_properties_are_told_of_dynamic_nodes_only(house, dynamic):
-    client = house.client()
+def test_node_properties_are_told_of_dynamic_nodes_only(hub, dynamic):
+    client = hub.client()
     source = _spec.Source(dynamic=True) if dynamic else _spec.Source(address="q")
     answer = client.attach(_spec.RECEIVER, source=source).attach.source
     assert bool(answer.dynamic) == dynamic
@@ -114,29 +114,29 @@ def test_node_properties_are_told_of_dynamic_nodes_only(house, dynamic):
 
 
 @rule("1.0", "3.5.4", "dynamic-target-is-asked-without-an-address")
-def test_a_dynamic_target_with_an_address_is_refused(house):
-    client = house.client()
+def test_a_dynamic_target_with_an_address_is_refused(hub):
+    client = hub.client()
     client.attach(_spec.SENDER, target=_spec.Target(dynamic=True, address="mine"))
     assert client.refused() == "amqp:invalid-field"
 
 
 @rule("1.0", "2.6.3", "null-terminus-then-detach")
-def test_a_refused_link_is_detached_right_behind_its_attach(house):
-    client = house.client()
+def test_a_refused_link_is_detached_right_behind_its_attach(hub):
+    client = hub.client()
     session = client.session()
     link = session.attach("l", _spec.SENDER)
     link.send_attach(source=_spec.Source(), target=_spec.Target(address="nowhere"))
-    client.face.receive_data(client.connection.data_to_send(), house.world.now_ms)
+    client.face.receive_data(client.connection.data_to_send(), hub.world.now_ms)
     octets = client.face.data_to_send()
     attach, detach = [one for _, one in read_frames(octets)]
     assert attach.target is None
     assert (detach.closed, detach.error.condition) == (True, "amqp:not-found")
-    client.connection.receive_data(octets, house.world.now_ms)
+    client.connection.receive_data(octets, hub.world.now_ms)
 
 
 @rule("1.0", "3.5.3", "outcomes-are-named-by-descriptor")
-def test_a_source_names_its_outcomes_by_their_descriptors(house):
-    source = house.client().receiver("q").attach.source
+def test_a_source_names_its_outcomes_by_their_descriptors(hub):
+    source = hub.client().receiver("q").attach.source
     outcomes = {_spec.ACCEPTED, _spec.REJECTED, _spec.RELEASED, _spec.MODIFIED}
     assert {_spec.SYMBOLS[name] for name in source.outcomes} == outcomes
     assert source.default_outcome == _spec.Modified(delivery_failed=True)

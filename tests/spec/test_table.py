@@ -37,6 +37,7 @@ def test_a_rule_that_does_not_apply_has_no_test_and_one_departed_from_has() -> N
             tested = (protocol, one.where, one.name) in found
             assert not ((one.not_applicable or one.not_kept) and tested), one
             assert tested or not one.departs, one
+            assert one.departs or not one.strict, one
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -1,12 +1,17 @@
 """The tree as a newcomer finds it: no room too large, and tests where they are sought."""
 
+import ast
+import re
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 import gateway
 
 TESTS = Path(__file__).parents[1]
 SOURCE = Path(gateway.__file__).parent
+ROOMS = sorted(path.parent for path in SOURCE.rglob("__init__.py"))
 ROOM_MAX = 26  # modules in one folder, its `__init__` apart
 
 # Tests of no one module stand under a folder of one of these names.
@@ -44,3 +49,16 @@ def test_no_room_has_outgrown_its_floor():
     modules = [path for path in SOURCE.rglob("*.py") if path.name != "__init__.py"]
     rooms = Counter(str(path.parent.relative_to(SOURCE)) for path in modules)
     assert {room: number for room, number in rooms.items() if number > ROOM_MAX} == {}
+
+
+def parts(room: Path) -> set[str]:
+    """Its modules and the rooms in it; what is generated from a specification is one."""
+    modules = {path.stem for path in room.glob("*.py")} - {"__init__"}
+    rooms = {path.parent.name for path in room.glob("*/__init__.py")}
+    return {"_spec" if name.startswith("_spec") else name for name in modules | rooms}
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(SOURCE.parent)))
+def test_the_docstring_of_a_room_names_all_that_is_in_it(room: Path):
+    told = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""
+    assert parts(room) - set(re.findall(r"\w+", told)) == set()

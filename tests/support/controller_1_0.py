@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.face_1_0 import House, message
+from support.face_1_0 import Hub, message
 from support.remotes import FakeRules
 
 from gateway.amqp_1_0 import _spec, events
@@ -24,14 +24,14 @@ IN_DOUBT = AuditOutcome.IN_DOUBT
 class Controller:
     """A client with a session and a control link; the queues ``q`` and, at an upstream, ``r``."""
 
-    def __init__(self, *, durable=False, outcomes=None, house=None, client=None, **arguments):
-        if house is None:
+    def __init__(self, *, durable=False, outcomes=None, hub=None, client=None, **arguments):
+        if hub is None:
             rules = FakeRules()
             self.remote = rules.add("r")
-            house = House(rules=rules, **arguments)
-            house.world.queue("q", durable=durable)
-        self.house = house
-        self.client = client or house.client()
+            hub = Hub(rules=rules, **arguments)
+            hub.world.queue("q", durable=durable)
+        self.hub = hub
+        self.client = client or hub.client()
         self.session = self.client.session()
         self.tags = 0
         self.control = self.control_link(outcomes=outcomes)
@@ -114,23 +114,23 @@ class Controller:
         """Deliveries of the upstream for the last receiver on ``r``."""
         inlet = self.remote.inlets[-1][0]
         inlet.on_attached()
-        self.house.step()
+        self.hub.step()
         for token, body in enumerate(bodies):
-            inlet.receive(self.house.world.message(message(body), key="r"), token)
-        self.house.step()
+            inlet.receive(self.hub.world.message(message(body), key="r"), token)
+        self.hub.step()
 
     def begins(self):
         """The upstream begins the transaction that it is asked for."""
         branch = self.remote.branches.pop(0)
         branch.work.on_begun()
-        self.house.step()
+        self.hub.step()
         return branch
 
     def presumes(self, branch, *outcomes):
         """The upstream says what it will have done with the copies that it got."""
         for delivery, outcome in zip(self.remote.relays["r"].take(), outcomes, strict=True):
             branch.work.on_presumed(delivery, outcome)
-        self.house.step()
+        self.hub.step()
 
     def told(self):
         return [event.state for event in self.client.take_all(events.DispositionReceived)]
@@ -140,7 +140,7 @@ class Controller:
         return [event.state for event in self.client.take_all(events.SenderDispositionReceived)]
 
     def depth(self, queue="q"):
-        return self.house.world.depth(queue)
+        return self.hub.world.depth(queue)
 
     def detached(self):
         """The condition of a detach."""
@@ -148,13 +148,13 @@ class Controller:
 
     def ended(self):
         """How transactions ended."""
-        raw = self.house.world.blocks.raw()
+        raw = self.hub.world.blocks.raw()
         return [
             AuditOutcome(int(each["outcome"])) for each in raw if each["kind"] == Kind.TRANSACTION
         ]
 
     def end(self):
-        self.house.end()
+        self.hub.end()
 
 
 def error_of(state):

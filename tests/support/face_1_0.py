@@ -48,7 +48,7 @@ class Authenticator:
         waiter.on_authenticated(identity, now_ms)
 
 
-class House:
+class Hub:
     """A bridge, and the connections to it."""
 
     def __init__(
@@ -104,7 +104,7 @@ class House:
         raise AssertionError("it does not end")
 
     def end(self):
-        """Everybody leaves; then the books must balance."""
+        """Everybody leaves; then the ledger must balance."""
         for client in self.clients:
             client.face.receive_eof(self.world.now_ms)
         self.world.turn()
@@ -114,23 +114,23 @@ class House:
 class Client:
     """One client connection and the face that serves it."""
 
-    def __init__(self, house, name, number, *, user=None, sasl=True, hostname=None, limits=None):
-        self.house = house
+    def __init__(self, hub, name, number, *, user=None, sasl=True, hostname=None, limits=None):
+        self.hub = hub
         self.authenticator = Authenticator(["PLAIN", "ANONYMOUS"])
         self.face = ServerConnection(
-            house.world.bridge,
-            house.turns,
+            hub.world.bridge,
+            hub.turns,
             self.authenticator,
             Peer(number, "127.0.0.1:1"),
-            house.settings,
-            house.world.now_ms,
+            hub.settings,
+            hub.world.now_ms,
         )
         able = [plain(*user)] if user else [anonymous()]
         self.connection = Connection(
             server=False,
             container_id=name,
             limits=limits or Limits(),
-            now_ms=house.world.now_ms,
+            now_ms=hub.world.now_ms,
             able=able if sasl else None,
         )
         self.events = []
@@ -138,7 +138,7 @@ class Client:
         self.links = 0
 
     def step(self):
-        self.house.step()
+        self.hub.step()
         return self
 
     def kinds(self):

@@ -1,29 +1,29 @@
-"""A `Connector` whose connections are guests of a house in memory."""
+"""A `Connector` whose connections are guests of a whole gateway in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Coroutine
 from typing import Any
 
-from support.house import House
+from support.whole_gateway import WholeGateway
 from twisted.internet.defer import Deferred
 
 from gateway.clients.client import Login
 
 
 class MemoryConnector:
-    def __init__(self, house: House) -> None:
-        self.house = house
-        self.reactor = house.reactor
-        self.clock = house.service.clock
+    def __init__(self, whole: WholeGateway) -> None:
+        self.whole = whole
+        self.reactor = whole.reactor
+        self.clock = whole.service.clock
 
     async def connect_0_10(self, _where: object, login: Login) -> Any:
-        client = self.house.connect_0_10(login)
+        client = self.whole.connect_0_10(login)
         await client.ready()
         return client
 
     async def connect_1_0(self, _where: object, login: Login) -> Any:
-        client = self.house.connect_1_0(login)
+        client = self.whole.connect_1_0(login)
         await client.ready()
         return client
 
@@ -40,7 +40,7 @@ class MemoryConnector:
         for _ in range(2000):
             if results or failures:
                 break
-            self.house.pass_time(step_s)
+            self.whole.pass_time(step_s)
         if failures:
             failures[0].raiseException()
         return results[0]

@@ -130,7 +130,7 @@ class Wire(StringTransport):
 
 
 class Net:
-    """A whole front of house on a `Clock`, with fake faces behind it."""
+    """Everything before the faces, on a `Clock`, with fake faces."""
 
     def __init__(
         self,

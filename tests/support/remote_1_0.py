@@ -1,6 +1,6 @@
 """A 1.0 client of a gateway that has nodes at a faked upstream."""
 
-from support.face_1_0 import House, message
+from support.face_1_0 import Hub, message
 from support.remotes import FakeRules
 
 from gateway.amqp_1_0 import _spec, events
@@ -10,15 +10,15 @@ REJECTED = Outcome(OutcomeKind.REJECTED, condition=Condition.NOT_ALLOWED, descri
 
 
 class Remote:
-    """A house with the remote queue ``r``, a local one ``q``, and one client."""
+    """A hub with the remote queue ``r``, a local one ``q``, and one client."""
 
     def __init__(self, **arguments):
         self.rules = FakeRules()
         self.remote = self.rules.add("r")
         self.exchanges = self.rules.add_exchange("e")
-        self.house = House(rules=self.rules, **arguments)
-        self.house.world.queue()
-        self.client = self.house.client()
+        self.hub = Hub(rules=self.rules, **arguments)
+        self.hub.world.queue()
+        self.client = self.hub.client()
 
     def asks(self, address="r", **source):
         """A client attaches a receiver; nothing is answered yet."""
@@ -41,16 +41,16 @@ class Remote:
 
     def brings(self, *bodies):
         for token, body in enumerate(bodies):
-            self.inlet.receive(self.house.world.message(message(body), key="r"), token)
-        self.house.step()
+            self.inlet.receive(self.hub.world.message(message(body), key="r"), token)
+        self.hub.step()
 
     def relay(self, name="r"):
         return self.remote.relays[name]
 
     def ends(self, outcome):
         for delivery in self.relay().take():
-            self.house.host.settlement.settle(delivery, outcome)
-        self.house.step()
+            self.hub.host.settlement.settle(delivery, outcome)
+        self.hub.step()
 
     def told(self):
         return [event.state for event in self.client.take_all(events.DispositionReceived)]

@@ -16,7 +16,11 @@ PROTOCOLS = ("0-10", "1.0")
 
 @dataclass(frozen=True)
 class Rule:
-    """One row of a table; `where` is a class, command and field, or the number of a section."""
+    """One row of a table; `where` is a class, command and field, or the number of a section.
+
+    Attributes:
+        strict: departed from, but not where the configuration says `strict: true`.
+    """
 
     protocol: str
     where: str
@@ -26,6 +30,7 @@ class Rule:
     raises: str = ""
     not_applicable: str = ""
     departs: str = ""
+    strict: bool = False
     not_kept: str = ""
 
 

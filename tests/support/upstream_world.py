@@ -419,5 +419,5 @@ class UpstreamWorld:
         self.step()
 
     def check(self):
-        """The books balance."""
+        """The ledger balances."""
         return self.world.check()

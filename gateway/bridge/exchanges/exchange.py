@@ -24,6 +24,7 @@ FANOUT: Final = "fanout"
 HEADERS: Final = "headers"
 SELECTED_CACHE_MAX: Final = 100  # routing keys that the bindings of one selector remember
 TYPES: Final = (DIRECT, TOPIC, FANOUT, HEADERS)
+KEYED: Final = (DIRECT, TOPIC)  # those to which a routing key means something
 
 
 class Router(Protocol):

@@ -253,7 +253,7 @@ class Nodes:
             self._topology.rows.store_transit_again(queue, text)
 
     def _move(self, queue: Queue, entry: Entry, before: int, after: int) -> None:
-        """In the books, a copy that stays where it is leaves one queue for another."""
+        """In the ledger, a copy that stays where it is leaves one queue for another."""
         ledger = self._dispatcher.copies.ledger
         exchange = self._topology.exchanges[queue.name]
         queue.node = before

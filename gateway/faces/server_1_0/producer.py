@@ -15,6 +15,7 @@ from gateway.amqp_1_0._spec_conditions import UNKNOWN_ID
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.audit.schema import Flag as AuditFlag
+from gateway.bridge.exchanges.exchange import FANOUT, TOPIC
 from gateway.bridge.seams import Published, PublishStatus
 from gateway.errors import DecodeError, LimitError
 from gateway.faces import qmf
@@ -32,7 +33,7 @@ from gateway.translate.view import READER
 
 DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
 REJECT_UNROUTABLE: Final = "REJECT_UNROUTABLE"
-LENIENT_TYPES: Final = ("topic", "fanout")
+LENIENT_TYPES: Final = (TOPIC, FANOUT)
 
 
 class ProducerHolder(Protocol):

@@ -4,8 +4,8 @@ upstream                 one upstream: what the bridge asks of it, and its conne
 context                  what all its links share; they know this, and not the upstream
 health                   how it is, for operators
 connection, transports   one transport to it, from SASL to close; those that there are
-slot, links, sleepers    a link's place on a connection, all of them, and their deadlines
-states                   the tables of what a link's place, and a receiver, go through
+slot, links, sleepers    what keeps one link over connections, all of them, and their deadlines
+states                   the tables of what a slot, and a receiver, go through
 detours, location        links that it redirects, to another address or container
 settings, addresses      what the configuration says of it, and what its nodes are called
 errors                   what its errors mean to clients

@@ -6,16 +6,15 @@ like.
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from gateway.bridge.bridge import Bridge
+from gateway.bridge.exchanges.exchange import KEYED, TOPIC
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import Target
 from gateway.faces.upstream_1_0.settings import UpstreamSettings
 from gateway.message import Message
 from gateway.translate.profiles.profile import Profile
-
-KEYED: Final = ("direct", "topic")
 
 
 @final
@@ -62,7 +61,7 @@ class UpstreamAddresses:
         kind = self.exchange_type(host, exchange)
         rules = self._settings.rules
         if rules is not None:
-            wildcards = self._profile.wildcards if kind == "topic" else None
+            wildcards = self._profile.wildcards if kind == TOPIC else None
             address = rules.subscription_address(
                 host, exchange, key, name=name, wildcards=wildcards
             )

@@ -118,7 +118,7 @@ class Transport:
 
 @final
 class LinkSlot:
-    """The place of one link at its upstream; `Link.context` of the link that is attached.
+    """What keeps one link to its upstream; `Link.context` of the link that is attached.
 
     Attributes:
         user: whose link it is.

@@ -1,4 +1,4 @@
-"""The state tables of a link's place at an upstream, and of a receiver.
+"""The state tables of a link that outlives connections to an upstream, and of a receiver.
 
 Theory of a slot. It outlives connections and sessions: it goes round from IDLE through a session to
 ATTACHED and back to IDLE, as often as it must, until its user drops it. IDLE is every state in

@@ -34,6 +34,7 @@ from twisted.web.server import NOT_DONE_YET
 from gateway.bridge.bridge import Bridge
 from gateway.config import Settings
 from gateway.config.load import rules
+from gateway.config.placement import matches
 from gateway.errors import ConfigurationError, GatewayError
 from gateway.net.admin.status import status
 from gateway.net.upstreams.reload import BusyError, MissingError, Reloading
@@ -71,24 +72,24 @@ class Control(Resource):
         refused = self._admit(request)
         if refused is not None:
             return refused
-        if _verb(request) != "status":
+        if _command(request) != "status":
             return _missing(request)
         told = status(self._reloading, self._upstreams, self._bridge, self._now_ms())
         return _json(request, 200, told)
 
     def render_POST(self, request: Request) -> bytes | int:
-        """The other verbs."""
+        """The other commands."""
         refused = self._admit(request)
         if refused is not None:
             return refused
-        verb = _verb(request)
-        if verb not in ("pause", "resume", "switch", "reload"):
+        command = _command(request)
+        if command not in ("pause", "resume", "switch", "reload"):
             return _missing(request)
-        what = verb
+        what = command
         try:
             asked = _asked(request)
-            what = _in_words(verb, asked)
-            done = self._do(verb, asked)
+            what = _in_words(command, asked)
+            done = self._do(command, asked)
         except GatewayError as error:
             return self._refuse(request, what, error)
         gone: list[bool] = []
@@ -142,13 +143,13 @@ class Control(Resource):
 
     # What is asked for.
 
-    def _do(self, verb: str, asked: Answer) -> Deferred[str]:
-        if verb == "reload":
+    def _do(self, command: str, asked: Answer) -> Deferred[str]:
+        if command == "reload":
             return self._reloading.reload(self._read_again)
         settings = self._reloading.settings
         at = _rule(settings, _text(asked, "node"))
-        change: dict[str, object] = {"paused": verb == "pause"}
-        if verb == "switch":
+        change: dict[str, object] = {"paused": command == "pause"}
+        if command == "switch":
             change = {"upstream": _text(asked, "upstream")}
         nodes = [*settings.nodes]
         nodes[at] = nodes[at].model_copy(update=change)
@@ -156,7 +157,7 @@ class Control(Resource):
         problems = [(reads[0], text) for reads, text in rules(other)]
         if problems:
             raise ConfigurationError(problems)
-        return self._reloading.change(f"{verb} of nodes.{at}", other, configured=False)
+        return self._reloading.change(f"{command} of nodes.{at}", other, configured=False)
 
 
 def _rule(settings: Settings, name: str) -> int:
@@ -167,14 +168,25 @@ def _rule(settings: Settings, name: str) -> int:
         if name in (f"nodes.{at}", node.pattern, f"{node.kind}:{node.pattern}")
     ]
     if not found:
-        raise ConfigurationError([("nodes", f"there is no rule {name!r}")])
+        raise ConfigurationError(
+            [("nodes", f"there is no rule {name!r}{_fitting(settings, name)}")]
+        )
     if len(found) > 1:
         which = ", ".join(f"nodes.{at}" for at in found)
         raise ConfigurationError([("nodes", f"{name!r} is more than one rule: {which}")])
     return found[0]
 
 
-def _verb(request: Request) -> str:
+def _fitting(settings: Settings, name: str) -> str:
+    """Told of a name that is no rule's: by which rules a queue or an exchange of it would live."""
+    rules: dict[str, str] = {}
+    for at, node in enumerate(settings.nodes):
+        if matches(node.pattern, name):
+            rules.setdefault(node.kind, f"{node.kind}:{node.pattern} (nodes.{at})")
+    return f"; the rule for that name is {' or '.join(rules.values())}" if rules else ""
+
+
+def _command(request: Request) -> str:
     return bytes(request.path).decode("ascii", "replace").removeprefix("/ctl/")
 
 
@@ -190,10 +202,10 @@ def _asked(request: Request) -> Answer:
     return asked
 
 
-def _in_words(verb: str, asked: Answer) -> str:
+def _in_words(command: str, asked: Answer) -> str:
     """What is asked for, as the log tells it."""
     given = [asked.get("node"), asked.get("upstream")]
-    return " ".join([verb, *(repr(each)[:80] for each in given if isinstance(each, str))])
+    return " ".join([command, *(repr(each)[:80] for each in given if isinstance(each, str))])
 
 
 def _text(asked: Answer, key: str) -> str:

@@ -1,7 +1,7 @@
 """The job on a log that the gateway itself wrote while octets of bodies changed on their way."""
 
 from support.bridge_world import Session
-from support.face_1_0 import House, message
+from support.face_1_0 import Hub, message
 from translate.messages import context
 
 from gateway.accounting.reconcile import reconcile
@@ -43,10 +43,10 @@ class Run:
     """Four messages through each of four queues; the third of some changes on its way."""
 
     def __init__(self):
-        self.house = House()
+        self.hub = Hub()
         for queue in ("same protocol", "other protocol", "changed in the queue", "fine"):
-            self.house.world.queue(queue)
-            client = self.house.client(f"to {queue}")
+            self.hub.world.queue(queue)
+            client = self.hub.client(f"to {queue}")
             sender = client.sender(queue)
             for body in BODIES:
                 client.send(sender, message(body))
@@ -54,20 +54,20 @@ class Run:
         self.consume("other protocol", BrokenOutlet("0-10"))
         self.change("changed in the queue")
         for queue in ("changed in the queue", "fine"):
-            self.house.client(f"from {queue}").receiver(queue, snd_settle_mode=1)
-        self.house.end()
+            self.hub.client(f"from {queue}").receiver(queue, snd_settle_mode=1)
+        self.hub.end()
 
     def consume(self, queue, outlet):
-        host, owner = self.house.host, Session(900)
+        host, owner = self.hub.host, Session(900)
         subscription = host.subscribing.subscribe(queue, outlet, owner, SubscribeOptions())
         subscription.grant(len(BODIES), -1)
-        self.house.world.turn()
+        self.hub.world.turn()
         for delivery in outlet.deliveries:
             host.settlement.settle(delivery, ACCEPTED)
         host.owners.release(owner)
 
     def change(self, queue):
-        places = self.house.host.topology.find_queue(queue).places
+        places = self.hub.host.topology.find_queue(queue).places
         entry = places.next_at(0)
         while entry is not None:
             entry.message.payload = broken(entry.message.payload)
@@ -75,7 +75,7 @@ class Run:
 
     def third(self, queue):
         """The id of the message that changed."""
-        records = self.house.world.blocks.records()
+        records = self.hub.world.blocks.records()
         entered = [one for one in records if one.kind == Kind.ENTERED and one.node == queue]
         return entered[2].message
 
@@ -83,7 +83,7 @@ class Run:
 def test_a_body_that_leaves_with_a_wrong_octet_is_named_and_no_other(spark, tmp_path):
     run = Run()
     writer = SegmentWriter(tmp_path / "log")
-    writer.append(bytes(run.house.world.blocks.octets))
+    writer.append(bytes(run.hub.world.blocks.octets))
     writer.close()
     result = reconcile(spark, tmp_path / "log", tmp_path / "out")
     assert result.classes == {"MUTATED": 3}

@@ -1,5 +1,5 @@
 import pytest
-from support.face_1_0 import House, body_of, message
+from support.face_1_0 import Hub, body_of, message
 from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events, types
@@ -27,11 +27,11 @@ def text(value):
 
 
 @pytest.fixture
-def house():
-    house = House()
-    house.world.queue("q")
-    yield house
-    house.end()
+def hub():
+    hub = Hub()
+    hub.world.queue("q")
+    yield hub
+    hub.end()
 
 
 def subject(key, body=b"body", **application):
@@ -47,8 +47,8 @@ def bodies(client):
 
 
 @pytest.mark.parametrize("role", [_spec.SENDER, _spec.RECEIVER])
-def test_an_address_that_names_nothing_is_not_found(house, role):
-    client = house.client()
+def test_an_address_that_names_nothing_is_not_found(hub, role):
+    client = hub.client()
     terminus = {"target": _spec.Target(address="nowhere")}
     if role == _spec.RECEIVER:
         terminus = {"source": _spec.Source(address="nowhere")}
@@ -57,8 +57,8 @@ def test_an_address_that_names_nothing_is_not_found(house, role):
     assert (link.attach.source if role else link.attach.target) is None
 
 
-def test_a_sender_to_an_exchange_routes_by_subject(house):
-    client = house.client()
+def test_a_sender_to_an_exchange_routes_by_subject(hub):
+    client = hub.client()
     client.receiver("amq.direct", filter=filters("direct", text("k")))
     sender = client.sender("amq.direct")
     client.send(sender, subject("k", b"yes"), tag=b"1")
@@ -66,8 +66,8 @@ def test_a_sender_to_an_exchange_routes_by_subject(house):
     assert bodies(client) == [b"yes"]
 
 
-def test_a_key_in_the_address_is_the_key_for_sender_and_receiver(house):
-    client = house.client()
+def test_a_key_in_the_address_is_the_key_for_sender_and_receiver(hub):
+    client = hub.client()
     client.receiver("amq.direct/k")
     client.send(client.sender("amq.direct/k"), subject("ignored", b"1"))
     client.send(client.sender("amq.direct/l"), subject("k", b"2"))
@@ -75,8 +75,8 @@ def test_a_key_in_the_address_is_the_key_for_sender_and_receiver(house):
 
 
 @pytest.mark.parametrize("numeric", [True, False])
-def test_a_topic_filter_binds_with_its_pattern(house, numeric):
-    client = house.client()
+def test_a_topic_filter_binds_with_its_pattern(hub, numeric):
+    client = hub.client()
     link = client.receiver("amq.topic", filter=filters("topic", text("a.*"), numeric=numeric))
     assert list(link.attach.source.filter) == ["topic"]
     sender = client.sender("amq.topic")
@@ -86,21 +86,21 @@ def test_a_topic_filter_binds_with_its_pattern(house, numeric):
 
 
 @pytest.mark.parametrize("exchange", ["amq.topic", "amq.fanout", "amq.match"])
-def test_without_a_filter_a_receiver_gets_all(house, exchange):
-    client = house.client()
+def test_without_a_filter_a_receiver_gets_all(hub, exchange):
+    client = hub.client()
     client.receiver(exchange)
     client.send(client.sender(exchange), subject("any.key"))
     assert bodies(client) == [b"body"]
 
 
-def test_a_receiver_on_a_direct_exchange_needs_a_key(house):
-    client = house.client()
+def test_a_receiver_on_a_direct_exchange_needs_a_key(hub):
+    client = hub.client()
     client.receiver("amq.direct")
     assert client.refused() == "amqp:invalid-field"
 
 
-def test_a_headers_filter_binds_with_its_map(house):
-    client = house.client()
+def test_a_headers_filter_binds_with_its_map(hub):
+    client = hub.client()
     arguments = Tagged(
         types.MAP, [(text("x-match"), text("any")), (text("n"), Tagged(types.INT, 5))]
     )
@@ -111,8 +111,8 @@ def test_a_headers_filter_binds_with_its_map(house):
     assert bodies(client) == [b"yes"]
 
 
-def test_a_topic_name_that_is_no_exchange_is_a_key_of_amq_topic(house):
-    client = house.client()
+def test_a_topic_name_that_is_no_exchange_is_a_key_of_amq_topic(hub):
+    client = hub.client()
     client.receiver("prices", capabilities=["topic"])
     sender = client.sender("prices", capabilities=["topic"])
     assert sender.attach.target.capabilities == ["topic"]
@@ -120,8 +120,8 @@ def test_a_topic_name_that_is_no_exchange_is_a_key_of_amq_topic(house):
     assert bodies(client) == [b"body"]
 
 
-def test_no_local_keeps_the_own_messages_away(house):
-    one, two = house.client(), house.client()
+def test_no_local_keeps_the_own_messages_away(hub):
+    one, two = hub.client(), hub.client()
     one.receiver("amq.fanout", filter=filters("no-local", Tagged(types.LIST, [])))
     one.send(one.sender("amq.fanout"), message(b"mine"))
     two.send(two.sender("amq.fanout"), message(b"theirs"))
@@ -136,8 +136,8 @@ def numbered(number):
 @rule("1.0", "3.5.3", "filters-in-place-are-told")
 @pytest.mark.parametrize("address", ["q", "amq.fanout"])
 @pytest.mark.parametrize("numeric", [False, True])
-def test_a_selector_is_applied_and_answered(house, address, numeric):
-    client = house.client()
+def test_a_selector_is_applied_and_answered(hub, address, numeric):
+    client = hub.client()
     wanted = filters("selector", text("a > 1"), numeric=numeric)
     link = client.receiver(address, filter=wanted)
     assert link.attach.source.filter == wanted
@@ -147,16 +147,16 @@ def test_a_selector_is_applied_and_answered(house, address, numeric):
     assert bodies(client) == [b"2", b"3"]
 
 
-def test_what_a_selector_of_a_receiver_on_an_exchange_excludes_enters_no_queue(house):
-    client = house.client()
+def test_what_a_selector_of_a_receiver_on_an_exchange_excludes_enters_no_queue(hub):
+    client = hub.client()
     client.receiver("amq.fanout", filter=filters("selector", text("a > 1")))
-    (queue,) = [each for name, each in house.world.host.topology.queues.items() if name != "q"]
+    (queue,) = [each for name, each in hub.world.host.topology.queues.items() if name != "q"]
     client.send(client.sender("amq.fanout"), numbered(1))
     assert queue.depth == 0
 
 
-def test_a_selector_and_no_local_are_applied_together(house):
-    one, two = house.client(), house.client()
+def test_a_selector_and_no_local_are_applied_together(hub):
+    one, two = hub.client(), hub.client()
     both = filters("selector", text("a > 1")) | filters("no-local", Tagged(types.LIST, []))
     one.receiver("q", filter=both)
     one.send(one.sender("q"), numbered(2))
@@ -168,21 +168,21 @@ def test_a_selector_and_no_local_are_applied_together(house):
 
 @pytest.mark.parametrize("address", ["q", "amq.fanout"])
 @pytest.mark.parametrize("value", [text("a >"), Tagged(types.INT, 1)])
-def test_what_is_no_selector_refuses_the_link(house, address, value):
-    client = house.client()
+def test_what_is_no_selector_refuses_the_link(hub, address, value):
+    client = hub.client()
     client.receiver(address, filter=filters("selector", value))
     assert client.refused() == "amqp:invalid-field"
 
 
-def test_an_empty_selector_selects_everything(house):
-    client = house.client()
+def test_an_empty_selector_selects_everything(hub):
+    client = hub.client()
     client.receiver("q", filter=filters("selector", text("")))
     client.send(client.sender("q"), numbered(1))
     assert bodies(client) == [b"1"]
 
 
-def test_a_durable_subscription_with_another_selector_begins_anew(house):
-    client = house.client()
+def test_a_durable_subscription_with_another_selector_begins_anew(hub):
+    client = hub.client()
     for selector, expected in (("a = 1", []), ("a = 1", [b"1"]), ("a > 0", [])):
         link = client.receiver(
             "amq.fanout",
@@ -196,8 +196,8 @@ def test_a_durable_subscription_with_another_selector_begins_anew(house):
         client.send(client.sender("amq.fanout"), numbered(1), tag=b"%d" % len(expected))
 
 
-def test_a_durable_subscription_to_another_topic_begins_anew(house):
-    client = house.client()
+def test_a_durable_subscription_to_another_topic_begins_anew(hub):
+    client = hub.client()
     durable = {"durable": _spec.DURABLE_UNSETTLED_STATE}
     link = client.receiver("amq.topic/a", name="sub", **durable)
     link.send_detach(closed=False)
@@ -210,18 +210,18 @@ def test_a_durable_subscription_to_another_topic_begins_anew(house):
     assert bodies(client) == [b"here"]
 
 
-def test_what_else_was_bound_to_a_durable_subscription_takes_nothing_along(house):
-    client = house.client(name="app")
+def test_what_else_was_bound_to_a_durable_subscription_takes_nothing_along(hub):
+    client = hub.client(name="app")
     durable = {"durable": _spec.DURABLE_UNSETTLED_STATE}
     link = client.receiver("amq.topic/a", name="sub", **durable)
     link.send_detach(closed=False)
     client.step()
-    house.host.bindings.bind("app.sub", "amq.fanout", "", {}, b"")
+    hub.host.bindings.bind("app.sub", "amq.fanout", "", {}, b"")
     topics = client.sender("amq.topic")
     client.send(topics, subject("a", b"waits"))
     client.receiver("amq.topic/a", name="sub", **durable)
     assert bodies(client) == [b"waits"]
-    assert house.host.bindings.bound("amq.fanout", "app.sub").queue_not_matched
+    assert hub.host.bindings.bound("amq.fanout", "app.sub").queue_not_matched
 
 
 @pytest.mark.parametrize(
@@ -233,36 +233,36 @@ def test_what_else_was_bound_to_a_durable_subscription_takes_nothing_along(house
         ("amq.match", "headers", text("a"), "amqp:invalid-field"),
     ],
 )
-def test_a_filter_that_cannot_be_applied_refuses_the_link(house, address, kind, value, condition):
-    client = house.client()
+def test_a_filter_that_cannot_be_applied_refuses_the_link(hub, address, kind, value, condition):
+    client = hub.client()
     client.receiver(address, filter=filters(kind, value))
     assert client.refused() == condition
 
 
 @rule("1.0", "3.5.8", "filters-are-described")
-def test_a_null_filter_is_no_filter(house):
-    client = house.client()
+def test_a_null_filter_is_no_filter(hub):
+    client = hub.client()
     link = client.receiver("q", filter={"x": Tagged(types.NULL, None)})
     assert link.attached
     assert link.attach.source.filter is None
 
 
 @rule("1.0", "3.5.6", "expiry-policies")
-def test_a_subscription_queue_lives_as_long_as_its_link(house):
-    client = house.client()
-    before = set(house.host.topology.queues)
+def test_a_subscription_queue_lives_as_long_as_its_link(hub):
+    client = hub.client()
+    before = set(hub.host.topology.queues)
     link = client.receiver("amq.fanout")
-    assert len(set(house.host.topology.queues) - before) == 1
+    assert len(set(hub.host.topology.queues) - before) == 1
     link.send_detach()
     client.step()
-    assert set(house.host.topology.queues) == before
+    assert set(hub.host.topology.queues) == before
 
 
 @rule("1.0", "2.6.3", "terminus-as-created-is-told")
 @rule("1.0", "3.5.6", "expiry-policies")
 @rule("1.0", "2.6.3", "unsettled-state-is-told")
-def test_a_durable_subscription_outlives_its_link_until_it_is_closed(house):
-    client = house.client(name="app")
+def test_a_durable_subscription_outlives_its_link_until_it_is_closed(hub):
+    client = hub.client(name="app")
     durable = {"durable": _spec.DURABLE_UNSETTLED_STATE, "expiry_policy": "never"}
     link = client.receiver("amq.fanout", name="sub", **durable)
     assert link.attach.source.expiry_policy == "never"
@@ -275,11 +275,11 @@ def test_a_durable_subscription_outlives_its_link_until_it_is_closed(house):
     assert bodies(client) == [b"meanwhile"]
     link.send_detach(closed=True)
     client.step()
-    assert house.host.topology.find_queue("app.sub") is None
+    assert hub.host.topology.find_queue("app.sub") is None
 
 
-def test_a_durable_subscription_is_found_again_by_its_name_alone(house):
-    client = house.client(name="app")
+def test_a_durable_subscription_is_found_again_by_its_name_alone(hub):
+    client = hub.client(name="app")
     durable = {"durable": _spec.DURABLE_CONFIGURATION, "expiry_policy": "never"}
     link = client.receiver("amq.topic/a.b", name="sub", **durable)
     link.send_detach(closed=False)
@@ -293,11 +293,11 @@ def test_a_durable_subscription_is_found_again_by_its_name_alone(house):
     assert again.attach.unsettled == {}
     again.send_detach(closed=True)
     client.step()
-    assert house.host.topology.find_queue("app.sub") is None
+    assert hub.host.topology.find_queue("app.sub") is None
 
 
-def test_an_unknown_subscription_is_not_found_by_its_name(house):
-    client = house.client()
+def test_an_unknown_subscription_is_not_found_by_its_name(hub):
+    client = hub.client()
     link = client.session().attach("sub", _spec.RECEIVER)
     link.send_attach(source=None, target=_spec.Target())
     client.step()
@@ -305,9 +305,9 @@ def test_an_unknown_subscription_is_not_found_by_its_name(house):
 
 
 @rule("1.0", "2.6.1", "stolen-link-is-detached")
-def test_a_second_holder_of_a_durable_subscription_is_refused(house):
+def test_a_second_holder_of_a_durable_subscription_is_refused(hub):
     durable = {"durable": 2, "expiry_policy": "never", "name": "sub"}
-    one, two = house.client(name="app"), house.client(name="app")
+    one, two = hub.client(name="app"), hub.client(name="app")
     one.receiver("amq.fanout", **durable)
     two.receiver("amq.fanout", **durable)
     assert two.refused() == "amqp:resource-locked"
@@ -328,10 +328,8 @@ def test_a_second_holder_of_a_durable_subscription_is_refused(house):
         ("amq.topic", ["REJECT_UNROUTABLE"], False),
     ],
 )
-def test_what_no_queue_takes_is_accepted_or_rejected_by_rule(
-    house, address, capabilities, accepted
-):
-    client = house.client()
+def test_what_no_queue_takes_is_accepted_or_rejected_by_rule(hub, address, capabilities, accepted):
+    client = hub.client()
     state = client.send(client.sender(address, capabilities=capabilities), subject("k"))
     if accepted:
         assert state == ACCEPTED
@@ -342,18 +340,18 @@ def test_what_no_queue_takes_is_accepted_or_rejected_by_rule(
 @pytest.mark.parametrize(
     ("to", "accepted"), [("q", True), ("amq.topic", False), ("nowhere", False), (None, False)]
 )
-def test_the_anonymous_terminus_goes_by_to(house, to, accepted):
-    client = house.client()
+def test_the_anonymous_terminus_goes_by_to(hub, to, accepted):
+    client = hub.client()
     state = client.send(client.sender(None), message(properties=_spec.Properties(to=to)))
     if accepted:
         assert state == ACCEPTED
-        assert house.host.topology.find_queue("q").depth == 1
+        assert hub.host.topology.find_queue("q").depth == 1
     else:
         assert state.error.condition == "amqp:not-found"
 
 
-def test_a_sender_without_target_is_refused(house):
-    client = house.client()
+def test_a_sender_without_target_is_refused(hub):
+    client = hub.client()
     link = client.session().attach("l", _spec.SENDER)
     link.send_attach(source=_spec.Source(), target=None)
     client.step()
@@ -378,8 +376,8 @@ def dynamic_receiver(client, properties=None, **more):
 
 @rule("1.0", "3.5.3", "dynamic-source-has-an-address-in-the-answer")
 @rule("1.0", "3.5.3", "dynamic-name-tells-whose-it-is")
-def test_a_dynamic_source_is_a_queue_that_others_can_send_to(house):
-    one, two = house.client(), house.client()
+def test_a_dynamic_source_is_a_queue_that_others_can_send_to(hub):
+    one, two = hub.client(), hub.client()
     link, address = dynamic_receiver(one)
     assert link.attach.source.dynamic
     assert "client" in address
@@ -389,8 +387,8 @@ def test_a_dynamic_source_is_a_queue_that_others_can_send_to(house):
 
 
 @rule("1.0", "3.5.4", "dynamic-target-has-an-address-in-the-answer")
-def test_a_dynamic_target_is_made_too(house):
-    client = house.client()
+def test_a_dynamic_target_is_made_too(hub):
+    client = hub.client()
     link = client.attach(_spec.SENDER, target=_spec.Target(dynamic=True))
     address = link.attach.target.address
     client.send(link, message(b"x"))
@@ -398,8 +396,8 @@ def test_a_dynamic_target_is_made_too(house):
     assert bodies(client) == [b"x"]
 
 
-def test_a_dynamic_topic_is_an_exchange(house):
-    client = house.client()
+def test_a_dynamic_topic_is_an_exchange(hub):
+    client = hub.client()
     link = client.attach(
         _spec.SENDER, target=_spec.Target(dynamic=True, capabilities=["temporary-topic"])
     )
@@ -410,60 +408,60 @@ def test_a_dynamic_topic_is_an_exchange(house):
     assert bodies(client) == [b"x", b"x"]
     link.send_detach()
     client.step()
-    assert house.host.topology.find_exchange(address) is None
+    assert hub.host.topology.find_exchange(address) is None
 
 
 @rule("1.0", "3.5.3", "dynamic-source-is-asked-without-an-address")
-def test_a_dynamic_terminus_must_not_have_an_address(house):
-    client = house.client()
+def test_a_dynamic_terminus_must_not_have_an_address(hub):
+    client = hub.client()
     client.attach(_spec.RECEIVER, source=_spec.Source(dynamic=True, address="mine"))
     assert client.refused() == "amqp:invalid-field"
 
 
 @rule("1.0", "3.5.10", "delete-on-close")
 @pytest.mark.parametrize("properties", [None, {}, lifetime(_spec.DELETE_ON_CLOSE), lifetime(99)])
-def test_delete_on_close_follows_the_link_that_made_the_node(house, properties):
-    client = house.client()
+def test_delete_on_close_follows_the_link_that_made_the_node(hub, properties):
+    client = hub.client()
     link, address = dynamic_receiver(client, properties)
     sender = client.sender(address)
     client.send(sender, message())
     link.send_detach()
     client.step()
-    assert house.host.topology.find_queue(address) is None
+    assert hub.host.topology.find_queue(address) is None
 
 
 @rule("1.0", "3.5.11", "delete-on-no-links")
-def test_delete_on_no_links_waits_for_the_last_link(house):
-    client = house.client()
+def test_delete_on_no_links_waits_for_the_last_link(hub):
+    client = hub.client()
     link, address = dynamic_receiver(client, lifetime(_spec.DELETE_ON_NO_LINKS))
     sender = client.sender(address)
     client.send(sender, message())
     link.send_detach()
     client.step()
-    assert house.host.topology.find_queue(address) is not None
+    assert hub.host.topology.find_queue(address) is not None
     sender.send_detach()
     client.step()
-    assert house.host.topology.find_queue(address) is None
+    assert hub.host.topology.find_queue(address) is None
 
 
 @rule("1.0", "3.5.12", "delete-on-no-messages")
-def test_delete_on_no_messages_waits_for_the_last_message(house):
-    client = house.client()
+def test_delete_on_no_messages_waits_for_the_last_message(hub):
+    client = hub.client()
     link, address = dynamic_receiver(client, lifetime(_spec.DELETE_ON_NO_MESSAGES))
     client.send(client.sender(address), message())
     link.send_detach()
     client.step()
     receiver = client.receiver(address)
     event = client.take(events.DeliveryReceived)
-    assert house.host.topology.find_queue(address) is not None
+    assert hub.host.topology.find_queue(address) is not None
     receiver.session.settle_incoming(event.delivery_id, ACCEPTED)
     client.step()
-    assert house.host.topology.find_queue(address) is None
+    assert hub.host.topology.find_queue(address) is None
 
 
 @rule("1.0", "3.5.13", "delete-on-no-links-or-messages")
-def test_delete_on_no_links_or_messages_waits_for_both(house):
-    client = house.client()
+def test_delete_on_no_links_or_messages_waits_for_both(hub):
+    client = hub.client()
     link, address = dynamic_receiver(client, lifetime(_spec.DELETE_ON_NO_LINKS_OR_MESSAGES))
     sender = client.sender(address)
     client.send(sender, message())
@@ -474,31 +472,31 @@ def test_delete_on_no_links_or_messages_waits_for_both(house):
     event = client.take(events.DeliveryReceived)
     receiver.session.settle_incoming(event.delivery_id, ACCEPTED)
     client.step()
-    assert house.host.topology.find_queue(address) is not None
+    assert hub.host.topology.find_queue(address) is not None
     receiver.send_detach()
     client.step()
-    assert house.host.topology.find_queue(address) is None
+    assert hub.host.topology.find_queue(address) is None
 
 
-def test_a_dynamic_node_goes_with_the_connection_that_made_it(house):
-    client = house.client()
+def test_a_dynamic_node_goes_with_the_connection_that_made_it(hub):
+    client = hub.client()
     _, address = dynamic_receiver(client)
-    client.face.receive_eof(house.world.now_ms)
-    house.step()
-    assert house.host.topology.find_queue(address) is None
+    client.face.receive_eof(hub.world.now_ms)
+    hub.step()
+    assert hub.host.topology.find_queue(address) is None
 
 
-def test_a_queue_exclusive_to_another_is_locked(house):
-    owner = house.world.owner()
-    house.world.queue("mine", owner, exclusive=True)
-    client = house.client()
+def test_a_queue_exclusive_to_another_is_locked(hub):
+    owner = hub.world.owner()
+    hub.world.queue("mine", owner, exclusive=True)
+    client = hub.client()
     client.receiver("mine")
     assert client.refused() == "amqp:resource-locked"
-    assert not isinstance(house.host.topology.find_queue("mine"), Refusal)
+    assert not isinstance(hub.host.topology.find_queue("mine"), Refusal)
 
 
-def test_a_receiver_whose_unsettled_map_is_incomplete_gets_nothing_new(house):
-    client = house.client()
+def test_a_receiver_whose_unsettled_map_is_incomplete_gets_nothing_new(hub):
+    client = hub.client()
     client.send(client.sender("q"), message())
     receiver = client.receiver("q", unsettled={}, incomplete_unsettled=True)
     assert client.received() == []

@@ -1,7 +1,7 @@
 """Batches of a 1.0 sender: opened, published one by one, answered with one outcome."""
 
 import pytest
-from support.face_1_0 import House, body_of, message
+from support.face_1_0 import Hub, body_of, message
 
 from gateway.amqp_1_0 import _spec, events, sections
 from gateway.audit.schema import Kind
@@ -14,11 +14,11 @@ ACCEPTED = _spec.Accepted()
 
 
 @pytest.fixture
-def house():
-    house = House(limits=Limits(batch_max=4))
-    house.world.queue("q")
-    yield house
-    house.end()
+def hub():
+    hub = Hub(limits=Limits(batch_max=4))
+    hub.world.queue("q")
+    yield hub
+    hub.end()
 
 
 def batch(*messages):
@@ -40,11 +40,11 @@ def numbered(number, **properties):
     return message(b"%d" % number, properties=_spec.Properties(**properties))
 
 
-def test_a_queue_holds_the_messages_of_a_batch(house):
-    client = house.client()
+def test_a_queue_holds_the_messages_of_a_batch(hub):
+    client = hub.client()
     octets = numbered(1, subject="s")
     assert send(client, client.sender("q"), octets, numbered(2)) == ACCEPTED
-    assert house.host.topology.find_queue("q").depth == 2
+    assert hub.host.topology.find_queue("q").depth == 2
     client.receiver("q")
     first, second = client.take_all(events.DeliveryReceived)
     assert (first.message_format, second.message_format) == (0, 0)
@@ -52,18 +52,18 @@ def test_a_queue_holds_the_messages_of_a_batch(house):
     assert body_of(second.payload) == b"2"
 
 
-def test_each_message_of_a_batch_has_its_own_records(house):
-    client = house.client()
+def test_each_message_of_a_batch_has_its_own_records(hub):
+    client = hub.client()
     send(client, client.sender("q"), numbered(1), numbered(2))
-    records = house.world.blocks.records()
+    records = hub.world.blocks.records()
     for kind in (Kind.RECEIVED, Kind.ENTERED):
         found = [record.message for record in records if record.kind == kind]
         assert len(found) == len(set(found)) == 2
 
 
-def test_each_message_of_a_batch_is_routed_by_what_it_says(house):
-    house.world.queue("other")
-    client = house.client()
+def test_each_message_of_a_batch_is_routed_by_what_it_says(hub):
+    hub.world.queue("other")
+    client = hub.client()
     send(client, client.sender(None), numbered(1, to="q"), numbered(2, to="other"))
     client.receiver("other")
     assert bodies(client) == [b"2"]
@@ -71,18 +71,18 @@ def test_each_message_of_a_batch_is_routed_by_what_it_says(house):
     assert bodies(client) == [b"1"]
 
 
-def test_a_durable_batch_is_accepted_once_when_it_is_on_disk(house):
-    house.world.queue("durable", durable=True)
-    house.world.auto_commit = False
-    client = house.client()
+def test_a_durable_batch_is_accepted_once_when_it_is_on_disk(hub):
+    hub.world.queue("durable", durable=True)
+    hub.world.auto_commit = False
+    client = hub.client()
     sender = client.sender("durable")
     durable = message(header=_spec.Header(durable=True))
     assert send(client, sender, durable, message(), durable) is None
-    house.world.commit()
+    hub.world.commit()
     client.step()
     (told,) = client.take_all(events.DispositionReceived)
     assert told.state == ACCEPTED
-    house.world.auto_commit = True
+    hub.world.auto_commit = True
 
 
 @pytest.mark.parametrize("settled", [False, True])
@@ -95,18 +95,18 @@ def test_a_durable_batch_is_accepted_once_when_it_is_on_disk(house):
     ids=["no message", "not the user"],
 )
 def test_nothing_of_a_batch_is_published_when_a_message_in_it_is_refused(
-    house, wrong, condition, settled
+    hub, wrong, condition, settled
 ):
-    client = house.client(user=("user", "pass"))
+    client = hub.client(user=("user", "pass"))
     state = send(client, client.sender("q"), numbered(1), wrong, settled=settled)
-    assert house.host.topology.find_queue("q").depth == 0
+    assert hub.host.topology.find_queue("q").depth == 0
     if not settled:
         assert state.error.condition == condition
         assert state.error.description.startswith("message 2 of the batch: ")
 
 
-def test_what_is_no_batch_is_rejected(house):
-    client = house.client()
+def test_what_is_no_batch_is_rejected(hub):
+    client = hub.client()
     sender = client.sender("q")
     state = client.send(sender, b"opaque", message_format=BATCH_FORMAT)
     assert state.error.condition == "amqp:decode-error"
@@ -114,17 +114,17 @@ def test_what_is_no_batch_is_rejected(house):
     assert state.error.condition == "amqp:resource-limit-exceeded"
 
 
-def test_a_message_refused_after_others_were_taken_rejects_the_batch_and_says_how_many(house):
-    house.world.queue("small", max_count=2)
-    client = house.client()
+def test_a_message_refused_after_others_were_taken_rejects_the_batch_and_says_how_many(hub):
+    hub.world.queue("small", max_count=2)
+    client = hub.client()
     state = send(client, client.sender("small"), *[message()] * 4)
     assert state.error.condition == "amqp:resource-limit-exceeded"
     assert state.error.description.startswith("2 of 4 messages were taken: ")
-    assert house.host.topology.find_queue("small").depth == 2
+    assert hub.host.topology.find_queue("small").depth == 2
 
 
-def test_an_unroutable_message_counts_as_the_link_has_it(house):
-    client = house.client()
+def test_an_unroutable_message_counts_as_the_link_has_it(hub):
+    client = hub.client()
     assert send(client, client.sender("amq.fanout"), message(), message()) == ACCEPTED
     state = send(client, client.sender("amq.direct"), message(), message(), tag=b"2")
     assert state.error.condition == "amqp:not-found"
@@ -133,50 +133,50 @@ def test_an_unroutable_message_counts_as_the_link_has_it(house):
 
 def pressed(messages_max=100):
     limits = BridgeLimits(messages_high=2, messages_low=1, messages_max=messages_max)
-    house = House(bridge_limits=limits)
-    house.world.queue("q")
-    return house
+    hub = Hub(bridge_limits=limits)
+    hub.world.queue("q")
+    return hub
 
 
 def test_a_batch_is_accepted_when_the_last_of_what_is_held_back_is_let_go():
-    house = pressed()
-    client = house.client()
+    hub = pressed()
+    client = hub.client()
     sender = client.sender("q")
     assert send(client, sender, *[message()] * 4) is None
     assert send(client, sender, message(), tag=b"2", settled=True) is None
     client.receiver("q", snd_settle_mode=1)
     (told,) = client.take_all(events.DispositionReceived)
     assert told.state == ACCEPTED
-    house.end()
+    hub.end()
 
 
 def test_a_batch_that_was_ended_is_rejected_when_what_is_held_back_is_let_go():
-    house = pressed(messages_max=4)
-    client = house.client()
+    hub = pressed(messages_max=4)
+    client = hub.client()
     assert send(client, client.sender("q"), *[message()] * 5) is None
     client.receiver("q", snd_settle_mode=1)
     (told,) = client.take_all(events.DispositionReceived)
     assert told.state.error.description.startswith("4 of 5 messages were taken: ")
-    house.end()
+    hub.end()
 
 
 def test_a_sender_that_leaves_meanwhile_is_not_told():
-    house = pressed()
-    client = house.client()
+    hub = pressed()
+    client = hub.client()
     sender = client.sender("q")
     send(client, sender, *[message()] * 4)
     sender.session.send_end()
     client.step()
     client.receiver("q", snd_settle_mode=1)
     assert client.take_all(events.DispositionReceived) == []
-    house.end()
+    hub.end()
 
 
 def test_a_sender_that_cannot_be_rejected_is_detached():
-    house = pressed(messages_max=4)
-    client = house.client()
+    hub = pressed(messages_max=4)
+    client = hub.client()
     sender = client.sender("q", source=_spec.Source(outcomes=["amqp:accepted:list"]))
     assert send(client, sender, *[message()] * 5) is None
     client.receiver("q", snd_settle_mode=1)
     assert client.refused() == "amqp:resource-limit-exceeded"
-    house.end()
+    hub.end()

@@ -1,5 +1,5 @@
 import pytest
-from support.face_1_0 import House, body_of, message
+from support.face_1_0 import Hub, body_of, message
 from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events, sections, types
@@ -11,18 +11,18 @@ ACCEPTED = _spec.Accepted()
 
 
 @pytest.fixture
-def house():
-    house = House()
-    house.world.queue("q")
-    yield house
-    house.end()
+def hub():
+    hub = Hub()
+    hub.world.queue("q")
+    yield hub
+    hub.end()
 
 
 # Opening.
 
 
-def test_an_anonymous_client_is_let_in_and_told_who_we_are(house):
-    client = house.client()
+def test_an_anonymous_client_is_let_in_and_told_who_we_are(hub):
+    client = hub.client()
     opened = client.take(events.OpenReceived).open
     assert opened.container_id == "gateway"
     assert opened.offered_capabilities == ["ANONYMOUS-RELAY"]
@@ -31,31 +31,31 @@ def test_an_anonymous_client_is_let_in_and_told_who_we_are(house):
     assert not client.face.client.authenticated
 
 
-def test_a_client_without_sasl_is_anonymous_where_that_is_allowed(house):
-    client = house.client(sasl=False)
+def test_a_client_without_sasl_is_anonymous_where_that_is_allowed(hub):
+    client = hub.client(sasl=False)
     client.take(events.OpenReceived)
     assert client.face.client.identity == "anonymous"
 
 
 def test_a_client_without_sasl_is_sent_away_where_it_is_not_allowed():
-    house = House(anonymous_allowed=False)
-    client = house.client(sasl=False)
+    hub = Hub(anonymous_allowed=False)
+    client = hub.client(sasl=False)
     assert client.kinds() == ["Violation"]
     assert client.face.closed
 
 
-def test_a_user_is_known_by_name_once_verified(house):
-    client = house.client(user=("user", "pass"))
+def test_a_user_is_known_by_name_once_verified(hub):
+    client = hub.client(user=("user", "pass"))
     client.take(events.OpenReceived)
     assert client.face.client.identity == "user@realm"
     assert client.face.client.authenticated
 
 
-def test_a_wrong_password_ends_the_connection(house):
-    client = house.client(user=("user", "wrong"))
+def test_a_wrong_password_ends_the_connection(hub):
+    client = hub.client(user=("user", "wrong"))
     assert client.kinds() == ["Violation"]
     assert client.face.closed
-    assert house.settings.counts.authentication_failures[1] == 1
+    assert hub.settings.counts.authentication_failures[1] == 1
 
 
 @rule("1.0", "2.7.1", "hostname-has-a-default")
@@ -64,13 +64,13 @@ def test_a_wrong_password_ends_the_connection(house):
     [(None, "/"), ("b.example", "b"), ("vhost:b", "b"), ("other", "/"), ("vhost:none", "/")],
 )
 def test_the_hostname_picks_the_virtual_host(hostname, host):
-    house = House(hosts=["/", "b"], hostnames={"b.example": "b"})
-    assert house.client(hostname=hostname).face.client.host.name == host
+    hub = Hub(hosts=["/", "b"], hostnames={"b.example": "b"})
+    assert hub.client(hostname=hostname).face.client.host.name == host
 
 
 @rule("1.0", "2.7.9", "close-is-written")
-def test_close_is_answered(house):
-    client = house.client()
+def test_close_is_answered(hub):
+    client = hub.client()
     client.connection.send_close()
     client.step()
     client.take(events.CloseReceived)
@@ -85,8 +85,8 @@ def test_close_is_answered(house):
 @rule("1.0", "3.2", "no-section-is-inserted")
 @rule("1.0", "3.5.3", "accepted-where-nothing-is-named")
 @pytest.mark.parametrize("size", [0, 10, 100_000])
-def test_a_message_goes_through_a_queue_byte_for_byte(house, size):
-    client = house.client()
+def test_a_message_goes_through_a_queue_byte_for_byte(hub, size):
+    client = hub.client()
     sent = message(
         bytes(size),
         properties=_spec.Properties(message_id=Tagged(types.STRING, "id"), to="q"),
@@ -102,31 +102,31 @@ def test_a_message_goes_through_a_queue_byte_for_byte(house, size):
     assert not header.delivery_count
     receiver.session.settle_incoming(event.delivery_id, ACCEPTED)
     client.step()
-    assert house.host.topology.find_queue("q").depth == 0
+    assert hub.host.topology.find_queue("q").depth == 0
 
 
 @rule("1.0", "3.2.1", "durable-survives")
 def test_a_durable_message_is_accepted_when_it_is_on_disk():
-    house = House()
-    house.world.queue("q", durable=True)
-    client = house.client()
+    hub = Hub()
+    hub.world.queue("q", durable=True)
+    client = hub.client()
     sender = client.sender("q")
-    house.world.auto_commit = False
+    hub.world.auto_commit = False
     payload = message(header=_spec.Header(durable=True))
     assert client.send(sender, payload) is None
     assert not client.face.drained()
-    house.world.commit()
+    hub.world.commit()
     client.step()
     assert client.take(events.DispositionReceived).state == ACCEPTED
-    house.world.auto_commit = True
+    hub.world.auto_commit = True
     client.step()
     assert client.face.drained()
-    house.end()
+    hub.end()
 
 
 @rule("1.0", "2.7.5", "first-mode-settles-on-arrival")
-def test_many_accepts_are_one_disposition(house):
-    client = house.client()
+def test_many_accepts_are_one_disposition(hub):
+    client = hub.client()
     sender = client.sender("q")
     for number in range(50):
         sender.send_delivery(bytes([number]), b"", message(), settled=False)
@@ -135,10 +135,10 @@ def test_many_accepts_are_one_disposition(house):
     assert [len(event.deliveries) for event in dispositions] == [50]
 
 
-def test_credit_is_given_again_as_it_is_used(house):
-    client = house.client()
+def test_credit_is_given_again_as_it_is_used(hub):
+    client = hub.client()
     sender = client.sender("q")
-    limit = house.settings.limits.link_credit
+    limit = hub.settings.limits.link_credit
     assert sender.credit == limit
     for number in range(3 * limit):
         if sender.credit == 0:
@@ -146,20 +146,20 @@ def test_credit_is_given_again_as_it_is_used(house):
         assert sender.credit > 0
         sender.send_delivery(number.to_bytes(4), b"", message(), settled=True)
     client.step()
-    assert house.host.topology.find_queue("q").depth == 3 * limit
+    assert hub.host.topology.find_queue("q").depth == 3 * limit
 
 
-def test_a_settled_message_needs_no_answer(house):
-    client = house.client()
+def test_a_settled_message_needs_no_answer(hub):
+    client = hub.client()
     assert client.send(client.sender("q"), message(), settled=True) is None
-    assert house.host.topology.find_queue("q").depth == 1
+    assert hub.host.topology.find_queue("q").depth == 1
 
 
-def test_the_credit_of_aborted_deliveries_is_given_again(house):
-    client = house.client()
+def test_the_credit_of_aborted_deliveries_is_given_again(hub):
+    client = hub.client()
     sender = client.sender("q")
     session = sender.session
-    for number in range(house.settings.limits.link_credit):
+    for number in range(hub.settings.limits.link_credit):
         aborted = _spec.Transfer(
             handle=sender.handle_out, delivery_id=number, delivery_tag=b"t", aborted=True
         )
@@ -172,8 +172,8 @@ def test_the_credit_of_aborted_deliveries_is_given_again(house):
 
 
 @rule("1.0", "2.6.7", "nothing-without-credit")
-def test_receivers_get_no_more_than_their_credit(house):
-    client = house.client()
+def test_receivers_get_no_more_than_their_credit(hub):
+    client = hub.client()
     sender = client.sender("q")
     for number in range(5):
         client.send(sender, message(), tag=bytes([number]))
@@ -185,8 +185,8 @@ def test_receivers_get_no_more_than_their_credit(house):
 
 
 @rule("1.0", "2.6.7", "drain-uses-up-the-credit")
-def test_drain_is_answered_when_nothing_is_left(house):
-    client = house.client()
+def test_drain_is_answered_when_nothing_is_left(hub):
+    client = hub.client()
     client.send(client.sender("q"), message())
     receiver = client.receiver("q", credit=0)
     receiver.send_flow(credit=10, drain=True)
@@ -196,8 +196,8 @@ def test_drain_is_answered_when_nothing_is_left(house):
     client.take(events.FlowReceived)
 
 
-def test_drain_of_an_empty_queue_is_answered_at_once(house):
-    client = house.client()
+def test_drain_of_an_empty_queue_is_answered_at_once(hub):
+    client = hub.client()
     receiver = client.receiver("q", credit=0)
     receiver.send_flow(credit=10, drain=True)
     client.step()
@@ -205,8 +205,8 @@ def test_drain_of_an_empty_queue_is_answered_at_once(house):
 
 
 @rule("1.0", "2.6.10", "stop-is-echoed")
-def test_stopped_receivers_get_nothing(house):
-    client = house.client()
+def test_stopped_receivers_get_nothing(hub):
+    client = hub.client()
     receiver = client.receiver("q", credit=10)
     receiver.send_flow(credit=0, echo=True)
     client.step()
@@ -217,18 +217,18 @@ def test_stopped_receivers_get_nothing(house):
 
 @rule("1.0", "2.7.3", "settle-modes-of-the-peer-are-respected")
 @rule("1.0", "2.7.5", "settled-mode-settles")
-def test_a_receiver_of_settled_deliveries_has_nothing_to_settle(house):
-    client = house.client()
+def test_a_receiver_of_settled_deliveries_has_nothing_to_settle(hub):
+    client = hub.client()
     client.send(client.sender("q"), message())
     client.receiver("q", snd_settle_mode=_spec.SND_SETTLED)
     event = client.take(events.DeliveryReceived)
     assert event.settled
-    assert house.host.topology.find_queue("q").depth == 0
+    assert hub.host.topology.find_queue("q").depth == 0
 
 
-def outcomes_on(house, state, **attach):
+def outcomes_on(hub, state, **attach):
     """Publish, receive, settle with `state`; then what the queue has."""
-    client = house.client()
+    client = hub.client()
     client.send(client.sender("q"), message())
     receiver = client.receiver("q", credit=1, **attach)
     event = client.take(events.DeliveryReceived)
@@ -253,9 +253,9 @@ def outcomes_on(house, state, **attach):
         (None, 1, 1),
     ],
 )
-def test_each_outcome_does_to_the_queue_what_it_says(house, state, depth, count):
-    client, receiver = outcomes_on(house, state)
-    assert house.host.topology.find_queue("q").depth == depth
+def test_each_outcome_does_to_the_queue_what_it_says(hub, state, depth, count):
+    client, receiver = outcomes_on(hub, state)
+    assert hub.host.topology.find_queue("q").depth == depth
     if depth:
         receiver.send_flow(credit=1)
         client.step()
@@ -265,8 +265,8 @@ def test_each_outcome_does_to_the_queue_what_it_says(house, state, depth, count)
         assert (header.first_acquirer is True) == (count == 0)
 
 
-def test_a_delivery_count_that_cannot_grow_stays_what_it_is(house):
-    client = house.client()
+def test_a_delivery_count_that_cannot_grow_stays_what_it_is(hub):
+    client = hub.client()
     most = _spec.Header(durable=True, delivery_count=0xFFFFFFFF)
     client.send(client.sender("q"), message(header=most))
     receiver = client.receiver("q")
@@ -279,8 +279,8 @@ def test_a_delivery_count_that_cannot_grow_stays_what_it_is(house):
 
 
 @rule("1.0", "3.4.5", "undeliverable-here-is-not-redelivered")
-def test_undeliverable_here_keeps_a_message_from_that_receiver_only(house):
-    client, receiver = outcomes_on(house, _spec.Modified(undeliverable_here=True))
+def test_undeliverable_here_keeps_a_message_from_that_receiver_only(hub):
+    client, receiver = outcomes_on(hub, _spec.Modified(undeliverable_here=True))
     receiver.send_flow(credit=1)
     client.step()
     assert client.received() == []
@@ -290,33 +290,33 @@ def test_undeliverable_here_keeps_a_message_from_that_receiver_only(house):
 
 @rule("1.0", "3.5.3", "default-outcome-is-applied")
 @pytest.mark.parametrize(("default", "depth"), [(_spec.Accepted(), 0), (_spec.Released(), 1)])
-def test_the_default_outcome_of_the_source_stands_for_none(house, default, depth):
-    outcomes_on(house, None, default_outcome=default)
-    assert house.host.topology.find_queue("q").depth == depth
+def test_the_default_outcome_of_the_source_stands_for_none(hub, default, depth):
+    outcomes_on(hub, None, default_outcome=default)
+    assert hub.host.topology.find_queue("q").depth == depth
 
 
 @rule("1.0", "2.7.3", "settle-modes-of-the-peer-are-respected")
 def test_a_receiver_of_the_second_mode_hears_of_our_settlement_when_it_is_safe():
-    house = House()
-    house.world.queue("q", durable=True)
-    client = house.client()
+    hub = Hub()
+    hub.world.queue("q", durable=True)
+    client = hub.client()
     client.send(client.sender("q"), message(header=_spec.Header(durable=True)))
     receiver = client.receiver("q", rcv_settle_mode=_spec.RCV_SECOND)
     event = client.take(events.DeliveryReceived)
-    house.world.auto_commit = False
+    hub.world.auto_commit = False
     receiver.session.settle_incoming(event.delivery_id, ACCEPTED, settled=False)
     client.step()
     assert client.take_all(events.SenderDispositionReceived) == []
-    house.world.commit()
-    house.world.auto_commit = True
+    hub.world.commit()
+    hub.world.auto_commit = True
     client.step()
     assert client.take(events.SenderDispositionReceived).settled
-    house.end()
+    hub.end()
 
 
 @rule("1.0", "2.7.5", "second-mode-waits-for-the-sender")
-def test_a_sender_of_the_second_mode_settles_last(house):
-    client = house.client()
+def test_a_sender_of_the_second_mode_settles_last(hub):
+    client = hub.client()
     sender = client.sender("q", rcv_settle_mode=_spec.RCV_SECOND)
     out = sender.send_delivery(b"t", b"", message(), settled=False)
     client.step()
@@ -327,12 +327,12 @@ def test_a_sender_of_the_second_mode_settles_last(house):
     assert client.face.drained()
 
 
-def test_what_a_lost_connection_held_comes_back_as_failed(house):
-    first, second = house.client(), house.client()
+def test_what_a_lost_connection_held_comes_back_as_failed(hub):
+    first, second = hub.client(), hub.client()
     first.send(first.sender("q"), message())
     first.receiver("q")
     assert len(first.received()) == 1
-    first.face.receive_eof(house.world.now_ms)
+    first.face.receive_eof(hub.world.now_ms)
     second.receiver("q")
     event = second.take(events.DeliveryReceived)
     header = sections.header(event.payload, sections.scan(event.payload))
@@ -340,8 +340,8 @@ def test_what_a_lost_connection_held_comes_back_as_failed(house):
 
 
 @pytest.mark.parametrize("how", ["detach", "end"])
-def test_what_a_detached_receiver_held_comes_back(house, how):
-    client = house.client()
+def test_what_a_detached_receiver_held_comes_back(hub, how):
+    client = hub.client()
     client.send(client.sender("q"), message())
     receiver = client.receiver("q")
     client.received()
@@ -356,20 +356,20 @@ def test_what_a_detached_receiver_held_comes_back(house, how):
 
 @rule("1.0", "3.5.2", "copy-leaves-the-node-alone")
 @rule("1.0", "3.5.3", "distribution-mode-is-told")
-def test_a_browser_sees_and_takes_nothing(house):
-    client = house.client()
+def test_a_browser_sees_and_takes_nothing(hub):
+    client = hub.client()
     client.send(client.sender("q"), message())
     browser = client.receiver("q", distribution_mode="copy")
     event = client.take(events.DeliveryReceived)
     assert browser.attach.source.distribution_mode == "copy"
     browser.session.settle_incoming(event.delivery_id, ACCEPTED)
     client.step()
-    assert house.host.topology.find_queue("q").depth == 1
+    assert hub.host.topology.find_queue("q").depth == 1
 
 
 @rule("1.0", "2.7.3", "max-message-size-is-respected")
-def test_a_message_larger_than_the_receiver_takes_is_not_sent(house):
-    client = house.client(limits=Limits(message_size_max=200))
+def test_a_message_larger_than_the_receiver_takes_is_not_sent(hub):
+    client = hub.client(limits=Limits(message_size_max=200))
     client.send(client.sender("q"), message(b"x" * 300))
     client.send(client.sender("q"), message(b"small"))
     client.receiver("q")
@@ -379,8 +379,8 @@ def test_a_message_larger_than_the_receiver_takes_is_not_sent(house):
 @rule("1.0", "3.2.2", "delivery-annotations-are-for-one-hop")
 @rule("1.0", "3.2.3", "message-annotations-are-propagated")
 @rule("1.0", "3.2.10", "opt-keys-are-ignored-if-unknown")
-def test_annotations_travel_and_delivery_annotations_do_not(house):
-    client = house.client()
+def test_annotations_travel_and_delivery_annotations_do_not(hub):
+    client = hub.client()
     note = [(Tagged(types.SYMBOL, "x-opt-n"), Tagged(types.INT, 1))]
     payload = b"\x00\x53\x71\xc1\x01\x00" + message(annotations=note)
     client.send(client.sender("q"), payload)
@@ -393,22 +393,22 @@ def test_annotations_travel_and_delivery_annotations_do_not(house):
 
 @rule("1.0", "3.2.1", "ttl-that-is-left")
 @rule("1.0", "3.2.1", "expired-is-not-sent")
-def test_ttl_shrinks_as_time_passes_and_an_expired_message_is_not_sent(house):
-    client = house.client()
+def test_ttl_shrinks_as_time_passes_and_an_expired_message_is_not_sent(hub):
+    client = hub.client()
     payload = message(header=_spec.Header(ttl=1000))
     client.send(client.sender("q"), payload)
-    house.world.now_ms += 400
+    hub.world.now_ms += 400
     client.receiver("q", credit=1)
     event = client.take(events.DeliveryReceived)
     assert sections.header(event.payload, sections.scan(event.payload)).ttl == 600
     client.send(client.sender("q"), payload)
-    house.world.now_ms += 1000
+    hub.world.now_ms += 1000
     client.receiver("q")
     assert client.received() == []
 
 
-def test_a_foreign_message_format_is_passed_on_untouched(house):
-    client = house.client()
+def test_a_foreign_message_format_is_passed_on_untouched(hub):
+    client = hub.client()
     client.send(client.sender("q"), b"opaque", message_format=0x80013701)
     client.receiver("q")
     event = client.take(events.DeliveryReceived)
@@ -419,8 +419,8 @@ def test_a_foreign_message_format_is_passed_on_untouched(house):
 
 
 @rule("1.0", "3.4.3", "rejected-carries-the-error")
-def test_octets_that_are_no_message_are_rejected(house):
-    client = house.client()
+def test_octets_that_are_no_message_are_rejected(hub):
+    client = hub.client()
     state = client.send(client.sender("q"), b"\x00\x53\x24\x45")
     assert state.error.condition == "amqp:decode-error"
 
@@ -429,8 +429,8 @@ def test_octets_that_are_no_message_are_rejected(house):
 @pytest.mark.parametrize(
     ("user_id", "state"), [(b"user", "accepted"), (b"user@realm", "accepted"), (b"eve", "rejected")]
 )
-def test_a_user_may_only_claim_to_be_itself(house, user_id, state):
-    client = house.client(user=("user", "pass"))
+def test_a_user_may_only_claim_to_be_itself(hub, user_id, state):
+    client = hub.client(user=("user", "pass"))
     got = client.send(client.sender("q"), message(properties=_spec.Properties(user_id=user_id)))
     if state == "accepted":
         assert got == ACCEPTED
@@ -438,28 +438,28 @@ def test_a_user_may_only_claim_to_be_itself(house, user_id, state):
         assert got.error.condition == "amqp:not-allowed"
 
 
-def test_a_full_queue_rejects(house):
-    house.world.queue("small", max_count=1)
-    client = house.client()
+def test_a_full_queue_rejects(hub):
+    hub.world.queue("small", max_count=1)
+    client = hub.client()
     sender = client.sender("small")
     assert client.send(sender, message(), tag=b"1") == ACCEPTED
     state = client.send(sender, message(), tag=b"2")
     assert state.error.condition == "amqp:resource-limit-exceeded"
 
 
-def test_a_sender_that_cannot_be_rejected_is_detached(house):
-    client = house.client()
+def test_a_sender_that_cannot_be_rejected_is_detached(hub):
+    client = hub.client()
     sender = client.sender("q", source=_spec.Source(outcomes=["amqp:accepted:list"]))
     client.send(sender, b"nonsense")
     assert client.refused() == "amqp:decode-error"
 
 
-def test_a_queue_that_is_deleted_detaches_its_receivers(house):
-    house.world.queue("gone")
-    client = house.client()
+def test_a_queue_that_is_deleted_detaches_its_receivers(hub):
+    hub.world.queue("gone")
+    client = hub.client()
     client.send(client.sender("gone"), message())
     client.receiver("gone")
-    house.host.declaring.delete_queue("gone")
+    hub.host.declaring.delete_queue("gone")
     client.step()
     assert client.refused() == "amqp:resource-deleted"
 
@@ -467,8 +467,8 @@ def test_a_queue_that_is_deleted_detaches_its_receivers(house):
 # Pressure and the stop.
 
 
-def test_a_full_transport_holds_deliveries_back(house):
-    client = house.client()
+def test_a_full_transport_holds_deliveries_back(hub):
+    client = hub.client()
     receiver = client.receiver("q")
     client.face.write_blocked(True)
     client.send(client.sender("q"), message())
@@ -479,8 +479,8 @@ def test_a_full_transport_holds_deliveries_back(house):
     assert receiver.credit == 9
 
 
-def test_a_small_session_window_holds_deliveries_back_and_all_arrive(house):
-    client = house.client(limits=Limits(session_window=2, max_frame_size=512))
+def test_a_small_session_window_holds_deliveries_back_and_all_arrive(hub):
+    client = hub.client(limits=Limits(session_window=2, max_frame_size=512))
     sender = client.sender("q")
     for number in range(10):
         client.send(sender, message(bytes([number]) * 700), tag=bytes([number]))
@@ -488,13 +488,13 @@ def test_a_small_session_window_holds_deliveries_back_and_all_arrive(house):
     assert [body_of(payload)[0] for payload in client.received()] == list(range(10))
 
 
-def test_a_stop_serves_what_is_under_way_and_gives_nothing_new(house):
-    client = house.client()
+def test_a_stop_serves_what_is_under_way_and_gives_nothing_new(hub):
+    client = hub.client()
     sender = client.sender("q")
     receiver = client.receiver("q")
     client.send(sender, message(), tag=b"1")
     event = client.take(events.DeliveryReceived)
-    client.face.drain(house.world.now_ms)
+    client.face.drain(hub.world.now_ms)
     assert not client.face.drained()
     client.send(sender, message(), tag=b"2")
     assert client.received() == []
@@ -505,7 +505,7 @@ def test_a_stop_serves_what_is_under_way_and_gives_nothing_new(house):
     receiver.session.settle_incoming(event.delivery_id, ACCEPTED)
     client.step()
     assert client.face.drained()
-    client.face.force_close(house.world.now_ms)
+    client.face.force_close(hub.world.now_ms)
     client.step()
     assert client.take(events.CloseReceived).error.condition == "amqp:connection:forced"
     assert client.face.connection.state == ConnectionState.CLOSE_SENT
@@ -514,16 +514,16 @@ def test_a_stop_serves_what_is_under_way_and_gives_nothing_new(house):
     assert client.face.closed
 
 
-def test_a_violation_ends_one_connection_and_no_other(house):
-    bad, good = house.client(), house.client()
-    bad.face.receive_data(b"\0\0\0\1\0\0\0\0", house.world.now_ms)
+def test_a_violation_ends_one_connection_and_no_other(hub):
+    bad, good = hub.client(), hub.client()
+    bad.face.receive_data(b"\0\0\0\1\0\0\0\0", hub.world.now_ms)
     good.step()
-    assert house.settings.counts.protocol_errors[1] == 1
+    assert hub.settings.counts.protocol_errors[1] == 1
     assert good.send(good.sender("q"), message()) == ACCEPTED
 
 
-def test_a_session_whose_connection_is_closed_in_the_same_breath_is_not_begun(house):
-    client = house.client()
+def test_a_session_whose_connection_is_closed_in_the_same_breath_is_not_begun(hub):
+    client = hub.client()
     client.connection.session().send_begin()
     client.connection.send_close()
     client.step()

@@ -69,7 +69,7 @@ def test_there_are_so_many_transactions_at_a_time():
     first = at.declares()
     at.declares()
     assert error_of(at.says(declare_payload())) == "amqp:resource-limit-exceeded"
-    counts = at.house.settings.counts
+    counts = at.hub.settings.counts
     assert counts.transactions_refused == 1
     assert counts.transactions_declared - counts.transactions_discharged == 2
     assert at.rolls_back(first) == ACCEPTED
@@ -91,7 +91,7 @@ def test_distributed_transactions_are_not_offered():
     at = Controller()
     state = at.says(declare_payload(Tagged(types.STRING, "global")))
     assert error_of(state) == "amqp:not-implemented"
-    assert at.house.settings.counts.unsupported[Feature.DTX] == 1
+    assert at.hub.settings.counts.unsupported[Feature.DTX] == 1
     at.end()
 
 
@@ -128,7 +128,7 @@ def test_a_transaction_that_is_not_known_cannot_be_discharged(fail):
 @rule("1.0", "4.3", "failed-discharge-is-rejected")
 def test_a_commit_for_which_there_is_no_room_is_rejected_and_rolled_back():
     at = Controller()
-    at.house.world.queue("small", max_count=1)
+    at.hub.world.queue("small", max_count=1)
     txn_id = at.declares()
     sender = at.sender("small")
     at.posts(sender, txn_id)
@@ -144,7 +144,7 @@ def test_a_commit_for_which_there_is_no_room_is_rejected_and_rolled_back():
 @rule("1.0", "4.3", "failed-discharge-detaches-where-rejected-is-not-taken")
 def test_a_commit_that_fails_ends_the_link_where_it_cannot_be_rejected():
     at = Controller(outcomes=ONLY_ACCEPTED)
-    at.house.world.queue("small", max_count=1)
+    at.hub.world.queue("small", max_count=1)
     txn_id = at.declares()
     sender = at.sender("small")
     at.posts(sender, txn_id)
@@ -177,7 +177,7 @@ def test_the_end_of_the_control_link_rolls_back(how):
     elif how == "end":
         at.session.send_end()
     else:
-        at.client.face.receive_eof(at.house.world.now_ms)
+        at.client.face.receive_eof(at.hub.world.now_ms)
     at.client.step()
     assert (at.depth(), at.ended()) == (0, [ROLLED_BACK])
     if how != "lost":
@@ -242,13 +242,13 @@ def test_a_discharge_is_accepted_when_all_of_it_is_on_disk():
     at.posts(sender, txn_id, b"1", durable=True)
     at.posts(sender, txn_id, b"2", durable=True)
     at.retires(old, txn_id)
-    at.house.world.auto_commit = False
+    at.hub.world.auto_commit = False
     assert at.commits(txn_id) is None
     assert at.settlements() == []
-    assert len(at.house.world.calls) == 1  # one commit of the store
+    assert len(at.hub.world.calls) == 1  # one commit of the store
     assert not at.client.face.drained()
-    at.house.world.commit()
-    at.house.world.auto_commit = True
+    at.hub.world.commit()
+    at.hub.world.auto_commit = True
     at.client.step()
     assert at.told() == [ACCEPTED]
     assert at.settlements() == [ACCEPTED]
@@ -263,7 +263,7 @@ def test_a_crash_before_the_commit_leaves_nothing_and_one_behind_it_everything()
     at.posts(sender, first, b"2", durable=True)
     at.posts(sender, second, b"3", durable=True)
     assert at.commits(first) == ACCEPTED
-    at.house.world.crash()
+    at.hub.world.crash()
     assert at.depth() == 2
 
 
@@ -278,7 +278,7 @@ def test_a_discharge_at_an_upstream_is_accepted_when_that_has():
     assert branch.discharged == [False]
     assert error_of(at.commits(txn_id)) == UNKNOWN_ID
     branch.work.on_discharged(None)
-    at.house.step()
+    at.hub.step()
     assert at.told() == [ACCEPTED]
     assert at.ended() == [COMMITTED]
     at.end()
@@ -298,7 +298,7 @@ def test_a_discharge_that_fails_at_the_upstream_is_rejected(lost, condition, how
     at.commits(txn_id)
     why = Refusal(Condition.INTERNAL_ERROR, "it burns")
     (branch.work.on_lost if lost else branch.work.on_discharged)(why)
-    at.house.step()
+    at.hub.step()
     (state,) = at.told()
     assert error_of(state) == condition
     assert "it burns" in state.error.description
@@ -313,10 +313,10 @@ def test_a_commit_that_is_under_way_goes_on_without_its_link():
     branch = at.begins()
     at.presumes(branch, BRIDGE_ACCEPTED)
     at.commits(txn_id)
-    at.client.face.receive_eof(at.house.world.now_ms)
+    at.client.face.receive_eof(at.hub.world.now_ms)
     assert branch.discharged == [False]
     branch.work.on_discharged(None)
-    at.house.step()
+    at.hub.step()
     assert at.ended() == [COMMITTED]
     at.end()
 
@@ -326,7 +326,7 @@ def test_a_full_gateway_keeps_the_answer_of_a_commit_back():
     txn_id = at.declares()
     at.posts(at.sender(), txn_id, bytes(200))
     assert at.commits(txn_id) is None
-    at.house.host.declaring.purge_queue("q")
+    at.hub.host.declaring.purge_queue("q")
     at.client.step()
     assert at.told() == [ACCEPTED]
     at.end()

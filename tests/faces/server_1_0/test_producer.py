@@ -1,6 +1,6 @@
 """What a sender of a client is told of its messages, and when."""
 
-from support.face_1_0 import House, message
+from support.face_1_0 import Hub, message
 
 from gateway.amqp_1_0 import _spec, events
 
@@ -13,25 +13,25 @@ def told(client):
 
 
 def test_messages_are_accepted_with_the_commit_of_their_own_turn():
-    house = House()
-    house.world.queue("q", durable=True)
-    client = house.client()
+    hub = Hub()
+    hub.world.queue("q", durable=True)
+    client = hub.client()
     sender = client.sender("q")
-    house.world.auto_commit = False
+    hub.world.auto_commit = False
     for turn in range(2):
         for number in range(3):
             tag = bytes([turn, number])
             sender.send_delivery(tag, b"", message(header=DURABLE), settled=False)
         client.step()
     assert told(client) == []
-    commits = house.world.calls
+    commits = hub.world.calls
     first = []
     while not first:
         commits.pop(0)()
         client.step()
         first = told(client)
     assert first == [3]
-    house.world.auto_commit = True
+    hub.world.auto_commit = True
     client.step()
     assert told(client) == [3]
-    house.end()
+    hub.end()

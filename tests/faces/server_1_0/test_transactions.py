@@ -100,7 +100,7 @@ def test_work_in_a_transaction_that_is_not_known_ends_the_link(settled):
 def test_a_transaction_of_another_connection_is_not_known():
     at = Controller()
     txn_id = at.declares()
-    other = at.house.client("other")
+    other = at.hub.client("other")
     sender = other.sender("q")
     other.send(sender, message(), state=TransactionalState(txn_id=txn_id))
     assert other.refused() == UNKNOWN_ID
@@ -142,7 +142,7 @@ def test_a_second_resource_is_refused_and_the_transaction_can_only_roll_back():
     at.posts(at.sender(), txn_id)
     state = at.posts(at.sender("r"), txn_id)
     assert error_of(state.outcome) == "amqp:not-implemented"
-    assert at.house.settings.counts.unsupported[Feature.REFUSED] == 1
+    assert at.hub.settings.counts.unsupported[Feature.REFUSED] == 1
     state = at.commits(txn_id)
     assert error_of(state) == ROLLBACK
     assert "not for both" in state.error.description
@@ -222,7 +222,7 @@ def test_what_the_upstream_rejects_is_told_and_the_rest_committed():
     assert at.commits(txn_id) is None
     assert branch.discharged == [False]
     branch.work.on_discharged(None)
-    at.house.step()
+    at.hub.step()
     assert at.told() == [ACCEPTED]
     at.end()
 
@@ -236,7 +236,7 @@ def test_what_was_settled_and_the_upstream_rejects_fails_the_discharge():
     assert error_of(at.commits(txn_id)) == ROLLBACK
     assert branch.discharged == [True]
     branch.work.on_discharged(None)
-    at.house.step()
+    at.hub.step()
     at.end()
 
 
@@ -263,7 +263,7 @@ def test_a_detach_waits_for_the_presumed_outcome():
     assert at.client.take(events.DetachReceived).detach.error is None
     at.commits(txn_id)
     branch.work.on_discharged(None)
-    at.house.step()
+    at.hub.step()
     assert ACCEPTED in at.told()
     at.end()
 
@@ -484,7 +484,7 @@ def test_a_delivery_of_another_resource_fails_the_discharge():
     txn_id = at.declares()
     at.posts(at.sender("r"), txn_id)
     at.retires(event, txn_id)
-    assert at.house.settings.counts.unsupported[Feature.REFUSED] == 1
+    assert at.hub.settings.counts.unsupported[Feature.REFUSED] == 1
     assert error_of(at.commits(txn_id)) == ROLLBACK
     at.settles(event)
     assert at.depth() == 0
@@ -509,7 +509,7 @@ def test_acquisition_in_a_transaction_ends_the_link():
     at.client.step()
     assert at.detached() == "amqp:not-implemented"
     assert at.gets(receiver) == []
-    assert at.house.settings.counts.unsupported[Feature.TRANSACTIONAL_ACQUISITION] == 1
+    assert at.hub.settings.counts.unsupported[Feature.TRANSACTIONAL_ACQUISITION] == 1
     at.end()
 
 
@@ -548,7 +548,7 @@ def test_what_is_retired_at_an_upstream_is_so_when_it_says_so(outcome):
     _, _, branch = retired_far(at, outcome)
     assert at.settlements() == []
     branch.work.on_discharged(None)
-    at.house.step()
+    at.hub.step()
     assert (at.told(), at.settlements()) == ([ACCEPTED], [outcome])
     ((_, told),) = at.remote.inlets[-1][1].published
     assert told.kind != OutcomeKind.REJECTED
@@ -563,7 +563,7 @@ def test_what_an_upstream_does_not_commit_is_as_it_was(settled):
     at = Controller()
     _, event, branch = retired_far(at, settled=settled)
     branch.work.on_discharged(REFUSED)
-    at.house.step()
+    at.hub.step()
     (state,) = at.told()
     assert error_of(state) == ROLLBACK
     published = at.remote.inlets[-1][1].published
@@ -582,7 +582,7 @@ def test_a_link_that_goes_while_the_commit_is_under_way_takes_nothing_with_it():
     published = at.remote.inlets[-1][1].published
     assert published == []
     branch.work.on_discharged(None)
-    at.house.step()
+    at.hub.step()
     assert [outcome.kind for _, outcome in published] == [OutcomeKind.ACCEPTED]
     assert at.client.face.transactions.kept == 0
     at.end()
@@ -593,7 +593,7 @@ def test_an_outcome_comes_too_late_while_the_commit_is_under_way():
     _, event, branch = retired_far(at)
     at.settles(event, Released())
     branch.work.on_discharged(None)
-    at.house.step()
+    at.hub.step()
     published = at.remote.inlets[-1][1].published
     assert [outcome.kind for _, outcome in published] == [OutcomeKind.ACCEPTED]
     at.end()

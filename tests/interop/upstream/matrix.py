@@ -1,8 +1,9 @@
 """The matrix of capabilities by broker: what the tests saw, checked, and shown in the documents.
 
 `matrix.yaml` is the record. A test that sees something else than it says fails; with
-``INTEROP_MATRIX=write`` in the environment it takes the new outcome over. ``python matrix.py``
-writes the section of `docs/upstreams.md` from it, ``--check`` says whether that is needed.
+``INTEROP_MATRIX=write`` in the environment it takes the new outcome over.
+``python tests/interop/upstream/matrix.py`` writes the section of `docs/upstreams.md` from it,
+``--check`` says whether that is needed.
 """
 
 import os
@@ -15,7 +16,8 @@ import yaml
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "matrix.yaml"
 PAGE = HERE.parents[2] / "docs" / "upstreams.md"
-BEGIN, END = "<!-- matrix: begin -->\n", "<!-- matrix: end -->\n"
+BEGIN = "<!-- matrix: begin, written by `python tests/interop/upstream/matrix.py` -->\n"
+END = "<!-- matrix: end -->\n"
 BROKERS = {
     "artemis": "Artemis 2.44",
     "activemq": "ActiveMQ 5.18",

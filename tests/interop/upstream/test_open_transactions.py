@@ -38,7 +38,7 @@ class Hasty(BrokerJ):
 def behind(
     artemis: Artemis, reconcile: Reconcile, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Behind]:
-    """A gateway with small limits in front of an Artemis; its books balance at the end."""
+    """A gateway with small limits in front of an Artemis; its ledger balances at the end."""
     front = Behind(artemis, tmp_path_factory.mktemp("front-open"))
     front.gateway.config |= {"queues": QUEUES, "limits": LIMITS}
     with front.gateway:

@@ -6,7 +6,7 @@ import json
 import pathlib
 from typing import Any
 
-from support.house import House
+from support.whole_gateway import WholeGateway
 
 from gateway.clients.letter import Letter, Typed
 from gateway.faces.upstream_1_0.detours import Detour
@@ -14,8 +14,8 @@ from gateway.faces.upstream_1_0.location import Location
 from gateway.net.admin.status import loads, status
 
 
-def told(house: House) -> dict[str, Any]:
-    service = house.service
+def told(whole: WholeGateway) -> dict[str, Any]:
+    service = whole.service
     return status(service.reloading, service.upstreams, service.bridge, service.clock.now_ms())
 
 
@@ -26,15 +26,15 @@ def test_what_waits_for_an_upstream_is_told_by_who_knows_of_it(tmp_path: pathlib
         {"queue": "far", "upstream": "a"},
         {"queue": "later", "upstream": "a", "paused": True},
     ]
-    house = House(
+    whole = WholeGateway(
         tmp_path / "data", f"upstreams={json.dumps(upstreams)}", f"nodes={json.dumps(nodes)}"
     ).start()
-    client = house.connect_0_10()
+    client = whole.connect_0_10()
     for name in ("spooled", "spooled", "far"):
         client.send(name, Letter(body=Typed("string", "x"), durable=True))
-        house.run()
-    house.pass_time(5)
-    one, other = told(house)["upstreams"]
+        whole.run()
+    whole.pass_time(5)
+    one, other = told(whole)["upstreams"]
     assert {key: one[key] for key in ("state", "held", "spooled", "fetched", "host")} == {
         "state": "down",
         "held": 1,
@@ -46,17 +46,17 @@ def test_what_waits_for_an_upstream_is_told_by_who_knows_of_it(tmp_path: pathlib
     assert one["oldest_s"] >= 5
     assert one["since_s"] >= 5
     assert other["oldest_s"] is None
-    assert loads(house.service.bridge, ["b"])["b"].held == 0
-    house.stop()
+    assert loads(whole.service.bridge, ["b"])["b"].held == 0
+    whole.stop()
 
 
 def test_where_links_are_redirected_to_is_told(tmp_path: pathlib.Path) -> None:
     upstreams = {"a": {"hosts": ["amqp://127.0.0.1:1"]}}
-    house = House(tmp_path / "data", f"upstreams={json.dumps(upstreams)}").start()
-    upstream = house.service.upstreams.upstreams["a"]
+    whole = WholeGateway(tmp_path / "data", f"upstreams={json.dumps(upstreams)}").start()
+    upstream = whole.service.upstreams.upstreams["a"]
     detour = Detour(upstream.detours, Location(network_host="b.example", port=5671))
     upstream.detours.standing[detour] = None
-    (one,) = told(house)["upstreams"]
+    (one,) = told(whole)["upstreams"]
     (there,) = one["detours"]
     assert (there["host"], there["state"], there["links"]) == ("b.example:5671", "connecting", 0)
-    house.stop()
+    whole.stop()

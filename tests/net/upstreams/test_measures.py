@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import pathlib
 
-from support.house import House
+from support.whole_gateway import WholeGateway
 
 from gateway.clients.letter import Letter, Typed
 
 
-def samples_of(house: House) -> dict[tuple[str, ...], float]:
-    collector = house.service.collector
+def samples_of(whole: WholeGateway) -> dict[tuple[str, ...], float]:
+    collector = whole.service.collector
     collector.take()
     return {
         (sample.name, *sample.labels.values()): sample.value
@@ -23,14 +23,14 @@ def samples_of(house: House) -> dict[tuple[str, ...], float]:
 
 def test_what_waits_for_an_upstream_that_is_away_is_seen(tmp_path: pathlib.Path) -> None:
     upstreams = {name: {"hosts": ["amqp://127.0.0.1:1"]} for name in ("a", "b")}
-    house = House(
+    whole = WholeGateway(
         tmp_path / "data",
         f"upstreams={json.dumps(upstreams)}",
         f"nodes={json.dumps([{'queue': 'far', 'upstream': 'a', 'spool': True}])}",
     ).start()
-    client = house.connect_0_10()
-    house.result(client.send("far", Letter(body=Typed("string", "x"), durable=True)))
-    samples = samples_of(house)
+    client = whole.connect_0_10()
+    whole.result(client.send("far", Letter(body=Typed("string", "x"), durable=True)))
+    samples = samples_of(whole)
     assert samples["gateway_upstream_up", "a"] == samples["gateway_upstream_up", "b"] == 0
     waiting = "gateway_upstream_waiting_messages"
     assert {labels: value for labels, value in samples.items() if labels[0] == waiting} == {
@@ -45,13 +45,13 @@ def test_what_waits_for_an_upstream_that_is_away_is_seen(tmp_path: pathlib.Path)
     assert samples["gateway_upstream_messages_total", "a", "received"] == 0
     for name, value in (("spooled_messages", 1), ("held_messages", 0), ("links", 0)):
         assert samples[f"gateway_upstream_{name}", "a"] == value
-    house.pass_time(3)
-    later = samples_of(house)
+    whole.pass_time(3)
+    later = samples_of(whole)
     assert later["gateway_upstream_down_seconds", "b"] >= 3
     assert later["gateway_upstream_oldest_seconds", "a"] >= 3
     assert later["gateway_upstream_oldest_seconds", "b"] == 0
-    house.service.upstreams.dialers["a"].failed_tries = 2
-    assert samples_of(house)["gateway_upstream_failed_tries", "a"] == 2
-    house.service.upstreams.upstreams["a"].context.counts.poison = 3
-    assert samples_of(house)["gateway_upstream_poison_total", "a"] == 3
-    house.stop()
+    whole.service.upstreams.dialers["a"].failed_tries = 2
+    assert samples_of(whole)["gateway_upstream_failed_tries", "a"] == 2
+    whole.service.upstreams.upstreams["a"].context.counts.poison = 3
+    assert samples_of(whole)["gateway_upstream_poison_total", "a"] == 3
+    whole.stop()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-from support.house import House
 from support.upstream_world import Broker
+from support.whole_gateway import WholeGateway
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs, formatEvent
 from twisted.web.test.requesthelper import DummyRequest
@@ -46,14 +46,14 @@ class Stay:
             "nodes": [{"queue": "far", "upstream": "a"}, {"exchange": "x", "upstream": "b"}],
         }
         changes = [f"{key}={json.dumps(value)}" for key, value in self.raw.items()]
-        self.house = House(directory / "data", *changes).start()
-        self.house.service.read_again = self.read
+        self.whole = WholeGateway(directory / "data", *changes).start()
+        self.whole.service.read_again = self.read
         self.control = Control(
-            self.house.service.reloading,
-            self.house.service.upstreams,
-            self.house.service.bridge,
+            self.whole.service.reloading,
+            self.whole.service.upstreams,
+            self.whole.service.bridge,
             self.read,
-            self.house.service.clock.now_ms,
+            self.whole.service.clock.now_ms,
         )
 
     def read(self) -> Settings:
@@ -61,12 +61,12 @@ class Stay:
         return load(self.file)
 
     def reload(self) -> str:
-        change = self.house.service.reloading.change
-        return str(self.house.result(change("a reload", self.read(), configured=True)))
+        change = self.whole.service.reloading.change
+        return str(self.whole.result(change("a reload", self.read(), configured=True)))
 
     def ask(self, verb: str, body: object = None, token: str = "secret") -> tuple[int, Any]:
         request, answer = self.begin(verb, body, token)
-        self.house.run()
+        self.whole.run()
         octets = answer if isinstance(answer, bytes) else b"".join(request.written)
         told = json.loads(octets) if octets.startswith(b"{") else None
         return request.responseCode or 200, told
@@ -95,23 +95,23 @@ def test_keys_that_need_a_restart_are_named(stay: Stay) -> None:
     stay.raw["data_directory"] = "/elsewhere"
     stay.raw["limits"] = {"links": 5}
     stay.raw["logging"] = {"level": "debug", "format": "json"}
-    paths = [path for path, _ in fixed(stay.house.service.settings, stay.read())]
+    paths = [path for path, _ in fixed(stay.whole.service.settings, stay.read())]
     assert paths == ["data_directory", "limits.links", "logging.format"]
     with pytest.raises(ConfigurationError):
         stay.reload()
-    assert stay.house.service.settings.logging.level == "info"
+    assert stay.whole.service.settings.logging.level == "info"
 
 
 def test_a_wrong_file_changes_nothing(stay: Stay) -> None:
-    before = stay.house.service.reloading.settings
+    before = stay.whole.service.reloading.settings
     stay.raw["nodes"] = [{"queue": "far", "upstream": "nowhere"}]
-    stay.house.service.reload()
-    assert stay.house.service.reloading.settings is before
-    assert stay.house.service.counts.changes == {"done": 0, "refused": 1}
+    stay.whole.service.reload()
+    assert stay.whole.service.reloading.settings is before
+    assert stay.whole.service.counts.changes == {"done": 0, "refused": 1}
 
 
 def test_users_and_certificates_are_read_anew(stay: Stay) -> None:
-    service = stay.house.service
+    service = stay.whole.service
     assert service.authentication.passwords is None
     users = stay.directory / "users.yaml"
     write_users(users, {"joe": make_user("secret", iterations=4096)})
@@ -126,7 +126,7 @@ def test_users_and_certificates_are_read_anew(stay: Stay) -> None:
 
 
 def test_upstreams_come_change_and_go(stay: Stay) -> None:
-    upstreams = stay.house.service.upstreams
+    upstreams = stay.whole.service.upstreams
     a, b = upstreams.upstreams["a"], upstreams.upstreams["b"]
     dialers = dict(upstreams.dialers)
     stay.raw["upstreams"] = {
@@ -140,15 +140,15 @@ def test_upstreams_come_change_and_go(stay: Stay) -> None:
         upstreams.upstreams["b"] is not b
         and upstreams.upstreams["b"].context.counts is b.context.counts
     )
-    stay.house.pass_time(5)
+    stay.whole.pass_time(5)
     assert str(upstreams.dialers["b"].hosts[0]) == "amqp://127.0.0.1:3"
     stay.raw["upstreams"] = {"b": stay.raw["upstreams"]["b"]}
     stay.raw["nodes"] = [{"queue": "far", "upstream": "b"}]
     stay.reload()
-    stay.house.pass_time(5)
+    stay.whole.pass_time(5)
     assert sorted(upstreams.dialers) == sorted(upstreams.upstreams) == ["b"]
-    assert "upstream.a" not in stay.house.service.bridge.default_host.topology.exchanges
-    stay.house.stop()
+    assert "upstream.a" not in stay.whole.service.bridge.default_host.topology.exchanges
+    stay.whole.stop()
 
 
 class Waiter:
@@ -161,14 +161,14 @@ class Waiter:
 
 def test_whoever_waits_for_an_upstream_that_is_gone_is_told_in_time(stay: Stay) -> None:
     waiter = Waiter()
-    assert stay.house.service.bridge.default_host.reaching.look_up("far", waiter, 1)
+    assert stay.whole.service.bridge.default_host.reaching.look_up("far", waiter, 1)
     stay.raw["upstreams"] = {"b": UPSTREAMS["b"]}
     stay.raw["nodes"] = [{"queue": "far", "upstream": "b"}]
     stay.reload()
     for _ in range(140):
-        stay.house.pass_time(0.25)
+        stay.whole.pass_time(0.25)
     assert len(waiter.answers) == 1 and waiter.answers[0] is not None
-    stay.house.stop()
+    stay.whole.stop()
 
 
 def test_ctl_wants_the_token_and_is_not_there_without_one(stay: Stay) -> None:
@@ -206,7 +206,7 @@ def test_a_rule_is_paused_and_resumed_until_the_next_reload(stay: Stay) -> None:
     }
     assert stay.ask("pause", {"node": "queue:far"}) == (200, {"done": "done"})
     assert (stay.rule(0)["state"], stay.rule(0)["changed_by_ctl"]) == ("paused", True)
-    counts = stay.house.service.counts
+    counts = stay.whole.service.counts
     assert (counts.changes["done"], counts.paused_rules) == (1, 1)
     with capturedLogs() as captured:
         assert stay.ask("resume", {"node": "nodes.0"})[0] == 200
@@ -221,14 +221,14 @@ def test_a_rule_is_paused_and_resumed_until_the_next_reload(stay: Stay) -> None:
 
 
 def test_what_waits_moves_along_with_its_rule(stay: Stay) -> None:
-    client = stay.house.connect_0_10()
+    client = stay.whole.connect_0_10()
     sent: Deferred[Any] = client.send("far", LETTER)
-    stay.house.run()
+    stay.whole.run()
     assert stay.rule(0)["waiting"] == 1
     code, told = stay.ask("switch", {"node": "far", "upstream": "b"})
     doubt = "not known whether b has queue 'far' of virtual host 'default' (far)"
     assert (code, told) == (200, {"done": f"done; {doubt}: it is not connected"})
-    stay.house.run()
+    stay.whole.run()
     assert (stay.rule(0)["upstream"], stay.rule(0)["waiting"]) == ("b", 1)
     assert not sent.called
 
@@ -238,20 +238,37 @@ def test_what_cannot_be_is_answered_with_every_problem(stay: Stay) -> None:
         422,
         {"problems": [{"key": "nodes.0.upstream", "problem": 'there is no upstream "z"'}]},
     )
-    assert stay.ask("pause", {"node": "z"})[0] == 422
+    assert stay.ask("pause", {"node": "z"}) == (422, {"problems": [no_rule("'z'")]})
     assert stay.ask("pause", {})[0] == 422
     assert stay.ask("pause", [])[0] == 422
     stay.raw["nodes"] = []
-    client = stay.house.connect_0_10()
+    client = stay.whole.connect_0_10()
     client.send("far", LETTER)
-    stay.house.run()
+    stay.whole.run()
     code, told = stay.ask("reload", {})
     assert code == 422
     assert "must be empty" in told["problems"][0]["problem"]
 
 
+def no_rule(told: str) -> dict[str, str]:
+    return {"key": "nodes", "problem": f"there is no rule {told}"}
+
+
+def test_the_name_of_a_node_is_answered_with_the_rule_that_fits_it(stay: Stay) -> None:
+    stay.raw["nodes"] = [
+        {"queue": "audit.*", "upstream": "a"},
+        {"queue": "*", "upstream": None},
+        {"exchange": "audit.*", "upstream": "b"},
+    ]
+    stay.reload()
+    fits = "the rule for that name is queue:audit.* (nodes.0) or exchange:audit.* (nodes.2)"
+    code, told = stay.ask("pause", {"node": "audit.42"})
+    assert (code, told) == (422, {"problems": [no_rule(f"'audit.42'; {fits}")]})
+    assert [rule["changed_by_ctl"] for rule in stay.ask("status")[1]["rules"]] == [False] * 3
+
+
 def test_one_change_is_done_at_a_time_and_none_when_the_gateway_stops(stay: Stay) -> None:
-    service = stay.house.service
+    service = stay.whole.service
     queue = service.bridge.default_host.topology.find_queue("far")
     assert queue is not None
     queue.unsettled = 1  # something that never settles
@@ -264,7 +281,7 @@ def test_one_change_is_done_at_a_time_and_none_when_the_gateway_stops(stay: Stay
     assert stay.ask("pause", {"node": "far"})[0] == 409
     assert stay.rule(0)["state"] == "moving"
     service.reloading.stop()
-    stay.house.pass_time(1)
+    stay.whole.pass_time(1)
     assert failures[0].check(BusyError)
     assert stay.rule(0)["state"] == "active"
     queue.unsettled = 0
@@ -277,9 +294,9 @@ class Far:
     """The container behind an upstream; by hand, for nobody listens there."""
 
     def __init__(self, stay: Stay, name: str, *missing: str) -> None:
-        self.house = stay.house
-        now_ms = self.house.service.clock.now_ms
-        upstream = self.house.service.upstreams.upstreams[name]
+        self.whole = stay.whole
+        now_ms = self.whole.service.clock.now_ms
+        upstream = self.whole.service.upstreams.upstreams[name]
         upstream.context.settings.mechanisms = lambda secure: []  # it asks for none
         self.face = upstream.connect(now_ms())
         self.broker = Broker(now_ms())
@@ -288,8 +305,8 @@ class Far:
 
     def talk(self) -> None:
         for _ in range(10):
-            self.house.run()
-            now_ms = self.house.service.clock.now_ms()
+            self.whole.run()
+            now_ms = self.whole.service.clock.now_ms()
             self.broker.receive(self.face.data_to_send(), now_ms)
             self.face.receive_data(self.broker.connection.data_to_send(), now_ms)
 
@@ -307,7 +324,7 @@ def test_a_switch_to_where_a_queue_is_missing_changes_nothing_and_says_what_is(
     assert request.responseCode == 409
     assert told == {"problems": [{"key": "nodes.0.upstream", "problem": problem}]}
     assert (stay.rule(0)["upstream"], stay.rule(0)["changed_by_ctl"]) == ("a", False)
-    assert stay.house.service.counts.changes == {"done": 0, "refused": 2}
+    assert stay.whole.service.counts.changes == {"done": 0, "refused": 2}
     far.broker.refusals.clear()
     request, _ = stay.begin("switch", {"node": "far", "upstream": "b"})
     far.talk()
@@ -318,10 +335,10 @@ def test_a_switch_to_where_a_queue_is_missing_changes_nothing_and_says_what_is(
 def test_a_gateway_that_stops_while_it_asks_switches_nothing(stay: Stay) -> None:
     far = Far(stay, "b")
     request, _ = stay.begin("switch", {"node": "far", "upstream": "b"})
-    stay.house.service.reloading.stop()
+    stay.whole.service.reloading.stop()
     far.talk()
     assert request.responseCode == 409
-    assert stay.house.service.upstreams.placements.rules.rules[0].upstream == "a"
+    assert stay.whole.service.upstreams.placements.rules.rules[0].upstream == "a"
 
 
 def test_a_reload_moves_what_is_missing_and_says_so_in_the_log(stay: Stay) -> None:

@@ -6,8 +6,8 @@ import json
 import pathlib
 
 import pytest
-from support.house import START_S, House
 from support.web_token import web_token
+from support.whole_gateway import START_S, WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 
 from gateway.faces.upstream_1_0.health import UpstreamState
@@ -52,13 +52,13 @@ class Stand:
             "profile": profile,
             **keys,
         }
-        self.house = House(
+        self.whole = WholeGateway(
             directory / "data",
             f"upstreams={json.dumps({'a': upstream})}",
             'nodes=[{"queue": "far", "upstream": "a"}]',
             "switch_timeout=5s",
         ).start()
-        service = self.house.service
+        service = self.whole.service
         self.renewal = Renewal(
             service.clock.now_ms,
             service.turns,
@@ -75,7 +75,7 @@ class Stand:
 
     def connect(self, state: UpstreamState = UpstreamState.UP) -> None:
         """What is shown is what is in the file now."""
-        upstreams = self.house.service.upstreams
+        upstreams = self.whole.service.upstreams
         upstreams.credentials["a"].mechanisms(True)
         health = upstreams.upstreams["a"].health
         health.on_change = None  # its dialer would look for what it has dialled
@@ -96,13 +96,13 @@ def test_a_new_token_is_shown_when_what_is_in_flight_has_settled(
     stand.queue.unsettled = 1
     stand.file.write_text("two")
     stand.renewal.look()
-    assert stand.rests() and stand.house.service.reloading.under_way
+    assert stand.rests() and stand.whole.service.reloading.under_way
     stand.renewal.look()
     assert stand.dialer.redialled == 0
     stand.queue.unsettled = 0
     stand.renewal.look()
     assert (stand.dialer.redialled, stand.rests()) == (1, False)
-    assert stand.house.service.reloading.under_way == ""
+    assert stand.whole.service.reloading.under_way == ""
     stand.renewal.look()
     stand.renewal.look()
     assert stand.dialer.redialled == 1
@@ -113,7 +113,7 @@ def test_what_does_not_settle_holds_a_new_token_up_for_a_while_only(tmp_path: pa
     stand.queue.unsettled = 1
     stand.file.write_text("two")
     stand.renewal.look()
-    stand.house.pass_time(6)
+    stand.whole.pass_time(6)
     stand.renewal.look()
     assert stand.dialer.redialled == 1
     stand.queue.unsettled = 0
@@ -126,10 +126,10 @@ def test_nor_does_it_hold_it_up_until_the_old_token_expires(tmp_path: pathlib.Pa
     stand.queue.unsettled = 1
     stand.file.write_text(jwt(START_S + 600))
     stand.renewal.look()
-    stand.house.pass_time(2)
+    stand.whole.pass_time(2)
     stand.renewal.look()
     assert stand.dialer.redialled == 0
-    stand.house.pass_time(1)
+    stand.whole.pass_time(1)
     stand.renewal.look()
     assert stand.dialer.redialled == 1
     stand.queue.unsettled = 0
@@ -144,7 +144,7 @@ def test_a_connection_that_ended_meanwhile_needs_no_other_end(tmp_path: pathlib.
     stand.connect()
     stand.renewal.look()
     assert (stand.dialer.redialled, stand.rests()) == (0, False)
-    assert stand.house.service.reloading.under_way == ""
+    assert stand.whole.service.reloading.under_way == ""
     stand.queue.unsettled = 0
 
 
@@ -218,7 +218,7 @@ def test_a_token_without_successor_is_told_of_once(tmp_path: pathlib.Path) -> No
     with capturedLogs() as logs:
         stand.renewal.look()
         assert logs == []
-        stand.house.pass_time(40)
+        stand.whole.pass_time(40)
         stand.renewal.look()
         stand.renewal.look()
     told = [formatEvent(each) for each in logs if each["log_source"] is stand.renewal]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 
-from support.house import House
+from support.whole_gateway import WholeGateway
 
 
 def test_the_keys_of_upstreams_and_rules_count(tmp_path: pathlib.Path) -> None:
@@ -16,12 +16,12 @@ def test_the_keys_of_upstreams_and_rules_count(tmp_path: pathlib.Path) -> None:
         "redelivery_back_off": {"initial": "100ms", "maximum": "1s", "factor": 3, "jitter": 0},
     }
     rule = {"queue": "far", "upstream": "a", "max_redeliveries": 7, "paused": True}
-    house = House(
+    whole = WholeGateway(
         tmp_path / "data",
         f"upstreams={json.dumps({'a': upstream})}",
         f"nodes={json.dumps([rule])}",
     ).start()
-    made = house.service.upstreams.upstreams["a"].context
+    made = whole.service.upstreams.upstreams["a"].context
     assert not made.resumes
     assert [made.settings.redelivery_back_off_ms(failures) for failures in (1, 2, 3, 4, 99)] == [
         100,
@@ -30,8 +30,8 @@ def test_the_keys_of_upstreams_and_rules_count(tmp_path: pathlib.Path) -> None:
         1000,
         1000,
     ]
-    placement = house.service.upstreams.placements.queue("default", "far")
+    placement = whole.service.upstreams.placements.queue("default", "far")
     assert placement is not None
     assert (placement.max_redeliveries, placement.paused, placement.rests) == (7, True, True)
-    assert house.service.counts.paused_rules == 1
-    house.stop()
+    assert whole.service.counts.paused_rules == 1
+    whole.stop()

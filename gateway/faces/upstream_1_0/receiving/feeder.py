@@ -16,6 +16,7 @@ from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.schema import Flag as AuditFlag
+from gateway.bridge.exchanges.exchange import HEADERS, KEYED, TOPIC
 from gateway.bridge.remote.remote import Feed, LookUpWaiter
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces.placed import selector_of
@@ -32,7 +33,6 @@ from gateway.translate.facts import Arrival
 from gateway.translate.profiles.profile import ANNOTATIONS
 from gateway.wire.tagged import Tagged
 
-KEYED: Final = (sources.DIRECT, sources.TOPIC)
 X_MATCH: Final = "x-match"
 EXCHANGE: Final = "x-exchange"
 ROUTING_KEY: Final = "x-routing-key"
@@ -265,7 +265,7 @@ class Feeder:
             key = self._addressed_key(arrival)
         if key is not None:
             return key
-        pattern = self.kind == sources.TOPIC and is_pattern(self.feed.key)
+        pattern = self.kind == TOPIC and is_pattern(self.feed.key)
         return "" if pattern else self.feed.key
 
     def _addressed_key(self, arrival: Arrival) -> str | None:
@@ -367,7 +367,7 @@ def feeding_refused(
         name = unmanageable(arguments)
         return _unable(upstream, f"take argument {name!r} of a binding") if name else None
     addresses = upstream.addresses
-    if addresses.exchange_type(host, exchange) == sources.HEADERS and _matches(arguments):
+    if addresses.exchange_type(host, exchange) == HEADERS and _matches(arguments):
         return _unable(upstream, "match headers for a subscription")
     if not addresses.subscription_address(host, exchange, key, queue):
         return _unable(upstream, f"have an address for key {key!r} of exchange {exchange!r}")

@@ -6,6 +6,7 @@ from typing import Final
 
 from gateway.amqp_1_0 import _spec, types
 from gateway.amqp_1_0.primitives.fields import Fields
+from gateway.bridge.exchanges.exchange import TOPIC
 from gateway.faces.source_filters import selects
 from gateway.wire.tagged import Tagged
 
@@ -14,9 +15,6 @@ DIRECT_BINDING: Final = "apache.org:legacy-amqp-direct-binding:string"
 TOPIC_BINDING: Final = "apache.org:legacy-amqp-topic-binding:string"
 COPY: Final = "copy"
 NEVER: Final = "never"
-DIRECT: Final = "direct"
-TOPIC: Final = "topic"
-HEADERS: Final = "headers"
 
 
 def selector_filter(selector: str) -> Fields | None:

@@ -68,7 +68,7 @@ class Guest:
         self.protocol.connectionLost()
 
 
-class House:
+class WholeGateway:
     """The service, its reactor, and its guests."""
 
     def __init__(self, directory: pathlib.Path, *changes: str) -> None:
@@ -91,7 +91,7 @@ class House:
     def _on_stopped(self) -> None:
         self.stopped = True
 
-    def start(self) -> House:
+    def start(self) -> WholeGateway:
         self.service.start()
         return self
 
