@@ -160,7 +160,9 @@ def _receive_link_flow(link: Link, flow: Flow) -> None:
         count = flow.delivery_count
         if count is None:
             count = link.initial_delivery_count
-        link.credit = max(0, flow.link_credit - serial.distance(count, link.delivery_count))
+        credit = flow.link_credit - serial.distance(count, link.delivery_count)
+        # A count ahead of ours would make of it more than a flow can tell.
+        link.credit = min(max(0, credit), serial.MASK)
         link.drain = flow.drain is True
     if flow.echo is True:
         link.owe_flow()

@@ -1,4 +1,8 @@
-"""Log lines on standard error: readable ones, or one JSON object each."""
+"""Log lines on standard error: readable ones, or one JSON object each.
+
+Operators filter by the names of loggers. So a name stays when the module moves: it is then given to
+the `Logger`.
+"""
 
 from __future__ import annotations
 

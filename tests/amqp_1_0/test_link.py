@@ -256,6 +256,18 @@ def test_unlimited_credit_is_taken_as_it_is():
     assert not session.blocked
 
 
+def test_credit_from_a_count_that_is_ahead_is_no_more_than_a_flow_can_tell():
+    pair, sender, _ = sending()
+    flow = _spec.Flow(
+        next_incoming_id=0, incoming_window=100, next_outgoing_id=0, outgoing_window=100,
+        handle=0, delivery_count=1, link_credit=2**32 - 1, echo=True,
+    )  # fmt: skip
+    pair.client.receive_data(octets_of(flow), T0)
+    assert sender.credit == 2**32 - 1
+    pair.step()
+    assert not pair.client.closed
+
+
 @rule("1.0", "2.6.7", "excess-transfers")
 def test_credit_that_is_taken_back_does_not_condemn_what_is_on_its_way():
     pair, sender, receiver = sending()

@@ -2,11 +2,16 @@
 
 import io
 import json
+import re
+from pathlib import Path
 
 from twisted.logger import LogEvent, Logger, LogLevel
 from twisted.python.failure import Failure
 
+import gateway
 from gateway.net.logs import observer
+
+NAME = re.compile(r'^    log = Logger\((?:namespace="(.*)")?\)$', re.MULTILINE)
 
 
 def event(level: LogLevel, text: str, namespace: str = "gateway.test") -> LogEvent:
@@ -77,3 +82,23 @@ def test_an_event_of_a_logger_is_written() -> None:
     log = Logger(namespace="gateway.x", observer=observer(stream, level="info", form="text"))
     log.info("count {count}", count=3)
     assert stream.getvalue().endswith("gateway.x: count 3\n")
+
+
+def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
+    """A name stays when its module moves; one without is that of its module and class."""
+    names: list[str] = []
+    for module in Path(gateway.__file__).parent.rglob("*.py"):
+        names += NAME.findall(module.read_text(encoding="utf-8"))
+    assert sorted(filter(None, names)) == [
+        "gateway.net.authenticate.Authentication",
+        "gateway.net.authenticate.PeerAuthenticator",
+        "gateway.net.control.Control",
+        "gateway.net.credentials.UpstreamCredentials",
+        "gateway.net.detours.DetourDialers",
+        "gateway.net.listen.Door",
+        "gateway.net.passwords.Passwords",
+        "gateway.net.reload.Reloading",
+        "gateway.net.renewal.Renewal",
+        "gateway.net.upstream.Dialer",
+    ]
+    assert names.count("") == len(["Pump", "Service", "Stopping", "TurnLoop"])

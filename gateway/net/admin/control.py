@@ -50,7 +50,7 @@ class Control(Resource):
     """``/ctl`` and what is below it."""
 
     isLeaf = True  # noqa: N815  # Twisted's name
-    log = Logger()
+    log = Logger(namespace="gateway.net.control.Control")
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ InThread = Callable[[Callable[[], str | None]], "Deferred[str | None]"]
 class Authentication:
     """What all connections share: the rules, the users, the threads and the counts."""
 
-    log = Logger()
+    log = Logger(namespace="gateway.net.authenticate.Authentication")
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Authentication:
 class PeerAuthenticator:
     """`faces.face.Authenticator` for one connection: one question at a time."""
 
-    log = Logger()
+    log = Logger(namespace="gateway.net.authenticate.PeerAuthenticator")
 
     def __init__(self, shared: Authentication, peer: Peer) -> None:
         self.shared = shared

@@ -111,7 +111,7 @@ class Threshold:
 class Door:
     """What all listeners of the gateway share: the faces, the limits, and who is in."""
 
-    log = Logger()
+    log = Logger(namespace="gateway.net.listen.Door")
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from gateway.net.saslprep import saslprep
 class Passwords:
     """The users file, read again whenever it changes. Used from threads only, but for `load`."""
 
-    log = Logger()
+    log = Logger(namespace="gateway.net.passwords.Passwords")
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path

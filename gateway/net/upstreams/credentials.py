@@ -37,7 +37,7 @@ class UpstreamCredentials:
         shown: the token that the last connection had for its login; "": it had none.
     """
 
-    log = Logger()
+    log = Logger(namespace="gateway.net.credentials.UpstreamCredentials")
 
     def __init__(self, name: str, section: UpstreamSection) -> None:
         self._name = name

@@ -126,7 +126,7 @@ class DetourDialers:
         stopping: nothing more is dialled.
     """
 
-    log = Logger()
+    log = Logger(namespace="gateway.net.detours.DetourDialers")
 
     def __init__(
         self,

@@ -129,7 +129,7 @@ class Dialer(Factory):
     """
 
     noisy = False
-    log = Logger()
+    log = Logger(namespace="gateway.net.upstream.Dialer")
 
     def __init__(
         self,

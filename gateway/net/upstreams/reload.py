@@ -65,7 +65,7 @@ class Reloading:
         under_way: what is being done now; "" for nothing.
     """
 
-    log = Logger()
+    log = Logger(namespace="gateway.net.reload.Reloading")
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ SPARE_MS: Final = 2_500  # of a token's life: what is done with an expired one m
 class Renewal:
     """Looks at the tokens of all upstreams."""
 
-    log = Logger()
+    log = Logger(namespace="gateway.net.renewal.Renewal")
 
     def __init__(
         self,
