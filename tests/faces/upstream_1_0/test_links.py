@@ -89,6 +89,19 @@ def test_a_session_ended_for_an_unknown_node_refuses_the_link_that_asked():
     assert broker.link("a").credit == 10
 
 
+def test_a_session_ended_by_the_broker_s_own_fault_while_attaching_is_tried_again():
+    w = UpstreamWorld(profile=Profile(errors_end_session=True)).place("a")
+    broker = w.connect()
+    broker.session_errors["a"] = BROKEN
+    subscriber, _ = w.subscribe("a")
+    assert w.counts.sessions_ended > 0
+    assert broker.links("a", sends=True) == []
+    broker.session_errors.clear()
+    w.pass_time(5_000)
+    assert broker.link("a").credit == 10
+    assert subscriber.cancelled == []
+
+
 def test_links_over_which_a_session_has_ended_do_not_end_those_of_others():
     w = UpstreamWorld(profile=Profile(errors_end_session=True)).place("a", "b")
     broker = w.connect(limits=Limits(channel_max=1))

@@ -51,6 +51,7 @@ class RabbitMQ(Broker):
     product = "RabbitMQ"
     chroot: ClassVar[Path]
     plugins: ClassVar[str] = "[rabbitmq_auth_backend_oauth2]."
+    schedulers: ClassVar[int] = 2  # threads of Erlang's that run its processes
     _ready = re.compile("Server startup complete")
 
     def __init__(self, work: Path) -> None:
@@ -167,7 +168,8 @@ class RabbitMQ(Broker):
         return [*namespaces, "sh", "-c", " && ".join(steps)]
 
     def _environment(self) -> list[str]:
-        options = "-kernel inet_dist_use_interface {127,0,0,1} +S 2:2 +sbwt none"
+        threads = f"+S {self.schedulers}:{self.schedulers} +sbwt none"
+        options = f"-kernel inet_dist_use_interface {{127,0,0,1}} {threads}"
         variables = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": _INSIDE,
@@ -216,11 +218,20 @@ class RabbitMQ4(RabbitMQ):
 
 
 class RabbitMQ310(RabbitMQ):
-    """With 1.0 by the plugin, which translates it to 0-9-1."""
+    """With 1.0 by the plugin, which translates it to 0-9-1.
+
+    For each attach the plugin opens a 0-9-1 channel and closes it again. Its client library has
+    the channel monitored and hands it out at once, but Erlang sends the monitor only when the
+    process that asked for it leaves its thread. If the system takes the processor from that thread
+    until then, a second one may have run the channel to its end: the monitor comes too late, and
+    what it reports (noproc) ends the session with amqp:internal-error. On a busy machine that was
+    one conversation of fourteen. With one thread nothing else runs before the monitor is sent.
+    """
 
     peer = "rabbitmq310"
     chroot = installed.RABBITMQ310
     plugins = "[rabbitmq_amqp1_0, rabbitmq_auth_backend_oauth2]."
+    schedulers = 1
 
     def queue_address(self, name: str) -> str:
         return f"/amq/queue/{name}"
