@@ -17,19 +17,24 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.session import Session
 from gateway.faces.upstream_1_0.receiving.seen_before import SeenBefore
 
-UNHEARD_MAX: Final = 100_000  # messages; beyond it the oldest session is taken to be unheard
+UNHEARD_MAX: Final = 100_000  # messages
 
 
 @final
 class Unheard:
-    """Of one upstream, for all its connections."""
+    """Of one upstream, for all its connections.
 
-    __slots__ = ("_count", "_seen_before", "_sessions")
+    Attributes:
+        most: messages that are kept; with more the oldest session is taken to be unheard.
+    """
+
+    __slots__ = ("_count", "_seen_before", "_sessions", "most")
 
     def __init__(self, seen_before: SeenBefore) -> None:
         self._seen_before = seen_before
         self._sessions: dict[Session, dict[Link, deque[int]]] = {}
         self._count = 0
+        self.most = UNHEARD_MAX
 
     def __len__(self) -> int:
         return self._count
@@ -41,7 +46,7 @@ class Unheard:
             return
         self._sessions.setdefault(link.session, {})[link] = digests
         self._count += len(digests)
-        while self._count > UNHEARD_MAX:
+        while self._count > self.most:
             self.on_end(next(iter(self._sessions)), answer=False)
 
     def on_detach(self, link: Link, error: Error | None) -> None:

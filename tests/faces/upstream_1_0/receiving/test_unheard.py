@@ -8,7 +8,6 @@ from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, types
 from gateway.faces.upstream_1_0.location import Location
-from gateway.faces.upstream_1_0.receiving import unheard
 from gateway.message import ACCEPTED, Refusal
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template
@@ -257,9 +256,9 @@ def test_a_detour_that_closes_with_its_last_link_is_answered_by_a_close(answered
     assert len(w.upstream.context.seen_before) == (not answered)
 
 
-def test_the_oldest_session_is_taken_to_be_unheard_when_there_are_too_many(monkeypatch):
-    monkeypatch.setattr(unheard, "UNHEARD_MAX", 1)
+def test_the_oldest_session_is_taken_to_be_unheard_when_there_are_too_many():
     w = UpstreamWorld().place("q", "r")
+    w.upstream.context.unheard.most = 1
     broker = w.connect()
     last = []
     for queue in ("q", "r"):
