@@ -165,6 +165,7 @@ class Reason(IntEnum):
     EXCHANGE_DELETED = 42
     BOUND = 43
     UNBOUND = 44
+    ASSIGNED = 45
     NARROW = 60
     DROP = 61
     REFUSE = 62

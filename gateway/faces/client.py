@@ -17,6 +17,7 @@ from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.host_nodes import HostNodes
 from gateway.message import Encoding
 from gateway.translate.context import Context
+from gateway.wire.sasl import ANONYMOUS
 
 
 @final
@@ -26,7 +27,8 @@ class Client:
     Attributes:
         host, nodes: the virtual host that it has opened, and its names; the default one before.
         identity: its user.
-        authenticated: that user is not the anonymous one.
+        mechanism: by which it said who it is, or wanted to.
+        authenticated: it has proved that.
         container: its 1.0 container-id.
         java: it is a Java client of 0-10.
         session_flow: it takes producer flow, by 0-10.
@@ -49,6 +51,7 @@ class Client:
         "host",
         "identity",
         "java",
+        "mechanism",
         "nodes",
         "peer",
         "session_flow",
@@ -74,6 +77,7 @@ class Client:
         self.host: VirtualHost = bridge.default_host
         self.nodes = HostNodes(bridge.default_host)
         self.identity = ""
+        self.mechanism = ""
         self.authenticated = False
         self.container = ""
         self.java = False
@@ -102,6 +106,10 @@ class Client:
     def has_room(self) -> bool:
         """Whether deliveries may be sent now."""
         return not self.write_blocked and not self.draining
+
+    def user(self) -> str:
+        """Who it has proved to be; "": a client without a login."""
+        return self.identity if self.authenticated else ""
 
     def may_claim(self, user_id: bytes | None) -> bool:
         """Whether a message may carry this user-id: the user's own, with or without a realm."""
@@ -167,7 +175,7 @@ class Client:
         else:
             self.identity = identity
             self.uses.identity = identity
-            self.authenticated = identity != self.settings.anonymous_name
+            self.authenticated = self.mechanism != ANONYMOUS
 
     def on_opened(self, host: VirtualHost, protocol: str) -> None:
         """It has opened a virtual host; `protocol`: its name for operators."""

@@ -60,10 +60,12 @@ def test_a_user_id_is_ones_own_with_or_without_a_realm(
 def test_who_is_anonymous_may_claim_any_user_id_and_others_their_own() -> None:
     client = Connection().client
     assert client.may_claim(b"ann")
+    client.mechanism = "PLAIN"
     client.on_authenticated("joe")
     assert client.may_claim(b"joe")
     assert client.may_claim(None)
     assert not client.may_claim(b"ann")
+    client.mechanism = "ANONYMOUS"
     client.on_authenticated("anonymous")
     assert client.may_claim(b"ann")
 

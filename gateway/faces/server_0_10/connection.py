@@ -256,6 +256,7 @@ class ServerConnection:
         if step.kind == StepKind.CHALLENGE:
             self.connection.send_secure(step.octets)
         elif step.kind == StepKind.VERIFY and step.credentials is not None:
+            self.client.mechanism = step.credentials.mechanism
             self.authenticator.authenticate(step.credentials, self)
         elif step.kind == StepKind.GRANTED:
             self.connection.send_tune()

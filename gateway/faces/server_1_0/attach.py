@@ -16,7 +16,7 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.seams import QueueSettings, SubscribeOptions
+from gateway.bridge.seams import QueueSettings, SubscribeOptions, Subscriber
 from gateway.faces.dynamic import policy_of
 from gateway.faces.features import EXCHANGES, Feature
 from gateway.faces.outcomes import error_of, outcome_of
@@ -169,8 +169,9 @@ def _is_durable(source: Source) -> bool:
     return bool(source.durable) or source.expiry_policy == _spec.EXPIRY_NEVER
 
 
-def _durable_name(links: Links, attach: Attach) -> str:
-    return f"{links.client.container}.{attach.name}".replace("/", "_")
+def _subscriber(links: Links, attach: Attach) -> Subscriber:
+    client = links.client
+    return Subscriber(client.user(), client.container, attach.name)
 
 
 def _subscribe(
@@ -188,17 +189,17 @@ def _subscribe(
     key = binding_key(wanted, exchange.type, node.key)
     if isinstance(key, Refusal):
         return key
+    arguments = _arguments(wanted)
     durable = _is_durable(source)
+    declared: Queue | Refusal
     if durable:
-        queue = _durable_name(links, attach)
-        consumer.found = host.topology.find_queue(queue) is not None
-        settings = QueueSettings(durable=True)
+        declared = _durable_queue(links, consumer, attach, (exchange.name, key), arguments)
     else:
         queue = links.dynamics.name(links.client.container, attach.name)
-        settings = QueueSettings(auto_delete=True)
-    declared = host.declaring.declare_queue(queue, settings, links.owner)
+        declared = host.declaring.declare_queue(queue, QueueSettings(auto_delete=True), links.owner)
     if isinstance(declared, Refusal):
         return declared
+    queue = declared.name
     consumer.acquire = True  # it has the queue for itself, whatever mode it asked for
     bridged = host.subscribing.subscribe(
         queue,
@@ -208,11 +209,13 @@ def _subscribe(
     )
     if isinstance(bridged, Refusal):
         return bridged
-    arguments = _arguments(wanted)
-    _rebind(links, declared, exchange, key, arguments)
+    if durable:
+        _rebind(links, declared, exchange, key, arguments)
     refusal = host.bindings.bind(queue, exchange.name, key, arguments, b"", links.owner)
     if refusal is not None:
         bridged.cancel()
+        if durable and not consumer.found:
+            host.declaring.delete_queue(queue, links.owner)
         return refusal
     consumer.durable_queue = queue if durable else ""
     links.add_consumer(consumer)
@@ -222,6 +225,25 @@ def _subscribe(
     else:
         consumer.answer(bridged, source, wanted)
     return None
+
+
+def _durable_queue(
+    links: Links,
+    consumer: Consumer,
+    attach: Attach,
+    binding: tuple[str, str],
+    arguments: dict[str, Tagged],
+) -> Queue | Refusal:
+    """The queue of the client's subscription of that name, made now if it has none."""
+    subscriptions = links.client.host.durable_subscriptions
+    subscriber = _subscriber(links, attach)
+    queue = subscriptions.find(subscriber)
+    if queue is None:
+        queue = subscriptions.old(subscriber, binding[0], binding[1], arguments)
+        if queue is not None:
+            subscriptions.give(queue, subscriber)
+    consumer.found = queue is not None
+    return queue or subscriptions.make(subscriber, links.owner)
 
 
 def _arguments(wanted: Wanted) -> dict[str, Tagged]:
@@ -259,8 +281,7 @@ def _rebind(
 
 def _recover(links: Links, link: Link, attach: Attach) -> Refusal | None:
     """An attach without source asks for the one that the link had: a durable subscription."""
-    name = _durable_name(links, attach)
-    queue = links.client.host.topology.find_queue(name)
+    queue = links.client.host.durable_subscriptions.find(_subscriber(links, attach))
     if queue is None:
         return Refusal(Condition.NOT_FOUND, "there is no subscription of that name")
     address = None
@@ -273,14 +294,14 @@ def _recover(links: Links, link: Link, attach: Attach) -> Refusal | None:
     )
     consumer = _consumer(links, link, attach, source, "", "")
     bridged = links.client.host.subscribing.subscribe(
-        name,
+        queue.name,
         consumer,
         links.owner,
         SubscribeOptions(exclusive=True, settled=consumer.settled),
     )
     if isinstance(bridged, Refusal):
         return bridged
-    consumer.durable_queue = name
+    consumer.durable_queue = queue.name
     consumer.found = True
     links.add_consumer(consumer)
     consumer.answer(bridged, source, Wanted())

@@ -231,6 +231,7 @@ class ServerConnection:
 
     def _take_connection(self, event: Event) -> None:
         if isinstance(event, AuthenticationRequested):
+            self.client.mechanism = event.credentials.mechanism
             self.authenticator.authenticate(event.credentials, self)
         elif isinstance(event, OpenReceived):
             self._on_open(event.open)
