@@ -81,6 +81,11 @@ METRICS: Final = (
         "stage",
         "outcome",
     ),
+    _counter(
+        "gateway_messages_refused_total",
+        "Copies that were not let in, by reason: those `gateway_messages_total` counts as refused.",
+        "reason",
+    ),
     _counter("gateway_transactions_total", "Transactions, by how they ended.", "outcome"),
     _gauge("gateway_open_transactions", "Transactions of 1.0 clients, not discharged."),
     _counter(

@@ -36,6 +36,7 @@ from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
 from gateway.faces.feature_uses import client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.server_0_10.session import ServerSession
+from gateway.faces.server_0_10.transfers import refuse_late
 from gateway.message import Encoding
 from gateway.wire.sasl import ServerMechanism, Step, StepKind, server_mechanism
 from gateway.wire.tagged import Tagged
@@ -169,6 +170,8 @@ class ServerConnection:
                 session = self._of(event.session)
                 if session is not None:
                     session.on_command(event)
+                else:
+                    refuse_late(self.client, event)
             elif isinstance(event, CommandsCompleted):
                 session = self._of(event.session)
                 if session is not None:

@@ -158,11 +158,13 @@ class Parking:
         self.waiting = None
         return waiting
 
-    def clear(self) -> None:
+    def clear(self) -> list[CommandReceived]:
         """The session is over: nothing of this is carried out."""
+        dropped = list(self._events)
         self.waiting = None
         for event in self._events:
             self._doubt.parked -= len(event.payload)
         self._events.clear()
         self._others = 0
         self._barriers = 0
+        return dropped

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, final
 
+from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
 from gateway.faces.counts import FaceCounts
@@ -97,6 +98,10 @@ def readers(sources: Sources) -> dict[str, Reader]:
             {"received": net.octets_received, "sent": net.octets_sent}
         ),
         "gateway_messages_total": lambda: _stages(bridge),
+        "gateway_messages_refused_total": lambda: [
+            ((Reason(reason).name.lower(),), count)
+            for reason, count in bridge.counts.refusals.items()
+        ],
         "gateway_transactions_total": lambda: _labelled(
             {
                 "committed": bridge.counts.committed,
