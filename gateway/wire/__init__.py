@@ -5,5 +5,6 @@ tagged                a value with the type that it has on the wire
 serial, numbers       serial numbers and sets of them; small numbers, given out and given back
 machine               state machines as tables
 limits                what keeps one peer from harming the gateway
-sasl, scram, bearer   SASL mechanisms; those of SCRAM, those that show a token
+sasl, bearer          SASL mechanisms; those that show a token
+scram, scram_server   those of SCRAM: what both sides know with the client's side; the server's
 """
