@@ -5,5 +5,6 @@ tagged                a value with the type that it has on the wire
 serial, numbers       serial numbers and sets of them; small numbers, given out and given back
 machine               state machines as tables
 limits, accounts      what keeps one peer from harming the gateway; what is kept for it, in octets
+work                  what verbs cost, in units, and how much of it is too much
 sasl, scram, bearer   SASL mechanisms; those of SCRAM, those that show a token
 """
