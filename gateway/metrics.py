@@ -114,6 +114,15 @@ METRICS: Final = (
     _counter("gateway_translation_losses_total", "Values that did not cross.", "row"),
     _counter("gateway_translation_escrowed_total", "Values put into escrow.", "row"),
     _counter("gateway_translation_restored_total", "Values that came back from escrow.", "row"),
+    _gauge(
+        "gateway_kept_bytes",
+        "Octets kept for connections: what is not whole, waits or is not read; no queued messages.",
+    ),
+    _counter(
+        "gateway_kept_refused_total",
+        "What would have been kept, but for `limits.connection_size`, `user_size`, `host_size`.",
+        "scope",
+    ),
     _gauge("gateway_queues", "Queues."),
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),
