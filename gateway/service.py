@@ -108,6 +108,7 @@ class Service:
             self.bridge = self._bridge(segments.writer())
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
             self.faces = self._face_settings()
+            self.faces.logins = self.authentication
             for name in self.bridge.hosts:  # before relays, which keep the one that they find
                 self.faces.replies[name] = ReplyTable(keep_new=True)
             self.upstreams = Upstreams(
@@ -144,6 +145,7 @@ class Service:
             passwords=passwords,
             threads=self._threads,
             require_tls_for=tuple(self.settings.require_tls_for),
+            certificates=_certificates(self.settings),
         )
 
     def _passwords(self, settings: Settings) -> Passwords | None:
@@ -252,6 +254,7 @@ class Service:
             self.settings = settings
             self.door.tls_context = tls
             self.authentication.passwords = passwords
+            self.authentication.certificates = _certificates(settings)
             self.authentication.anonymous_allowed = settings.anonymous_allowed
             self.authentication.require_tls_for = tuple(settings.require_tls_for)
             self.faces.anonymous_allowed = settings.anonymous_allowed
@@ -419,6 +422,11 @@ def check(settings: Settings) -> None:
     _tls(settings)
     if settings.users_file is not None:
         Passwords(settings.users_file).load()
+
+
+def _certificates(settings: Settings) -> bool:
+    """Whether clients may log in by a certificate."""
+    return settings.tls is not None and settings.tls.client_ca is not None
 
 
 def _tls(settings: Settings) -> IOpenSSLContextFactory | None:

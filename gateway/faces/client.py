@@ -12,11 +12,12 @@ from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.faces.doubt import Doubt, Slowed
-from gateway.faces.face import Face, FaceSettings, Peer, Turns
+from gateway.faces.face import Face, FaceSettings, Logins, Peer, Turns
 from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.host_nodes import HostNodes
 from gateway.message import Encoding
 from gateway.translate.context import Context
+from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
 from gateway.wire.sasl import ANONYMOUS
 
@@ -120,11 +121,21 @@ class Client:
         """Who it has proved to be; "": a client without a login."""
         return self.identity if self.authenticated else ""
 
-    def may_claim(self, user_id: bytes | None) -> bool:
-        """Whether a message may carry this user-id: the user's own, with or without a realm."""
-        if not user_id or not self.authenticated:
-            return True
-        return is_own(user_id, self.identity)
+    def may_claim(self, arrival: Arrival) -> bool:
+        """Whether a message may carry its user-ids: the user's own, with or without a realm."""
+        user_id = arrival.user_id
+        if user_id and not self._is_own(user_id):
+            return False
+        more = arrival.more_user_ids
+        return more is None or all([not each or self._is_own(each) for each in more])
+
+    def _is_own(self, user_id: bytes) -> bool:
+        """Where users log in, without a login one is none of them."""
+        claimed = user_id.decode("utf-8", "replace")
+        logins = self.settings.logins
+        if self.authenticated:
+            return is_own(claimed, self.identity, logins)
+        return logins is None or not (logins.has(claimed) or logins.has(claimed.partition("@")[0]))
 
     def context(self) -> Context:
         """The context of a translation that happens now."""
@@ -254,7 +265,14 @@ class Client:
             )
 
 
-def is_own(user_id: bytes, identity: str) -> bool:
-    """Whether a message's user-id is the connection's user, with or without a realm."""
-    claimed = user_id.decode("utf-8", "replace")
-    return claimed == identity or claimed.partition("@")[0] == identity.partition("@")[0]
+def is_own(claimed: str, identity: str, logins: Logins | None) -> bool:
+    """Whether a user-id is the connection's user, with its realm or without any.
+
+    A user who has no realm may say one, as clients of brokers do that give everybody one; but not
+    if that is another user's name.
+    """
+    if claimed in (identity, identity.partition("@")[0]):
+        return True
+    if "@" in identity or claimed.partition("@")[0] != identity:
+        return False
+    return logins is None or not logins.has(claimed)

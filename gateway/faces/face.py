@@ -125,6 +125,13 @@ class Peer:
         self.bindings = bindings or {}
 
 
+class Logins(Protocol):
+    """Who there may be beside clients without a login."""
+
+    def has(self, name: str) -> bool:
+        """Whether a user may be called so."""
+
+
 class Attached(Protocol):
     """A 0-10 session that holds its name."""
 
@@ -157,6 +164,7 @@ class FaceSettings:
         attached: 0-10 sessions that are attached, by user and name; shared by all faces.
         replies: the reply table of each virtual host, shared by all faces.
         dynamic: the nodes made for 1.0 clients in each virtual host, shared by all faces.
+        logins: the names that clients without a login may not claim; `None`: there are none.
     """
 
     limits: Limits
@@ -178,6 +186,7 @@ class FaceSettings:
     attached: dict[tuple[str, bytes], Attached]
     replies: dict[str, ReplyTable]
     dynamic: dict[str, DynamicNodes]
+    logins: Logins | None
 
     def __init__(
         self,
@@ -215,6 +224,7 @@ class FaceSettings:
         self.attached = {}
         self.replies = {}
         self.dynamic = {}
+        self.logins = None
 
     def dynamic_of(self, host: VirtualHost) -> DynamicNodes:
         """The dynamic nodes of a virtual host."""

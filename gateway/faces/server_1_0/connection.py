@@ -10,7 +10,7 @@ from typing import Final, final
 
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error, Open, TransactionalState
-from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED
+from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED, NOT_FOUND
 from gateway.amqp_1_0.connection import Connection
 from gateway.amqp_1_0.events import (
     AttachReceived,
@@ -268,15 +268,16 @@ class ServerConnection:
         self._take(self.connection.receive_data(b"", now_ms))
         self.client.touch()
 
-    def _host_of(self, hostname: str | None) -> VirtualHost:
-        """With one virtual host every name reaches it; an unknown name is the default one."""
+    def _host_of(self, hostname: str) -> VirtualHost | None:
+        """The virtual host that is named, `None` if there is none of that name.
+
+        Another hostname is but what the client dialled: without a meaning it is the default host's.
+        """
         bridge = self.bridge
-        name = hostname or self.connection.sasl_hostname or ""
-        if name.startswith(VHOST_PREFIX):
-            name = name[len(VHOST_PREFIX) :]
-        else:
-            name = self.settings.hostnames.get(name, "")
-        return bridge.hosts.get(name, bridge.default_host)
+        if hostname.startswith(VHOST_PREFIX):
+            name = hostname[len(VHOST_PREFIX) :]
+            return bridge.hosts.get(name) or (bridge.default_host if name in ("", "/") else None)
+        return bridge.hosts.get(self.settings.hostnames.get(hostname, ""), bridge.default_host)
 
     def _on_open(self, performative: Open) -> None:
         client = self.client
@@ -291,7 +292,14 @@ class ServerConnection:
                 "version": Tagged(types.STRING, self.settings.version),
             },
         )
-        client.on_opened(self._host_of(performative.hostname), "AMQP 1.0")
+        hostname = performative.hostname or self.connection.sasl_hostname or ""
+        host = self._host_of(hostname)
+        if host is None:
+            text = f"there is no virtual host {hostname[len(VHOST_PREFIX) :]!r}"
+            self.connection.send_close(error=Error(condition=NOT_FOUND, description=text))
+            self._end(Reason.NOT_FOUND)
+            return
+        client.on_opened(host, "AMQP 1.0")
         if client.draining:
             self.force_close(self.bridge.now_ms)
 

@@ -67,6 +67,7 @@ class Authentication:
 
     Attributes:
         require_tls_for: mechanisms that are offered inside TLS only.
+        certificates: those of clients are asked for, and are users.
         accepted, refused: answers, by mechanism; `throttled`: logins refused unheard.
         plain_in_clear: passwords that came without TLS, but from this machine itself.
     """
@@ -83,11 +84,13 @@ class Authentication:
         threads: Threads | None = None,
         require_tls_for: tuple[str, ...] = (),
         anonymous_name: str = "anonymous",
+        certificates: bool = False,
     ) -> None:
         self.later = later
         self.now_ms = now_ms
         self.anonymous_allowed = anonymous_allowed
         self.anonymous_name = anonymous_name
+        self.certificates = certificates
         self.passwords = passwords
         self.threads = threads
         self.require_tls_for = require_tls_for
@@ -100,6 +103,11 @@ class Authentication:
         self._told_ms = -REFUSALS_TOLD_EVERY_MS
         self._untold = 0
         self._told_in_clear: set[str] = set()
+
+    def has(self, name: str) -> bool:
+        """`faces.face.Logins`: the names in certificates that may come, nobody knows."""
+        passwords = self.passwords
+        return self.certificates or (passwords is not None and passwords.has(name))
 
     @property
     def waiting(self) -> int:

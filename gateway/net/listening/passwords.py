@@ -78,6 +78,10 @@ class Passwords:
                 if users and all(mechanism in user for user in users.values())
             ]
 
+    def has(self, name: str) -> bool:
+        """Whether the file, as it was read last, has that user."""
+        return prepared_or_none(name) in self._users
+
     def recall(self, name: str, password: str, now_ms: int) -> str | None:
         """As `check`, of what was checked before; `None` where it was not."""
         self._load_again()
