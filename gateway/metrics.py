@@ -91,6 +91,11 @@ METRICS: Final = (
         "stage",
         "outcome",
     ),
+    _counter(
+        "gateway_messages_refused_total",
+        "Copies that were not let in, by reason: those `gateway_messages_total` counts as refused.",
+        "reason",
+    ),
     _counter("gateway_transactions_total", "Transactions, by how they ended.", "outcome"),
     _gauge("gateway_open_transactions", "Transactions of 1.0 clients, not discharged."),
     _counter(
@@ -109,6 +114,15 @@ METRICS: Final = (
     _counter("gateway_translation_losses_total", "Values that did not cross.", "row"),
     _counter("gateway_translation_escrowed_total", "Values put into escrow.", "row"),
     _counter("gateway_translation_restored_total", "Values that came back from escrow.", "row"),
+    _gauge(
+        "gateway_kept_bytes",
+        "Octets kept for connections: what is not whole, waits or is not read; no queued messages.",
+    ),
+    _counter(
+        "gateway_kept_refused_total",
+        "What would have been kept, but for `limits.connection_size`, `user_size`, `host_size`.",
+        "scope",
+    ),
     _gauge("gateway_queues", "Queues."),
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),

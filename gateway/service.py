@@ -26,6 +26,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.node_names import plain_host
 from gateway.config import Address, Settings, may_show_passwords
 from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
+from gateway.faces.accounts import Accounts
 from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
 from gateway.faces.server_0_10 import connection as server_0_10
 from gateway.faces.server_1_0 import connection as server_1_0
@@ -215,6 +216,7 @@ class Service:
             anonymous_name=self.authentication.anonymous_name,
             anonymous_allowed=settings.anonymous_allowed,
             strict=settings.strict,
+            accounts=Accounts(settings.limits.user_size, settings.limits.host_size),
             escrow=settings.translation.escrow,
             text_body_value=settings.translation.text_body == "value",
             timestamp=settings.translation.timestamp,
@@ -312,6 +314,7 @@ class Service:
         sources = Sources(
             bridge=self.bridge,
             faces=self.faces.counts,
+            accounts=self.faces.accounts,
             translated=self.faces.translated,
             store=self.store.counts,
             net=self.counts,

@@ -48,6 +48,7 @@ from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.states import ConnectionInput, ConnectionState
 from gateway.amqp_1_0.timers import REMOTE_IDLE_MIN_MS, Timers
 from gateway.errors import DecodeError
+from gateway.wire.accounts import Account
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
@@ -78,6 +79,7 @@ class Connection:
         sasl_hostname: server: the hostname of the client's sasl-init.
         open: the peer's open, once it has come.
         carrier: what its sessions share.
+        account: what is kept on the peer's behalf.
     """
 
     def __init__(
@@ -101,11 +103,16 @@ class Connection:
         self.writer = Writer()
         self.machine = Machine(states.CONNECTION, ConnectionState.START)
         self.open: Open | None = None
-        self.carrier = Carrier(self.writer, self.machine, self, limits=limits, strict=strict)
+        # Little, for who is not known yet.
+        self.account = Account(limits.login_octets_max if server else limits.kept_max)
+        self.carrier = Carrier(
+            self.writer, self.machine, self, limits=limits, account=self.account, strict=strict
+        )
         self._owed: list[Event] = []
         self._now_ms = now_ms
         self._pos = 0
         self._inbox = Inbox()
+        self._part = 0  # octets of a frame of which not all have come, on the account
         self._timers = Timers(now_ms, limits.handshake_timeout_ms, limits.idle_timeout_ms)
         self._layers = Layers(
             self.writer,
@@ -239,8 +246,15 @@ class Connection:
         self._now_ms = now_ms
         events = self._take_owed()
         octets = self._inbox.take(data)
-        if not octets:
-            return events
+        if octets:
+            self._read_all(octets, events)
+        part = self._inbox.held()
+        if part != self._part:
+            self.account.note(part - self._part)
+            self._part = part
+        return events
+
+    def _read_all(self, octets: bytes, events: list[Event]) -> None:
         reader = Reader(octets)
         self._pos = 0
         needed = 0
@@ -255,7 +269,6 @@ class Connection:
             self._inbox.keep(octets, self._pos, needed)
             if self._inbox.held() > self.limits.max_frame_size + frames.HEADER_SIZE:
                 self._fail(SaslError("more than a frame before the outcome"), events)
-        return events
 
     def _read(self, octets: bytes, reader: Reader, events: list[Event]) -> int:
         """Read what is whole; how many octets the next piece needs (1: any number)."""
@@ -388,7 +401,9 @@ class Connection:
             raise ConnectionStateError("an open out of turn")
         if channel != 0:
             raise FramingError("an open that is not on channel 0")
-        self.open = performative
+        # A server's driver has all of it by the event; what is kept is small.
+        self.open = _kept(performative) if self.server else performative
+        self.account.limit = self.limits.kept_max
         size = performative.max_frame_size
         if size is None:
             size = 0xFFFFFFFF
@@ -440,6 +455,11 @@ class Connection:
             self.machine.receive(ConnectionInput.LOST)
         self.channels.lose()
         events.append(Violation(error))
+
+
+def _kept(performative: Open) -> Open:
+    """What an open says to the protocol, without what it says to the driver."""
+    return Open(container_id="", idle_time_out=performative.idle_time_out)
 
 
 _NOTHING_IN: Final = (

@@ -36,6 +36,7 @@ from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
 from gateway.faces.feature_uses import client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.server_0_10.session import ServerSession
+from gateway.faces.server_0_10.transfers import refuse_late
 from gateway.message import Encoding
 from gateway.wire.sasl import DENIED_STEP, ServerMechanism, Step, StepKind
 from gateway.wire.tagged import Tagged
@@ -69,7 +70,14 @@ class ServerConnection:
         self.settings = settings
         self.connection = Connection(Role.SERVER, settings.limits, now_ms)
         self.client = Client(
-            bridge, turns, peer, settings, Encoding.AMQP_0_10, face=self, slowed=self
+            bridge,
+            turns,
+            peer,
+            settings,
+            Encoding.AMQP_0_10,
+            self.connection.account,
+            face=self,
+            slowed=self,
         )
         self._mechanism: ServerMechanism | None = None
         self._granted = False  # the client has still to say so
@@ -85,8 +93,8 @@ class ServerConnection:
 
     @property
     def reading_paused(self) -> bool:
-        """Too much of what the client asked for is not done: the last resort."""
-        if self.client.doubt.parked_too_much():
+        """Too much of what the client asked for is not done, or of what it is told not read."""
+        if self.client.unread_too_much() or self.client.doubt.parked_too_much():
             return True
         limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0
@@ -112,7 +120,10 @@ class ServerConnection:
             session.carry_out_parked()
         for session in self._sessions.values():
             session.answers.flush()
-        return self.connection.data_to_send()
+        octets = self.connection.data_to_send()
+        if self.client.write_blocked:
+            self.client.on_written(len(octets))
+        return octets
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called."""
@@ -127,7 +138,7 @@ class ServerConnection:
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.client.write_blocked = blocked
+        self.client.on_write_blocked(blocked)
         if not blocked:
             for session in self._sessions.values():
                 session.resume()
@@ -170,6 +181,8 @@ class ServerConnection:
                 session = self._of(event.session)
                 if session is not None:
                     session.on_command(event)
+                else:
+                    refuse_late(self.client, event)
             elif isinstance(event, CommandsCompleted):
                 session = self._of(event.session)
                 if session is not None:

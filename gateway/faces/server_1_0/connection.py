@@ -76,7 +76,14 @@ class ServerConnection:
             strict=settings.strict,
         )
         self.client = Client(
-            bridge, turns, peer, settings, Encoding.AMQP_1_0, face=self, slowed=self
+            bridge,
+            turns,
+            peer,
+            settings,
+            Encoding.AMQP_1_0,
+            self.connection.account,
+            face=self,
+            slowed=self,
         )
         self.client.identity = settings.anonymous_name
         self.transactions = Transactions(self.client, self)
@@ -92,8 +99,8 @@ class ServerConnection:
 
     @property
     def reading_paused(self) -> bool:
-        """Too much of what the client published is held back: the last resort."""
-        if self.client.doubt.held_too_much():
+        """Too much of what the client published is held back, or of what it does not read."""
+        if self.client.unread_too_much() or self.client.doubt.held_too_much():
             return True
         held = 0
         for session in self._sessions:
@@ -116,6 +123,8 @@ class ServerConnection:
         """Octets for the client."""
         self.client.on_flushed()
         octets = self.connection.data_to_send()
+        if self.client.write_blocked:
+            self.client.on_written(len(octets))
         if self.connection.carrier.shortened:
             lose_words(self.connection.carrier.shortened, self.settings.translated)
             self.connection.carrier.shortened = []
@@ -135,7 +144,7 @@ class ServerConnection:
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.client.write_blocked = blocked
+        self.client.on_write_blocked(blocked)
         if not blocked:
             self.resume()
 
@@ -271,6 +280,7 @@ class ServerConnection:
     def _on_open(self, performative: Open) -> None:
         client = self.client
         client.container = performative.container_id
+        client.account.note(len(client.container))
         client.uses.identity = client.identity
         client.uses.client = _client(performative, client.peer.address)
         self.connection.send_open(
