@@ -66,6 +66,16 @@ METRICS: Final = (
         "outcome",
     ),
     _counter(
+        "gateway_logins_throttled_total",
+        "Logins refused unheard, since too many before them had failed.",
+    ),
+    _counter(
+        "gateway_plain_logins_in_clear_total",
+        "Passwords that crossed the network without TLS; the log names each user once.",
+    ),
+    _gauge("gateway_logins_waiting", "Logins that wait for a thread to check their password."),
+    _gauge("gateway_login_throttle_entries", "Failures and known users that are remembered."),
+    _counter(
         "gateway_protocol_errors_total",
         "Connections closed because the client broke its protocol.",
         "protocol",
@@ -80,6 +90,11 @@ METRICS: Final = (
         "Steps of messages: each copy that took one, by how it ended.",
         "stage",
         "outcome",
+    ),
+    _counter(
+        "gateway_messages_refused_total",
+        "Copies that were not let in, by reason: those `gateway_messages_total` counts as refused.",
+        "reason",
     ),
     _counter("gateway_transactions_total", "Transactions, by how they ended.", "outcome"),
     _gauge("gateway_open_transactions", "Transactions of 1.0 clients, not discharged."),

@@ -23,7 +23,7 @@ from gateway.audit.records import AuditLog
 from gateway.audit.segment import SegmentWriter
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.node_names import plain_host
-from gateway.config import Address, Settings
+from gateway.config import Address, Settings, may_show_passwords
 from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
 from gateway.faces.accounts import Accounts
 from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
@@ -92,7 +92,7 @@ class Service:
         self.read_again: Callable[[], Settings] = lambda: settings
         self.ports = Ports(reactor)
         self._timers: list[LoopingCall] = []
-        self._threads = PasswordThreads(reactor)
+        self._threads = PasswordThreads(reactor, self.clock.now_ms)
         self._tls = _tls(settings)
         self.authentication = self._authentication()
         segments = LateSegments(settings.data_directory / AUDIT_FOLDER)
@@ -110,7 +110,9 @@ class Service:
             self.faces = self._face_settings()
             for name in self.bridge.hosts:  # before relays, which keep the one that they find
                 self.faces.replies[name] = ReplyTable(keep_new=True)
-            self.upstreams = Upstreams(settings, self.bridge, self.turns, self.faces)
+            self.upstreams = Upstreams(
+                settings, self.bridge, self.turns, self.faces, self._threads.derive_for
+            )
             self._recover(segments.writer().damaged)
             self._keep_replies()
             self.door = self._door()
@@ -140,7 +142,8 @@ class Service:
             self.clock.now_ms,
             anonymous_allowed=self.settings.anonymous_allowed,
             passwords=passwords,
-            in_thread=self._threads.run,
+            threads=self._threads,
+            require_tls_for=tuple(self.settings.require_tls_for),
         )
 
     def _passwords(self, settings: Settings) -> Passwords | None:
@@ -250,6 +253,7 @@ class Service:
             self.door.tls_context = tls
             self.authentication.passwords = passwords
             self.authentication.anonymous_allowed = settings.anonymous_allowed
+            self.authentication.require_tls_for = tuple(settings.require_tls_for)
             self.faces.anonymous_allowed = settings.anonymous_allowed
             set_level(settings.logging.level)
 
@@ -442,9 +446,12 @@ def _warn(service: Service) -> None:
             "the admin token crosses the network in clear text on {admin}",
             admin=str(settings.admin),
         )
-    amqp = settings.listen.amqp
-    if settings.users_file is not None and amqp is not None and not amqp.loopback:
-        service.log.warn("passwords cross the network in clear text on {amqp}", amqp=str(amqp))
+    if may_show_passwords(settings):
+        service.log.warn(
+            "passwords may cross the network in clear text on {amqp}; whose do is told, and"
+            " counted (gateway_plain_logins_in_clear_total)",
+            amqp=str(settings.listen.amqp),
+        )
 
 
 def run(settings: Settings, read_again: Callable[[], Settings]) -> int:

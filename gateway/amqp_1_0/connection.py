@@ -52,7 +52,7 @@ from gateway.wire.accounts import Account
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
-from gateway.wire.sasl import ClientMechanism
+from gateway.wire.sasl import ClientMechanism, MechanismMaker, StepKind
 
 # States that every frame asks about: as plain numbers they compare at no cost.
 _OPENED: Final = int(ConnectionState.OPENED)
@@ -68,6 +68,7 @@ class Connection:
 
     Args:
         mechanisms: server: SASL mechanisms to offer, best first.
+        maker: server: makes them; `None`: they are those of one message.
         sasl_required: server: a client that comes without SASL is sent away.
         able: client: SASL mechanisms to choose from, best first; none: no SASL layer.
         hostname: client: for sasl-init.
@@ -89,6 +90,7 @@ class Connection:
         limits: Limits,
         now_ms: int,
         mechanisms: list[str] | None = None,
+        maker: MechanismMaker | None = None,
         sasl_required: bool = False,
         able: list[ClientMechanism] | None = None,
         hostname: str | None = None,
@@ -116,6 +118,7 @@ class Connection:
             self.writer,
             server=server,
             mechanisms=mechanisms or [],
+            maker=maker,
             sasl_required=sasl_required,
             able=able or [],
             hostname=hostname,
@@ -158,17 +161,24 @@ class Connection:
 
     # What the driver does.
 
-    def send_verdict(self, granted: bool) -> None:
-        """Server: the answer to `AuthenticationRequested`.
+    def send_verdict(self, granted: bool) -> StepKind:
+        """Server: the answer to `AuthenticationRequested`; what comes of it.
 
-        What the client sent in the meantime is read by the next `receive_data`, which may be empty.
+        `CHALLENGE`: the mechanism has more to ask, and another request follows. What the client
+        sent in the meantime is read by the next `receive_data`, which may be empty.
         """
         layers = self._layers
         if layers.phase is not Phase.VERDICT or self.closed:
-            return
-        layers.resolve(granted)
-        if layers.denied:
+            return StepKind.CHALLENGE
+        step = layers.resolve(granted)
+        if step == StepKind.DENIED:
             self.machine.receive(ConnectionInput.LOST)
+        return step
+
+    def send_derived(self) -> None:
+        """Client: the derivation of `DerivationRequested` has been run. Then as `send_verdict`."""
+        if self._layers.phase is Phase.VERDICT and not self.closed:
+            self._layers.derived()
 
     def send_open(
         self,

@@ -255,6 +255,10 @@ class Settings(Section):
     """Messages, topology and the audit log. One gateway at a time."""
     users_file: pathlib.Path | None = None
     """Users and their SCRAM verifiers, as `amqp-gateway user add` writes them."""
+    require_tls_for: list[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]] = Field(
+        default_factory=list
+    )
+    """SASL mechanisms that clients are offered inside TLS only. PLAIN shows the password."""
     anonymous: bool | None = None
     """Let clients in without a name. Unset: only where neither users nor client certificates are
     configured."""

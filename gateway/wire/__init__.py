@@ -6,5 +6,6 @@ serial, numbers       serial numbers and sets of them; small numbers, given out 
 machine               state machines as tables
 limits, accounts      what keeps one peer from harming the gateway; what is kept for it, in octets
 work                  what verbs cost, in units, and how much of it is too much
-sasl, scram, bearer   SASL mechanisms; those of SCRAM, those that show a token
+sasl, bearer          SASL mechanisms; those that show a token
+scram, scram_server   those of SCRAM: what both sides know with the client's side; the server's
 """

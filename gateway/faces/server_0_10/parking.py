@@ -184,8 +184,9 @@ class Parking:
         self._account.give(waiting.kept)
         return waiting
 
-    def clear(self) -> None:
+    def clear(self) -> list[CommandReceived]:
         """The session is over: nothing of this is carried out."""
+        dropped = list(self._events)
         if self.waiting is not None:
             self._account.give(self.waiting.kept)
             self.waiting = None
@@ -195,3 +196,4 @@ class Parking:
         self._events.clear()
         self._others = 0
         self._barriers = 0
+        return dropped

@@ -30,7 +30,7 @@ from gateway.faces.server_0_10.deliveries import Deliveries
 from gateway.faces.server_0_10.parking import TOO_MUCH, Parking, Waiting
 from gateway.faces.server_0_10.subscriptions import Subscriptions
 from gateway.faces.server_0_10.transactions import Transactions
-from gateway.faces.server_0_10.transfers import Transfers
+from gateway.faces.server_0_10.transfers import Transfers, refuse_late
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
 
@@ -264,7 +264,8 @@ class ServerSession:
     def end(self, reason: Reason) -> None:
         """The session is over: give back what it holds, let go what it owns."""
         self.answers.over = True
-        self.parking.clear()
+        for event in self.parking.clear():
+            refuse_late(self.client, event)
         self.transfers.forget()
         self.transactions.end()
         self.subscriptions.cancel_all(reason)

@@ -42,6 +42,7 @@ from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import Encoding
 from gateway.translate.outcomes import lose_words
+from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
 
 CAPABILITIES: Final = ["ANONYMOUS-RELAY"]
@@ -70,6 +71,7 @@ class ServerConnection:
             limits=settings.limits,
             now_ms=now_ms,
             mechanisms=authenticator.mechanisms(),
+            maker=authenticator,
             sasl_required=not settings.anonymous_allowed,
             strict=settings.strict,
         )
@@ -259,8 +261,9 @@ class ServerConnection:
         if self._gone or self.connection.closed:
             return
         self.bridge.now_ms = now_ms
-        self.client.on_authenticated(identity)
-        self.connection.send_verdict(identity is not None)
+        step = self.connection.send_verdict(identity is not None)
+        if step != StepKind.CHALLENGE:
+            self.client.on_authenticated(identity if step == StepKind.GRANTED else None)
         self._take(self.connection.receive_data(b"", now_ms))
         self.client.touch()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, final
 
+from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
 from gateway.faces.accounts import Accounts
@@ -90,6 +91,10 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_connections_refused_total": lambda: _labelled(net.refused),
         "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
         "gateway_authentications_total": lambda: _authentications(sources.authentication),
+        "gateway_logins_throttled_total": lambda: _one(sources.authentication.throttled),
+        "gateway_plain_logins_in_clear_total": lambda: _one(sources.authentication.plain_in_clear),
+        "gateway_logins_waiting": lambda: _one(sources.authentication.waiting),
+        "gateway_login_throttle_entries": lambda: _one(len(sources.authentication.throttle)),
         "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
         "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
         "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
@@ -99,6 +104,10 @@ def readers(sources: Sources) -> dict[str, Reader]:
             {"received": net.octets_received, "sent": net.octets_sent}
         ),
         "gateway_messages_total": lambda: _stages(bridge),
+        "gateway_messages_refused_total": lambda: [
+            ((Reason(reason).name.lower(),), count)
+            for reason, count in bridge.counts.refusals.items()
+        ],
         "gateway_transactions_total": lambda: _labelled(
             {
                 "committed": bridge.counts.committed,

@@ -33,6 +33,7 @@ RELOADABLE: Final = (
     "anonymous",
     "logging.level",
     "nodes",
+    "require_tls_for",
     "switch_timeout",
     "tls",
     "upstreams",
