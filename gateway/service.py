@@ -51,6 +51,7 @@ from gateway.net.listening.listen import Door, Listener
 from gateway.net.listening.password_threads import PasswordThreads
 from gateway.net.listening.passwords import Passwords
 from gateway.net.listening.ports import Ports
+from gateway.net.listening.withdrawing import end_withdrawn
 from gateway.net.logs import set_level
 from gateway.net.open_files import raise_file_limit
 from gateway.net.stopping import Stage, Stopping
@@ -270,6 +271,7 @@ class Service:
             self.authentication.require_tls_for = tuple(settings.require_tls_for)
             self.faces.anonymous_allowed = settings.anonymous_allowed
             set_level(settings.logging.level)
+            end_withdrawn(self.door)
 
         return count
 
@@ -337,6 +339,7 @@ class Service:
             self.bridge,
             lambda: self.read_again(),
             self.clock.now_ms,
+            self.door,
         )
         return admin_site(self.collector, objects, self.ready, control)
 

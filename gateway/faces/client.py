@@ -6,13 +6,13 @@ sessions and links, which so need not know the connection. The same for every se
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.faces.doubt import Doubt, Slowed
-from gateway.faces.face import Face, FaceSettings, Logins, Peer, Turns
+from gateway.faces.face import Face, FaceSettings, Logins, Peer, PeerStatus, Turns
 from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.host_nodes import HostNodes
 from gateway.message import Encoding
@@ -21,12 +21,15 @@ from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
 from gateway.wire.sasl import ANONYMOUS
 
+NAMES: Final = ("0-10", "1.0")  # by `Encoding`
+
 
 @final
 class Client:
     """What sessions ask of their connection, and what is counted and recorded of it.
 
     Attributes:
+        sessions, links: how many it has now; of 0-10, subscriptions.
         host, nodes: the virtual host that it has opened, and its names; the default one before.
         identity: its user.
         mechanism: by which it said who it is, or wanted to.
@@ -56,10 +59,12 @@ class Client:
         "host",
         "identity",
         "java",
+        "links",
         "mechanism",
         "nodes",
         "peer",
         "session_flow",
+        "sessions",
         "settings",
         "unread",
         "uses",
@@ -88,6 +93,8 @@ class Client:
         self.authenticated = False
         self.container = ""
         self.java = False
+        self.sessions = 0
+        self.links = 0
         self.session_flow = False
         self.draining = False
         self.account = account
@@ -165,6 +172,7 @@ class Client:
         """A link, or a subscription of 0-10, came or went."""
         counts = self.settings.counts
         (counts.links_opened if opened else counts.links_closed)[self._protocol] += 1
+        self.links += 1 if opened else -1
 
     def record_link(self, number: int, *, node: int, flags: int) -> None:
         """Put the begin of a link or subscription into the audit log; `node`: its node's number."""
@@ -180,6 +188,20 @@ class Client:
         """The same of its end, when nothing of it is unsettled."""
         self.bridge.audit.link_detached(
             self.bridge.now_ms, number, connection=self.peer.connection_id, reason=reason
+        )
+
+    def status(self) -> PeerStatus | None:
+        """Who it is, for operators; `None` before it has opened a virtual host."""
+        if not self._opened:
+            return None
+        return PeerStatus(
+            protocol=NAMES[self._protocol],
+            user=self.user(),
+            mechanism=self.mechanism,
+            product=self.uses.client.removesuffix(f" from {self.peer.address}"),
+            virtual_host=self.host.name,
+            sessions=self.sessions,
+            links=self.links,
         )
 
     # What the connection tells.
@@ -239,6 +261,7 @@ class Client:
 
     def on_session_attached(self, session: int) -> None:
         """A session of that name in the audit log has begun."""
+        self.sessions += 1
         self.settings.counts.sessions_opened[self._protocol] += 1
         self.bridge.audit.session_attached(
             self.bridge.now_ms, self.peer.connection_id, session=session
@@ -246,6 +269,7 @@ class Client:
 
     def on_session_ended(self) -> None:
         """One has ended."""
+        self.sessions -= 1
         self.settings.counts.sessions_closed[self._protocol] += 1
 
     def record_session_end(self, session: int, reason: Reason) -> None:

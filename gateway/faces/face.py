@@ -7,8 +7,9 @@ octets, keeps the one timer that the face asked for, and obeys `reading_paused`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
+from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
@@ -18,6 +19,64 @@ from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import Credentials, ServerMechanism
+
+
+@final
+class Ending:
+    """Why the gateway ends a connection, for the client and for the audit log.
+
+    Attributes:
+        withdrawn: the client may not be here any more, where its protocol can tell that apart.
+    """
+
+    __slots__ = ("reason", "text", "withdrawn")
+
+    def __init__(self, text: str, reason: Reason, *, withdrawn: bool = False) -> None:
+        self.text = text
+        self.reason = reason
+        self.withdrawn = withdrawn
+
+
+STOPS: Final = Ending("the gateway stops", Reason.STOPPING)
+
+
+@final
+@dataclass(init=False, slots=True)
+class PeerStatus:
+    """What operators are told of a client that has opened its connection.
+
+    Attributes:
+        user: "" without a login.
+        product: what it says of itself.
+        links: of 0-10: subscriptions.
+    """
+
+    protocol: str
+    user: str
+    mechanism: str
+    product: str
+    virtual_host: str
+    sessions: int
+    links: int
+
+    def __init__(
+        self,
+        *,
+        protocol: str,
+        user: str,
+        mechanism: str,
+        product: str,
+        virtual_host: str,
+        sessions: int,
+        links: int,
+    ) -> None:
+        self.protocol = protocol
+        self.user = user
+        self.mechanism = mechanism
+        self.product = product
+        self.virtual_host = virtual_host
+        self.sessions = sessions
+        self.links = links
 
 
 class Face(Protocol):
@@ -55,8 +114,11 @@ class Face(Protocol):
     def drained(self) -> bool:
         """Nothing is unsettled, under way or uncommitted any more."""
 
-    def force_close(self, now_ms: int) -> None:
-        """Graceful stop, second half: tell the peer that the connection is forced closed."""
+    def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
+        """Tell the peer that the connection is forced closed: second half of a graceful stop."""
+
+    def status(self) -> PeerStatus | None:
+        """Who the client is; `None`: nobody yet, or no client."""
 
 
 class Turns(Protocol):

@@ -92,6 +92,9 @@ class Pump(TwistedProtocol):
         self.around = around
         self.connection_id = connection_id
         self.address = address
+        self.since_ms = around.now_ms()
+        self.octets_received = 0
+        self.octets_sent = 0
         self.secure = False
         self.handshaken = False  # TLS is up
         self.doubted = ""  # why we do not believe the peer's certificate
@@ -117,6 +120,7 @@ class Pump(TwistedProtocol):
     def dataReceived(self, data: bytes) -> None:
         """Octets from the peer, after TLS."""
         self.around.counts.octets_received += len(data)
+        self.octets_received += len(data)
         if not self._closing:
             self._read(data)
 
@@ -177,6 +181,7 @@ class Pump(TwistedProtocol):
             return
         if data:
             self.around.counts.octets_sent += len(data)
+            self.octets_sent += len(data)
             self.transport.write(data)
         if closed:
             self.close()

@@ -10,7 +10,7 @@ from typing import Final, final
 
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error, Open, TransactionalState
-from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED, NOT_FOUND
+from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED, NOT_FOUND, UNAUTHORIZED_ACCESS
 from gateway.amqp_1_0.connection import Connection
 from gateway.amqp_1_0.events import (
     AttachReceived,
@@ -36,7 +36,15 @@ from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.faces.client import Client
-from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
+from gateway.faces.face import (
+    STOPS,
+    Authenticator,
+    Ending,
+    FaceSettings,
+    Peer,
+    PeerStatus,
+    Turns,
+)
 from gateway.faces.feature_uses import client_text
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
@@ -158,13 +166,17 @@ class ServerConnection:
             return False
         return not any(session.outstanding() for session in self._sessions)
 
-    def force_close(self, now_ms: int) -> None:
-        """The operator ends the connection: close with amqp:connection:forced."""
+    def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
+        """The operator ends the connection: amqp:connection:forced, or unauthorized-access."""
         self.bridge.now_ms = now_ms
-        error = Error(condition=CONNECTION_FORCED, description="the gateway stops")
-        self.connection.send_close(error=error)
-        self._end(Reason.STOPPING)
+        condition = UNAUTHORIZED_ACCESS if why.withdrawn else CONNECTION_FORCED
+        self.connection.send_close(error=Error(condition=condition, description=why.text))
+        self._end(why.reason)
         self.client.touch()
+
+    def status(self) -> PeerStatus | None:
+        """Who the client is, once it has opened a virtual host."""
+        return None if self._gone else self.client.status()
 
     # What transactions ask.
 

@@ -3,5 +3,7 @@
 http       the port itself
 control    what may be asked with the admin token
 status     upstreams and node rules at a glance
+connections     who is there, and whose connection is to end
+subscriptions   durable subscriptions, and whose they are
 measures   a reader for every row of `gateway.metrics`
 """

@@ -18,11 +18,13 @@ from gateway.faces.face import AuthenticationWaiter, Peer
 from gateway.net.alarm import Later
 from gateway.net.listening.passwords import Passwords, prepared_or_none
 from gateway.net.listening.throttle import Throttle
+from gateway.net.listening.users import User
 from gateway.wire.sasl import (
     ANONYMOUS,
     EXTERNAL,
     PLAIN,
     Credentials,
+    Keys,
     ServerMechanism,
     server_mechanism,
 )
@@ -162,6 +164,9 @@ class PeerAuthenticator:
         self._username = ""
         self._compared = ""
         self._known: str | None = None  # SCRAM: the user whose keys these are
+        self._granted = ""
+        self._identity = ""
+        self._verifiers: User | None = None  # of the user when the password was checked, or before
 
     def mechanisms(self) -> list[str]:
         """Those by which this peer can succeed, best first."""
@@ -212,6 +217,22 @@ class PeerAuthenticator:
         else:
             self._wait(mechanism, lambda: self._look_up(passwords, threads, credentials))
 
+    def withdrawn(self) -> str:
+        """Why it could not log in again as it has; "" if it could. `tls` knows of certificates."""
+        shared, mechanism = self.shared, self._granted
+        if mechanism in ("", ANONYMOUS):
+            return "" if shared.anonymous_allowed else "a login is needed by now"
+        if mechanism == EXTERNAL:
+            return ""
+        now = None if shared.passwords is None else shared.passwords.user(self._identity)
+        if now is None:
+            return "the user was removed"
+        return "" if now == self._verifiers else "the password was changed"
+
+    def by_certificate(self) -> bool:
+        """Whether it is who its certificate says that it is."""
+        return self._granted == EXTERNAL
+
     def forget(self, waiter: AuthenticationWaiter) -> None:
         """The connection is gone: nobody is told."""
         self._waiter = None
@@ -245,9 +266,13 @@ class PeerAuthenticator:
         """PLAIN: perhaps we know this password."""
         username, password = credentials.username, credentials.password
         now_ms = self.shared.now_ms()
-        answer = threads.look(
-            lambda: passwords.recall(username, password, now_ms) if self._waiter else None
-        )
+
+        def recall() -> str | None:
+            identity = passwords.recall(username, password, now_ms)
+            self._verifiers = passwords.user(username)
+            return identity
+
+        answer = threads.look(lambda: recall() if self._waiter else None)
 
         def recalled(identity: str | None) -> None:
             if identity is not None:
@@ -260,10 +285,13 @@ class PeerAuthenticator:
     def _check(self, passwords: Passwords, threads: Threads, credentials: Credentials) -> None:
         username, password = credentials.username, credentials.password
         now_ms = self.shared.now_ms()
+
+        def check() -> str | None:
+            self._verifiers = passwords.user(username)
+            return passwords.check(username, password, now_ms)
+
         answer = threads.run(
-            lambda: passwords.check(username, password, now_ms) if self._waiter else None,
-            self.peer.address,
-            self._compared,
+            lambda: check() if self._waiter else None, self.peer.address, self._compared
         )
         answer.addCallbacks(
             lambda identity: self._judge(PLAIN, identity),
@@ -274,7 +302,13 @@ class PeerAuthenticator:
         """SCRAM: the keys of the user, or such as it might have."""
         username = credentials.username
         mechanism = credentials.mechanism
-        answer = threads.look(lambda: passwords.keys(username, mechanism.removesuffix(PLUS)))
+
+        def look_up() -> tuple[str | None, Keys]:
+            keys = passwords.keys(username, mechanism.removesuffix(PLUS))
+            self._verifiers = passwords.user(username)
+            return keys
+
+        answer = threads.look(look_up)
 
         def found(known: Any) -> None:  # Any: a Deferred does not say
             self._known, credentials.keys = known
@@ -304,6 +338,10 @@ class PeerAuthenticator:
         waiter, self._waiter = self._waiter, None
         if waiter is None:
             return
+        if identity is not None:
+            self._granted, self._identity = mechanism, identity
+            if self.withdrawn():  # meanwhile
+                identity = None
         counts = self.shared.refused if identity is None else self.shared.accepted
         counts[mechanism if mechanism in counts else "other"] += 1
         if identity is None:

@@ -54,6 +54,7 @@ class Stay:
             self.whole.service.bridge,
             self.read,
             self.whole.service.clock.now_ms,
+            self.whole.service.door,
         )
 
     def read(self) -> Settings:
