@@ -66,6 +66,11 @@ METRICS: Final = (
         "outcome",
     ),
     _counter(
+        "gateway_access_refused_total",
+        "What clients asked for and may not do by the access rules, or their quotas.",
+        "action",
+    ),
+    _counter(
         "gateway_protocol_errors_total",
         "Connections closed because the client broke its protocol.",
         "protocol",

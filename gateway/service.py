@@ -24,6 +24,7 @@ from gateway.audit.segment import SegmentWriter
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.node_names import plain_host
 from gateway.config import Address, Settings
+from gateway.config.access import LoadedRules, access_notes, load_rules
 from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
 from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
 from gateway.faces.server_0_10 import connection as server_0_10
@@ -37,6 +38,7 @@ from gateway.net.counts import NetCounts
 from gateway.net.data_directory import LateSegments, identity, open_store
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listening.authenticate import Authentication
+from gateway.net.listening.decisions import DecisionLog
 from gateway.net.listening.first_octets import Ask
 from gateway.net.listening.listen import Door, Listener
 from gateway.net.listening.password_threads import PasswordThreads
@@ -93,6 +95,7 @@ class Service:
         self._timers: list[LoopingCall] = []
         self._threads = PasswordThreads(reactor)
         self._tls = _tls(settings)
+        self.access = load_rules(settings)
         self.authentication = self._authentication()
         segments = LateSegments(settings.data_directory / AUDIT_FOLDER)
         self.store = SqliteStore(
@@ -107,6 +110,8 @@ class Service:
             self.bridge = self._bridge(segments.writer())
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
             self.faces = self._face_settings()
+            self.faces.access.rules = self.access.rules
+            self.faces.access.teller = DecisionLog(self.clock.now_ms)
             for name in self.bridge.hosts:  # before relays, which keep the one that they find
                 self.faces.replies[name] = ReplyTable(keep_new=True)
             self.upstreams = Upstreams(settings, self.bridge, self.turns, self.faces)
@@ -242,6 +247,7 @@ class Service:
         """Read the files of other settings; what is returned makes them count."""
         tls = _tls(settings)
         passwords = self._passwords(settings)
+        access = load_rules(settings)
 
         def count() -> None:
             self.settings = settings
@@ -250,8 +256,20 @@ class Service:
             self.authentication.anonymous_allowed = settings.anonymous_allowed
             self.faces.anonymous_allowed = settings.anonymous_allowed
             set_level(settings.logging.level)
+            self._adopt(access)
 
         return count
+
+    def _adopt(self, access: LoadedRules) -> None:
+        """Other access rules: they count at once, also for who is connected."""
+        if access.digest == self.access.digest and access.file == self.access.file:
+            return
+        self.access = access
+        self.bridge.now_ms = self.clock.now_ms()
+        self.faces.access.adopt(access.rules, self.bridge.now_ms)
+        self.turns.schedule()
+        for note in access_notes(access, self.settings):
+            self.log.info("access rules: {note}", note=note)
 
     def _serve_0_10(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
         return server_0_10.ServerConnection(
@@ -410,6 +428,7 @@ class Service:
 def check(settings: Settings) -> None:
     """Read every file that the settings name. Raises ConfigurationError."""
     _tls(settings)
+    load_rules(settings)
     if settings.users_file is not None:
         Passwords(settings.users_file).load()
 
@@ -429,6 +448,8 @@ def _tls(settings: Settings) -> IOpenSSLContextFactory | None:
 def _warn(service: Service) -> None:
     """Say what is allowed, but perhaps not meant."""
     settings = service.settings
+    for note in access_notes(service.access, settings):
+        service.log.info("access rules: {note}", note=note)
     files = raise_file_limit(settings.limits.connections + FILES_BESIDES)
     if files < settings.limits.connections + FILES_BESIDES:
         service.log.warn(

@@ -79,6 +79,7 @@ class Bridge:
         "numbers",
         "pressure",
         "problems",
+        "queue_size_default",
         "store_error",
         "turns",
     )
@@ -108,6 +109,7 @@ class Bridge:
         self._absent: dict[int, AbsentQueue] = {}
         self._plain_host = plain_host or default_host
         self._limits = limits
+        self.queue_size_default = limits.queue_size_default
         self._reader = reader
         self.numbers = Numbers(audit.incarnation)
         self._deadlines = Deadlines()

@@ -207,6 +207,17 @@ class TranslationSettings(Section):
     """Write the time of arrival into messages that have none."""
 
 
+class AccessSettings(Section):
+    """Who may do what; without a file everybody may everything. Read again at each reload."""
+
+    file: pathlib.Path | None = None
+    """The gateway's own rules, in YAML (docs/access.md)."""
+    qpidd_file: pathlib.Path | None = None
+    """The ACL file of a qpidd, which decides as it does there; instead of `file`."""
+    qpidd_realm: Annotated[str, Field(min_length=1, max_length=255)] = "QPID"
+    """What a user without a realm has behind the "@" in that file."""
+
+
 class LoggingSettings(Section):
     """Log lines, on standard error."""
 
@@ -241,6 +252,7 @@ class Settings(Section):
     """Messages, topology and the audit log. One gateway at a time."""
     users_file: pathlib.Path | None = None
     """Users and their SCRAM verifiers, as `amqp-gateway user add` writes them."""
+    access: AccessSettings = AccessSettings()
     anonymous: bool | None = None
     """Let clients in without a name. Unset: only where neither users nor client certificates are
     configured."""

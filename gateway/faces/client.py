@@ -11,6 +11,7 @@ from typing import final
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
+from gateway.faces.access import ClientAccess, Reviewed
 from gateway.faces.doubt import Doubt, Slowed
 from gateway.faces.face import Face, FaceSettings, Peer, Turns
 from gateway.faces.feature_uses import FeatureUses
@@ -24,6 +25,7 @@ class Client:
     """What sessions ask of their connection, and what is counted and recorded of it.
 
     Attributes:
+        access: what it may do.
         host, nodes: the virtual host that it has opened, and its names; the default one before.
         identity: its user.
         authenticated: that user is not the anonymous one.
@@ -41,6 +43,7 @@ class Client:
         "_protocol",
         "_touched",
         "_turns",
+        "access",
         "authenticated",
         "bridge",
         "container",
@@ -67,6 +70,7 @@ class Client:
         *,
         face: Face,
         slowed: Slowed,
+        reviewed: Reviewed,
     ) -> None:
         self.bridge = bridge
         self.peer = peer
@@ -82,6 +86,9 @@ class Client:
         self.write_blocked = False
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
+        )
+        self.access = ClientAccess(
+            settings.access, settings.counts, bridge, peer.connection_id, peer.address, reviewed
         )
         self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed)
         self._turns = turns
@@ -207,6 +214,7 @@ class Client:
     def on_closed(self, reason: Reason) -> None:
         """The connection is over, in good order where there is no `reason`."""
         self.uses.end()
+        self.access.close()
         if self._opened:
             self.settings.counts.connections_closed[self._protocol] += 1
             self.bridge.audit.connection_closed(

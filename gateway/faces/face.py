@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 from gateway.bridge.host import VirtualHost
+from gateway.faces.access import AccessBook
 from gateway.faces.counts import FaceCounts
 from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.feature_uses import UsesBook
@@ -127,6 +128,7 @@ class FaceSettings:
         anonymous_allowed: whether a 1.0 connection may come without SASL.
         strict: follow the 0-10 XML where deployed clients differ from it.
         counts: shared by all faces.
+        access: the rules in force, and whom they are for; shared.
         uses: whose uses of what is not offered the audit log does not have yet; shared.
         escrow: whether escrow is sent along with translated messages.
         text_body_value: a 0-10 text body goes to 1.0 as an amqp-value string, not as data.
@@ -147,6 +149,7 @@ class FaceSettings:
     anonymous_allowed: bool
     strict: bool
     counts: FaceCounts
+    access: AccessBook
     uses: UsesBook
     escrow: bool
     text_body_value: bool
@@ -182,6 +185,7 @@ class FaceSettings:
         self.anonymous_allowed = anonymous_allowed
         self.strict = strict
         self.counts = counts or FaceCounts()
+        self.access = AccessBook()
         self.uses = UsesBook()
         self.escrow = escrow
         self.text_body_value = text_body_value

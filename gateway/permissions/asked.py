@@ -103,9 +103,7 @@ def publishing(exchange: str, key: str) -> Asked:
 def binding(action: Action, exchange: str, queue: str, key: str) -> Asked:
     """To bind, or unbind, a queue; or to ask about a binding (`ACCESS`)."""
     properties = {"queuename": queue, "routingkey": key}
-    return Asked(
-        action, ObjectKind.EXCHANGE, exchange, key=key, queue=queue, properties=properties
-    )
+    return Asked(action, ObjectKind.EXCHANGE, exchange, key=key, queue=queue, properties=properties)
 
 
 def flag(value: bool) -> str:

@@ -31,6 +31,7 @@ class Connection:
             Encoding.AMQP_1_0,
             face=self,  # type: ignore[arg-type]  # only handed back to `touch`
             slowed=self,
+            reviewed=self,
         )
 
     def touch(self, face: Face) -> None:
@@ -38,6 +39,9 @@ class Connection:
 
     def on_doubt(self) -> None:
         raise AssertionError("nothing is held")
+
+    def on_rules_changed(self, now_ms: int) -> None:
+        raise AssertionError("there are no rules")
 
 
 @pytest.mark.parametrize(

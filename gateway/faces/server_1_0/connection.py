@@ -38,9 +38,10 @@ from gateway.bridge.host import VirtualHost
 from gateway.faces.client import Client
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
 from gateway.faces.feature_uses import client_text
+from gateway.faces.outcomes import error_of
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
-from gateway.message import Encoding
+from gateway.message import Encoding, Refusal
 from gateway.translate.outcomes import lose_words
 from gateway.wire.tagged import Tagged
 
@@ -50,7 +51,7 @@ VHOST_PREFIX: Final = "vhost:"
 
 @final
 class ServerConnection:
-    """Implements `Face`, `AuthenticationWaiter`, `Sessions`, `Slowed`."""
+    """Implements `Face`, `AuthenticationWaiter`, `Sessions`, `Slowed`, `Reviewed`."""
 
     def __init__(
         self,
@@ -74,7 +75,14 @@ class ServerConnection:
             strict=settings.strict,
         )
         self.client = Client(
-            bridge, turns, peer, settings, Encoding.AMQP_1_0, face=self, slowed=self
+            bridge,
+            turns,
+            peer,
+            settings,
+            Encoding.AMQP_1_0,
+            face=self,
+            slowed=self,
+            reviewed=self,
         )
         self.client.identity = settings.anonymous_name
         self.transactions = Transactions(self.client, self)
@@ -154,6 +162,23 @@ class ServerConnection:
         self.connection.send_close(error=error)
         self._end(Reason.STOPPING)
         self.client.touch()
+
+    def on_rules_changed(self, now_ms: int) -> None:
+        """Other access rules are in force: end what the client may have no longer."""
+        if self._gone:
+            return
+        refusal = self.client.access.may_stay()
+        if refusal is not None:
+            self._close_for(refusal)
+        else:
+            for session in list(self._sessions):
+                session.on_rules_changed()
+        self.client.touch()
+
+    def _close_for(self, refusal: Refusal) -> None:
+        """The client must not be here."""
+        self.connection.send_close(error=error_of(refusal))
+        self._end(Reason.NONE)
 
     # What transactions ask.
 
@@ -277,7 +302,12 @@ class ServerConnection:
                 "version": Tagged(types.STRING, self.settings.version),
             },
         )
-        client.on_opened(self._host_of(performative.hostname), "AMQP 1.0")
+        host = self._host_of(performative.hostname)
+        refusal = client.access.open(client.identity, host)
+        if refusal is not None:
+            self._close_for(refusal)
+            return
+        client.on_opened(host, "AMQP 1.0")
         if client.draining:
             self.force_close(self.bridge.now_ms)
 

@@ -17,6 +17,7 @@ from gateway.net.counts import NetCounts
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.upstreams.measures import upstream_readers
 from gateway.net.upstreams.upstreams import Upstreams
+from gateway.permissions.actions import Action
 from gateway.store.interface import StoreCounts
 from gateway.translate.context import Counts as TranslationCounts
 from gateway.translate.mapping_rows import ROWS
@@ -88,6 +89,9 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_connections_refused_total": lambda: _labelled(net.refused),
         "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
         "gateway_authentications_total": lambda: _authentications(sources.authentication),
+        "gateway_access_refused_total": lambda: _labelled(
+            {action.name.lower(): faces.access_refused[action] for action in Action}
+        ),
         "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
         "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
         "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
