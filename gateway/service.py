@@ -20,12 +20,14 @@ from twisted.web.server import Site
 
 from gateway import __version__
 from gateway.audit.records import AuditLog
+from gateway.audit.schema import Reason
 from gateway.audit.segment import SegmentWriter
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.node_names import plain_host
-from gateway.config import Address, Settings
+from gateway.config import Address, Settings, may_show_passwords
 from gateway.config.access import LoadedRules, access_notes, load_rules
 from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
+from gateway.faces.accounts import Accounts
 from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
 from gateway.faces.server_0_10 import connection as server_0_10
 from gateway.faces.server_1_0 import connection as server_1_0
@@ -93,7 +95,7 @@ class Service:
         self.read_again: Callable[[], Settings] = lambda: settings
         self.ports = Ports(reactor)
         self._timers: list[LoopingCall] = []
-        self._threads = PasswordThreads(reactor)
+        self._threads = PasswordThreads(reactor, self.clock.now_ms)
         self._tls = _tls(settings)
         self.access = load_rules(settings)
         self.authentication = self._authentication()
@@ -111,12 +113,16 @@ class Service:
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
             self.faces = self._face_settings()
             self.faces.access.rules = self.access.rules
+            self.faces.access.file = str(self.access.file or "")
             self.faces.access.teller = DecisionLog(self.clock.now_ms)
             for name in self.bridge.hosts:  # before relays, which keep the one that they find
                 self.faces.replies[name] = ReplyTable(keep_new=True)
-            self.upstreams = Upstreams(settings, self.bridge, self.turns, self.faces)
+            self.upstreams = Upstreams(
+                settings, self.bridge, self.turns, self.faces, self._threads.derive_for
+            )
             self._recover(segments.writer().damaged)
             self._keep_replies()
+            self._record_rules()
             self.door = self._door()
             self.reloading = self._reloading()
         except BaseException:
@@ -144,7 +150,8 @@ class Service:
             self.clock.now_ms,
             anonymous_allowed=self.settings.anonymous_allowed,
             passwords=passwords,
-            in_thread=self._threads.run,
+            threads=self._threads,
+            require_tls_for=tuple(self.settings.require_tls_for),
         )
 
     def _passwords(self, settings: Settings) -> Passwords | None:
@@ -206,6 +213,7 @@ class Service:
             anonymous_name=self.authentication.anonymous_name,
             anonymous_allowed=settings.anonymous_allowed,
             strict=settings.strict,
+            accounts=Accounts(settings.limits.user_size, settings.limits.host_size),
             escrow=settings.translation.escrow,
             text_body_value=settings.translation.text_body == "value",
             timestamp=settings.translation.timestamp,
@@ -254,11 +262,23 @@ class Service:
             self.door.tls_context = tls
             self.authentication.passwords = passwords
             self.authentication.anonymous_allowed = settings.anonymous_allowed
+            self.authentication.require_tls_for = tuple(settings.require_tls_for)
             self.faces.anonymous_allowed = settings.anonymous_allowed
             set_level(settings.logging.level)
             self._adopt(access)
 
         return count
+
+    def _record_rules(self, reason: Reason = Reason.NONE) -> None:
+        """The audit log has which rules count from now on; "" where there are none."""
+        audit, access = self.bridge.audit, self.access
+        audit.rules_changed(
+            self.bridge.now_ms,
+            rules=audit.passing("access"),
+            sha256=audit.passing(access.digest),
+            file=audit.passing(str(access.file or "")),
+            reason=reason,
+        )
 
     def _adopt(self, access: LoadedRules) -> None:
         """Other access rules: they count at once, also for who is connected."""
@@ -266,7 +286,8 @@ class Service:
             return
         self.access = access
         self.bridge.now_ms = self.clock.now_ms()
-        self.faces.access.adopt(access.rules, self.bridge.now_ms)
+        self._record_rules(Reason.OPERATOR)
+        self.faces.access.adopt(access.rules, str(access.file or ""), self.bridge.now_ms)
         self.turns.schedule()
         for note in access_notes(access, self.settings):
             self.log.info("access rules: {note}", note=note)
@@ -315,6 +336,7 @@ class Service:
         sources = Sources(
             bridge=self.bridge,
             faces=self.faces.counts,
+            accounts=self.faces.accounts,
             translated=self.faces.translated,
             store=self.store.counts,
             net=self.counts,
@@ -460,9 +482,12 @@ def _warn(service: Service) -> None:
             "the admin token crosses the network in clear text on {admin}",
             admin=str(settings.admin),
         )
-    amqp = settings.listen.amqp
-    if settings.users_file is not None and amqp is not None and not amqp.loopback:
-        service.log.warn("passwords cross the network in clear text on {amqp}", amqp=str(amqp))
+    if may_show_passwords(settings):
+        service.log.warn(
+            "passwords may cross the network in clear text on {amqp}; whose do is told, and"
+            " counted (gateway_plain_logins_in_clear_total)",
+            amqp=str(settings.listen.amqp),
+        )
 
 
 def run(settings: Settings, read_again: Callable[[], Settings]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol, final
 
+from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.faces.counts import FaceCounts
@@ -43,21 +44,24 @@ class AccessBook:
 
     Attributes:
         rules: those in force; `None`: everybody may everything.
+        file: where they stand.
         quotas: how much of what each user has.
         teller: `None`: nobody is told.
     """
 
-    __slots__ = ("_clients", "quotas", "rules", "teller")
+    __slots__ = ("_clients", "file", "quotas", "rules", "teller")
 
     def __init__(self) -> None:
         self.rules: AccessRules | None = None
+        self.file = ""
         self.quotas = Quotas()
         self.teller: DecisionTeller | None = None
         self._clients: dict[ClientAccess, None] = {}
 
-    def adopt(self, rules: AccessRules | None, now_ms: int) -> None:
+    def adopt(self, rules: AccessRules | None, file: str, now_ms: int) -> None:
         """From now on these rules count, also for who is connected."""
         self.rules = rules
+        self.file = file
         for client in list(self._clients):
             if client in self._clients:  # ending one may have ended others
                 client.on_rules_changed(now_ms)
@@ -91,6 +95,7 @@ class ClientAccess:
         "_face",
         "_host",
         "_making",
+        "_reason",
         "_user",
         "permits",
     )
@@ -113,6 +118,7 @@ class ClientAccess:
         self._user = ""
         self._host: VirtualHost = bridge.default_host
         self._making = ""
+        self._reason = Reason.NOT_ALLOWED
         self.permits = Permits(None, "", "", "")
 
     # The connection.
@@ -139,8 +145,11 @@ class ClientAccess:
         limit = -1 if rules is None else rules.connections_max(self._user)
         if limit < 0 or connections <= limit:
             return None
-        text = f"{self._user!r} may have {limit} connections at a time"
-        self._count(CONNECT, f"denied by a quota: {text}")
+        return self._over(CONNECT, f"{self._user!r} may have {limit} connections at a time")
+
+    def _over(self, asked: Asked, text: str) -> Refusal:
+        self._count(asked, f"denied by a quota: {text}")
+        self._record(asked, Decision(False, 0, "a quota"), Reason.OVER_LIMIT)
         return Refusal(Condition.UNAUTHORIZED_ACCESS, text)
 
     def close(self) -> None:
@@ -151,7 +160,9 @@ class ClientAccess:
     def on_rules_changed(self, now_ms: int) -> None:
         """Other rules are in force."""
         self._renew()
+        self._reason = Reason.RULES_CHANGED
         self._face.on_rules_changed(now_ms)
+        self._reason = Reason.NOT_ALLOWED
 
     def may_stay(self) -> Refusal | None:
         """Whether the connection may go on, by other rules; quotas are for those that come."""
@@ -166,16 +177,22 @@ class ClientAccess:
             if decision.logged:
                 self._tell(str(asked), str(decision))
             return None
+        self._record(asked, decision, self._reason)
         return self._refused(asked, decision)
 
     def publish_refusal(self, exchange: str, key: str) -> Refusal | None:
-        """The same for a message, unless the exchange is not there: others say that."""
+        """The same for a message, unless the exchange is not there: others say that.
+
+        Whoever asks has the message in the books as refused.
+        """
         decision = self.permits.may_publish(exchange, key)
-        if decision.allowed and not decision.logged:
+        if decision.allowed:
+            if decision.logged:
+                self._tell(str(publishing(exchange, key)), str(decision))
             return None
         if self._host.topology.find_exchange(exchange) is None:
             return None
-        return self.refusal(publishing(exchange, key))
+        return self._refused(publishing(exchange, key), decision)
 
     def _refused(self, asked: Asked, decision: Decision) -> Refusal:
         self._count(asked, str(decision))
@@ -184,6 +201,20 @@ class ClientAccess:
     def _count(self, asked: Asked, why: str) -> None:
         self._counts.access_refused[asked.action] += 1
         self._tell(str(asked), why)
+
+    def _record(self, asked: Asked, decision: Decision, reason: Reason) -> None:
+        audit = self._bridge.audit
+        rule = f"{self._book.file}:{decision.line}" if decision.line else decision.rule
+        audit.access_refused(
+            self._bridge.now_ms,
+            actor=audit.passing(self._user),
+            action=audit.passing(asked.action.name.lower()),
+            object=audit.passing(asked.object_text() or f"virtual host {self._host.name!r}"),
+            reason=reason,
+            rule=audit.passing(rule),
+            connection=self._connection,
+            address=audit.passing(self._address),
+        )
 
     def _tell(self, what: str, decision: str) -> None:
         teller = self._book.teller
@@ -202,9 +233,7 @@ class ClientAccess:
         if limit < 0:
             return None
         if not self._book.quotas.has_room(self._user, limit, self):
-            text = f"{self._user!r} may have made {limit} queues at a time"
-            self._count(asked, f"denied by a quota: {text}")
-            return Refusal(Condition.UNAUTHORIZED_ACCESS, text)
+            return self._over(asked, f"{self._user!r} may have made {limit} queues at a time")
         self._making = asked.name
         return None
 

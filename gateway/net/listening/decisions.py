@@ -19,7 +19,7 @@ TEXT_TOLD: Final = 300  # characters
 class DecisionLog:
     """`faces.access.DecisionTeller`."""
 
-    log = Logger(namespace="gateway.net.access.DecisionLog")
+    log = Logger()
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms

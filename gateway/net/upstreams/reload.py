@@ -34,6 +34,7 @@ RELOADABLE: Final = (
     "anonymous",
     "logging.level",
     "nodes",
+    "require_tls_for",
     "switch_timeout",
     "tls",
     "upstreams",
