@@ -17,7 +17,7 @@ from gateway.cli.options import configuration
 from gateway.clients.conversation import converse
 from gateway.clients.survey import Survey
 from gateway.config import Settings, keys, load, notes, resolved, schema
-from gateway.config.access import access_notes, load_rules
+from gateway.config.access import load_rules
 from gateway.net.logs import begin_logging
 from gateway.service import check as check_files
 from gateway.service import run
@@ -135,12 +135,10 @@ def check(
         click.echo(json.dumps(schema(), indent=2))
     else:
         settings = load(config, list(changes))
-        check_files(settings)
+        warnings = check_files(settings)
         click.echo(yaml.safe_dump(resolved(settings), sort_keys=False), nl=False)
-        for note in notes(settings):
+        for note in [*warnings, *notes(settings)]:
             click.echo(f"# {note}")
-        for note in access_notes(load_rules(settings), settings):
-            click.echo(f"# access rules: {note}")
 
 
 def _survey(settings: Settings, as_json: bool) -> None:

@@ -35,6 +35,7 @@ RELOADABLE: Final = (
     "logging.level",
     "nodes",
     "require_tls_for",
+    "scram_iterations",
     "switch_timeout",
     "tls",
     "upstreams",
