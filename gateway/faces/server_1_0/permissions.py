@@ -31,15 +31,14 @@ def producer_refusal(links: Links, node: Node | None) -> Refusal | None:
     """Why a client may not publish to a node; `None`: it may, or each message is asked for."""
     if node is None:
         return None
-    refusal = _access_refusal(links, node.queue, node.exchange)
-    if refusal is not None:
-        return refusal
-    access = links.client.access
     if node.queue:
-        return access.refusal(publishing("", node.queue))
-    if node.key is not None:
-        return access.refusal(publishing(node.exchange, node.key))
-    return access.refusal(Asked(Action.PUBLISH, ObjectKind.EXCHANGE, node.exchange))
+        asked = publishing("", node.queue)
+    elif node.key is not None:
+        asked = publishing(node.exchange, node.key)
+    else:
+        asked = Asked(Action.PUBLISH, ObjectKind.EXCHANGE, node.exchange)
+    refusal = links.client.access.refusal(asked)
+    return refusal or _access_refusal(links, node.queue, node.exchange)
 
 
 def _access_refusal(links: Links, queue_name: str, exchange_name: str) -> Refusal | None:
@@ -57,13 +56,9 @@ def _access_refusal(links: Links, queue_name: str, exchange_name: str) -> Refusa
 def consumer_refusal(links: Links, queue: str, *, acquire: bool) -> Refusal | None:
     """Why a client may not receive from a queue."""
     found = links.client.host.topology.find_queue(queue)
-    refusal = None
-    if found is not None:
-        refusal = links.client.access.refusal(asking.to_attach_queue(found))
-    if refusal is not None:
-        return refusal
     action = Action.CONSUME if acquire else Action.BROWSE
-    return links.client.access.refusal(asking.to_use_queue(action, queue, found))
+    refusal = links.client.access.refusal(asking.to_use_queue(action, queue, found))
+    return refusal or _access_refusal(links, queue, "")
 
 
 def dynamic_refusal(links: Links, name: str, *, topic: bool) -> Refusal | None:
@@ -90,9 +85,9 @@ def subscription_refusal(
 ) -> Refusal | None:
     """Why a client may not receive from an exchange, by a queue of its own."""
     access = links.client.access
-    refusal = access.refusal(asking.about_exchange(Action.ACCESS, exchange))
+    refusal = access.refusal(binding(Action.BIND, exchange.name, queue, key))
     if refusal is None:
-        refusal = access.refusal(binding(Action.BIND, exchange.name, queue, key))
+        refusal = access.refusal(asking.about_exchange(Action.ACCESS, exchange))
     if refusal is None:
         asked = asking.about_queue(Action.CONSUME, queue, settings, None)
         refusal = access.refusal(asked)
