@@ -103,6 +103,10 @@ class Client:
         """Whether deliveries may be sent now."""
         return not self.write_blocked and not self.draining
 
+    def doing(self, what: str) -> str:
+        """Who it is, and what has been done for it, for people."""
+        return f"user {self.identity!r}: {what}" if self.identity else what
+
     def may_claim(self, user_id: bytes | None) -> bool:
         """Whether a message may carry this user-id: the user's own, with or without a realm."""
         if not user_id or not self.authenticated:

@@ -16,9 +16,12 @@ from typing import Final, final
 
 # Primitives, in units.
 COMMAND: Final = 200  # a command of any kind but a transfer: taken apart, carried out, answered
-PUBLISH: Final = 60  # a message, beside its copies
-COPY: Final = 40  # a copy comes into a queue, or leaves it
-LOOK: Final = 10  # a copy is looked at
+SETTLING: Final = 30  # a command that settles, or a disposition, beside its deliveries
+PUBLISH: Final = 20  # a message, beside its copies
+COPY: Final = 20  # a copy comes into a queue, or leaves it
+DELIVERY: Final = 20  # a delivery is settled
+LOOK: Final = 2  # a delivery, or a copy, is looked at
+SUBSCRIPTION: Final = 3  # a subscription is told that there is room again
 BINDING: Final = 60  # a binding comes, or goes
 MATCH: Final = 3  # a binding is looked at by exchange.bound, a header or an argument by a router
 STEP: Final = 2  # a word of a routing key meets a node of the bindings' tree

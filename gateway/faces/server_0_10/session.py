@@ -27,12 +27,14 @@ from gateway.faces.features import CLASSES, Feature
 from gateway.faces.server_0_10.answers import Answers, SessionHolder
 from gateway.faces.server_0_10.declare import Declarations, queue_asked_for
 from gateway.faces.server_0_10.deliveries import Deliveries
+from gateway.faces.server_0_10.parking import SETTLING as SETTLES
 from gateway.faces.server_0_10.parking import Parking, Waiting
 from gateway.faces.server_0_10.subscriptions import Subscriptions
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.faces.server_0_10.transfers import Transfers
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
+from gateway.wire.work import COMMAND, RANGE, SETTLING, SHARE, WORK
 
 CLASS_MESSAGE: Final = 4
 CLASS_TX: Final = 5
@@ -48,9 +50,6 @@ FLEETING: Final = frozenset(
         spec.MessageStop.CODE,
     )
 )
-
-# Parked commands carried out in one turn.
-COMMANDS_PER_TURN: Final = 1_000
 
 Answer = Struct | Refusal | None
 
@@ -126,7 +125,9 @@ class ServerSession:
         command_id = event.command_id
         if isinstance(command, spec.MessageTransfer):
             self.transfers.receive(event, command)
-        elif isinstance(command, spec.MessageFlush):
+            return
+        WORK.units += SETTLING if command.CODE in SETTLES else COMMAND
+        if isinstance(command, spec.MessageFlush):
             refusal = self.subscriptions.flush(command, command_id)
             if refusal is not None:
                 self.answers.fail(refusal, command_id=command_id, code=command.CODE)
@@ -206,7 +207,8 @@ class ServerSession:
         self.transfers.end_failed()
         parking = self.parking
         carried_out = False
-        for _ in range(COMMANDS_PER_TURN):
+        end = WORK.units + SHARE
+        while WORK.units <= end:
             answered = parking.take_answered()
             if answered is not None:
                 carried_out = True
@@ -241,6 +243,7 @@ class ServerSession:
 
     def on_completed(self, ranges: Ranges) -> None:
         """The client has completed transfers: window credit comes back."""
+        WORK.units += SETTLING + RANGE * len(ranges)
         self.unsettled.completed(ranges)
         self.subscriptions.on_completed()
         self.client.touch()

@@ -22,6 +22,7 @@ from gateway.faces.server_0_10.subscription import ServerSubscription
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
+from gateway.wire.work import SUBSCRIPTION, WORK
 
 NO_LOCAL: Final = "no-local"
 SELECTOR_ARGUMENTS: Final = frozenset((SELECTOR, JMS_SELECTOR))
@@ -93,11 +94,13 @@ class Subscriptions:
 
     def resume(self) -> None:
         """There is room again."""
+        WORK.units += SUBSCRIPTION * len(self._living)
         for subscription in self._living.values():
             subscription.resume()
 
     def on_completed(self) -> None:
         """The client has completed transfers: window credit comes back, and there may be room."""
+        WORK.units += SUBSCRIPTION * len(self._living)
         for subscription in self._living.values():
             if subscription.credit.due:
                 subscription.grant()
