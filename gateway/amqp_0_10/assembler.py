@@ -26,7 +26,7 @@ from gateway.amqp_0_10.frames import (
     read_command_head,
 )
 from gateway.amqp_0_10.types import Command
-from gateway.errors import DecodeError
+from gateway.errors import DecodeError, LimitError
 from gateway.wire.buffers import Reader
 from gateway.wire.limits import Limits
 
@@ -139,6 +139,8 @@ class Assembler:
             if self.code not in self._handled:
                 raise NotAllowedError(f"command 0x{self.code:04x} is not for this side")
             self.command = decode(reader, self._limits.depth_max)
+        except LimitError as error:
+            raise ResourceLimitExceededError(str(error)) from error
         except DecodeError as error:
             raise CommandInvalidError(str(error)) from error
 

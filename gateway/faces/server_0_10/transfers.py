@@ -21,7 +21,7 @@ from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.errors import failure_of
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.message import Condition, Flag, Message, Outcome, OutcomeKind, Refusal
-from gateway.translate.facts import Arrival, arrival_0_10, message_from_0_10
+from gateway.translate.facts import Arrival, arrival_0_10, message_from_0_10, undecodable
 from gateway.translate.view import READER
 
 EXPLICIT: Final = int(spec.AcceptMode.EXPLICIT)
@@ -71,7 +71,7 @@ class Transfers:
         try:
             arrival = arrival_0_10(event.payload, event.body_at)
         except DecodeError as error:
-            refusal = Refusal(Condition.DECODE_ERROR, str(error))
+            refusal = undecodable(error)
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
             return
         if (transfer.accept_mode or 0) > 1 or (transfer.acquire_mode or 0) > 1:

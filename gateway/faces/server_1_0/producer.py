@@ -28,7 +28,7 @@ from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
 from gateway.translate.addresses import Capability, Node, resolve
 from gateway.translate.batch import BATCH_FORMAT, messages_in
-from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
+from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0, undecodable
 from gateway.translate.view import READER
 
 DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
@@ -167,7 +167,7 @@ class Producer:
         try:
             arrival = arrival_1_0(payload) if message_format == 0 else from_foreign(payload)
         except DecodeError as error:
-            return Refusal(Condition.DECODE_ERROR, str(error))
+            return undecodable(error)
         if not self._client.may_claim(arrival.user_id):
             return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
         node = self.node
