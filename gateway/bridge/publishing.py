@@ -25,12 +25,13 @@ from gateway.bridge.seams import (
     PublishStatus,
 )
 from gateway.bridge.tickets import Ticket
-from gateway.bridge.topology import Topology
+from gateway.bridge.topology import UNKNOWN_EXCHANGE, Topology
 from gateway.bridge.transaction import Held, Transaction
 from gateway.message import Condition, Flag, Message, Refusal
 from gateway.wire.work import COPY, PUBLISH, WORK
 
 IMMEDIATE: Final = int(Flag.IMMEDIATE)
+NOWHERE: Final = UNKNOWN_EXCHANGE  # the exchange of a message that is refused before it is routed
 
 
 @final
@@ -101,6 +102,16 @@ class Publishing:
             return self._hold(transaction, Held(message, exchange, queues, False, ticket))
         durable = self._enter(queues, message, exchange, False, b"", ticket)
         return self._answer(durable, message, publisher, token, ticket)
+
+    def refuse(self, message: Message, reason: Reason, link: int = 0) -> None:
+        """Put into the books that a message came, and that its face does not publish it.
+
+        Whoever sent it may hear of that or not. Its exchange may be one that does not exist
+        (`NOWHERE`, where nobody knows where it was to go).
+        """
+        topology = self._topology
+        exchange = topology.exchanges.get(message.exchange, topology.unknown)
+        self._refuse(message, exchange, reason, 0, link)
 
     def put(
         self,

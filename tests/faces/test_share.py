@@ -95,11 +95,17 @@ def test_who_is_gone_is_gone_behind_what_it_sent() -> None:
     assert gateway.settings.counts.connections_closed == [1, 0]
 
 
-def test_who_is_closed_by_the_gateway_gets_nothing_more_done() -> None:
+def test_what_was_read_before_the_gateway_closes_is_done() -> None:
     gateway = Gateway()
+    gateway.world.queue("q")
     client = gateway.session()
-    read(client, asked(client, 1000))
+    for _ in range(1000):
+        client.says(QUERY)
+    client.publishes(b"last")
+    read(client, client.connection.data_to_send())
+    assert gateway.world.depth() == 0
     client.face.force_close(gateway.world.now_ms)
+    assert gateway.world.depth() == 1
     assert not client.face.behind
     client.face.data_to_send()
     assert client.face.drained()

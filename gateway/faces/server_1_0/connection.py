@@ -43,6 +43,7 @@ from gateway.faces.server_1_0.transactions import Transactions
 from gateway.faces.share import Share
 from gateway.message import Encoding
 from gateway.translate.outcomes import lose_words
+from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import COMMAND, WORK
 
@@ -72,11 +73,19 @@ class ServerConnection:
             limits=settings.limits,
             now_ms=now_ms,
             mechanisms=authenticator.mechanisms(),
+            maker=authenticator,
             sasl_required=not settings.anonymous_allowed,
             strict=settings.strict,
         )
         self.client = Client(
-            bridge, turns, peer, settings, Encoding.AMQP_1_0, face=self, slowed=self
+            bridge,
+            turns,
+            peer,
+            settings,
+            Encoding.AMQP_1_0,
+            self.connection.account,
+            face=self,
+            slowed=self,
         )
         self.client.identity = settings.anonymous_name
         self.transactions = Transactions(self.client, self)
@@ -98,8 +107,8 @@ class ServerConnection:
 
     @property
     def reading_paused(self) -> bool:
-        """Too much of what the client published is held back: the last resort."""
-        if self.behind or self.client.doubt.held_too_much():
+        """Too much of what the client published is held back, or of what it does not read."""
+        if self.behind or self.client.unread_too_much() or self.client.doubt.held_too_much():
             return True
         held = 0
         for session in self._sessions:
@@ -123,9 +132,11 @@ class ServerConnection:
     def data_to_send(self) -> bytes:
         """Octets for the client."""
         self.client.on_flushed()
-        if self.behind:
+        if self.behind and (self._share.ended or not self.client.unread_too_much()):
             self._go_on()
         octets = self.connection.data_to_send()
+        if self.client.write_blocked:
+            self.client.on_written(len(octets))
         if self.connection.carrier.shortened:
             lose_words(self.connection.carrier.shortened, self.settings.translated)
             self.connection.carrier.shortened = []
@@ -150,7 +161,7 @@ class ServerConnection:
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.client.write_blocked = blocked
+        self.client.on_write_blocked(blocked)
         if not blocked:
             self.resume()
 
@@ -167,6 +178,8 @@ class ServerConnection:
     def force_close(self, now_ms: int) -> None:
         """The operator ends the connection: close with amqp:connection:forced."""
         self.bridge.now_ms = now_ms
+        while self.behind:  # what was read is not lost
+            self._go_on()
         error = Error(condition=CONNECTION_FORCED, description="the gateway stops")
         self.connection.send_close(error=error)
         self._end(Reason.STOPPING)
@@ -286,8 +299,9 @@ class ServerConnection:
         if self._gone or self.connection.closed:
             return
         self.bridge.now_ms = now_ms
-        self.client.on_authenticated(identity)
-        self.connection.send_verdict(identity is not None)
+        step = self.connection.send_verdict(identity is not None)
+        if step != StepKind.CHALLENGE:
+            self.client.on_authenticated(identity if step == StepKind.GRANTED else None)
         self._take(self.connection.receive_data(b"", now_ms))
         self.client.touch()
 
@@ -304,6 +318,7 @@ class ServerConnection:
     def _on_open(self, performative: Open) -> None:
         client = self.client
         client.container = performative.container_id
+        client.account.note(len(client.container))
         client.uses.identity = client.identity
         client.uses.client = _client(performative, client.peer.address)
         self.connection.send_open(
@@ -340,7 +355,6 @@ class ServerConnection:
         if self._gone:
             return
         self._gone = True
-        self._share.take()
         self.authenticator.forget(self)
         for session in list(self._sessions):
             self._end_session(

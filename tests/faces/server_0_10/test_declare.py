@@ -513,6 +513,11 @@ def test_an_empty_selector_in_a_binding_selects_nothing() -> None:
     assert is_bound(talker.gateway)
 
 
+def read(talker: Client, octets: bytes) -> int:
+    """The units that one read costs."""
+    return units_of(lambda: talker.face.receive_data(octets, talker.gateway.world.now_ms))
+
+
 def test_a_query_is_answered_with_the_octets_of_the_arguments_as_they_were_kept() -> None:
     talker = client()
     arguments = [("voids", Tagged(LIST, [Tagged(VOID, None)] * 9000)), ("a", Tagged(INT32, 1))]
@@ -520,8 +525,7 @@ def test_a_query_is_answered_with_the_octets_of_the_arguments_as_they_were_kept(
     for query in (spec.QueueQuery(queue="q"), spec.ExchangeQuery(name="x")):
         talker.says(query)
         octets = talker.connection.data_to_send()
-        now_ms = talker.gateway.world.now_ms
-        units = units_of(lambda octets=octets: talker.face.receive_data(octets, now_ms))
+        units = read(talker, octets)
         assert units <= COMMAND + 9100 // OCTETS_COPIED
         assert units_of(talker.face.connection.data_to_send) == 0
         [answer, _] = talker.does(query)
