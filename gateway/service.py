@@ -8,7 +8,9 @@ with one line.
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import threading
 from collections.abc import Callable
 from typing import Final, cast, final
 
@@ -34,7 +36,7 @@ from gateway.net.admin.http import admin_site
 from gateway.net.admin.measures import Sources, object_readers, readers
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import NetCounts
-from gateway.net.data_directory import LateSegments, identity, open_store
+from gateway.net.data_directory import Disk, LateSegments, identity, open_store
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.first_octets import Ask
@@ -58,6 +60,7 @@ from gateway.wire import buffers
 
 AUDIT_FOLDER: Final = "audit"
 FILES_BESIDES: Final = 64  # store, audit log, ports, libraries
+THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -101,6 +104,8 @@ class Service:
             reactor.callFromThread,
             lambda turn: self.turns.on_committed(turn),
             lambda error: self.turns.on_store_failed(error),
+            lambda: self.turns.on_store_eased(),
+            reserve_octets=settings.store_reserve,
         )
         self.recovered = open_store(self.store)
         try:
@@ -153,16 +158,17 @@ class Service:
         """The bridge, still empty."""
         audit = AuditLog(
             self.recovered.incarnation,
-            segments.last_sequence + 1,
+            max(segments.last_sequence, self.store.unlogged.sequence) + 1,
             segment_octets=self.settings.audit.segment_size,
             segment_age_ms=self.settings.audit.segment_age,
         )
+        self.store.last_sequence = lambda: int(audit.next_sequence) - 1
         now_ms = self.clock.now_ms()
         hosts = [host.name for host in self.settings.virtual_hosts]
         bridge = Bridge(
             audit,
             self.store,
-            self.settings.queues.as_limits(),
+            self.settings.queues.as_limits(self.settings.store_backlog),
             reader=READER,
             hosts=hosts,
             default_host=hosts[0],
@@ -299,6 +305,7 @@ class Service:
             faces=self.faces.counts,
             translated=self.faces.translated,
             store=self.store.counts,
+            disk=Disk(self.settings.data_directory, AUDIT_FOLDER),
             net=self.counts,
             authentication=self.authentication,
             clock=self.clock,
@@ -347,10 +354,18 @@ class Service:
         )
 
     def ready(self) -> str | None:
-        """`None` when clients are welcome, else why not."""
+        """`None` when clients are welcome, else why not.
+
+        They are while a full disk leaves the reserve: consumers make room.
+        """
         if not self.addresses:
             return "starting"
-        return None if self.stopping.stage == Stage.RUNNING else "draining"
+        if self.stopping.stage != Stage.RUNNING:
+            return "draining"
+        error = self.bridge.store_error
+        if error is not None and not error.on_reserve:
+            return f"nothing can be committed: {error}"
+        return None
 
     def reload(self) -> None:
         """Have the configuration, as it is now, count; say what came of it."""
@@ -444,6 +459,22 @@ def _warn(service: Service) -> None:
         service.log.warn("passwords cross the network in clear text on {amqp}", amqp=str(amqp))
 
 
+def on_thread_died(died: threading.ExceptHookArgs) -> None:
+    """A thread has ended by an exception: so does the process, whatever the others are doing.
+
+    Without its commit thread a gateway would go on taking messages; after a restart it has one.
+    """
+    name = "?" if died.thread is None else died.thread.name
+    error = died.exc_value if died.exc_value is not None else died.exc_type.__name__
+    Service.log.critical(
+        "thread {name} has died, and with it the gateway: {kind}: {error}",
+        name=name,
+        kind=died.exc_type.__name__,
+        error=str(error),
+    )
+    os._exit(THREAD_DIED)
+
+
 def run(settings: Settings, read_again: Callable[[], Settings]) -> int:
     """Run a gateway on Twisted's reactor until it is told to stop; the process's exit code.
 
@@ -463,6 +494,7 @@ def run(settings: Settings, read_again: Callable[[], Settings]) -> int:
 
     for number in SIGNALS:
         signal.signal(number, told)
+    threading.excepthook = on_thread_died
     service.read_again = read_again
     signal.signal(signal.SIGHUP, lambda _number, _frame: reactor.callFromThread(service.reload))
     service.start()

@@ -85,7 +85,7 @@ class ServerConnection:
     @property
     def reading_paused(self) -> bool:
         """Too much of what the client asked for is not done: the last resort."""
-        if self.client.doubt.parked_too_much():
+        if self.client.doubt.parked_too_much() or self.bridge.swamped:
             return True
         limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0

@@ -91,7 +91,7 @@ class ServerConnection:
     @property
     def reading_paused(self) -> bool:
         """Too much of what the client published is held back: the last resort."""
-        if self.client.doubt.held_too_much():
+        if self.client.doubt.held_too_much() or self.bridge.swamped:
             return True
         held = 0
         for session in self._sessions:

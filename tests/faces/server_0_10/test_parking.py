@@ -8,6 +8,8 @@ from gateway.amqp_0_10.frames import FrameWriter
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.states import Role
 from gateway.amqp_0_10.types import Command
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.pressure import Pressure
 from gateway.faces.doubt import Doubt
 from gateway.faces.server_0_10.parking import Parking
 from gateway.message import Condition, Refusal
@@ -32,7 +34,7 @@ def event(command: Command, payload: bytes = b"") -> CommandReceived:
 
 
 def parking(*commands: Command, waits: bool = False) -> Parking:
-    made = Parking(Doubt(1000, Nobody()))
+    made = Parking(Doubt(1000, Nobody(), Pressure(BridgeLimits())))
     if waits:
         made.wait(7, SUBSCRIBE)
     for command in commands:
@@ -114,7 +116,7 @@ def test_nothing_goes_on_before_the_answer() -> None:
 
 
 def test_parked_octets_are_counted_until_they_go_on_or_are_dropped() -> None:
-    doubt = Doubt(1000, Nobody())
+    doubt = Doubt(1000, Nobody(), Pressure(BridgeLimits()))
     parked = Parking(doubt)
     parked.park(event(TRANSFER, b"123"))
     parked.park(event(TRANSFER, b"45"))
