@@ -168,13 +168,13 @@ class Bridge:
         then schedules another turn, after it has flushed and read.
         """
         self.ledger.now_ms = now_ms
-        turns = self.turns
-        self.swamped = turns.blocked and turns.octets_waiting() >= self._limits.backlog_octets_max
         if not self.swamped:
             self._dispatcher.run(self._limits.turn_deliveries)
         for notebook in self._notebooks.values():
             notebook.collect(self.turns.writes, now_ms)
-        self.turns.end(self.audit.take_block(now_ms))
+        turns = self.turns
+        turns.end(self.audit.take_block(now_ms))
+        self.swamped = turns.blocked and turns.octets_waiting() >= self._limits.backlog_octets_max
         self._on_safe()
         return self._dispatcher.has_work and not self.swamped
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 FULL, BROKEN, SHORT, UNSYNCED = "full", "broken", "short", "unsynced"
 FAULTS = (FULL, BROKEN, SHORT, UNSYNCED)
-WRITES = ("write", "ftruncate")
+WRITES = ("write", "pwrite", "ftruncate")
 SYNCS = ("fsync", "fdatasync")
 
 
@@ -24,16 +25,20 @@ class FaultyDisk:
     Attributes:
         operations: how many there were.
         failed: how many of them failed.
+        let_through: name of a file that can always be written.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, within: Path = Path("/")) -> None:
+        """Only files below `within` are on it."""
         self.operations = 0
         self.failed = 0
+        self.let_through = ""
         self._fault = ""
         self._from = 0
         self._times = 0
         self._synced: dict[int, int] = {}  # by inode: octets that are on disk
         self._real = {name: getattr(os, name) for name in WRITES + SYNCS}
+        self._within = within
         for name in self._real:
             monkeypatch.setattr(os, name, self._operation(name))
 
@@ -41,8 +46,15 @@ class FaultyDisk:
         """From `at` operations on from now, that many which can fail so do."""
         self._fault, self._from, self._times = fault, self.operations + at, times
 
+    def heal(self) -> None:
+        """It is as good as new."""
+        self._times = 0
+
     def _operation(self, name: str) -> Callable[..., Any]:
         def perform(file: int, *arguments: Any) -> Any:
+            path = Path(os.readlink(f"/proc/self/fd/{file}"))
+            if not path.is_relative_to(self._within) or path.name == self.let_through:
+                return self._real[name](file, *arguments)
             self.operations += 1
             if self._due(name):
                 self._times -= 1
