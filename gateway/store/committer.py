@@ -266,7 +266,7 @@ class Committer:
             self._segments.unsynced_octets >= UNSYNCED_OCTETS
         ):
             self._sync_segments()
-        if self._wal_octets >= WAL_OCTETS:
+        if self._wal_octets >= self._trouble.wal_octets(WAL_OCTETS):
             self._database.checkpoint()
             self._wal_octets = 0
         if idle and self._trouble.on_reserve:

@@ -19,6 +19,8 @@ from gateway.store.reserve import Reserve
 
 RETRY_S: Final = 0.1
 RETRY_MAX_S: Final = 5.0
+WAL_SHARE: Final = 4
+WAL_OCTETS_MIN: Final = 128 * 1024
 RESERVE_IN_USE: Final = "the disk is full; the room set aside for that is in use"
 
 
@@ -51,6 +53,11 @@ class Trouble:
     def on_reserve(self) -> bool:
         """Whether only room is wanted."""
         return self._on and self._attempts == 0 and self._reserve.released
+
+    def wal_octets(self, most: int) -> int:
+        """How long the WAL may become: on a full disk its copy must have room in the reserve."""
+        wanted = self._reserve.wanted
+        return min(most, max(wanted // WAL_SHARE, WAL_OCTETS_MIN)) if wanted else most
 
     def begin(self) -> None:
         """The thread starts: perhaps already without its reserve."""

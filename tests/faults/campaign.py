@@ -42,7 +42,7 @@ from gateway.clients.client import Delivered, Subscription
 from gateway.clients.letter import Letter
 
 SIZE = 300
-TMPFS_OCTETS = 12 * 1024 * 1024
+TMPFS_OCTETS = 8 * 1024 * 1024
 BLOCKED = 'gateway_store_blocked{cause="%s"}'
 EASED = "the disk takes everything again"
 KINDS = ("full", "broken", "short", "unsynced", "slow", "small")
@@ -131,7 +131,7 @@ class Run:
                 consumer.paused = True
             self.load.run(lambda: self.blocked("full") == 1)
             return
-        self.disk.fail(plan.kind, plan.parts, after=plan.after, times=plan.times, slow_us=100_000)
+        self.disk.fail(plan.kind, plan.parts, after=plan.after, times=plan.times, slow_us=20_000)
         deadline = time.monotonic() + 2
         self.load.run(lambda: self.disk.failed > 0 or time.monotonic() > deadline)
 

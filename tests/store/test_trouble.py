@@ -93,3 +93,11 @@ def test_an_unreadable_row_is_told_and_holds_nobody_back(tmp_path: Path) -> None
     told.trouble.refused(StoreError("broken"))
     told.trouble.unreadable(StoreError("row 8"))
     assert told.log[2:] == ["broken", "row 8"]
+
+
+def test_the_wal_is_short_where_the_reserve_is_small(tmp_path: Path) -> None:
+    most = 8 * 1024 * 1024
+    assert Told(tmp_path).trouble.wal_octets(most) == most
+    assert Told(tmp_path, 1024 * 1024).trouble.wal_octets(most) == 256 * 1024
+    assert Told(tmp_path, 4096).trouble.wal_octets(most) == 128 * 1024
+    assert Told(tmp_path, 1024 * 1024).trouble.wal_octets(200) == 200
