@@ -18,20 +18,17 @@ from pathlib import Path
 from typing import Final, NamedTuple, final
 from zlib import crc32
 
-from gateway.audit.reader import FIRST, Block, Segment, segment_paths, sequence_at
+from gateway.audit.reader import FIRST, Block, Segment, last_sequence, segment_paths
 from gateway.audit.schema import (
     BLOCK_HEADER,
     FIELDS,
-    MAX_LENGTH,
-    RECORD,
-    RECORD_OCTETS,
+    LAYOUTS,
     SCHEMA_VERSION,
     SEGMENT_MAGIC,
     SEGMENT_PREAMBLE,
     BlockFlag,
     BlockKind,
     Kind,
-    crc_input,
     segment_name,
 )
 from gateway.audit.segment_file import SegmentFile, create, go_on, sync_directory
@@ -66,6 +63,7 @@ class SegmentWriter:
         "_number",
         "_owed",
         "_previous_sha256",
+        "_schema",
         "_segment",
         "cut_octets",
         "damaged",
@@ -79,6 +77,7 @@ class SegmentWriter:
         self._segment: SegmentFile | None = None
         self._number = 0
         self._incarnation = 0
+        self._schema = SCHEMA_VERSION
         self._empty = True
         self._previous_sha256 = FIRST
         # What a segment that is not trusted has lost: the next one is to have it first of all.
@@ -108,7 +107,7 @@ class SegmentWriter:
             block = _block_at(blocks, at)
             at = block.end
             if block.kind == BlockKind.RECORDS:  # names go with the records that follow them
-                last = sequence_at(blocks, at - RECORD_OCTETS)
+                last = last_sequence(blocks, block)
                 if last > self.last_sequence:
                     self._append_turn(blocks[start:at], last)
                 start = at
@@ -139,27 +138,30 @@ class SegmentWriter:
         """Names, if any, and one block of records."""
         self._mend()
         first = _block_at(blocks, 0)
+        schema = _schema_of(blocks, 0)  # an older gateway may have left them in the store
         segment = self._segment
-        if segment is None or (first.flags & BlockFlag.SEGMENT_STARTS and not self._empty):
+        begins = bool(first.flags & BlockFlag.SEGMENT_STARTS) and not self._empty
+        if segment is None or begins or schema != self._schema:
             self.sync()
-            segment = self._start_segment(_incarnation_in(blocks, self._incarnation))
+            segment = self._start_segment(_incarnation_in(blocks, self._incarnation), schema)
         segment.append(blocks)
         self._empty = False
         self.last_sequence = last_sequence
 
-    def _start_segment(self, incarnation: int) -> SegmentFile:
+    def _start_segment(self, incarnation: int, schema: int) -> SegmentFile:
         """Behind the one that is open, whose octets are all on disk."""
         before = self._segment
         if before is not None:
             self._previous_sha256 = before.synced_digest.hexdigest()
         number = self._number + 1
-        header = _header(incarnation, number, self._previous_sha256)
+        header = _header(incarnation, number, self._previous_sha256, schema)
         started = create(self._directory / segment_name(incarnation, number), header)
         if before is not None:
             before.close()
         self._segment = started
         self._number = number
         self._incarnation = incarnation
+        self._schema = schema
         self._empty = True
         self.segments += 1
         return started
@@ -169,9 +171,9 @@ class SegmentWriter:
         segment = self._segment
         if segment is not None and not segment.trusted:
             segment.cut()
-            names = _names_block(segment.path.read_bytes())
+            names = _names_in(segment.path.read_bytes())
             owed = names + b"".join(segment.unsynced)
-            self._start_segment(self._incarnation)
+            self._start_segment(self._incarnation, self._schema)
             self._owed = owed
         if self._owed:
             assert self._segment is not None
@@ -199,11 +201,12 @@ class SegmentWriter:
     def _look_at(self, segment: Segment) -> None:
         for block in segment.blocks():
             if block.kind == BlockKind.RECORDS:
-                self.last_sequence = sequence_at(segment.octets, block.end - RECORD_OCTETS)
+                self.last_sequence = last_sequence(segment.octets, block)
                 self._empty = False
         if segment.header is not None:
             self._number = segment.header.number
             self._incarnation = segment.header.incarnation
+            self._schema = segment.header.schema
 
     def _leave(self, segment: Segment) -> None:
         """Damage that no crash makes is evidence: not a bit of it is changed."""
@@ -213,36 +216,27 @@ class SegmentWriter:
         self._previous_sha256 = sha256(segment.octets).hexdigest()
 
 
-def _names_block(octets: bytes) -> bytes:
-    """All names of a segment that has to be left, as blocks for the one that goes on with it."""
+def _names_in(octets: bytes) -> bytes:
+    """All names of a segment that has to be left, for the one that goes on with it."""
     segment = Segment("", octets)
-    names = [
-        segment.octets[block.start : block.end]
-        for block in segment.blocks()
-        if block.kind == BlockKind.NAMES
-    ]
-    blocks: list[bytes] = []
-    while names:
-        content, names = _as_much_as_fits(names)
-        checksum = crc32(content, crc32(crc_input(len(content), BlockKind.NAMES, 0)))
-        blocks.append(BLOCK_HEADER.pack(checksum, len(content), BlockKind.NAMES, 0, 0))
-        blocks.append(content)
-    return b"".join(blocks)
+    return b"".join(
+        [
+            octets[block.offset : block.end]
+            for block in segment.blocks()
+            if block.kind == BlockKind.NAMES
+        ]
+    )
 
 
-def _as_much_as_fits(parts: list[bytes]) -> tuple[bytes, list[bytes]]:
-    """The first parts as the content of one block, at least one; the others."""
-    size, count = len(parts[0]), 1
-    while count < len(parts) and size + len(parts[count]) <= MAX_LENGTH:
-        size += len(parts[count])
-        count += 1
-    return b"".join(parts[:count]), parts[count:]
+def _schema_of(octets: bytes, at: int) -> int:
+    return int(BLOCK_HEADER.unpack_from(octets, at)[4]) or 1
 
 
 def _block_at(octets: bytes, at: int) -> Block:
-    _checksum, length, kind, flags, _zero = BLOCK_HEADER.unpack_from(octets, at)
+    _checksum, length, kind, flags, _schema = BLOCK_HEADER.unpack_from(octets, at)
     start = at + BLOCK_HEADER.size
-    return Block(0, at, kind, flags, start, start + length)
+    layout = LAYOUTS.get(_schema_of(octets, at), LAYOUTS[SCHEMA_VERSION])  # of damage: any
+    return Block(0, at, kind, flags, start, start + length, layout.octets)
 
 
 def _incarnation_in(blocks: bytes, current: int) -> int:
@@ -250,7 +244,7 @@ def _incarnation_in(blocks: bytes, current: int) -> int:
     block = _block_at(blocks, 0)
     if block.kind != BlockKind.RECORDS:
         block = _block_at(blocks, block.end)
-    record = RECORD.unpack_from(blocks, block.start)
+    record = LAYOUTS[_schema_of(blocks, 0)].record.unpack_from(blocks, block.start)
     if record[_KIND] == Kind.INCARNATION_STARTED:
         return int(record[_MESSAGE])
     return current
@@ -263,21 +257,24 @@ def _last_sequence_behind(segment: Segment) -> int:
         block = _block_at(octets, at)
         if block.end > len(octets):
             break
-        if block.kind == BlockKind.RECORDS and block.end - block.start >= RECORD_OCTETS:
-            last = sequence_at(octets, block.end - RECORD_OCTETS)
+        if block.kind == BlockKind.RECORDS and block.end - block.start >= block.record_octets:
+            last = last_sequence(octets, block)
         at = block.end
     return last
 
 
-def _header(incarnation: int, number: int, previous_sha256: str) -> bytes:
+def _header(
+    incarnation: int, number: int, previous_sha256: str, schema: int = SCHEMA_VERSION
+) -> bytes:
+    layout = LAYOUTS[schema]
     text = json.dumps(
         {
-            "schema": SCHEMA_VERSION,
+            "schema": schema,
             "incarnation": incarnation,
             "number": number,
             "previous_sha256": previous_sha256,
-            "record_octets": RECORD_OCTETS,
-            "fields": FIELDS,
+            "record_octets": layout.octets,
+            "fields": layout.fields,
         }
     ).encode()
     return SEGMENT_PREAMBLE.pack(SEGMENT_MAGIC, crc32(text), len(text)) + text

@@ -107,7 +107,7 @@ class SegmentFile:
 def create(path: Path, header: bytes) -> SegmentFile:
     """A segment that holds its header, on disk; one of that name that came to nothing is gone."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | os.O_CLOEXEC
-    file = os.open(path, flags, 0o640)
+    file = os.open(path, flags, 0o600)
     try:
         write_all(file, header)
         os.fdatasync(file)

@@ -147,13 +147,16 @@ class Line:
             self._host.on_link_gone(subscription)
 
     def cancel_all(self, condition: Condition, description: str) -> None:
-        """End every subscription: its queue is gone, or its upstream does not have the node."""
-        for subscription in list(self.subscriptions.values()):
+        """End every subscription: its queue is gone, or its upstream does not have the node.
+
+        All have ended before the first outlet is told: what it does then may end others, and the
+        owner of several ends with the first.
+        """
+        ended = list(self.subscriptions.values())
+        for subscription in ended:
             subscription.cancelled = True
-            self._forget(subscription)
-            self._host.on_subscription_left(subscription)
-            if subscription.unsettled == 0:
-                self._host.on_link_gone(subscription)
+            self.leave(subscription)
+        for subscription in ended:
             subscription.outlet.on_cancelled(condition, description)
 
     def _forget(self, subscription: Subscription) -> None:

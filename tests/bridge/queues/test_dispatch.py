@@ -304,3 +304,23 @@ def test_a_copy_that_comes_back_over_and_over_is_remembered_once() -> None:
     [delivery] = consumer.take()
     world.host.settlement.settle(delivery, ACCEPTED)
     world.check()
+
+
+def test_all_subscriptions_of_a_deleted_queue_have_ended_before_the_first_is_told() -> None:
+    world = World()
+    world.queue()
+    owner, other = world.owner(), world.owner()
+
+    class Leaves(Consumer):
+        """Takes its owner's other subscriptions along, as the end of a session does."""
+
+        def on_cancelled(self, condition: Condition, description: str) -> None:
+            super().on_cancelled(condition, description)
+            world.host.owners.release(owner)
+
+    outlets = [Leaves(), Consumer(), Consumer()]
+    for outlet, whose in zip(outlets, (owner, owner, other), strict=True):
+        world.host.subscribing.subscribe("q", outlet, whose, SubscribeOptions())
+    assert world.host.declaring.delete_queue("q") is None
+    assert [outlet.cancelled for outlet in outlets] == [[Condition.RESOURCE_DELETED]] * 3
+    world.check()

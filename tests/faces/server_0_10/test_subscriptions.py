@@ -414,6 +414,33 @@ def test_deleting_ones_own_queue_ends_ones_session() -> None:
     assert client.does(spec.QueueDelete(queue="q")) == [(408, None), "ended 0"]
 
 
+def test_deleting_a_queue_ends_a_session_with_several_subscriptions_once_and_all_others() -> None:
+    gateway = gateway_with(b"1", b"2")
+    clients = [gateway.session() for _ in range(3)]
+    for client in clients:
+        for destination in ("d", "e", "f"):
+            client.subscribes(destination=destination, credit=1)
+        client.hears()
+    deleter = gateway.session()
+    assert deleter.does(spec.QueueDelete(queue="q")) == ["completed 0-0"]
+    for client in clients:
+        assert client.hears() == [(408, None), "ended 0"]
+    assert deleter.does(spec.QueueDeclare(queue="q")) == ["completed 1-1"]
+    gateway.world.check()
+
+
+def test_a_session_may_delete_the_queue_of_several_of_its_own_subscriptions() -> None:
+    gateway = gateway_with(b"1")
+    client, other = gateway.session(), gateway.session()
+    for each in (client, other):
+        each.subscribes(destination="d")
+        each.subscribes(destination="e")
+        each.hears()
+    assert client.does(spec.QueueDelete(queue="q")) == [(408, None), "ended 0"]
+    assert other.hears() == [(408, None), "ended 0"]
+    gateway.world.check()
+
+
 def subscribe(**fields: object) -> spec.MessageSubscribe:
     return spec.MessageSubscribe(**{"queue": "q", "destination": "d", **fields})
 
