@@ -92,7 +92,7 @@ class Client:
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
-        self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed)
+        self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed, bridge.pressure)
         self._turns = turns
         self._face = face
         self._protocol = int(protocol)

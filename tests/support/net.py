@@ -20,6 +20,7 @@ class FakeBridge:
 
     def __init__(self) -> None:
         self.now_ms = 0
+        self.swamped = False
         self.log: list[str] = []
         self.more: list[bool] = []
         self.deadline_ms: int | None = None
@@ -44,6 +45,9 @@ class FakeBridge:
 
     def on_store_failed(self, error: StoreError) -> None:
         self.log.append(f"failed {error}")
+
+    def on_store_eased(self) -> None:
+        self.log.append("eased")
 
 
 class FakeFace:

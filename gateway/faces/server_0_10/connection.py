@@ -104,6 +104,8 @@ class ServerConnection:
         """Too much of what the client asked for is not done, or of what it is told not read."""
         if self.behind or self.client.unread_too_much() or self.client.doubt.parked_too_much():
             return True
+        if self.bridge.swamped:
+            return True
         limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0
         for session in self._sessions.values():

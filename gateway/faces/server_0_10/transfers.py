@@ -143,7 +143,10 @@ class Transfers:
             )
             if answers.reject(command_id, outcome):
                 return
-        answers.take(command_id, command_id)
+        if self._client.bridge.pressure.blocked:
+            answers.complete_when_safe(command_id)
+        else:
+            answers.take(command_id, command_id)
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A transfer that was held back has ended; the token is its command id."""

@@ -110,6 +110,8 @@ class ServerConnection:
         """Too much of what the client published is held back, or of what it does not read."""
         if self.behind or self.client.unread_too_much() or self.client.doubt.held_too_much():
             return True
+        if self.bridge.swamped:
+            return True
         held = 0
         for session in self._sessions:
             held += session.links.held_back()

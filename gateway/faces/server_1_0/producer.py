@@ -256,10 +256,12 @@ class Producer:
             self._hold(token, 1, len(message.payload))
         else:
             refusal = self._refusal_of(published, message)
-            if refusal is None:
-                self._answers.end(event, STATE_ACCEPTED)
-            else:
+            if refusal is not None:
                 self._answers.refuse(event, refusal)
+            elif self._client.bridge.pressure.blocked and not event.settled:
+                self._answers.safe_with.add(event.delivery_id)
+            else:
+                self._answers.end(event, STATE_ACCEPTED)
         self._give_credit()
 
     def _hand_on(self, event: DeliveryReceived, message: Message, token: int) -> Published:
@@ -341,7 +343,8 @@ class Producer:
             self._batches[token] = batch
             self._hold(token, batch.held_back, batch.octets)
         elif not event.settled:
-            if batch.in_turn and batch.refusal is None:
+            waits = batch.in_turn or self._client.bridge.pressure.blocked
+            if waits and batch.refusal is None:
                 self._answers.safe_with.add(token)
             else:
                 self._end_batch(token, batch)
