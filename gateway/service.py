@@ -8,6 +8,7 @@ with one line.
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Callable
 from typing import Final, cast, final
@@ -35,7 +36,14 @@ from gateway.net.admin.http import admin_site
 from gateway.net.admin.measures import Sources, object_readers, readers
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import NetCounts
-from gateway.net.data_directory import LateSegments, identity, open_store
+from gateway.net.data_directory import (
+    AUDIT_FOLDER,
+    LateSegments,
+    identity,
+    open_store,
+    secret,
+)
+from gateway.net.exposed import exposed
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.first_octets import Ask
@@ -57,7 +65,6 @@ from gateway.translate.replies import ReplyTable
 from gateway.translate.view import READER
 from gateway.wire import buffers
 
-AUDIT_FOLDER: Final = "audit"
 FILES_BESIDES: Final = 64  # store, audit log, ports, libraries
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -94,7 +101,6 @@ class Service:
         self._timers: list[LoopingCall] = []
         self._threads = PasswordThreads(reactor, self.clock.now_ms)
         self._tls = _tls(settings)
-        self.authentication = self._authentication()
         segments = LateSegments(settings.data_directory / AUDIT_FOLDER)
         self.store = SqliteStore(
             settings.data_directory,
@@ -103,8 +109,9 @@ class Service:
             lambda turn: self.turns.on_committed(turn),
             lambda error: self.turns.on_store_failed(error),
         )
-        self.recovered = open_store(self.store)
+        self.recovered = open_store(self.store, settings.data_directory)
         try:
+            self.authentication = self._authentication()
             self.bridge = self._bridge(segments.writer())
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
             self.faces = self._face_settings()
@@ -149,7 +156,11 @@ class Service:
     def _passwords(self, settings: Settings) -> Passwords | None:
         if settings.users_file is None:
             return None
-        passwords = Passwords(settings.users_file)
+        passwords = Passwords(
+            settings.users_file,
+            secret(settings.data_directory),
+            iterations_max=settings.scram_iterations,
+        )
         passwords.load()
         return passwords
 
@@ -423,11 +434,19 @@ class Service:
         self.on_stopped()
 
 
-def check(settings: Settings) -> None:
-    """Read every file that the settings name. Raises ConfigurationError."""
+def check(settings: Settings) -> list[str]:
+    """Read every file that the settings name; what is allowed, but perhaps not meant.
+
+    Raises:
+        ConfigurationError: with what cannot be used.
+    """
     _tls(settings)
+    told = exposed(settings)
     if settings.users_file is not None:
-        Passwords(settings.users_file).load()
+        passwords = Passwords(settings.users_file, iterations_max=settings.scram_iterations)
+        passwords.load()
+        told += passwords.withheld()
+    return told
 
 
 def _tls(settings: Settings) -> IOpenSSLContextFactory | None:
@@ -455,6 +474,9 @@ def _warn(service: Service) -> None:
             "the admin token crosses the network in clear text on {admin}",
             admin=str(settings.admin),
         )
+    passwords = service.authentication.passwords
+    for line in [*exposed(settings), *(passwords.withheld() if passwords is not None else [])]:
+        service.log.warn("{line}", line=line)
     if may_show_passwords(settings):
         service.log.warn(
             "passwords may cross the network in clear text on {amqp}; whose do is told, and"
@@ -473,6 +495,7 @@ def run(settings: Settings, read_again: Callable[[], Settings]) -> int:
     """
     from twisted.internet import reactor as installed
 
+    os.umask(0o077)  # messages are nobody else's; SQLite would ask the umask
     reactor = cast(PosixReactorBase, installed)
     service = Service(settings, reactor)
 

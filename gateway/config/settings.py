@@ -18,6 +18,7 @@ from gateway.config.section import Count, Section
 from gateway.config.units import Address, address, duration, size
 from gateway.config.upstreams import NodeSection, UpstreamSection
 from gateway.wire.limits import Limits
+from gateway.wire.scram import ITERATIONS_MAX
 
 ListenAddress = Annotated[Address, *address()]
 
@@ -264,6 +265,9 @@ class Settings(Section):
         default_factory=list
     )
     """SASL mechanisms that clients are offered inside TLS only. PLAIN shows the password."""
+    scram_iterations: Annotated[int, Field(ge=4096, le=ITERATIONS_MAX)] = 65_536
+    """SCRAM is offered only if no user's verifier takes more iterations than this: clients with
+    Cyrus SASL (Proton, qpid's of C++) refuse more than 65,536, and do not try PLAIN then."""
     anonymous: bool | None = None
     """Let clients in without a name. Unset: only where neither users nor client certificates are
     configured."""

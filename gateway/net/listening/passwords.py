@@ -27,6 +27,7 @@ from gateway.net.listening.users import (
 )
 from gateway.net.saslprep import saslprep
 from gateway.wire.sasl import Keys
+from gateway.wire.scram import ITERATIONS_MAX, ITERATIONS_MIN
 
 REMEMBERED_MS: Final = 10 * 60 * 1000
 REMEMBERED_MAX: Final = 10_000
@@ -45,13 +46,17 @@ class Passwords:
             those of users are.
 
     Attributes:
-        mechanisms: of SCRAM, those for which every user has a verifier, the strongest first.
+        mechanisms: of SCRAM, those for which every user has a verifier that clients take: of 4096 iterations
+            or more (RFC 7677, 4), and at most `iterations_max`; the strongest first.
     """
 
     log = Logger(namespace="gateway.net.passwords.Passwords")
 
-    def __init__(self, path: pathlib.Path, secret: bytes = b"") -> None:
+    def __init__(
+        self, path: pathlib.Path, secret: bytes = b"", *, iterations_max: int = ITERATIONS_MAX
+    ) -> None:
         self.path = path
+        self._iterations_max = iterations_max
         self.mechanisms: list[str] = []
         self._users: dict[str, User] = {}
         self._seen: tuple[int, int, int] | None = None
@@ -75,8 +80,31 @@ class Passwords:
             self.mechanisms = [
                 mechanism
                 for mechanism in sorted(DIGESTS, reverse=True)
-                if users and all(mechanism in user for user in users.values())
+                if users and not self._without(mechanism)
             ]
+
+    def _without(self, mechanism: str) -> list[str]:
+        """The users for whom the mechanism cannot be offered."""
+        return [
+            name
+            for name, user in self._users.items()
+            if mechanism not in user
+            or not ITERATIONS_MIN <= user[mechanism].iterations <= self._iterations_max
+        ]
+
+    def withheld(self) -> list[str]:
+        """Why mechanisms are not offered, a line each."""
+        told = []
+        for mechanism in sorted(DIGESTS, reverse=True):
+            names = self._without(mechanism)
+            if names:
+                more = f" and {len(names) - 1} more users" if len(names) > 1 else ""
+                told.append(
+                    f"{mechanism} is not offered: {names[0]}{more} can not use it (no verifier of"
+                    f" {ITERATIONS_MIN} to {self._iterations_max} iterations); `amqp-gateway user password`"
+                    " makes one, `scram_iterations` allows more"
+                )
+        return told
 
     def recall(self, name: str, password: str, now_ms: int) -> str | None:
         """As `check`, of what was checked before; `None` where it was not."""

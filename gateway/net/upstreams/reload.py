@@ -34,6 +34,7 @@ RELOADABLE: Final = (
     "logging.level",
     "nodes",
     "require_tls_for",
+    "scram_iterations",
     "switch_timeout",
     "tls",
     "upstreams",

@@ -71,7 +71,7 @@ class Desk:
         require_tls_for: tuple[str, ...] = (),
     ) -> None:
         self.path = tmp_path / "users.yaml"
-        write_users(self.path, {"alice": make_user("secret", 10)})
+        write_users(self.path, {"alice": make_user("secret", 4096)})
         self.clock, self.threads = Clock(), Threads()
         self.now_ms = 0
         self.passwords = Passwords(self.path)
@@ -146,14 +146,14 @@ def test_a_name_that_nobody_has_costs_the_same_work(
         desk.answer("PLAIN", name, "wrong")
     # The empty password is what the decoy is made of; it opens nothing either.
     assert desk.answer("PLAIN", "mallory", "") is None
-    assert costs == [("SCRAM-SHA-256", 10)] * 4
+    assert costs == [("SCRAM-SHA-256", 4096)] * 4
 
 
 def test_a_users_file_that_changes_is_read_again_and_a_broken_one_changes_nothing(
     desk: Desk,
 ) -> None:
     assert desk.answer("PLAIN", "bob", "b") is None
-    write_users(desk.path, {"bob": make_user("b", 10)})
+    write_users(desk.path, {"bob": make_user("b", 4096)})
     assert desk.answer("PLAIN", "bob", "b") == "bob"
     desk.path.write_text("bob: nonsense")
     assert desk.answer("PLAIN", "bob", "b") == "bob"
@@ -164,7 +164,7 @@ def test_a_users_file_that_changes_is_read_again_and_a_broken_one_changes_nothin
 
 
 def test_a_file_without_users_lets_nobody_in(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.net.listening.passwords.ITERATIONS", {"SCRAM-SHA-256": 10})
+    monkeypatch.setattr("gateway.net.listening.passwords.ITERATIONS", {"SCRAM-SHA-256": 4096})
     write_users(desk.path, {})
     assert desk.answer("PLAIN", "alice", "secret") is None
 
@@ -268,9 +268,7 @@ class Client:
         if peer.bindings:
             name, data = next(iter(peer.bindings.items()))
             binding = (name, data)
-        self.client = ScramClient(
-            mechanism, user, password, nonce="abc", iterations_min=1, binding=binding
-        )
+        self.client = ScramClient(mechanism, user, password, nonce="abc", binding=binding)
 
     def ask(self, step: Step) -> Step:
         assert step.credentials is not None
@@ -322,7 +320,7 @@ def test_a_name_that_nobody_has_has_a_salt_of_its_own_like_any_other(
 
     desk = Desk(tmp_path)
     real, unknown = first(desk, "alice"), first(desk, "mallory")
-    assert real[1] == unknown[1] == "i=10"
+    assert real[1] == unknown[1] == "i=4096"
     assert len(real[0]) == len(unknown[0])
     assert first(desk, "mallory") == unknown != first(desk, "trudy")
     assert first(desk, "mal\u00adlory") == unknown
@@ -333,8 +331,8 @@ def test_a_name_that_nobody_has_has_a_salt_of_its_own_like_any_other(
 
 
 def test_a_mechanism_is_offered_only_if_every_user_can_use_it(desk: Desk) -> None:
-    only = {"SCRAM-SHA-256": make_user("b", 10)["SCRAM-SHA-256"]}
-    write_users(desk.path, {"alice": make_user("secret", 10), "bob": only})
+    only = {"SCRAM-SHA-256": make_user("b", 4096)["SCRAM-SHA-256"]}
+    write_users(desk.path, {"alice": make_user("secret", 4096), "bob": only})
     desk.passwords.load()
     one = desk.shared.for_peer(PEER)
     assert one.mechanisms() == ["SCRAM-SHA-256", "PLAIN"]
@@ -344,11 +342,27 @@ def test_a_mechanism_is_offered_only_if_every_user_can_use_it(desk: Desk) -> Non
     assert one.mechanisms() == ["PLAIN"]
 
 
+def test_a_verifier_that_takes_too_many_iterations_for_some_clients_is_not_offered(
+    desk: Desk,
+) -> None:
+    write_users(desk.path, {"alice": make_user("secret", 4096), "bob": make_user("b", 4097)})
+    few = Passwords(desk.path, iterations_max=4096)
+    few.load()
+    assert few.mechanisms == []
+    assert [line.partition(":")[0] for line in few.withheld()] == [
+        "SCRAM-SHA-512 is not offered",
+        "SCRAM-SHA-256 is not offered",
+    ]
+    assert "bob can not use it" in few.withheld()[0]
+    enough = Passwords(desk.path, iterations_max=4097)
+    enough.load()
+    assert enough.mechanisms == ["SCRAM-SHA-512", "SCRAM-SHA-256"]
+    assert enough.withheld() == []
+
+
 def test_nobody_may_act_for_somebody_else_by_scram(desk: Desk) -> None:
     one = Client(desk, "SCRAM-SHA-256", "alice", "secret", PEER)
-    one.client = ScramClient(
-        "SCRAM-SHA-256", "alice", "secret", nonce="abc", authorization="root", iterations_min=1
-    )
+    one.client = ScramClient("SCRAM-SHA-256", "alice", "secret", nonce="abc", authorization="root")
     step = one.ask(one.server.respond(one.client.initial()))
     assert step.kind == StepKind.DENIED
 
@@ -369,7 +383,7 @@ def test_a_password_that_was_right_just_now_is_known_again(desk: Desk) -> None:
 
 def test_a_password_that_was_changed_is_not_known_any_more(desk: Desk) -> None:
     assert desk.answer("PLAIN", "alice", "secret") == "alice"
-    write_users(desk.path, {"alice": make_user("other", 10)})
+    write_users(desk.path, {"alice": make_user("other", 4096)})
     assert desk.answer("PLAIN", "alice", "secret") is None
     write_users(desk.path, {})
     assert desk.answer("PLAIN", "alice", "other") is None
@@ -394,7 +408,7 @@ def test_those_who_come_at_once_with_one_password_have_it_checked_once(
 
 def test_remembered_passwords_are_bounded(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.net.listening.passwords.REMEMBERED_MAX", 1)
-    write_users(desk.path, {"alice": make_user("secret", 10), "bob": make_user("b", 10)})
+    write_users(desk.path, {"alice": make_user("secret", 4096), "bob": make_user("b", 4096)})
     for name, password in (("alice", "secret"), ("bob", "b"), ("alice", "secret")):
         assert desk.answer("PLAIN", name, password) == name
     assert len(desk.threads.sources) == 3
