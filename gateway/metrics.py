@@ -57,6 +57,10 @@ METRICS: Final = (
     _counter("gateway_connections_opened_total", "Connections that were opened.", "protocol"),
     _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),
     _counter("gateway_connections_refused_total", "TCP connections beyond a limit.", "reason"),
+    _gauge(
+        "gateway_connections_waiting",
+        "TCP connections that wait until others from their address have opened.",
+    ),
     _counter(
         "gateway_handshake_failures_total",
         "Connections that ended before they named a protocol that the gateway speaks.",

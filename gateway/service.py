@@ -244,6 +244,8 @@ class Service:
             {Ask.SERVE_0_10: self._serve_0_10, Ask.SERVE_1_0: self._serve_1_0},
             connections_max=limits.connections,
             connections_per_address_max=limits.connections_per_address,
+            entering_per_address_max=limits.logins_per_address,
+            login_octets_max=limits.login_size,
             handshake_timeout_ms=limits.handshake_timeout,
             tls_context=self._tls,
         )
@@ -291,12 +293,19 @@ class Service:
     def start(self) -> None:
         """Listen; clients are welcome. StartupError if it cannot, and the store is closed."""
         listen = self.settings.listen
+        proxies = listen.proxy_protocol
         site = self._admin_site()
         try:
             if listen.amqp is not None:
-                self.ports.listen("amqp", listen.amqp, Listener(self.door))
+                self.ports.listen(
+                    "amqp", listen.amqp, Listener(self.door, passed_on="amqp" in proxies)
+                )
             if listen.amqps is not None:
-                self.ports.listen("amqps", listen.amqps, Listener(self.door, tls_first=True))
+                self.ports.listen(
+                    "amqps",
+                    listen.amqps,
+                    Listener(self.door, tls_first=True, passed_on="amqps" in proxies),
+                )
             self.ports.listen("admin", self.settings.admin, site)
             self.faces.admin_address = f"http://{self.addresses['admin']}"
         except StartupError:

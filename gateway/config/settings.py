@@ -30,6 +30,9 @@ class Listen(Section):
     """Plain AMQP 0-10 and 1.0, and 1.0 that asks for TLS by its header; null for none."""
     amqps: ListenAddress | None = None
     """TLS first, then either protocol; needs `tls`."""
+    proxy_protocol: list[Literal["amqp", "amqps"]] = Field(default_factory=list)
+    """Those of them to which only load balancers connect, which tell the clients' addresses by the
+    PROXY protocol, version 2; whatever comes without its header is refused there."""
 
 
 class Tls(Section):
@@ -60,7 +63,9 @@ class LimitSettings(Section):
     connections: Count = 10_000
     """Connections at a time, all clients together."""
     connections_per_address: Count = 1_000
-    """Connections at a time from one IP address."""
+    """Connections at a time from one IP address (of IPv6: one prefix of 64 bits)."""
+    logins_per_address: Count = 64
+    """Those of them that have not opened yet and are heard; others wait for their turn."""
     max_frame_size: Annotated[int, *size(4096, 65535)] = 65535
     """Largest frame accepted and offered."""
     channel_max: Annotated[int, Field(ge=1, le=65535)] = 1023

@@ -206,6 +206,7 @@ class Client:
         self.host = host
         self.nodes = HostNodes(host)
         self._opened = True
+        self.peer.entered()
         accounts = self.settings.accounts
         self.account.join(accounts.user(self.identity))
         self.account.join(accounts.host(host.name))

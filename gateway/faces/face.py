@@ -6,6 +6,7 @@ octets, keeps the one timer that the face asked for, and obeys `reading_paused`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
 
@@ -102,6 +103,10 @@ class Authenticator(Protocol):
         """The connection is gone: do not call `waiter`."""
 
 
+def _nobody_waits() -> None:
+    """Nobody wants to hear that a connection has opened."""
+
+
 @final
 @dataclass(init=False, slots=True)
 class Peer:
@@ -111,6 +116,7 @@ class Peer:
         secure: it is inside TLS.
         certificate_name: of the certificate that the client showed and we believe; "": none.
         bindings: what TLS proves of this very connection, by the name of the channel binding.
+        entered: to be called when it has opened.
     """
 
     connection_id: int
@@ -118,6 +124,7 @@ class Peer:
     secure: bool
     certificate_name: str
     bindings: dict[str, bytes]
+    entered: Callable[[], None]
 
     def __init__(
         self,
@@ -127,12 +134,14 @@ class Peer:
         secure: bool = False,
         certificate_name: str = "",
         bindings: dict[str, bytes] | None = None,
+        entered: Callable[[], None] | None = None,
     ) -> None:
         self.connection_id = connection_id
         self.address = address
         self.secure = secure
         self.certificate_name = certificate_name
         self.bindings = bindings or {}
+        self.entered = entered or _nobody_waits
 
 
 class Attached(Protocol):
