@@ -191,10 +191,7 @@ class Publishing:
         """No binding matched: once to the alternate exchange, unless the publisher wants else."""
         ledger = self._copies.ledger
         alternate = self._alternate_of(exchange)
-        if (
-            alternate is None
-            or message.flags & (Flag.TELL_UNROUTABLE | Flag.DISCARD_UNROUTABLE)
-        ):
+        if alternate is None or message.flags & (Flag.TELL_UNROUTABLE | Flag.DISCARD_UNROUTABLE):
             discard = message.flags & Flag.DISCARD_UNROUTABLE
             ledger.received(message, exchange, 1, link)
             ledger.unroutable(
