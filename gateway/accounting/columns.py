@@ -15,26 +15,30 @@ import numpy as np
 import pyarrow as pa
 
 from gateway.audit.reader import Block, Segment, names_in, sequence_break
-from gateway.audit.schema import FIELDS, RECORD_OCTETS, BlockKind, Kind
+from gateway.audit.schema import FIELDS, LAYOUTS, NAME_FIELDS, BlockKind, Kind, Layout
 
 BATCH_RECORDS: Final = 65_536
-NAME_COLUMNS: Final = ("node", "exchange", "peer")
 CHECKPOINTS: Final = (Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT)
 WINDOW_SHIFT: Final = 32
 
-_DTYPE: Final = np.dtype(
-    {
-        "names": [field.name for field in FIELDS],
-        "formats": [f"<i{int(field.type[1:]) // 8}" for field in FIELDS],
-        "offsets": [field.offset for field in FIELDS],
-        "itemsize": RECORD_OCTETS,
-    }
-)
+
+def _dtype(layout: Layout) -> Any:  # Any: a numpy type, as `Columns` below
+    return np.dtype(
+        {
+            "names": [field.name for field in layout.fields],
+            "formats": [f"<i{int(field.type[1:]) // 8}" for field in layout.fields],
+            "offsets": [field.offset for field in layout.fields],
+            "itemsize": layout.octets,
+        }
+    )
+
+
+_DTYPES: Final = {layout.octets: _dtype(layout) for layout in LAYOUTS.values()}
 _ARROW: Final = {"i64": pa.int64(), "i32": pa.int32(), "i16": pa.int16(), "i8": pa.int8()}
 
 RECORDS_SCHEMA: Final = pa.schema(
     [
-        (field.name, pa.string() if field.name in NAME_COLUMNS else _ARROW[field.type])
+        (field.name, pa.string() if field.name in NAME_FIELDS else _ARROW[field.type])
         for field in FIELDS
     ]
     + [
@@ -98,7 +102,7 @@ def record_batches(
             continue
         parts.append(octets[block.start : block.end])
         size += block.end - block.start
-        if size >= BATCH_RECORDS * RECORD_OCTETS:
+        if size >= BATCH_RECORDS * block.record_octets:
             yield _batch(segment, parts, texts, runs, wanted)
             parts, size = [], 0
     if parts:
@@ -125,7 +129,7 @@ class _Runs:
 def _batch(
     segment: Segment, parts: list[bytes], texts: dict[int, str], runs: _Runs, wanted: Columns
 ) -> pa.RecordBatch:
-    rows = np.frombuffer(b"".join(parts), dtype=_DTYPE)
+    rows = np.frombuffer(b"".join(parts), dtype=_DTYPES[segment.layout.octets])
     header = segment.header
     assert header is not None, "a segment without header has no blocks"
     windows = (header.number << WINDOW_SHIFT) + runs.windows(rows["kind"])
@@ -140,8 +144,11 @@ def _batch(
 
 
 def _column(rows: Columns, name: str, texts: dict[int, str]) -> pa.Array:
-    values = np.ascontiguousarray(rows[name])
-    if name not in NAME_COLUMNS:
+    if name not in rows.dtype.names:  # an older version has no such field
+        values = np.zeros(len(rows), dtype=np.int32)
+    else:
+        values = np.ascontiguousarray(rows[name])
+    if name not in NAME_FIELDS:
         return pa.array(values)
     numbers, places = np.unique(values, return_inverse=True)
     shown = pa.array([_text(int(number), texts) for number in numbers], pa.string())
@@ -199,8 +206,9 @@ class _Survey:
         broken = sequence_break(octets, block, expected)
         if broken:
             self.findings.append(_finding(block.ordinal, broken[0], "sequence gap", *broken[1:]))
-        count = (block.end - block.start) // RECORD_OCTETS
-        rows = np.frombuffer(octets, dtype=_DTYPE, count=count, offset=block.start)
+        count = len(block.places())
+        dtype = _DTYPES[block.record_octets]
+        rows = np.frombuffer(octets, dtype=dtype, count=count, offset=block.start)
         back = _time_back_ms(rows["time_ms"], self.last_time_ms)
         if back:
             self.findings.append(_finding(block.ordinal, block.offset, "", back_ms=back))

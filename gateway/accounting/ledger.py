@@ -82,8 +82,12 @@ def ledger(records: DataFrame) -> DataFrame:
 
 def incarnations(summed: DataFrame) -> DataFrame:
     """Each incarnation: whether it got past its recovery (`opened`), and ended in order."""
-    # What is durable of the topology is declared before the first copy is recovered.
-    past_recovery = ~kind_is(Kind.INCARNATION_STARTED, Kind.TOPOLOGY, Kind.RECOVERED)
+    # What is durable of the topology is declared before the first copy is recovered, and what was
+    # found of rules, store and log is told.
+    past_recovery = ~kind_is(
+        *(Kind.INCARNATION_STARTED, Kind.TOPOLOGY, Kind.RECOVERED),
+        *(Kind.RULES_CHANGED, Kind.STORE_ACCEPTED, Kind.LOG_DIFFERS),
+    )
     return summed.groupBy("incarnation").agg(
         F.min("first_sequence").alias("first_sequence"),
         F.max("last_sequence").alias("last_sequence"),

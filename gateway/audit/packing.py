@@ -19,6 +19,7 @@ from gateway.audit.schema import (
     BLOCK_HEADER,
     MAX_BLOCK_OCTETS,
     NAME_ENTRY,
+    SCHEMA_VERSION,
     BlockFlag,
     BlockKind,
     crc_input,
@@ -76,13 +77,26 @@ class RecordPacker:
         self._forgotten: list[int] = []
 
     def name(self, text: str) -> int:
-        """The number of a text, for `node`, `exchange`, `peer` and `row`; cut at 1,024 octets."""
+        """The number of a text, for `schema.NAME_FIELDS`; cut at 1,024 octets."""
         number = self._names.get(text)
         if number is None:
             number = len(self._texts)
             self._names[text] = number
             self._texts.append(text)
             self._announced.append(0)
+        return number
+
+    def passing(self, text: str) -> int:
+        """The number of a text that only records of this turn use: nobody has to forget it.
+
+        For what peers choose, such as their address and product: whoever has named the same text
+        keeps it.
+        """
+        known = self._names.get(text)
+        if known is not None:
+            return known
+        number = self.name(text)
+        self.forget(number)
         return number
 
     def forget(self, number: int) -> None:
@@ -139,7 +153,7 @@ class RecordPacker:
             self._rotate = False
         length = len(content)
         checksum = crc32(content, crc32(crc_input(length, kind, flags)))
-        parts.append(BLOCK_HEADER.pack(checksum, length, kind, flags, 0))
+        parts.append(BLOCK_HEADER.pack(checksum, length, kind, flags, SCHEMA_VERSION))
         parts.append(content)
 
     def _name_entries(self) -> bytes:
@@ -177,6 +191,8 @@ class RecordPacker:
         flags: int16 = 0,
         delivery_count: int16 = 0,
         outcome: octet = 0,
+        actor: int32 = 0,
+        address: int32 = 0,
     ) -> None:
         if node:
             self._use(node)
@@ -184,6 +200,10 @@ class RecordPacker:
             self._use(exchange)
         if peer:
             self._use(peer)
+        if actor:
+            self._use(actor)
+        if address:
+            self._use(address)
         out = self._out
         write_i64_le(out, self.next_sequence)
         self.next_sequence += 1
@@ -205,3 +225,5 @@ class RecordPacker:
         write_i16_le(out, delivery_count)
         out.append(kind)
         out.append(outcome)
+        write_i32_le(out, actor)
+        write_i32_le(out, address)

@@ -18,17 +18,17 @@ from gateway.audit.schema import (
     ALIASES,
     BLOCK_HEADER,
     FIELD_NAMES,
+    LAYOUTS,
     MAX_LENGTH,
     NAME_ENTRY,
-    RECORD,
-    RECORD_OCTETS,
-    SCHEMA_VERSION,
+    NAME_FIELDS,
     SEGMENT_MAGIC,
     SEGMENT_PREAMBLE,
     SEGMENT_SUFFIX,
     BlockKind,
     Flag,
     Kind,
+    Layout,
     Outcome,
     Reason,
     unsigned,
@@ -49,7 +49,10 @@ class Header(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One good block: its place in the file (counted from 0), and where its content is."""
+    """One good block: its place in the file (counted from 0), and where its content is.
+
+    `record_octets` is the length of each record of its schema version.
+    """
 
     ordinal: int
     offset: int
@@ -57,6 +60,11 @@ class Block(NamedTuple):
     flags: int
     start: int
     end: int
+    record_octets: int
+
+    def places(self) -> range:
+        """Where its records begin."""
+        return range(self.start, self.end, self.record_octets)
 
 
 class Damage(NamedTuple):
@@ -114,14 +122,25 @@ class Segment:
             return
         try:
             values = json.loads(text)
-            if values["schema"] != SCHEMA_VERSION:
-                self._stop(0, 0, f"schema version {values['schema']} is not {SCHEMA_VERSION}")
+            if values["schema"] not in LAYOUTS:
+                known = " or ".join(str(version) for version in LAYOUTS)
+                self._stop(0, 0, f"schema version {values['schema']} is not {known}")
                 return
             self.header = Header(*(values[name] for name in Header._fields))
         except (ValueError, TypeError, KeyError):  # an empty text has checksum 0, as zeros have
             self._stop(0, 0, "header is not a header")
             return
         self.good = at + length
+
+    @property
+    def layout(self) -> Layout:
+        """What its records look like; only of a segment with a header."""
+        assert self.header is not None, "a segment without header has no records"
+        return LAYOUTS[self.header.schema]
+
+    def rows(self, block: Block) -> Iterator[tuple[int, ...]]:
+        """The records of a block, in the order of the fields that its version has."""
+        return self.layout.record.iter_unpack(memoryview(self.octets)[block.start : block.end])
 
     def _stop(self, block: int, offset: int, problem: str, *, torn: bool = False) -> None:
         self.damage = Damage(self.name, block, offset, problem)
@@ -132,14 +151,16 @@ class Segment:
         octets, end = self.octets, len(self.octets)
         if self.header is None:
             return
-        offset, index = self.good, 0
+        offset, index, version = self.good, 0, self.header.schema
+        record_octets = self.layout.octets
         while offset < end:
             start = offset + BLOCK_HEADER.size
             if start > end:
                 self._stop(index, offset, "incomplete block", torn=True)
                 return
-            checksum, length, kind, flags, _zero = BLOCK_HEADER.unpack_from(octets, offset)
-            problem = _implausible(length, kind)
+            checksum, length, kind, flags, schema = BLOCK_HEADER.unpack_from(octets, offset)
+            same = (schema or 1) == version
+            problem = _implausible(length, kind, record_octets if same else 0)
             if problem:
                 zeros = not any(octets[offset:])  # a crash may leave a tail that was never filled
                 self._stop(index, offset, problem, torn=zeros)
@@ -152,15 +173,20 @@ class Segment:
                 self._stop(index, offset, "block checksum differs")
                 return
             self.good = stop
-            yield Block(index, offset, kind, flags, start, stop)
+            yield Block(index, offset, kind, flags, start, stop, record_octets)
             offset, index = stop, index + 1
 
 
-def _implausible(length: int, kind: int) -> str:
-    """Why a block's header can only be damage, or an empty text."""
+def _implausible(length: int, kind: int, record_octets: int) -> str:
+    """Why a block's header can only be damage, or an empty text.
+
+    `record_octets` is 0 where the block is not of its segment's version.
+    """
     if length > MAX_LENGTH or kind not in _BLOCK_KINDS:
         return "block header is damaged"
-    if kind == BlockKind.RECORDS and (length == 0 or length % RECORD_OCTETS):
+    if record_octets == 0:
+        return "block is of another schema version"
+    if kind == BlockKind.RECORDS and (length == 0 or length % record_octets):
         return "block length is not a whole number of records"
     return ""
 
@@ -180,15 +206,20 @@ def sequence_at(octets: bytes, offset: int) -> int:
     return int.from_bytes(octets[offset : offset + 8], "little", signed=True)
 
 
+def last_sequence(octets: bytes, block: Block) -> int:
+    """The sequence number of the last record of a records block."""
+    return sequence_at(octets, block.end - block.record_octets)
+
+
 def sequence_break(octets: bytes, block: Block, expected: int) -> tuple[int, int, int] | None:
     """The first record of a records block that is out of sequence: offset, expected, found."""
-    last = sequence_at(octets, block.end - RECORD_OCTETS)
+    last = last_sequence(octets, block)
     first = sequence_at(octets, block.start)
-    count = (block.end - block.start) // RECORD_OCTETS
+    count = len(block.places())
     expected = expected or first
     if first == expected and last - first == count - 1:
         return None
-    for at in range(block.start, block.end, RECORD_OCTETS):
+    for at in block.places():
         found = sequence_at(octets, at)
         if found != expected:
             return at, expected, found
@@ -215,7 +246,7 @@ def verify(directory: Path) -> list[Damage]:
                 broken = sequence_break(segment.octets, block, expected)
                 if broken:
                     found.append(Damage(path.name, block.ordinal, broken[0], "gap", *broken[1:]))
-                expected = sequence_at(segment.octets, block.end - RECORD_OCTETS) + 1
+                expected = last_sequence(segment.octets, block) + 1
         if segment.damage:
             found.append(segment.damage)
         previous = segment
@@ -245,12 +276,12 @@ def records(segment: Segment) -> Iterator[dict[str, Any]]:
         if block.kind == BlockKind.NAMES:
             texts.update(names_in(segment.octets, block))
             continue
-        for at in range(block.start, block.end, RECORD_OCTETS):
-            yield _shown(RECORD.unpack_from(segment.octets, at), texts)
+        for values in segment.rows(block):
+            yield _shown(values, texts)
 
 
 def _shown(values: tuple[int, ...], texts: dict[int, str]) -> dict[str, Any]:
-    raw = dict(zip(FIELD_NAMES, values, strict=True))
+    raw = dict(zip(FIELD_NAMES, values, strict=False))  # the fields of its version
     kind = raw.pop("kind")
     aliases = ALIASES.get(Kind(kind), {}) if kind in _KIND_NAMES else {}
     shown: dict[str, Any] = {
@@ -259,14 +290,14 @@ def _shown(values: tuple[int, ...], texts: dict[int, str]) -> dict[str, Any]:
         "kind": _KIND_NAMES.get(kind, str(kind)),
     }
     for name, value in raw.items():
-        if value or name in aliases:
+        if value or (name in aliases and name not in NAME_FIELDS):
             shown[aliases.get(name, name)] = _value(name, value, texts)
     return shown
 
 
 def _value(name: str, value: int, texts: dict[int, str]) -> Any:
     """One field for people. Any: text, number or list of texts."""
-    if name in ("node", "exchange", "peer"):
+    if name in NAME_FIELDS:
         return texts.get(value, f"#{value}")
     if name in ("id_digest", "body_digest"):
         return f"{unsigned(value):016x}"

@@ -75,9 +75,11 @@ Bodies
     mapping has it (a map or list, text that was a value): such a digest is compared with nothing.
 
 Restart
-    First `incarnation_started`, always the first record, then one `recovered` per entry that the
-    store handed over (digest computed anew from what it handed over), then `queue_checkpoint` of
-    each queue. Depth starts at 0 in each incarnation: `recovered` re-opens it. Copies without
+    First `incarnation_started`, always the first record; then what was found: `store_accepted` when
+    an operator said that a store without the log's copies is meant, and one `log_differs` for each
+    way in which the log is not what the store remembers of it. Then one `recovered` per entry that
+    the store handed over (digest computed anew from what it handed over), then `queue_checkpoint`
+    of each queue. Depth starts at 0 in each incarnation: `recovered` re-opens it. Copies without
     DURABLE that were in a queue when an incarnation ended, in order or not, went with the process:
     accounting derives them, nobody writes records for them. The same holds for deliveries that were
     unsettled and route copies that were pending at that time. A durable copy that is not recovered
@@ -96,11 +98,23 @@ Periodically (`Bridge.checkpoint`)
     queue: keep it per queue, XOR at entering and XOR at leaving.
 
 Faces and net
-    `connection_opened` / `connection_closed`, `session_attached` / `session_detached`,
+    Each connection has a number, which is that of the gateway's log lines, too; numbers begin anew
+    in each incarnation. Where it came from is `address` (HOST:PORT), and its user the `actor`.
+    Every connection that said what protocol it speaks is either `connection_opened` and later
+    `connection_closed`, or `connection_refused`: closed before it was open, with the SASL
+    mechanisms that were asked for, the user whose name was given, and why.
+    `access_refused` whenever a user was not let do something that is no message's arrival: the
+    action, its object and the line that said so; a *message* that is refused is `received` and
+    `refused` like any other, whatever the reason: also one that went nowhere known, could not be
+    decoded or was said to be somebody else's, and whether or not its sender hears of it.
+    `session_attached` / `session_detached`,
     `link_attached` / `link_detached` (a subscription's number, or a publisher's with PUBLISHER;
     detached when nothing of it is unsettled any more), `translated_with_loss` once per Loss.
     `transaction` with COMMITTED, ROLLED_BACK or IN_DOUBT; `topology` with QUEUE_DECLARED,
-    QUEUE_DELETED, EXCHANGE_DECLARED, EXCHANGE_DELETED, BOUND, UNBOUND as reason (bridge).
+    QUEUE_DELETED, EXCHANGE_DECLARED, EXCHANGE_DELETED, BOUND, UNBOUND, ASSIGNED or PURGE (with the
+    number of `copies` that it took) as reason; its connection and actor are those of whoever asked
+    for it, and nobody where the gateway did by itself (bridge).
+    `rules_changed` when access rules or users are read at start or again.
     `feature_used` when a connection ends, and before checkpoints, for what the gateway does not
     offer and it has used since its last such record.
 
@@ -153,6 +167,11 @@ _LINK_DETACHED: Final[octet] = int(Kind.LINK_DETACHED)
 _TRANSACTION: Final[octet] = int(Kind.TRANSACTION)
 _TOPOLOGY: Final[octet] = int(Kind.TOPOLOGY)
 _FEATURE_USED: Final[octet] = int(Kind.FEATURE_USED)
+_CONNECTION_REFUSED: Final[octet] = int(Kind.CONNECTION_REFUSED)
+_ACCESS_REFUSED: Final[octet] = int(Kind.ACCESS_REFUSED)
+_RULES_CHANGED: Final[octet] = int(Kind.RULES_CHANGED)
+_STORE_ACCEPTED: Final[octet] = int(Kind.STORE_ACCEPTED)
+_LOG_DIFFERS: Final[octet] = int(Kind.LOG_DIFFERS)
 _QUEUE_CHECKPOINT: Final[octet] = int(Kind.QUEUE_CHECKPOINT)
 _OUTLET_CHECKPOINT: Final[octet] = int(Kind.OUTLET_CHECKPOINT)
 _ROUTE_CHECKPOINT: Final[octet] = int(Kind.ROUTE_CHECKPOINT)
@@ -505,16 +524,78 @@ class AuditLog(RecordPacker):
         )
 
     def connection_opened(
-        self, now_ms: int64, connection: int32, *, protocol: int32, peer: int32
+        self,
+        now_ms: int64,
+        connection: int32,
+        *,
+        protocol: int32,
+        peer: int32,
+        mechanism: int32 = 0,
+        actor: int32 = 0,
+        address: int32 = 0,
     ) -> None:
-        """A connection is open (names of its protocol and of its user or container)."""
+        """A connection is open.
+
+        Names of its protocol, of the other side (its product and container-id, or which upstream),
+        of the SASL mechanism, of the user and of the address. Upstreams have no user.
+        """
         self._record(
-            _CONNECTION_OPENED, now_ms, connection=connection, exchange=protocol, peer=peer
+            _CONNECTION_OPENED,
+            now_ms,
+            connection=connection,
+            exchange=protocol,
+            peer=peer,
+            node=mechanism,
+            actor=actor,
+            address=address,
         )
 
-    def connection_closed(self, now_ms: int64, connection: int32, *, reason: int16 = 0) -> None:
-        """A connection has ended."""
-        self._record(_CONNECTION_CLOSED, now_ms, connection=connection, reason=reason)
+    def connection_refused(
+        self,
+        now_ms: int64,
+        connection: int32,
+        *,
+        protocol: int32,
+        reason: int16,
+        peer: int32 = 0,
+        mechanism: int32 = 0,
+        actor: int32 = 0,
+        address: int32 = 0,
+    ) -> None:
+        """A connection ended before it was open: names as of one that is, as far as it told them.
+
+        `mechanism`: those that it asked for. `actor`: who it said that it is, which nobody proved.
+        """
+        self._record(
+            _CONNECTION_REFUSED,
+            now_ms,
+            connection=connection,
+            exchange=protocol,
+            reason=reason,
+            peer=peer,
+            node=mechanism,
+            actor=actor,
+            address=address,
+        )
+
+    def connection_closed(
+        self,
+        now_ms: int64,
+        connection: int32,
+        *,
+        reason: int16 = 0,
+        actor: int32 = 0,
+        address: int32 = 0,
+    ) -> None:
+        """An open connection has ended: in good order where there is no `reason`."""
+        self._record(
+            _CONNECTION_CLOSED,
+            now_ms,
+            connection=connection,
+            reason=reason,
+            actor=actor,
+            address=address,
+        )
 
     def session_attached(self, now_ms: int64, connection: int32, *, session: int32) -> None:
         """A session is attached (name of the session)."""
@@ -570,8 +651,13 @@ class AuditLog(RecordPacker):
         exchange: int32 = 0,
         connection: int32 = 0,
         flags: int16 = 0,
+        actor: int32 = 0,
+        copies: int32 = 0,
     ) -> None:
-        """A queue, exchange or binding came or went, as `reason` says."""
+        """A queue, exchange or binding came or went, as `reason` says, and by whom.
+
+        `copies`: of PURGE, how many were removed.
+        """
         self._record(
             _TOPOLOGY,
             now_ms,
@@ -580,6 +666,8 @@ class AuditLog(RecordPacker):
             connection=connection,
             reason=reason,
             flags=flags,
+            actor=actor,
+            copies=copies,
         )
 
     def feature_used(
@@ -643,3 +731,75 @@ class AuditLog(RecordPacker):
     ) -> None:
         """An exchange as it is now: copies routed since start, and of them not ended."""
         self._record(_ROUTE_CHECKPOINT, now_ms, exchange=exchange, message=routed, copies=pending)
+
+    def access_refused(
+        self,
+        now_ms: int64,
+        *,
+        actor: int32,
+        action: int32,
+        object: int32,
+        reason: int16,
+        rule: int32 = 0,
+        connection: int32 = 0,
+        address: int32 = 0,
+    ) -> None:
+        """Somebody was not let do something that is no message's arrival.
+
+        Names of the user, of the action (publish, consume, create ...), of what it was to be done
+        to, and of the rule that decided: FILE:LINE, or a few words where no line did.
+        """
+        self._record(
+            _ACCESS_REFUSED,
+            now_ms,
+            actor=actor,
+            exchange=action,
+            node=object,
+            reason=reason,
+            peer=rule,
+            connection=connection,
+            address=address,
+        )
+
+    def rules_changed(
+        self,
+        now_ms: int64,
+        *,
+        rules: int32,
+        sha256: int32,
+        file: int32,
+        actor: int32 = 0,
+        reason: int16 = 0,
+    ) -> None:
+        """Rules were read, at start or again.
+
+        Names of what they are ("access", "users"), of the SHA-256 of the file in hex digits, of the
+        file, and of who asked for it (0: the gateway's own start). OPERATOR as `reason`: they were
+        read again while the gateway ran.
+        """
+        self._record(
+            _RULES_CHANGED,
+            now_ms,
+            exchange=rules,
+            node=sha256,
+            peer=file,
+            actor=actor,
+            reason=reason,
+        )
+
+    def store_accepted(self, now_ms: int64, *, store: int32, last_sequence: int64) -> None:
+        """An operator said that a store which does not know this log is meant.
+
+        Name of what the store is ("missing", "empty", "another's"), and the log's last record when
+        the gateway started: durable copies that were in queues then are not coming back.
+        """
+        self._record(_STORE_ACCEPTED, now_ms, node=store, position=last_sequence)
+
+    def log_differs(
+        self, now_ms: int64, *, segment: int32, problem: int32, expected: int64 = 0
+    ) -> None:
+        """At start the log was not as the store remembers it.
+
+        Names of the segment and of the problem; `expected`: the sequence number that was not found.
+        """
+        self._record(_LOG_DIFFERS, now_ms, node=segment, peer=problem, position=expected)

@@ -2,13 +2,16 @@
 
 A log is a directory of segments, in the order of their names. A segment is a preamble, a header
 (JSON text: schema version, fields, incarnation, number, hash of the segment before) and blocks. A
-block is a header (`BLOCK_HEADER`: CRC-32, length of the content, kind, flags) and its content:
-*records* of `RECORD_OCTETS` each, fixed-width and little-endian, or *names* (number -> text). Each
-segment repeats the names that it uses, so that it can be read alone.
+block is a header (`BLOCK_HEADER`: CRC-32, length of the content, kind, flags, schema version) and
+its content: *records* of `RECORD_OCTETS` each, fixed-width and little-endian, or *names* (number ->
+text). Each segment repeats the names that it uses, so that it can be read alone.
 
 All integers are signed; a 64-bit digest is stored as its two's complement. Numbers are never
 reused for another meaning: new kinds, reasons and flags get new numbers, and new fields come with
-a new `SCHEMA_VERSION`. This module imports the standard library only: Spark workers load it.
+a new `SCHEMA_VERSION`, behind those that there were: a record of an older version is the beginning
+of a new one, and the fields that it does not have are 0. `LAYOUTS` has every version, since logs
+are kept longer than gateways. A segment is of one version. This module imports the standard
+library only: Spark workers load it.
 """
 
 from __future__ import annotations
@@ -17,14 +20,15 @@ from enum import IntEnum, IntFlag
 from struct import Struct
 from typing import Final, NamedTuple
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 SEGMENT_MAGIC: Final = b"AMQPAUDT"
 SEGMENT_PREAMBLE: Final = Struct("<8sII")  # magic, CRC-32 of the header text, its length
 SEGMENT_SUFFIX: Final = ".audit"
-BLOCK_HEADER: Final = Struct("<IIBBH")  # CRC-32 of all that follows it, length, kind, flags, 0
+# CRC-32 of all that follows it, length, kind, flags, schema version (0 means 1)
+BLOCK_HEADER: Final = Struct("<IIBBH")
 NAME_ENTRY: Final = Struct("<iH")  # number, octets of the UTF-8 text that follows
-MAX_BLOCK_OCTETS: Final = 96 * 131072  # of records; the writer splits what is longer
+MAX_BLOCK_OCTETS: Final = 104 * 120_000  # of records; the writer splits what is longer
 MAX_LENGTH: Final = 1 << 26  # of any block or header; a longer length can only be damage
 
 
@@ -60,7 +64,8 @@ FIELDS: Final = (
     Field("size", "i64", 56),  # octets of the payload
     Field("node", "i32", 64),  # name number: queue, or remote node; 0 is none
     Field("exchange", "i32", 68),  # name number of the exchange that it was routed by; 0 is none
-    # name number of the other side; of what was not sent, or rejected: the upstream it was for
+    # name number of the other side; of what was not sent, or rejected: the upstream it was for;
+    # of connections of schema version 1: the user
     Field("peer", "i32", 72),
     Field("connection", "i32", 76),
     Field("transaction", "i32", 80),  # 0 outside of transactions
@@ -70,11 +75,33 @@ FIELDS: Final = (
     Field("delivery_count", "i16", 92),  # failed deliveries before this one
     Field("kind", "i8", 94),
     Field("outcome", "i8", 95),
+    # Since schema version 2.
+    Field("actor", "i32", 96),  # name number of the user who did it; 0: the gateway itself
+    Field("address", "i32", 100),  # name number of where that came from, as HOST:PORT
 )
-RECORD_OCTETS: Final = 96
+RECORD_OCTETS: Final = 104
 STRUCT_CODES: Final = {"i64": "q", "i32": "i", "i16": "h", "i8": "b"}
-RECORD: Final = Struct("<" + "".join(STRUCT_CODES[field.type] for field in FIELDS))
 FIELD_NAMES: Final = tuple(field.name for field in FIELDS)
+NAME_FIELDS: Final = ("node", "exchange", "peer", "actor", "address")
+
+
+class Layout(NamedTuple):
+    """The records of one schema version."""
+
+    fields: tuple[Field, ...]
+    record: Struct
+    octets: int
+
+
+def _layout(last: str) -> Layout:
+    """`FIELDS` up to the one that was the last of its version."""
+    fields = FIELDS[: FIELD_NAMES.index(last) + 1]
+    record = Struct("<" + "".join(STRUCT_CODES[field.type] for field in fields))
+    return Layout(fields, record, record.size)
+
+
+LAYOUTS: Final = {1: _layout("outcome"), 2: _layout("address")}
+RECORD: Final = LAYOUTS[SCHEMA_VERSION].record
 
 
 class Kind(IntEnum):
@@ -110,9 +137,14 @@ class Kind(IntEnum):
     TRANSACTION = 56
     TOPOLOGY = 57
     FEATURE_USED = 58
+    CONNECTION_REFUSED = 59
     QUEUE_CHECKPOINT = 60
     OUTLET_CHECKPOINT = 61
     ROUTE_CHECKPOINT = 62
+    ACCESS_REFUSED = 70
+    RULES_CHANGED = 71
+    STORE_ACCEPTED = 72
+    LOG_DIFFERS = 73
 
 
 class Outcome(IntEnum):
@@ -160,11 +192,23 @@ class Reason(IntEnum):
     SETTLED_BEFORE = 25
     UPSTREAM_LOST = 26
     UPSTREAM_REFUSED = 27
+    UNDECODABLE = 28
+    WRONG_USER = 29
+    OVER_LIMIT = 30
+    LOGIN_FAILED = 31
+    NO_MECHANISM = 32
+    THROTTLED = 33
+    BROKE_PROTOCOL = 34
+    TIMED_OUT = 35
+    LEFT = 36
+    RULES_CHANGED = 37
+    TLS_NEEDED = 38
     QUEUE_DECLARED = 40
     EXCHANGE_DECLARED = 41
     EXCHANGE_DELETED = 42
     BOUND = 43
     UNBOUND = 44
+    ASSIGNED = 45
     NARROW = 60
     DROP = 61
     REFUSE = 62
@@ -198,7 +242,12 @@ ALIASES: Final[dict[Kind, dict[str, str]]] = {
     Kind.INCARNATION_STOPPED: {"message": "incarnation"},
     Kind.CLOCK: {"position": "drift_ms"},
     Kind.TRANSLATED_WITH_LOSS: {"exchange": "row"},
-    Kind.CONNECTION_OPENED: {"exchange": "protocol"},
+    Kind.CONNECTION_OPENED: {"exchange": "protocol", "node": "mechanism"},
+    Kind.CONNECTION_REFUSED: {"exchange": "protocol", "node": "mechanism"},
+    Kind.ACCESS_REFUSED: {"exchange": "action", "node": "object", "peer": "rule"},
+    Kind.RULES_CHANGED: {"exchange": "rules", "node": "sha256", "peer": "file"},
+    Kind.STORE_ACCEPTED: {"node": "store", "position": "last_sequence"},
+    Kind.LOG_DIFFERS: {"node": "segment", "peer": "problem", "position": "expected"},
     Kind.FEATURE_USED: {
         "exchange": "feature",
         "node": "client",
@@ -221,8 +270,8 @@ ALIASES: Final[dict[Kind, dict[str, str]]] = {
 
 
 def crc_input(length: int, kind: int, flags: int) -> bytes:
-    """The part of a block's header that its CRC covers, together with the content."""
-    return BLOCK_HEADER.pack(0, length, kind, flags, 0)[4:]
+    """The part of a new block's header that its CRC covers, together with the content."""
+    return BLOCK_HEADER.pack(0, length, kind, flags, SCHEMA_VERSION)[4:]
 
 
 def segment_name(incarnation: int, number: int) -> str:

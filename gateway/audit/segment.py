@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Final, final
 from zlib import crc32
 
-from gateway.audit.reader import FIRST, Block, Segment, segment_paths, sequence_at
+from gateway.audit.reader import FIRST, Block, Segment, last_sequence, segment_paths
 from gateway.audit.schema import (
     BLOCK_HEADER,
     FIELDS,
-    RECORD,
-    RECORD_OCTETS,
+    LAYOUTS,
     SCHEMA_VERSION,
     SEGMENT_MAGIC,
     SEGMENT_PREAMBLE,
@@ -49,6 +48,7 @@ class SegmentWriter:
         "_file",
         "_incarnation",
         "_number",
+        "_schema",
         "_size",
         "cut_octets",
         "damaged",
@@ -61,6 +61,7 @@ class SegmentWriter:
         self._file = -1
         self._number = 0
         self._incarnation = 0
+        self._schema = SCHEMA_VERSION
         self._size = 0
         self._empty = True
         self._digest = sha256()
@@ -82,7 +83,7 @@ class SegmentWriter:
             block = _block_at(blocks, at)
             at = block.end
             if block.kind == BlockKind.RECORDS:  # names go with the records that follow them
-                last = sequence_at(blocks, at - RECORD_OCTETS)
+                last = last_sequence(blocks, block)
                 if last > self.last_sequence:
                     self._append_turn(blocks[start:at], last)
                 start = at
@@ -102,18 +103,21 @@ class SegmentWriter:
     def _append_turn(self, blocks: bytes, last_sequence: int) -> None:
         """Names, if any, and one block of records."""
         first = _block_at(blocks, 0)
-        if self._file < 0 or (first.flags & BlockFlag.SEGMENT_STARTS and not self._empty):
-            self._start_segment(_incarnation_in(blocks, self._incarnation))
+        schema = _schema_of(blocks, 0)  # an older gateway may have left them in the store
+        begins = bool(first.flags & BlockFlag.SEGMENT_STARTS) and not self._empty
+        if self._file < 0 or begins or schema != self._schema:
+            self._start_segment(_incarnation_in(blocks, self._incarnation), schema)
         self._write(blocks)
         self._empty = False
         self.last_sequence = last_sequence
 
-    def _start_segment(self, incarnation: int) -> None:
+    def _start_segment(self, incarnation: int, schema: int) -> None:
         number = self._number + 1
-        header = _header(incarnation, number, self._digest.hexdigest() if self._number else FIRST)
+        previous = self._digest.hexdigest() if self._number else FIRST
+        header = _header(incarnation, number, previous, schema)
         self.close()
         path = self._directory / segment_name(incarnation, number)
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o640)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o600)
         try:
             _write_all(file, header)
             _sync_directory(self._directory)
@@ -123,6 +127,7 @@ class SegmentWriter:
         self._file = file
         self._number = number
         self._incarnation = incarnation
+        self._schema = schema
         self._size = len(header)
         self._empty = True
         self._digest = sha256(header)
@@ -156,11 +161,12 @@ class SegmentWriter:
     def _look_at(self, segment: Segment) -> None:
         for block in segment.blocks():
             if block.kind == BlockKind.RECORDS:
-                self.last_sequence = sequence_at(segment.octets, block.end - RECORD_OCTETS)
+                self.last_sequence = last_sequence(segment.octets, block)
                 self._empty = False
         if segment.header is not None:
             self._number = segment.header.number
             self._incarnation = segment.header.incarnation
+            self._schema = segment.header.schema
 
     def _leave(self, segment: Segment) -> None:
         """Damage that no crash makes is evidence: not a bit of it is changed."""
@@ -177,10 +183,15 @@ class SegmentWriter:
         os.ftruncate(self._file, segment.good)
 
 
+def _schema_of(octets: bytes, at: int) -> int:
+    return int(BLOCK_HEADER.unpack_from(octets, at)[4]) or 1
+
+
 def _block_at(octets: bytes, at: int) -> Block:
-    _checksum, length, kind, flags, _zero = BLOCK_HEADER.unpack_from(octets, at)
+    _checksum, length, kind, flags, _schema = BLOCK_HEADER.unpack_from(octets, at)
     start = at + BLOCK_HEADER.size
-    return Block(0, at, kind, flags, start, start + length)
+    layout = LAYOUTS.get(_schema_of(octets, at), LAYOUTS[SCHEMA_VERSION])  # of damage: any
+    return Block(0, at, kind, flags, start, start + length, layout.octets)
 
 
 def _incarnation_in(blocks: bytes, current: int) -> int:
@@ -188,7 +199,7 @@ def _incarnation_in(blocks: bytes, current: int) -> int:
     block = _block_at(blocks, 0)
     if block.kind != BlockKind.RECORDS:
         block = _block_at(blocks, block.end)
-    record = RECORD.unpack_from(blocks, block.start)
+    record = LAYOUTS[_schema_of(blocks, 0)].record.unpack_from(blocks, block.start)
     if record[_KIND] == Kind.INCARNATION_STARTED:
         return int(record[_MESSAGE])
     return current
@@ -201,21 +212,24 @@ def _last_sequence_behind(segment: Segment) -> int:
         block = _block_at(octets, at)
         if block.end > len(octets):
             break
-        if block.kind == BlockKind.RECORDS and block.end - block.start >= RECORD_OCTETS:
-            last = sequence_at(octets, block.end - RECORD_OCTETS)
+        if block.kind == BlockKind.RECORDS and block.end - block.start >= block.record_octets:
+            last = last_sequence(octets, block)
         at = block.end
     return last
 
 
-def _header(incarnation: int, number: int, previous_sha256: str) -> bytes:
+def _header(
+    incarnation: int, number: int, previous_sha256: str, schema: int = SCHEMA_VERSION
+) -> bytes:
+    layout = LAYOUTS[schema]
     text = json.dumps(
         {
-            "schema": SCHEMA_VERSION,
+            "schema": schema,
             "incarnation": incarnation,
             "number": number,
             "previous_sha256": previous_sha256,
-            "record_octets": RECORD_OCTETS,
-            "fields": FIELDS,
+            "record_octets": layout.octets,
+            "fields": layout.fields,
         }
     ).encode()
     return SEGMENT_PREAMBLE.pack(SEGMENT_MAGIC, crc32(text), len(text)) + text

@@ -47,7 +47,7 @@ class Counts:
         entered: copies that came into a queue; `entered_durable` of them stored.
         unroutable: copies that no queue took.
         rerouted: messages that went on to an alternate exchange.
-        refused: publishes refused.
+        refused: publishes refused; `refusals` are the same by `Reason`.
         sent: deliveries that an outlet took; `sent_settled` of them settled as they were sent.
         blocked, undeliverable: deliveries that an outlet did not take, for now or at all.
         accepted, rejected, released, modified: outcomes that subscribers gave.
@@ -80,6 +80,7 @@ class Counts:
         "purged",
         "received",
         "recovered",
+        "refusals",
         "refused",
         "rejected",
         "released",
@@ -103,6 +104,7 @@ class Counts:
         self.unroutable = 0
         self.rerouted = 0
         self.refused = 0
+        self.refusals: dict[int, int] = {}
         self.sent = 0
         self.sent_settled = 0
         self.blocked = 0
@@ -183,6 +185,8 @@ class Ledger:
     def refused(self, message: Message, exchange: Exchange, reason: Reason, node: int) -> None:
         """A copy was not let in, by the queue `node` or altogether."""
         self.counts.refused += 1
+        refusals = self.counts.refusals
+        refusals[int(reason)] = refusals.get(int(reason), 0) + 1
         self.audit.refused(
             self.now_ms, message.id, exchange=exchange.node, reason=reason, node=node
         )

@@ -10,6 +10,7 @@ from typing import Final, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.exchanges.topic import WORDS_MAX, too_many_words
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.refusals import not_found
@@ -24,11 +25,13 @@ from gateway.bridge.seams import (
     PublishStatus,
 )
 from gateway.bridge.tickets import Ticket
-from gateway.bridge.topology import Topology
+from gateway.bridge.topology import UNKNOWN_EXCHANGE, Topology
 from gateway.bridge.transaction import Held, Transaction
 from gateway.message import Condition, Flag, Message, Refusal
+from gateway.wire.work import COPY, PUBLISH, WORK
 
 IMMEDIATE: Final = int(Flag.IMMEDIATE)
+NOWHERE: Final = UNKNOWN_EXCHANGE  # the exchange of a message that is refused before it is routed
 
 
 @final
@@ -59,7 +62,8 @@ class Publishing:
         told as they are to who has `Flag.OUTCOMES`. `UNROUTABLE`: no queue took it,
         nor the exchange's alternate, which is tried once unless the message has
         `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was enqueued;
-        not-found (no such exchange) or resource-limit-exceeded (a queue is full). `link` is the
+        not-found (no such exchange), resource-limit-exceeded (a queue is full, or the bindings look
+        at too much of it) or invalid-argument (its key has too many words). `link` is the
         publisher's number in the audit log (`Bridge.numbers.next_link`). `transaction` is given by
         `Transacting.publish` only.
         """
@@ -75,6 +79,8 @@ class Publishing:
             return _refused("the gateway holds as much as it may")
         queues = self._route(exchange, message)
         if not queues:
+            if queues is None:
+                return self._unroutable(message, exchange, link)
             return self._unrouted(message, exchange, publisher, token, link, transaction)
         if message.flags & IMMEDIATE:
             queues = self._ready(queues, message)
@@ -96,6 +102,16 @@ class Publishing:
             return self._hold(transaction, Held(message, exchange, queues, False, ticket))
         durable = self._enter(queues, message, exchange, False, b"", ticket)
         return self._answer(durable, message, publisher, token, ticket)
+
+    def refuse(self, message: Message, reason: Reason, link: int = 0) -> None:
+        """Put into the books that a message came, and that its face does not publish it.
+
+        Whoever sent it may hear of that or not. Its exchange may be one that does not exist
+        (`NOWHERE`, where nobody knows where it was to go).
+        """
+        topology = self._topology
+        exchange = topology.exchanges.get(message.exchange, topology.unknown)
+        self._refuse(message, exchange, reason, 0, link)
 
     def put(
         self,
@@ -135,12 +151,15 @@ class Publishing:
         while True:
             tried.append(exchange)
             queues = self._route(exchange, message)
-            ledger.routed(message, exchange, len(queues), reason)
-            if self._reroute_to(queues, message, exchange, annotations, ticket):
+            ledger.routed(message, exchange, 1 if queues is None else len(queues), reason)
+            if queues and self._reroute_to(queues, message, exchange, annotations, ticket):
                 return
             alternate = self._alternate_of(exchange)
             onward = alternate is not None and alternate not in tried
-            if not queues:
+            if queues is None:
+                WORK.refused += 1
+                ledger.refused(message, exchange, Reason.TOO_LARGE, 0)
+            elif not queues:
                 why = Reason.ALTERNATE_EXCHANGE if onward else Reason.NO_BINDING
                 ledger.unroutable(message, exchange, why)
             if alternate is None or not onward:
@@ -173,9 +192,9 @@ class Publishing:
         name = exchange.alternate_exchange
         return self._topology.find_exchange(name) if name else None
 
-    def _route(self, exchange: Exchange, message: Message) -> list[Queue]:
+    def _route(self, exchange: Exchange, message: Message) -> list[Queue] | None:
         queues = exchange.router.route(message)
-        if self._topology.no_local == 0:
+        if self._topology.no_local == 0 or queues is None:
             return queues
         return [queue for queue in queues if not queue.keeps_out(message)]
 
@@ -199,6 +218,8 @@ class Publishing:
             )
             return UNROUTABLE
         queues = self._route(alternate, message)
+        if queues is None:
+            return self._unroutable(message, exchange, link)
         full = _first_full(queues, message)
         if full is not None:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
@@ -229,6 +250,7 @@ class Publishing:
         ticket: Ticket | None,
     ) -> bool:
         """A copy into each queue; whether any is durable."""
+        WORK.units += PUBLISH + COPY * len(queues)
         lines = self._topology.lines
         durable = False
         for queue in queues:
@@ -300,6 +322,15 @@ class Publishing:
     def _ready(self, queues: list[Queue], message: Message) -> list[Queue]:
         lines = self._topology.lines
         return [queue for queue in queues if lines[queue.number].has_ready_consumer(message)]
+
+    def _unroutable(self, message: Message, exchange: Exchange, link: int) -> Published:
+        """The bindings cannot be asked about it: none of them gets it."""
+        WORK.refused += 1
+        self._refuse(message, exchange, Reason.TOO_LARGE, 0, link)
+        if too_many_words(message.routing_key):
+            why = f"the routing key has more than {WORDS_MAX} words"
+            return Published(PublishStatus.REFUSED, Refusal(Condition.INVALID_ARGUMENT, why))
+        return _refused("to match it with the bindings of the exchange is too much work")
 
     def _refuse_in(
         self,

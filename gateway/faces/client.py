@@ -17,6 +17,7 @@ from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.host_nodes import HostNodes
 from gateway.message import Encoding
 from gateway.translate.context import Context
+from gateway.wire.accounts import Account
 
 
 @final
@@ -31,7 +32,9 @@ class Client:
         java: it is a Java client of 0-10.
         session_flow: it takes producer flow, by 0-10.
         draining: the gateway stops: no new deliveries, credit, sessions or links.
+        account: what is kept on its behalf.
         write_blocked: its transport takes no more for now.
+        unread: octets of answers that it has been given since then.
     """
 
     __slots__ = (
@@ -41,6 +44,7 @@ class Client:
         "_protocol",
         "_touched",
         "_turns",
+        "account",
         "authenticated",
         "bridge",
         "container",
@@ -53,6 +57,7 @@ class Client:
         "peer",
         "session_flow",
         "settings",
+        "unread",
         "uses",
         "write_blocked",
     )
@@ -64,6 +69,7 @@ class Client:
         peer: Peer,
         settings: FaceSettings,
         protocol: Encoding,
+        account: Account,
         *,
         face: Face,
         slowed: Slowed,
@@ -79,7 +85,10 @@ class Client:
         self.java = False
         self.session_flow = False
         self.draining = False
+        self.account = account
+        account.join(settings.accounts.everybody)
         self.write_blocked = False
+        self.unread = 0
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
@@ -157,8 +166,27 @@ class Client:
     # What the connection tells.
 
     def on_flushed(self) -> None:
-        """What there was to send has been taken."""
+        """What there was to send is taken."""
         self._touched = False
+
+    def on_written(self, octets: int) -> None:
+        """So much there was, and its transport has been full before.
+
+        No deliveries, which wait for room: what is answered to what it goes on to send.
+        """
+        self.unread += octets
+        self.account.note(octets)
+
+    def on_write_blocked(self, blocked: bool) -> None:
+        """Its transport is full, or has room again."""
+        self.write_blocked = blocked
+        if not blocked:
+            self.account.give(self.unread)
+            self.unread = 0
+
+    def unread_too_much(self) -> bool:
+        """It does not read what it is answered: then nothing is read of it, either."""
+        return self.unread >= self.settings.limits.answers_max
 
     def on_authenticated(self, identity: str | None) -> None:
         """Who it is; `None`: it could not prove that."""
@@ -174,6 +202,9 @@ class Client:
         self.host = host
         self.nodes = HostNodes(host)
         self._opened = True
+        accounts = self.settings.accounts
+        self.account.join(accounts.user(self.identity))
+        self.account.join(accounts.host(host.name))
         self.settings.counts.connections_opened[self._protocol] += 1
         audit = self.bridge.audit
         audit.connection_opened(
@@ -207,6 +238,7 @@ class Client:
     def on_closed(self, reason: Reason) -> None:
         """The connection is over, in good order where there is no `reason`."""
         self.uses.end()
+        self.account.close()
         if self._opened:
             self.settings.counts.connections_closed[self._protocol] += 1
             self.bridge.audit.connection_closed(

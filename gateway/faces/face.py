@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 from gateway.bridge.host import VirtualHost
+from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.feature_uses import UsesBook
 from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
 from gateway.wire.limits import Limits
-from gateway.wire.sasl import Credentials
+from gateway.wire.sasl import Credentials, ServerMechanism
 
 
 class Face(Protocol):
@@ -69,7 +70,10 @@ class AuthenticationWaiter(Protocol):
     """A face that waits for `Authenticator.authenticate`."""
 
     def on_authenticated(self, identity: str | None, now_ms: int) -> None:
-        """The answer: the user's name, or `None` for "no". Never called after `receive_eof`."""
+        """The answer: the user's name, or `None` for "no". Never called after `receive_eof`.
+
+        Only when the mechanism has `GRANTED`, too, is the name proved.
+        """
 
 
 class Authenticator(Protocol):
@@ -78,8 +82,11 @@ class Authenticator(Protocol):
     def mechanisms(self) -> list[str]:
         """The SASL mechanisms offered on this connection, best first."""
 
+    def begin(self, mechanism: str) -> ServerMechanism | None:
+        """The server's side of one of them; `None`: it is not among them."""
+
     def authenticate(self, credentials: Credentials, waiter: AuthenticationWaiter) -> None:
-        """Start checking; `waiter` is told."""
+        """Start checking; `waiter` is told. A mechanism may ask more than once."""
 
     def forget(self, waiter: AuthenticationWaiter) -> None:
         """The connection is gone: do not call `waiter`."""
@@ -88,20 +95,34 @@ class Authenticator(Protocol):
 @final
 @dataclass(init=False, slots=True)
 class Peer:
-    """What the net layer knows of a connection before any octet of its protocol."""
+    """What the net layer knows of a connection before any octet of its protocol.
+
+    Attributes:
+        secure: it is inside TLS.
+        certificate_name: of the certificate that the client showed and we believe; "": none.
+        bindings: what TLS proves of this very connection, by the name of the channel binding.
+    """
 
     connection_id: int
     address: str
     secure: bool
     certificate_name: str
+    bindings: dict[str, bytes]
 
     def __init__(
-        self, connection_id: int, address: str, *, secure: bool = False, certificate_name: str = ""
+        self,
+        connection_id: int,
+        address: str,
+        *,
+        secure: bool = False,
+        certificate_name: str = "",
+        bindings: dict[str, bytes] | None = None,
     ) -> None:
         self.connection_id = connection_id
         self.address = address
         self.secure = secure
         self.certificate_name = certificate_name
+        self.bindings = bindings or {}
 
 
 class Attached(Protocol):
@@ -127,6 +148,7 @@ class FaceSettings:
         anonymous_allowed: whether a 1.0 connection may come without SASL.
         strict: follow the 0-10 XML where deployed clients differ from it.
         counts: shared by all faces.
+        accounts: what is kept for users and virtual hosts; shared by all faces.
         uses: whose uses of what is not offered the audit log does not have yet; shared.
         escrow: whether escrow is sent along with translated messages.
         text_body_value: a 0-10 text body goes to 1.0 as an amqp-value string, not as data.
@@ -147,6 +169,7 @@ class FaceSettings:
     anonymous_allowed: bool
     strict: bool
     counts: FaceCounts
+    accounts: Accounts
     uses: UsesBook
     escrow: bool
     text_body_value: bool
@@ -168,6 +191,7 @@ class FaceSettings:
         anonymous_allowed: bool = True,
         strict: bool = False,
         counts: FaceCounts | None = None,
+        accounts: Accounts | None = None,
         escrow: bool = True,
         text_body_value: bool = False,
         timestamp: bool = False,
@@ -182,6 +206,7 @@ class FaceSettings:
         self.anonymous_allowed = anonymous_allowed
         self.strict = strict
         self.counts = counts or FaceCounts()
+        self.accounts = accounts or Accounts()
         self.uses = UsesBook()
         self.escrow = escrow
         self.text_body_value = text_body_value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import (
     Accepted,
     DeliveryState,
@@ -18,7 +19,9 @@ from gateway.amqp_1_0.errors import DESCRIPTION_MAX
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
 from gateway.translate.conditions import to_symbol
 from gateway.translate.outcomes import of_state, to_state
+from gateway.wire.tagged import Tagged
 
+DELIVERY_TAG: Final = "delivery-tag"
 STATE_ACCEPTED: Final = Accepted()
 REJECTED_SYMBOL: Final = "amqp:rejected:list"
 RELEASED_SYMBOL: Final = "amqp:released:list"
@@ -27,15 +30,19 @@ OUTCOMES: Final = ["amqp:accepted:list", REJECTED_SYMBOL, RELEASED_SYMBOL, MODIF
 NOT_ACCEPTED: Final = Refusal(Condition.PRECONDITION_FAILED, "the message was not accepted")
 
 
-def error_of(refusal: Refusal) -> Error:
-    """A "no" of the bridge, for a detach, an end or a rejection."""
+def error_of(refusal: Refusal, tag: bytes = b"") -> Error:
+    """A "no" of the bridge, for a detach, an end or a rejection; `tag`: of the delivery it is of.
+
+    (Using the Anonymous Terminus for Message Routing, 2.2.2.)
+    """
     description = refusal.description[:DESCRIPTION_MAX]
-    return Error(condition=to_symbol(refusal.condition), description=description or None)
+    info = {DELIVERY_TAG: Tagged(types.BINARY, tag)} if tag else None
+    return Error(condition=to_symbol(refusal.condition), description=description or None, info=info)
 
 
-def rejected(refusal: Refusal) -> Rejected:
+def rejected(refusal: Refusal, tag: bytes = b"") -> Rejected:
     """A "no" of the bridge, as a delivery's outcome."""
-    return Rejected(error=error_of(refusal))
+    return Rejected(error=error_of(refusal, tag))
 
 
 def refusal_of(outcome: Outcome) -> Refusal:
@@ -51,6 +58,17 @@ def outcome_of(state: DeliveryState | None) -> Outcome | None:
     if state is None or isinstance(state, (Received, TransactionalState)):
         return None
     return of_state(state)
+
+
+def without_words(state: DeliveryState | None) -> DeliveryState | None:
+    """An outcome to be kept until it is told back: which it is, not all that was said with it."""
+    if isinstance(state, Rejected):
+        return Rejected()
+    if isinstance(state, Modified):
+        return Modified(
+            delivery_failed=state.delivery_failed, undeliverable_here=state.undeliverable_here
+        )
+    return state
 
 
 @final

@@ -104,3 +104,19 @@ def test_any_text_is_a_name(text: str):
     assert segment.damage is None
     ((_number, told),) = names_in(segment.octets, blocks[0])
     assert told == text.encode("utf-8", "replace")[:1024].decode("utf-8", "replace")
+
+
+def test_a_text_in_passing_is_told_with_its_turn_and_takes_nobodys_name():
+    log = AuditLog(1, segment_octets=1)
+    queue = log.name("orders")
+    assert log.passing("orders") == queue
+    log.topology(1, reason=1, node=queue, actor=log.passing("somebody"))
+    first = segment_of(log.take_block(1))
+    assert [text for _, text in names_in(first.octets, next(first.blocks()))] == [
+        "orders",
+        "somebody",
+    ]
+    log.topology(1, reason=1, node=queue)
+    second = segment_of(log.take_block(1))
+    assert list(names_in(second.octets, next(second.blocks()))) == [(queue, "orders")]
+    assert "somebody" not in log._names

@@ -12,7 +12,7 @@ from support.audit_logs import balanced_log
 
 from gateway.audit.reader import Damage, Segment, records, segment_paths, verify
 from gateway.audit.records import AuditLog
-from gateway.audit.schema import BLOCK_HEADER, RECORD_OCTETS
+from gateway.audit.schema import BLOCK_HEADER, RECORD_OCTETS, SCHEMA_VERSION
 from gateway.audit.segment import _header
 
 
@@ -70,7 +70,7 @@ def test_a_record_cut_out_is_a_gap_at_its_place_even_with_the_right_checksum(tmp
     names_end = BLOCK_HEADER.size + BLOCK_HEADER.unpack_from(octets)[1]
     content = octets[names_end + BLOCK_HEADER.size :]
     content = content[: 3 * RECORD_OCTETS] + content[4 * RECORD_OCTETS :]
-    head = struct.pack("<IBBH", len(content), 2, 0, 0)
+    head = struct.pack("<IBBH", len(content), 2, 0, SCHEMA_VERSION)
     forged = struct.pack("<I", crc32(content, crc32(head))) + head + content
     header = _header(1, 1, "0" * 64)
     (tmp_path / "0000000001-000001.audit").write_bytes(header + octets[:names_end] + forged)
@@ -108,7 +108,7 @@ def test_a_segment_of_another_schema_version_is_refused_by_name():
     text = json.dumps({"schema": 99}).encode()
     segment = Segment("s", struct.pack("<8sII", b"AMQPAUDT", crc32(text), len(text)) + text)
     assert segment.damage is not None
-    assert segment.damage.problem == "schema version 99 is not 1"
+    assert segment.damage.problem == "schema version 99 is not 1 or 2"
 
 
 def test_damage_reads_as_one_line():

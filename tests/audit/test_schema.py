@@ -6,7 +6,16 @@ from pathlib import Path
 from support.audit_logs import balanced_log
 
 from gateway.audit import schema
-from gateway.audit.schema import ALIASES, FIELD_NAMES, FIELDS, RECORD, RECORD_OCTETS, STRUCT_CODES
+from gateway.audit.schema import (
+    ALIASES,
+    FIELD_NAMES,
+    FIELDS,
+    LAYOUTS,
+    RECORD,
+    RECORD_OCTETS,
+    SCHEMA_VERSION,
+    STRUCT_CODES,
+)
 
 
 def test_fields_follow_each_other_without_holes_and_fill_the_record():
@@ -50,3 +59,16 @@ def test_a_segment_header_describes_the_fields(tmp_path: Path):
     header = json.loads(first[at : at + length])
     assert [tuple(field) for field in header["fields"]] == list(FIELDS)
     assert header["record_octets"] == RECORD_OCTETS
+
+
+def test_a_record_of_an_older_version_is_the_beginning_of_a_new_one():
+    assert list(LAYOUTS) == list(range(1, SCHEMA_VERSION + 1))
+    for layout in LAYOUTS.values():
+        assert layout.fields == FIELDS[: len(layout.fields)]
+        assert layout.octets == layout.fields[-1].offset + int(layout.fields[-1].type[1:]) // 8
+    assert LAYOUTS[SCHEMA_VERSION].fields == FIELDS
+    assert LAYOUTS[1].octets == 96
+
+
+def test_name_fields_are_the_numbers_of_texts():
+    assert {field.type for field in FIELDS if field.name in schema.NAME_FIELDS} == {"i32"}

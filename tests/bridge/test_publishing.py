@@ -132,3 +132,39 @@ def test_a_full_queue_behind_the_alternate_exchange_refuses_too() -> None:
     assert refusal is not None and refusal.condition == Condition.RESOURCE_LIMIT_EXCEEDED
     assert (world.depth(), world.bridge.counts.refused) == (1, 1)
     world.check()
+
+
+def test_a_key_of_too_many_words_is_refused_counted_and_in_the_audit_log() -> None:
+    world = World()
+    host = world.host
+    world.queue()
+    bind(world, "q", "amq.topic", "#")
+    long = ".".join(["w"] * 1025)
+    published = host.publishing.publish(world.message(exchange="amq.topic", key=long), None, 0)
+    assert published.status == PublishStatus.REFUSED
+    assert published.refusal is not None
+    assert published.refusal.condition == Condition.INVALID_ARGUMENT
+    refusal = host.bindings.bind("q", "amq.topic", long, {}, b"")
+    assert refusal is not None
+    assert refusal.condition == Condition.INVALID_ARGUMENT
+    # Where it cannot be refused any more, since it was accepted before, the log says what became.
+    host.declaring.declare_exchange("first", "fanout", alternate_exchange="amq.topic")
+    published = host.publishing.publish(world.message(exchange="first", key=long), None, 0)
+    assert published.status == PublishStatus.REFUSED
+    assert (world.bridge.counts.refused, world.depth()) == (2, 0)
+    world.check()
+
+
+def test_a_copy_with_a_key_of_too_many_words_does_not_pass_a_topic_exchange() -> None:
+    world = World()
+    world.queue("full", alternate_exchange="amq.topic")
+    bind(world, "full", "amq.fanout")
+    world.queue()
+    bind(world, "q", "amq.topic", "#")
+    long = ".".join(["w"] * 1025)
+    world.host.publishing.publish(world.message(exchange="amq.fanout", key=long), None, 0)
+    world.turn()
+    world.host.declaring.delete_queue("full", None)
+    world.turn()
+    assert (world.bridge.counts.refused, world.depth()) == (1, 0)
+    world.check()

@@ -14,6 +14,7 @@ from gateway.audit.schema import (
     BLOCK_HEADER,
     FIELD_NAMES,
     NAME_ENTRY,
+    NAME_FIELDS,
     RECORD,
     RECORD_OCTETS,
     REMOVALS,
@@ -72,9 +73,8 @@ class BlockLog:
                 continue
             for start in range(0, length, RECORD_OCTETS):
                 values = dict(zip(FIELD_NAMES, RECORD.unpack_from(content, start), strict=True))
-                values["node"] = names[values["node"]]
-                values["exchange"] = names[values["exchange"]]
-                values["peer"] = names[values["peer"]]
+                for field in NAME_FIELDS:
+                    values[field] = names[values[field]]
                 found.append(values)
         return found
 

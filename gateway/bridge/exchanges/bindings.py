@@ -14,6 +14,7 @@ from gateway.bridge.exchanges.exchange import HEADERS, Binding, Exchange
 from gateway.bridge.exchanges.filters import binding_selector
 from gateway.bridge.exchanges.headers import match_of
 from gateway.bridge.exchanges.scopes import Scopes
+from gateway.bridge.exchanges.topic import too_many_words
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import NodeNames
 from gateway.bridge.queues.queue import Queue
@@ -159,7 +160,7 @@ class Bindings:
             return None
         if exchange.type == HEADERS and not match_of(arguments):
             return Refusal(Condition.INVALID_ARGUMENT, "x-match is neither all nor any")
-        if len(key.encode()) > self._limits.key_max:
+        if len(key.encode()) > self._limits.key_max or too_many_words(key):
             return Refusal(Condition.INVALID_ARGUMENT, "the binding key is too long")
         if self._number >= self._limits.bindings_max:
             return too_many("bindings")

@@ -17,6 +17,7 @@ from gateway.bridge.remote.remote import Placement
 from gateway.message import Message
 from gateway.selectors.selector import Selector
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import VERB, WORK
 
 DIRECT: Final = "direct"
 TOPIC: Final = "topic"
@@ -36,8 +37,11 @@ class Router(Protocol):
     def unbind(self, queue: Queue, key: str) -> None:
         """Remove a binding that exists."""
 
-    def route(self, message: Message) -> list[Queue]:
-        """The queues that get a copy, each once; the caller must not change the list."""
+    def route(self, message: Message) -> list[Queue] | None:
+        """The queues that get a copy, each once; the caller must not change the list.
+
+        `None`: to find them would be too much work, or the routing key is not one.
+        """
 
 
 @final
@@ -191,16 +195,24 @@ class SelectingRouter:
         """Whether there are no selectors any more."""
         return not self._selected
 
-    def route(self, message: Message) -> list[Queue]:
+    def route(self, message: Message) -> list[Queue] | None:
         """The queues of bindings whose key matches and whose selector, if any, accepts."""
+        end = WORK.units + VERB
+        given_up = WORK.given_up
+        plain = self.plain.route(message)
+        if plain is None:
+            return None
         found: dict[int, Queue] = {}
-        for queue in self.plain.route(message):
+        for queue in plain:
             found[queue.number] = queue
         for selected in self._selected.values():
             queues = selected.router.route(message)
             if queues and selected.selector.accepts(message):
                 for queue in queues:
                     found[queue.number] = queue
+            # What a selector was given up on may be what its queue is there for.
+            if queues is None or WORK.units > end or WORK.given_up > given_up:
+                return None
         return list(found.values())
 
 

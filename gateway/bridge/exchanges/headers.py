@@ -4,7 +4,7 @@ Arguments of a binding are compared by kind and value in the translated view; a 
 asks for presence; ``x-match`` says whether all or any must match. ``x-match``, ``x-scope``, a
 selector and names that begin with ``qpid.`` are not part of the match. A binding is filed under one
 of its arguments ("all") or under each of them ("any"), so that a message's own headers lead to the
-few bindings that can match.
+few bindings that can match. A message that would have too many of them looked at is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from gateway.bridge.exchanges.filters import SELECTOR_ARGUMENTS
 from gateway.bridge.queues.queue import Queue
 from gateway.message import Kind, Message
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import MATCH, VERB, WORK
 
+LOOKS_MAX: Final = VERB // MATCH  # at headers and arguments, for one message
 MATCH_ARGUMENT: Final = "x-match"
 ALL: Final = "all"
 ANY: Final = "any"
@@ -79,6 +81,9 @@ class HeadersBinding:
         return valued or self.features
 
 
+NONE_FILED: Final[list[HeadersBinding]] = []
+
+
 @final
 class HeadersRouter:
     """A `Router` by headers."""
@@ -122,7 +127,7 @@ class HeadersRouter:
             if not filed:
                 del self._index[feature]
 
-    def route(self, message: Message) -> list[Queue]:
+    def route(self, message: Message) -> list[Queue] | None:
         """The queues whose bindings the message's headers match, each once."""
         found: dict[int, Queue] = {}
         for binding in self._always:
@@ -130,15 +135,27 @@ class HeadersRouter:
         reader = message.reader
         if reader is not None and self._index:
             headers = reader.headers(message)
+            left = LOOKS_MAX - 2 * len(headers)
             for name, value in headers.items():
-                self._collect(found, headers, (name, int(Kind.NULL), None))
+                left = self._collect(found, headers, (name, int(Kind.NULL), None), left)
                 if value.code != Kind.OTHER and value.code != Kind.NULL:
-                    self._collect(found, headers, (name, int(value.code), value.value))
+                    feature = (name, int(value.code), value.value)
+                    left = self._collect(found, headers, feature, left)
+                if left < 0:
+                    break
+            WORK.units += (LOOKS_MAX - left) * MATCH
+            if left < 0:
+                return None
         return list(found.values())
 
     def _collect(
-        self, found: dict[int, Queue], headers: dict[str, Tagged], feature: Feature
-    ) -> None:
-        for binding in self._index.get(feature, ()):
+        self, found: dict[int, Queue], headers: dict[str, Tagged], feature: Feature, left: int
+    ) -> int:
+        """Add the queues of bindings that are filed there; how many looks are left then."""
+        for binding in self._index.get(feature, NONE_FILED):
+            left -= 1 + len(binding.features) if binding.every else 1
+            if left < 0:
+                break
             if not binding.every or binding.matches(headers):
                 found[binding.queue.number] = binding.queue
+        return left

@@ -2,17 +2,22 @@
 
 Words are separated by "."; "*" stands for exactly one word, "#" for any number of them, none
 included. Matching walks the routing key once with the set of trie nodes that it may be at, so its
-cost follows the number of words and of different wildcard prefixes, not of bindings; what a key
-yielded is remembered until a binding changes.
+cost follows the number of words and of different wildcard prefixes, not of bindings: for one
+binding, the words of the key by those of the pattern at most. What a key yielded is remembered
+until a binding changes. A key of too many words, or one that needs too many steps, is refused.
 """
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.bridge.queues.queue import Queue
 from gateway.message import Message
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import STEP, VERB, WORK
+
+WORDS_MAX: Final = 1024  # of a key, whether of a message or of a binding
+STEPS_MAX: Final = VERB // STEP
 
 
 @final
@@ -73,6 +78,11 @@ def words_of(key: str) -> list[str]:
     return words
 
 
+def too_many_words(key: str) -> bool:
+    """Whether a key has more words than may be matched."""
+    return key.count(".") >= WORDS_MAX
+
+
 @final
 class TopicRouter:
     """A `Router` by wildcards."""
@@ -123,22 +133,29 @@ class TopicRouter:
             at -= 1
             path[at].drop_child(words[at])
 
-    def route(self, message: Message) -> list[Queue]:
+    def route(self, message: Message) -> list[Queue] | None:
         """The queues of all patterns that the routing key matches, each once."""
         key = message.routing_key
         found = self._cache.get(key)
         if found is None:
-            found = self._walk(key)
+            found = None if too_many_words(key) else self._walk(key)
+            if found is None:
+                return None
             if len(self._cache) >= self._cache_max:
                 self._cache.clear()
             self._cache[key] = found
         return found
 
-    def _walk(self, key: str) -> list[Queue]:
+    def _walk(self, key: str) -> list[Queue] | None:
         at: list[Node] = []
         self._step += 1
         self._arrive(at, self._root)
+        steps = 0
         for word in key.split("."):
+            steps += len(at) + 1
+            if steps > STEPS_MAX:
+                WORK.units += steps * STEP
+                return None
             behind: list[Node] = []
             self._step += 1
             for node in at:
@@ -151,6 +168,7 @@ class TopicRouter:
                 if child is not None:
                     self._arrive(behind, child)
             at = behind
+        WORK.units += (steps + len(at)) * STEP
         queues: dict[int, Queue] = {}
         for node in at:
             queues.update(node.queues)

@@ -122,6 +122,12 @@ class BindingFeed:
             turn = copies.turns.number if durable else 0
             copies.tickets.over(self, token, ACCEPTED, turn)
 
+    def refuse(self, message: Message, reason: Reason) -> None:
+        """A message has come that goes no further; what its link says of it is its own affair."""
+        ledger = self._dispatcher.copies.ledger
+        ledger.received(message, self._from, 1, self.link)
+        ledger.refused(message, self._from, reason, 0)  # its queue may be gone
+
     # What the bridge calls.
 
     def on_published(self, token: int, outcome: Outcome) -> None:

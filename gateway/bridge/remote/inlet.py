@@ -213,6 +213,12 @@ class QueueInlet:
         copies.pass_on(self.queue, message, self._exchange, ticket)
         self._line.on_entered()
 
+    def refuse(self, message: Message, reason: Reason) -> None:
+        """A message has come that goes no further; what its link says of it is its own affair."""
+        ledger = self._dispatcher.copies.ledger
+        ledger.received(message, self._exchange, 1, self.link)
+        ledger.refused(message, self._exchange, reason, 0)  # its queue may be gone
+
     def on_settled(self, tokens: set[int], *, taken_back: bool) -> None:
         """The upstream has settled before the client: what it has not taken back is the gateway's.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, final
 
+from gateway.audit.schema import Reason
 from gateway.bridge.seams import Publisher
 from gateway.message import Condition, Message, Outcome, Refusal, UpstreamTransaction
 from gateway.wire.tagged import Tagged
@@ -179,6 +180,9 @@ class Inlet(Protocol):
         `settled`: the upstream has forgotten it, unless it was a copy for a browser.
         """
 
+    def refuse(self, message: Message, reason: Reason) -> None:
+        """A message has come that goes no further; what its link says of it is its own affair."""
+
     def on_settled(self, tokens: set[int], *, taken_back: bool) -> None:
         """The upstream has settled before the client: what it has not taken back is the gateway's.
 
@@ -236,6 +240,9 @@ class Feed(Protocol):
 
     def receive(self, message: Message, token: int) -> None:
         """A message has come; `Source.on_published` tells with `token` how it ended."""
+
+    def refuse(self, message: Message, reason: Reason) -> None:
+        """A message has come that goes no further; what its link says of it is its own affair."""
 
 
 class Remote(Protocol):

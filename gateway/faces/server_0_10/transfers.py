@@ -13,9 +13,11 @@ from typing import Final, final
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.events import CommandReceived
+from gateway.audit.schema import Reason
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError
 from gateway.faces import qmf
+from gateway.faces.client import Client
 from gateway.faces.features import EXCHANGES
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.errors import failure_of
@@ -71,14 +73,17 @@ class Transfers:
         try:
             arrival = arrival_0_10(event.payload, event.body_at)
         except DecodeError as error:
+            _record(self._client, event, Arrival(), Reason.UNDECODABLE)
             refusal = Refusal(Condition.DECODE_ERROR, str(error))
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
             return
         if (transfer.accept_mode or 0) > 1 or (transfer.acquire_mode or 0) > 1:
+            _record(self._client, event, arrival, Reason.BROKE_PROTOCOL)
             refusal = Refusal(Condition.ILLEGAL_ARGUMENT, "no such accept-mode or acquire-mode")
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
             return
         if not self._client.may_claim(arrival.user_id):
+            _record(self._client, event, arrival, Reason.WRONG_USER)
             refusal = Refusal(Condition.UNAUTHORIZED_ACCESS, "user-id is not the connection's user")
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
             return
@@ -94,7 +99,7 @@ class Transfers:
     ) -> None:
         answers = self._answers
         command_id = event.command_id
-        message = self._message(event, transfer.destination or "", arrival)
+        message = _message(self._client, event, arrival)
         transaction = self._transactions.current
         if transaction is None:
             published = self._publishing.publish(message, self, command_id)
@@ -128,20 +133,6 @@ class Transfers:
 
     def _count(self, exchange: str) -> None:
         self._client.uses.count(EXCHANGES[exchange])
-
-    def _message(self, event: CommandReceived, exchange: str, arrival: Arrival) -> Message:
-        client = self._client
-        return message_from_0_10(
-            arrival,
-            event.payload,
-            event.body_at,
-            id=client.bridge.numbers.next_message(),
-            exchange=exchange,
-            now_ms=client.bridge.now_ms,
-            publisher=client.peer.connection_id,
-            times_in_ms=client.java,
-            reader=READER,
-        )
 
     def _unrouted(self, command_id: int, why: Refusal, *, discard: bool) -> None:
         """Nobody took it: the client is told where it asked to be, and it is done in any case."""
@@ -211,3 +202,35 @@ class Transfers:
             self._stopped = False
             unit = spec.CreditUnit.MESSAGE
             self._answers.send(spec.MessageFlow(destination=SESSION_FLOW, unit=unit, value=CREDIT))
+
+
+def refuse_late(client: Client, event: CommandReceived) -> None:
+    """A session has ended before a command of it was carried out: if it was a message."""
+    if not isinstance(event.command, spec.MessageTransfer):
+        return
+    try:
+        arrival = arrival_0_10(event.payload, event.body_at)
+    except DecodeError:
+        arrival = Arrival()
+    _record(client, event, arrival, Reason.SESSION_ENDED)
+
+
+def _record(client: Client, event: CommandReceived, arrival: Arrival, reason: Reason) -> None:
+    """A message is not published: it came all the same."""
+    client.host.publishing.refuse(_message(client, event, arrival), reason)
+
+
+def _message(client: Client, event: CommandReceived, arrival: Arrival) -> Message:
+    transfer = event.command
+    assert isinstance(transfer, spec.MessageTransfer)
+    return message_from_0_10(
+        arrival,
+        event.payload,
+        event.body_at,
+        id=client.bridge.numbers.next_message(),
+        exchange=transfer.destination or "",
+        now_ms=client.bridge.now_ms,
+        publisher=client.peer.connection_id,
+        times_in_ms=client.java,
+        reader=READER,
+    )

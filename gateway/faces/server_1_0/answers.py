@@ -38,6 +38,9 @@ class Answered(Protocol):
 class Answers:
     """Implements `CommitWaiter`.
 
+    Args:
+        tells_tags: what is refused is told with its delivery-tag, as the anonymous terminus does.
+
     Attributes:
         known: the outcomes that the source can have.
         safe_with: deliveries that are accepted when their turn is safe.
@@ -45,12 +48,22 @@ class Answers:
         works: those without an outcome that are part of a transaction, by delivery-id.
     """
 
-    __slots__ = ("_answered", "_client", "_link", "known", "safe_with", "second", "works")
+    __slots__ = (
+        "_answered",
+        "_client",
+        "_link",
+        "_tells_tags",
+        "known",
+        "safe_with",
+        "second",
+        "works",
+    )
 
-    def __init__(self, client: Client, link: Link, answered: Answered) -> None:
+    def __init__(self, client: Client, link: Link, answered: Answered, *, tells_tags: bool) -> None:
         self._client = client
         self._link = link
         self._answered = answered
+        self._tells_tags = tells_tags
         self.second: set[int] = set()
         self.works: dict[int, ClientTransaction] = {}
         attach = link.attach
@@ -73,14 +86,14 @@ class Answers:
             self.tell(event.delivery_id, state)
 
     def refuse(self, event: DeliveryReceived, refusal: Refusal) -> None:
-        """A delivery has come to nothing."""
+        """A delivery has come to nothing; one that came settled is not told of."""
         # Who is told in time may commit without it (4.4.4.1), but for what the transaction itself
         # cannot do.
         told = not event.settled and self.known.rejected
         if not told or refusal.condition == Condition.NOT_IMPLEMENTED:
             self.fail(event, refusal)
         if not event.settled:
-            self.reject(event.delivery_id, refusal)
+            self.reject(event.delivery_id, refusal, event.tag if self._tells_tags else b"")
 
     def fail(self, event: DeliveryReceived, refusal: Refusal) -> None:
         """What is refused is part of a transaction: that cannot be committed any more."""
@@ -89,12 +102,12 @@ class Answers:
             work.fail(refusal)
             self._client.uses.on_refused(refusal)
 
-    def reject(self, delivery_id: int, refusal: Refusal) -> None:
+    def reject(self, delivery_id: int, refusal: Refusal, tag: bytes = b"") -> None:
         """Tell that nobody took a delivery, by its outcome or the end of the link."""
         if self.known.rejected:
-            self.tell(delivery_id, rejected(refusal))
+            self.tell(delivery_id, rejected(refusal, tag))
         else:
-            self._answered.on_unanswerable(error_of(refusal))
+            self._answered.on_unanswerable(error_of(refusal, tag))
 
     def tell_outcome(self, delivery_id: int, outcome: Outcome) -> None:
         """Tell an outcome of the bridge, by the nearest that the source knows."""

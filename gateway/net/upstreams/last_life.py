@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, final
 
 from gateway.audit.reader import Segment, names_in, segment_paths
-from gateway.audit.schema import FIELD_NAMES, RECORD, BlockKind, Flag, Kind
+from gateway.audit.schema import FIELD_NAMES, BlockKind, Flag, Kind
 
 TAIL_OCTETS: Final = 32 * 1024 * 1024  # of segments are read, from the last one back
 PREFIX: Final = "upstream "
@@ -65,8 +65,7 @@ class LastLife:
                     else:
                         upstreams.pop(number, None)
             elif block.kind == BlockKind.RECORDS:
-                content = memoryview(segment.octets)[block.start : block.end]
-                for record in RECORD.iter_unpack(content):
+                for record in segment.rows(block):
                     self._take(record, upstreams)
 
     def _take(self, record: tuple[int, ...], upstreams: dict[int, str]) -> None:

@@ -3,12 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from support.bridge_world import World
+from support.work import grows_linearly, units_of
 
 from gateway.bridge.exchanges.headers import HeadersRouter, match_of
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Kind
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import MATCH, VERB
 
 VALUES = st.sampled_from(
     [
@@ -56,11 +58,35 @@ def test_routes_as_a_naive_matcher_does(
     }
     if removed < len(queues):
         router.unbind(queues[removed], "key")
-    found = [queue.number for queue in router.route(world.message(headers=headers))]
-    assert sorted(found) == sorted(expected)
+    found = router.route(world.message(headers=headers))
+    assert found is not None
+    assert sorted([queue.number for queue in found]) == sorted(expected)
 
 
 def test_x_match_is_all_when_absent_and_refused_when_it_is_neither() -> None:
     assert match_of({}) == "all"
     assert match_of({"x-match": Tagged(Kind.STRING, "any")}) == "any"
     assert match_of({"x-match": Tagged(Kind.STRING, "some")}) == ""
+
+
+def test_a_message_costs_the_bindings_that_its_headers_lead_to_until_it_is_given_up() -> None:
+    world = World()
+    headers = {"h": Tagged(Kind.INTEGER, 1)}
+    table = {**headers, "absent": Tagged(Kind.NULL, None)}
+    router = HeadersRouter()
+
+    def bind(first: int, end: int) -> None:
+        for number in range(first, end):
+            router.bind(Queue(number, "/", f"q{number}", "", QueueSettings(), 0), "", table)
+
+    def route() -> list[Queue] | None:
+        return router.route(world.message(headers=headers))
+
+    bind(0, 1000)
+    small = units_of(route)
+    bind(1000, 2000)
+    assert grows_linearly(small, units_of(route), 2)
+    bind(2000, 30_000)
+    assert route() is None
+    assert units_of(route) <= VERB + 3 * MATCH
+    assert router.route(world.message(headers={"absent": Tagged(Kind.INTEGER, 7)})) == []

@@ -3,10 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from support.bridge_world import World
+from support.work import grows_linearly, units_of
 
-from gateway.bridge.exchanges.topic import TopicRouter
+from gateway.bridge.exchanges.topic import WORDS_MAX, TopicRouter
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
+from gateway.wire.work import STEP, VERB
 
 WORDS = st.sampled_from(["a", "b", "c", ""])
 KEYS = st.lists(WORDS, min_size=1, max_size=5).map(".".join)
@@ -21,6 +23,11 @@ def matches(pattern: list[str], words: list[str]) -> bool:
     if not words:
         return False
     return pattern[0] in ("*", words[0]) and matches(pattern[1:], words[1:])
+
+
+def numbers(router: TopicRouter, world: World, key: str) -> list[int] | None:
+    found = router.route(world.message(key=key))
+    return None if found is None else [queue.number for queue in found]
 
 
 def queue(number: int) -> Queue:
@@ -47,8 +54,9 @@ def test_routes_as_a_naive_matcher_does_after_any_binds_and_unbinds(
             router.unbind(queues[number], pattern)
             bound.remove(identity)
         for key in keys:
-            found = [found.number for found in router.route(world.message(key=key))]
+            found = numbers(router, world, key)
             expected = {n for n, p in bound if matches(p.split("."), key.split("."))}
+            assert found is not None
             assert sorted(found) == sorted(expected)
 
 
@@ -56,8 +64,7 @@ def test_many_bindings_that_do_not_match_are_not_visited() -> None:
     router = TopicRouter(cache_max=1)
     for number in range(2000):
         router.bind(queue(number), f"stock.{number}.#", {})
-    wanted = router.route(World().message(key="stock.77.nyse.ibm"))
-    assert [found.number for found in wanted] == [77]
+    assert numbers(router, World(), "stock.77.nyse.ibm") == [77]
     # Two nodes are met a word, however many bindings there are.
     assert sum(1 for node in router._root.children.values() if node.mark) <= 1
 
@@ -73,3 +80,36 @@ def test_all_is_forgotten_when_all_is_unbound() -> None:
     router.unbind(one, "a.#")
     assert router.route(World().message(key="a.x")) == []
     assert router._root.empty()
+
+
+def test_a_long_key_costs_its_words_by_those_of_the_pattern() -> None:
+    world = World()
+    router = TopicRouter(cache_max=1)
+    router.bind(queue(1), "#.*.#", {})
+
+    def walk(words: int) -> int:
+        return units_of(lambda: numbers(router, world, ".".join(["w"] * words)))
+
+    assert grows_linearly(walk(100), walk(1000), 10)
+    assert walk(999) <= 1000 * (4 + 1) * STEP
+
+
+def test_a_key_of_too_many_words_is_refused_before_it_is_matched() -> None:
+    world = World()
+    router = TopicRouter(cache_max=1)
+    router.bind(queue(1), "#.*.#", {})
+    assert numbers(router, world, ".".join(["w"] * WORDS_MAX)) == [1]
+    long = ".".join(["w"] * (WORDS_MAX + 1))
+    assert numbers(router, world, long) is None
+    assert units_of(lambda: numbers(router, world, long)) == 0
+
+
+def test_bindings_that_would_make_a_key_cost_too_much_are_given_up_at_the_limit() -> None:
+    world = World()
+    router = TopicRouter(cache_max=1)
+    router.bind(queue(7), "w.7", {})
+    router.bind(queue(1), ".".join(["#.w"] * 300), {})
+    key = ".".join(["w"] * WORDS_MAX)
+    assert numbers(router, world, key) is None
+    assert VERB < units_of(lambda: numbers(router, world, key)) <= VERB + 1000 * STEP
+    assert numbers(router, world, "w.7") == [7]

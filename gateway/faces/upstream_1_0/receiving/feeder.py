@@ -88,7 +88,7 @@ class Feeder:
         self._filter: Fields | None = sources.filters_of_binding(
             feed.key, self.kind if keyed else "", selector_of(feed.arguments)
         )
-        self._incoming = IncomingLink(upstream, name, self.address, copy=False)
+        self._incoming = IncomingLink(upstream, feed, name, self.address, copy=False)
         self._intake = self._incoming.intake
         self._reaching = Reaching(upstream)
         self._left = False

@@ -13,7 +13,7 @@ from gateway.amqp_1_0._spec import Error
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.session import Session
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.receiving.intake import Intake
+from gateway.faces.upstream_1_0.receiving.intake import Bearer, Intake
 from gateway.faces.upstream_1_0.receiving.takers import Taker
 from gateway.faces.upstream_1_0.slot import LinkSlot, UpstreamLink
 from gateway.message import Outcome
@@ -24,6 +24,7 @@ class IncomingLink:
     """One, over all connections.
 
     Args:
+        bearer: whom it feeds.
         copy: it browses: outcomes have no meaning for the node.
 
     Attributes:
@@ -36,11 +37,13 @@ class IncomingLink:
 
     __slots__ = ("_upstream", "address", "intake", "link", "name", "slot")
 
-    def __init__(self, upstream: UpstreamContext, name: str, address: str, *, copy: bool) -> None:
+    def __init__(
+        self, upstream: UpstreamContext, bearer: Bearer, name: str, address: str, *, copy: bool
+    ) -> None:
         self._upstream = upstream
         self.name = name
         self.address = address
-        self.intake = Intake(upstream, copy=copy, address=address)
+        self.intake = Intake(upstream, bearer, copy=copy, address=address)
         self.slot: LinkSlot | None = None
         self.link: Link | None = None
 

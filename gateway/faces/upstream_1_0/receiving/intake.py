@@ -9,7 +9,7 @@ rejected and counted as poison.
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_1_0._spec import DeliveryState, Error, Modified, Rejected, Released
 from gateway.amqp_1_0._spec import Outcome as State
@@ -17,6 +17,7 @@ from gateway.amqp_1_0._spec_conditions import DECODE_ERROR, INTERNAL_ERROR
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.transactions import retiring
+from gateway.audit.schema import Reason
 from gateway.errors import DecodeError
 from gateway.faces.outcomes import OUTCOMES
 from gateway.faces.upstream_1_0.context import UpstreamContext
@@ -29,6 +30,13 @@ from gateway.translate.view import READER
 SETTLED: Final = -1  # the token of deliveries that nobody has to be told of
 POISON_ENDS: Final = 2
 WHEN_USED_UP: Final = "when-used-up"
+
+
+class Bearer(Protocol):
+    """Whom the link feeds: an inlet or a feed of the bridge."""
+
+    def refuse(self, message: Message, reason: Reason) -> None:
+        """A message has come that goes no further."""
 
 
 @final
@@ -51,12 +59,16 @@ class Intake:
     """The unsettled deliveries of one receiver.
 
     Args:
+        bearer: who puts into the books what comes and goes no further.
         copy: the link browses: outcomes have no meaning for the node.
         address: of the node, for what is remembered of its messages beyond the link.
     """
 
-    def __init__(self, upstream: UpstreamContext, *, copy: bool, address: str) -> None:
+    def __init__(
+        self, upstream: UpstreamContext, bearer: Bearer, *, copy: bool, address: str
+    ) -> None:
         self.upstream = upstream
+        self._bearer = bearer
         self._here = hash(address)
         self.copy = copy
         self._used_up_first = upstream.profile.credit == WHEN_USED_UP
@@ -104,6 +116,7 @@ class Intake:
             arrival = arrival_1_0(payload) if event.message_format == 0 else from_foreign(payload)
         except DecodeError as error:
             self.upstream.counts.undecodable += 1
+            self._refuse(event, from_foreign(payload), Reason.UNDECODABLE)
             self._settle(event, _rejected(DECODE_ERROR, str(error)), OutcomeKind.REJECTED)
             return None
         if arrival.acquired_before and self.upstream.profile.first_acquirer:
@@ -118,8 +131,23 @@ class Intake:
 
         One that may have come before is marked so, if the upstream does not say it.
         """
+        message = self._message(event, arrival, exchange, routing_key)
+        digest = message.id_digest ^ message.body_digest
+        if self._is_poison(event, digest):
+            self._bearer.refuse(message, Reason.POISON)
+            return None
+        token = self._token(event, digest)
+        if self._was_here(digest):
+            self._again.add(token)
+            if message.delivery_count == 0:
+                message.delivery_count = 1
+        return Taken(message, token)
+
+    def _message(
+        self, event: DeliveryReceived, arrival: Arrival, exchange: str, routing_key: str
+    ) -> Message:
         bridge = self.upstream.bridge
-        message = message_from_1_0(
+        return message_from_1_0(
             arrival,
             event.payload,
             event.message_format,
@@ -130,15 +158,10 @@ class Intake:
             publisher=0,
             reader=READER,
         )
-        digest = message.id_digest ^ message.body_digest
-        if self._is_poison(event, digest):
-            return None
-        token = self._token(event, digest)
-        if self._was_here(digest):
-            self._again.add(token)
-            if message.delivery_count == 0:
-                message.delivery_count = 1
-        return Taken(message, token)
+
+    def _refuse(self, event: DeliveryReceived, arrival: Arrival, reason: Reason) -> None:
+        """What came is in the books, though it goes no further."""
+        self._bearer.refuse(self._message(event, arrival, "", ""), reason)
 
     def _was_here(self, digest: int) -> bool:
         seen_before = self.upstream.seen_before
@@ -164,7 +187,10 @@ class Intake:
 
     def release(self, event: DeliveryReceived) -> None:
         """Nobody wants this one any more."""
-        self.upstream.counts.received += 1
+        arrival = self.read(event)
+        if arrival is None:
+            return
+        self._refuse(event, arrival, Reason.CANCELLED)
         self._settle(event, Released(), OutcomeKind.RELEASED)
 
     def _settle(self, event: DeliveryReceived, state: DeliveryState, kind: OutcomeKind) -> None:

@@ -67,7 +67,9 @@ class Receiver:
         self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
         self.name = upstream.link_name(inlet.queue_name)
         self._routing_key = inlet.queue_name  # of every message
-        self._incoming = IncomingLink(upstream, self.name, self.address, copy=not inlet.acquire)
+        self._incoming = IncomingLink(
+            upstream, inlet, self.name, self.address, copy=not inlet.acquire
+        )
         self._intake = self._incoming.intake
         moves_in = inlet.established
         start = ReceiverState.MOVING_IN if moves_in else ReceiverState.ASKING

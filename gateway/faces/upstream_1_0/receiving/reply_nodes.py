@@ -16,6 +16,7 @@ from gateway.amqp_1_0.events import AttachReceived, DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
+from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError, RemoteProtocolError
@@ -25,7 +26,7 @@ from gateway.faces.safe_with import SafeWith
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import ACCEPTED, Condition, Message, Outcome, Refusal
-from gateway.translate.facts import arrival_1_0, from_foreign, message_from_1_0
+from gateway.translate.facts import Arrival, arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.outcomes import to_state
 from gateway.translate.view import READER
 
@@ -229,9 +230,11 @@ class ReplyNode:
         upstream = self._upstream
         upstream.counts.received += 1
         try:
-            message = self._message(event)
+            message = self._message(event, _read(event))
         except DecodeError as error:
             upstream.counts.undecodable += 1
+            message = self._message(event, from_foreign(event.payload))
+            self._host.publishing.refuse(message, Reason.UNDECODABLE, self._number)
             self._tell(event.delivery_id, rejected(Refusal(Condition.DECODE_ERROR, str(error))))
             return
         self._token += 1
@@ -247,11 +250,8 @@ class ReplyNode:
             self._tell(event.delivery_id, rejected(refusal))
             self.close()
 
-    def _message(self, event: DeliveryReceived) -> Message:
+    def _message(self, event: DeliveryReceived, arrival: Arrival) -> Message:
         bridge = self._upstream.bridge
-        arrival = (
-            arrival_1_0(event.payload) if event.message_format == 0 else from_foreign(event.payload)
-        )
         return message_from_1_0(
             arrival,
             event.payload,
@@ -284,3 +284,8 @@ class ReplyNode:
         if link.credit * 2 <= REPLY_CREDIT:
             link.send_flow(credit=REPLY_CREDIT)
         self._upstream.touch()
+
+
+def _read(event: DeliveryReceived) -> Arrival:
+    payload = event.payload
+    return arrival_1_0(payload) if event.message_format == 0 else from_foreign(payload)

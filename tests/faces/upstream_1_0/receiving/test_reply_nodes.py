@@ -9,6 +9,7 @@ from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessagePropertie
 from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_1_0 import _spec, sections
 from gateway.amqp_1_0._spec import Error, Source
+from gateway.audit.schema import Reason
 from gateway.translate.facts import arrival_0_10, message_from_0_10
 from gateway.translate.mapping_rows import number
 from gateway.translate.profiles.profile import Profile
@@ -178,6 +179,7 @@ def test_a_reply_that_is_no_message_is_rejected_and_the_next_one_comes():
     wrong, right = w.broker.states()
     assert (wrong.error.condition, right) == ("amqp:decode-error", _spec.Accepted())
     assert (len(outlet.deliveries), w.counts.undecodable) == (1, 1)
+    assert w.bridge.counts.refusals == {Reason.UNDECODABLE: 1}
 
 
 def test_a_reply_of_another_message_format_comes_as_octets():

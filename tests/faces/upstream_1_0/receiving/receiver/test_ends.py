@@ -3,6 +3,7 @@ from support.face_1_0 import body_of, message
 from support.upstream_receivers import BROKEN, FORCED, bodies, world
 
 from gateway.amqp_1_0 import _spec, events
+from gateway.audit.schema import Reason
 from gateway.bridge.seams import DeliverStatus
 from gateway.message import (
     ACCEPTED,
@@ -138,6 +139,7 @@ def test_a_delivery_over_which_the_link_ends_twice_is_poison():
     (state,) = broker.states()
     assert isinstance(state, _spec.Rejected)
     assert w.counts.poison == 1
+    assert w.bridge.counts.refusals == {Reason.POISON: 1}
     w.check()
 
 
