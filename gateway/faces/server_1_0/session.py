@@ -184,6 +184,8 @@ class ServerSession:
                 transactions.retire(
                     work, held.unsettled, delivery, settled=event.settled, state=state.outcome
                 )
+        if event.ended:
+            transactions.on_ended(state.txn_id)
         self.resume()
         self.client.touch()
 
