@@ -177,7 +177,9 @@ class Service:
         bridge = Bridge(
             audit,
             self.store,
-            self.settings.queues.as_limits(),
+            self.settings.queues.as_limits(
+                users=not self.settings.anonymous_allowed, hosts=len(hosts) > 1
+            ),
             reader=READER,
             hosts=hosts,
             default_host=hosts[0],
