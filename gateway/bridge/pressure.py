@@ -3,7 +3,8 @@
 Above the high-water mark a publish is taken but not confirmed (`PENDING`); its publisher is told
 when the total is at or below the low-water mark and the turn of the publish is safe. Above the
 maximum publishes are refused: that is for who goes on without waiting. The same holds for what one
-user or one virtual host has of it (`quotas`).
+user or one virtual host has of it (`quotas`). While the disk refuses, or is full, it is as if the
+high-water mark had been passed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ class Pressure:
 
     Attributes:
         octets, messages: copies held now, acquired ones included.
-        high: the high-water mark was passed, and the low one not reached since.
+        high: publishers wait: the high-water mark was passed, and the low one not reached since,
+            or `blocked`.
+        blocked: the disk refuses.
         quotas: what users and virtual hosts have of it.
     """
 
@@ -32,6 +35,7 @@ class Pressure:
         "_publisher",
         "_share",
         "_waiting",
+        "blocked",
         "high",
         "messages",
         "octets",
@@ -44,6 +48,7 @@ class Pressure:
         self.octets = 0
         self.messages = 0
         self.high = False
+        self.blocked = False
         self.quotas = Quotas(limits.user_octets, limits.host_octets)
         # Whose message came last: many come in a row.
         self._publisher = 0
@@ -105,8 +110,19 @@ class Pressure:
             self.high
             and self.octets <= self._limits.octets_low
             and self.messages <= self._limits.messages_low
+            and not self.blocked
         ):
             self.high = False
+
+    def block(self) -> None:
+        """The disk refuses: whoever publishes waits."""
+        self.blocked = self.high = True
+
+    def unblock(self) -> None:
+        """It takes everything again."""
+        limits = self._limits
+        self.blocked = False
+        self.high = self.octets > limits.octets_high or self.messages > limits.messages_high
 
     def holds_back(self, connection: int) -> bool:
         """Whether what has just come by that connection is to be confirmed later."""

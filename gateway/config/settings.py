@@ -188,13 +188,16 @@ class QueueSettings(Section):
     turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Messages sent in one turn of the event loop before it reads again."""
 
-    def as_limits(self, *, users: bool = False, hosts: bool = False) -> BridgeLimits:
+    def as_limits(
+        self, backlog_octets_max: int, *, users: bool = False, hosts: bool = False
+    ) -> BridgeLimits:
         """The same, as the plain values that the bridge is given.
 
         `users`, `hosts`: there are several.
         """
         usual = self.size_high * 3 // 4
         return BridgeLimits(
+            backlog_octets_max=backlog_octets_max,
             user_octets=self.user_size or (usual if users else NO_QUOTA),
             host_octets=self.host_size or (usual if hosts else NO_QUOTA),
             octets_high=self.size_high,
@@ -271,6 +274,13 @@ class Settings(Section):
     read again each time. Unset: there is no such access."""
     data_directory: pathlib.Path = Field(default_factory=default_data_directory)
     """Messages, topology and the audit log. One gateway at a time."""
+    store_reserve: Annotated[int, *size(0, "1TiB")] = 64 * 1024 * 1024
+    """Room on the data directory's disk that is set aside at start, at most a sixteenth of that
+    disk. When it is full, this is what settlements and audit records are written to, while
+    publishers wait until there is room again; 0 is none."""
+    store_backlog: Annotated[int, *size("64KiB", "1TiB")] = 64 * 1024 * 1024
+    """Octets that may wait for a disk that refuses to write; above it nothing is delivered, and
+    nothing read from clients, until it writes again."""
     users_file: pathlib.Path | None = None
     """Users and their SCRAM verifiers, as `amqp-gateway user add` writes them."""
     require_tls_for: list[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]] = Field(

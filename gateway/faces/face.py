@@ -32,11 +32,18 @@ class Face(Protocol):
     def reading_paused(self) -> bool:
         """The pump must not read more for now (last resort of back-pressure)."""
 
+    @property
+    def behind(self) -> bool:
+        """Some of what came is to be done in later turns, as the face is asked for octets."""
+
     def receive_data(self, data: bytes, now_ms: int) -> None:
-        """Octets arrived; everything that they ask for is done before this returns."""
+        """Octets arrived; what they ask for is done before this returns, or in later turns."""
 
     def receive_eof(self, now_ms: int) -> None:
-        """The peer will send no more, or the transport is lost; releases everything held."""
+        """The peer will send no more, or the transport is lost; releases everything held.
+
+        If the face is `behind`, that is when it is so no more.
+        """
 
     def data_to_send(self) -> bytes:
         """Octets to write, which the face then forgets."""
@@ -46,6 +53,9 @@ class Face(Protocol):
 
     def handle_deadline(self, now_ms: int) -> None:
         """The time of `next_deadline` has come."""
+
+    def doing(self) -> str:
+        """What it has been at just now, for people: the client, and what it asked for."""
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport's buffer passed its high-water mark (true) or drained (false)."""

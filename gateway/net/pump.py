@@ -105,6 +105,8 @@ class Pump(TwistedProtocol):
         self.entry_deadline_ms: int | None = None
         self._closing = False
         self._lost = False
+        self._left = False  # nothing is held for it any more
+        self._defective = False
         self._reading_paused = False
         self._alarm = Alarm(around.later, around.now_ms, self._deadline)
         self.face: Face = around.first_face(self)
@@ -150,8 +152,24 @@ class Pump(TwistedProtocol):
             self.face.receive_eof(self.around.now_ms())
         except Exception:
             self._broken()
+        self._leave()
+
+    def _leave(self) -> None:
+        """The connection holds nothing any more, once all that came by it has been done."""
+        if self.face.behind and not self._defective:
+            self.around.turns.touch(self.face)
+            return
+        self._left = True
         self.around.turns.detach(self.face)
         self.around.gone(self)
+
+    def _go_on(self) -> None:
+        """The peer is gone, but not all that it sent has been done."""
+        try:
+            self.face.data_to_send()
+        except Exception:
+            self._broken()
+        self._leave()
 
     def handshakeCompleted(self) -> None:
         """TLS is up: the peer's certificate, if it showed one, was verified."""
@@ -178,7 +196,11 @@ class Pump(TwistedProtocol):
 
     def flush(self, now_ms: int) -> None:
         """Write what the face has; then obey its wishes."""
-        if self._lost or self._closing:
+        if self._lost:
+            if not self._left:
+                self._go_on()
+            return
+        if self._closing:
             return
         face = self.face
         try:
@@ -267,6 +289,7 @@ class Pump(TwistedProtocol):
 
     def _broken(self) -> None:
         """A defect: this connection cannot go on, all others can."""
+        self._defective = True
         self.around.counts.defects += 1
         self.log.failure(
             "connection {connection} from {address} broke",

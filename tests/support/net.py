@@ -20,6 +20,7 @@ class FakeBridge:
 
     def __init__(self) -> None:
         self.now_ms = 0
+        self.swamped = False
         self.log: list[str] = []
         self.more: list[bool] = []
         self.deadline_ms: int | None = None
@@ -45,6 +46,9 @@ class FakeBridge:
     def on_store_failed(self, error: StoreError) -> None:
         self.log.append(f"failed {error}")
 
+    def on_store_eased(self) -> None:
+        self.log.append("eased")
+
 
 class FakeFace:
     """Writes down every call; echoes octets when `echo` is set."""
@@ -55,12 +59,17 @@ class FakeFace:
         self.echo = echo
         self.closed = False
         self.reading_paused = False
+        self.shares = 0  # turns that what came still takes
         self.received = b""
         self.to_send = b""
         self.log: list[str] = []
         self.deadline_ms: int | None = None
         self.fails: Exception | None = None
         self.is_drained = True
+
+    @property
+    def behind(self) -> bool:
+        return self.shares > 0
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         if self.fails is not None:
@@ -75,6 +84,7 @@ class FakeFace:
             raise self.fails
 
     def data_to_send(self) -> bytes:
+        self.shares = max(0, self.shares - 1)
         data, self.to_send = self.to_send, b""
         return data
 
@@ -84,6 +94,9 @@ class FakeFace:
     def handle_deadline(self, now_ms: int) -> None:
         self.log.append(f"deadline {now_ms}")
         self.deadline_ms = None
+
+    def doing(self) -> str:
+        return "user 'u': fake"
 
     def write_blocked(self, blocked: bool) -> None:
         self.log.append(f"blocked {blocked}")

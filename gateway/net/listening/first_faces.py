@@ -18,6 +18,7 @@ class FirstFace:
     def __init__(self) -> None:
         self.closed = False
         self.reading_paused = False
+        self.behind = False
         self.read = b""
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
@@ -39,6 +40,10 @@ class FirstFace:
     def handle_deadline(self, now_ms: int) -> None:
         """Too late."""
         self.closed = True
+
+    def doing(self) -> str:
+        """It has waited, or read a proxy's header."""
+        return "first octets"
 
     def write_blocked(self, blocked: bool) -> None:
         """Nothing is written."""

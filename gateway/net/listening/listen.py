@@ -47,6 +47,7 @@ class Threshold:
         self._left = False  # whatever ends this connection from now on is counted elsewhere
         self.closed = False
         self.reading_paused = False
+        self.behind = False
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Collect the header, then hand over or refuse."""
@@ -92,6 +93,10 @@ class Threshold:
     def handle_deadline(self, now_ms: int) -> None:
         """Too late."""
         self._fail("timeout")
+
+    def doing(self) -> str:
+        """It has read a header."""
+        return "protocol header"
 
     def write_blocked(self, blocked: bool) -> None:
         """Eight octets never block."""
