@@ -138,6 +138,16 @@ METRICS: Final = (
     _gauge("gateway_queues", "Queues."),
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),
+    _gauge(
+        "gateway_quotas_used_up",
+        "Users and virtual hosts that have used up their quota of what queues hold.",
+        "scope",
+    ),
+    _counter(
+        "gateway_quota_held_back_total",
+        "Publishes held back since their user or virtual host has used up its quota.",
+        "scope",
+    ),
     _gauge("gateway_unsettled_messages", "Deliveries sent and not settled yet."),
     _gauge(
         "gateway_waiting_publishes",

@@ -191,7 +191,11 @@ class Service:
         bridge = Bridge(
             audit,
             self.store,
-            self.settings.queues.as_limits(self.settings.store_backlog),
+            self.settings.queues.as_limits(
+                self.settings.store_backlog,
+                users=not self.settings.anonymous_allowed,
+                hosts=len(hosts) > 1,
+            ),
             reader=READER,
             hosts=hosts,
             default_host=hosts[0],

@@ -214,6 +214,7 @@ class Client:
         self.nodes = HostNodes(host)
         self._opened = True
         self.peer.entered()
+        self.bridge.pressure.join(self.peer.connection_id, self.identity, host.name)
         accounts = self.settings.accounts
         self.account.join(accounts.user(self.identity))
         self.account.join(accounts.host(host.name))
@@ -252,6 +253,7 @@ class Client:
         self.uses.end()
         self.access.close()
         self.account.close()
+        self.bridge.pressure.quotas.leave(self.peer.connection_id)
         if self._opened:
             self.settings.counts.connections_closed[self._protocol] += 1
             self.bridge.audit.connection_closed(

@@ -9,6 +9,7 @@ from typing import Final, final
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.quotas import Quota
 from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.features import Feature
@@ -136,6 +137,8 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_queues": lambda: _one(sum(1 for _ in _queues(bridge))),
         "gateway_queue_depth_messages": lambda: _one(bridge.pressure.messages),
         "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.octets),
+        "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
+        "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
         "gateway_unsettled_messages": lambda: _one(
             sum(queue.unsettled for _host, queue in _queues(bridge))
         ),
@@ -214,6 +217,12 @@ def _blocked(bridge: Bridge) -> list[Sample]:
 
 def _stages(bridge: Bridge) -> list[Sample]:
     return [((stage, outcome), getattr(bridge.counts, name)) for stage, outcome, name in STAGES]
+
+
+def _quotas(bridge: Bridge, measure: Callable[[Quota], int]) -> list[Sample]:
+    quotas = bridge.pressure.quotas
+    scopes = {"user": quotas.users, "virtual_host": quotas.hosts}
+    return [((scope,), sum(map(measure, each.values()))) for scope, each in scopes.items()]
 
 
 def _rows(by_number: list[int]) -> list[Sample]:
