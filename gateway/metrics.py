@@ -65,6 +65,16 @@ METRICS: Final = (
         "mechanism",
         "outcome",
     ),
+    _gauge("gateway_admin_connections", "Connections to the admin port."),
+    _counter(
+        "gateway_admin_connections_cut_total",
+        "Those that gave way to others, beyond `admin_connections`.",
+    ),
+    _counter(
+        "gateway_admin_refused_total",
+        "Requests at the admin port that were refused by their head.",
+        "reason",
+    ),
     _counter(
         "gateway_logins_throttled_total",
         "Logins refused unheard, since too many before them had failed.",

@@ -124,9 +124,11 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
 
 def anchor(settings: Settings, base: pathlib.Path) -> Settings:
     """The same settings with every path absolute."""
-    changes = _absolute(settings, ("data_directory", "users_file", "admin_token_file"), base)
+    changes = _absolute(
+        settings, ("data_directory", "users_file", "admin_token_file", "metrics_token_file"), base
+    )
     if settings.tls is not None:
-        files = _absolute(settings.tls, ("certificate", "key", "client_ca"), base)
+        files = _absolute(settings.tls, ("certificate", "key", "client_ca", "client_crl"), base)
         changes["tls"] = settings.tls.model_copy(update=files)
     changes["upstreams"] = {
         name: _anchored(upstream, base) for name, upstream in settings.upstreams.items()
@@ -176,6 +178,10 @@ def _listening(settings: Settings) -> Iterator[tuple[list[str], str]]:
     listen = settings.listen
     if listen.amqp is None and listen.amqps is None:
         yield ["listen.amqp", "listen.amqps"], "nothing to listen on: set it or listen.amqps"
+    if settings.admin_tls and settings.tls is None:
+        yield ["admin_tls", "tls"], "needs tls.certificate and tls.key"
+    if settings.tls is not None and settings.tls.client_crl and not settings.tls.client_ca:
+        yield ["tls.client_crl", "tls.client_ca"], "needs tls.client_ca"
     if listen.amqps is not None and settings.tls is None:
         yield ["listen.amqps", "tls"], "needs tls.certificate and tls.key"
     given = {"listen.amqp": listen.amqp, "listen.amqps": listen.amqps, "admin": settings.admin}
@@ -218,10 +224,12 @@ def _files(settings: Settings) -> Iterator[tuple[list[str], str]]:
     files = {
         "users_file": settings.users_file,
         "admin_token_file": settings.admin_token_file,
+        "metrics_token_file": settings.metrics_token_file,
     }
     if settings.tls is not None:
         files |= {f"tls.{name}": getattr(settings.tls, name) for name in ("certificate", "key")}
         files["tls.client_ca"] = settings.tls.client_ca
+        files["tls.client_crl"] = settings.tls.client_crl
     for path, file in files.items():
         if file is not None and not file.is_file():
             yield [path], f"there is no file {file}"

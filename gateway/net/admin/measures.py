@@ -15,7 +15,7 @@ from gateway.faces.features import Feature
 from gateway.message import Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
 from gateway.net.clock import GatewayClock
-from gateway.net.counts import NetCounts
+from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.upstreams.measures import upstream_readers
 from gateway.net.upstreams.upstreams import Upstreams
@@ -69,6 +69,7 @@ class Sources:
     translated: TranslationCounts
     store: StoreCounts
     net: NetCounts
+    admin: AdminCounts
     authentication: Authentication
     clock: GatewayClock
     ready: Callable[[], str | None]
@@ -91,6 +92,9 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_connections_refused_total": lambda: _labelled(net.refused),
         "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
         "gateway_authentications_total": lambda: _authentications(sources.authentication),
+        "gateway_admin_connections": lambda: _one(sources.admin.open),
+        "gateway_admin_connections_cut_total": lambda: _one(sources.admin.gave_way),
+        "gateway_admin_refused_total": lambda: _labelled(sources.admin.refused),
         "gateway_logins_throttled_total": lambda: _one(sources.authentication.throttled),
         "gateway_plain_logins_in_clear_total": lambda: _one(sources.authentication.plain_in_clear),
         "gateway_logins_waiting": lambda: _one(sources.authentication.waiting),
