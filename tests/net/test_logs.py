@@ -101,4 +101,4 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.net.renewal.Renewal",
         "gateway.net.upstream.Dialer",
     ]
-    assert names.count("") == len(["Pump", "Service", "Stopping", "TurnLoop"])
+    assert names.count("") == len(["Pump", "Service", "Stopping", "Tokens", "TurnLoop"])

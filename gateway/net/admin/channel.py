@@ -16,7 +16,6 @@ from typing import Any, Final, Protocol, cast, final
 
 from twisted.internet.interfaces import IDelayedCall, ITCPTransport
 from twisted.internet.protocol import connectionDone
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.http import RESPONSES, HTTPChannel
 
@@ -51,7 +50,6 @@ class Surroundings(Protocol):
 class AdminChannel(HTTPChannel):
     """As Twisted's, with limits."""
 
-    log = Logger(namespace="gateway.net.admin.AdminChannel")
     site: Surroundings
 
     def __init__(self) -> None:

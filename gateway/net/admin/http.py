@@ -2,10 +2,11 @@
 
 GET /metrics            the table in `gateway.metrics`; of `metrics_token_file` it wants the token
 GET /metrics/objects    the same for each queue by name
-GET /healthz            200 while the event loop turns
+GET /healthz            200 while the event loop turns: also while the disk refuses, since the
+                        gateway goes on by itself when it does not
 GET /ctl/status, POST /ctl/...  see `control`; 404 without `admin_token_file`
 GET /readyz             200 while clients are welcome, whether upstreams are up or not; 503 while
-                        starting or draining
+                        starting or draining, or while nothing can be committed
 """
 
 # twisted.web has no annotations.
@@ -115,7 +116,7 @@ class AdminSite(Site):
     noisy = False
     displayTracebacks = False  # noqa: N815  # Twisted's name
     protocol = AdminChannel  # type: ignore[assignment]  # Twisted's is a maker of channels
-    told = Logger(namespace="gateway.net.admin.AdminSite")
+    told = Logger()
 
     def __init__(self, root: IResource, tokens: Tokens, reactor: Any, connections_max: int) -> None:
         # Any: a reactor, in Twisted's own words

@@ -16,6 +16,7 @@ from gateway.message import Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
+from gateway.net.data_directory import Disk
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.upstreams.measures import upstream_readers
 from gateway.net.upstreams.upstreams import Upstreams
@@ -68,6 +69,7 @@ class Sources:
     accounts: Accounts
     translated: TranslationCounts
     store: StoreCounts
+    disk: Disk
     net: NetCounts
     admin: AdminCounts
     authentication: Authentication
@@ -90,6 +92,7 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_connections_opened_total": lambda: _protocols(faces.connections_opened),
         "gateway_connections_accepted_total": lambda: _one(net.accepted),
         "gateway_connections_refused_total": lambda: _labelled(net.refused),
+        "gateway_connections_waiting": lambda: _one(net.waiting),
         "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
         "gateway_authentications_total": lambda: _authentications(sources.authentication),
         "gateway_admin_connections": lambda: _one(sources.admin.open),
@@ -97,8 +100,8 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_admin_refused_total": lambda: _labelled(sources.admin.refused),
         "gateway_logins_throttled_total": lambda: _one(sources.authentication.throttled),
         "gateway_plain_logins_in_clear_total": lambda: _one(sources.authentication.plain_in_clear),
-        "gateway_logins_waiting": lambda: _one(sources.authentication.waiting),
-        "gateway_login_throttle_entries": lambda: _one(len(sources.authentication.throttle)),
+        "gateway_waiting_logins": lambda: _one(sources.authentication.waiting),
+        "gateway_throttle_entries": lambda: _one(len(sources.authentication.throttle)),
         "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
         "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
         "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
@@ -148,7 +151,12 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_store_commits_total": lambda: _one(store.commits),
         "gateway_store_commit_seconds_total": lambda: _one(store.commit_us / 1e6),
         "gateway_store_bytes_total": lambda: _one(store.octets),
-        "gateway_store_failures_total": lambda: _one(store.failures),
+        "gateway_store_failures_total": lambda: _labelled(
+            {"store": store.failures, "audit": store.audit_failures}
+        ),
+        "gateway_store_blocked": lambda: _blocked(bridge),
+        "gateway_data_bytes": lambda: _labelled(sources.disk.used()),
+        "gateway_data_free_bytes": lambda: _labelled(sources.disk.free()),
         "gateway_store_waiting_turns": lambda: _one(store.turns_waiting),
         "gateway_store_waiting_bytes": lambda: _one(store.octets_waiting),
         "gateway_store_rows": lambda: _one(store.rows),
@@ -192,6 +200,16 @@ def _authentications(authentication: Authentication) -> list[Sample]:
         for outcome, counts in outcomes.items()
         for mechanism, count in counts.items()
     ]
+
+
+def _blocked(bridge: Bridge) -> list[Sample]:
+    error = bridge.store_error
+    return _labelled(
+        {
+            "full": int(error is not None and error.full),
+            "error": int(error is not None and not error.full),
+        }
+    )
 
 
 def _stages(bridge: Bridge) -> list[Sample]:

@@ -39,7 +39,7 @@ class Refused(NamedTuple):
 class Tokens:
     """The tokens of the settings in force; their files are read again each time."""
 
-    log = Logger(namespace="gateway.net.admin.Tokens")
+    log = Logger()
 
     def __init__(
         self, settings: Callable[[], Settings], now_ms: Callable[[], int], counts: AdminCounts
