@@ -72,6 +72,16 @@ METRICS: Final = (
         "mechanism",
         "outcome",
     ),
+    _gauge("gateway_admin_connections", "Connections to the admin port."),
+    _counter(
+        "gateway_admin_connections_cut_total",
+        "Those that gave way to others, beyond `admin_connections`.",
+    ),
+    _counter(
+        "gateway_admin_refused_total",
+        "Requests at the admin port that were refused by their head.",
+        "reason",
+    ),
     _counter(
         "gateway_access_refused_total",
         "What clients asked for and may not do by the access rules, or their quotas.",
@@ -85,8 +95,8 @@ METRICS: Final = (
         "gateway_plain_logins_in_clear_total",
         "Passwords that crossed the network without TLS; the log names each user once.",
     ),
-    _gauge("gateway_logins_waiting", "Logins that wait for a thread to check their password."),
-    _gauge("gateway_login_throttle_entries", "Failures and known users that are remembered."),
+    _gauge("gateway_waiting_logins", "Logins that wait for a thread to check their password."),
+    _gauge("gateway_throttle_entries", "Failures and known users that are remembered."),
     _counter(
         "gateway_protocol_errors_total",
         "Connections closed because the client broke its protocol.",

@@ -44,6 +44,9 @@ class Tls(Section):
     """PEM file: the certificate's private key, not encrypted."""
     client_ca: pathlib.Path | None = None
     """PEM file: authorities of client certificates. Clients that show one may use SASL EXTERNAL."""
+    client_crl: pathlib.Path | None = None
+    """PEM file: revocation lists of those authorities, of each that has issued client certificates;
+    read again at a reload. A list that is out of date lets nobody in whom it would speak of."""
     require_client_certificate: bool = False
     """Refuse TLS clients that show no certificate; needs `client_ca`."""
 
@@ -283,6 +286,13 @@ class Settings(Section):
     admin_token_file: pathlib.Path | None = None
     """File with the token that `amqp-gateway ctl` shows to look at this gateway and to change it;
     read again each time. Unset: there is no such access."""
+    metrics_token_file: pathlib.Path | None = None
+    """File with the token that Prometheus has to show for /metrics (as a bearer token; the admin
+    token is as good); read again each time. Unset: whoever reaches the port may see them."""
+    admin_tls: bool = False
+    """The admin port speaks HTTPS, with the certificate of `tls`."""
+    admin_connections: Annotated[int, Field(ge=10, le=10_000)] = 100
+    """Connections to the admin port at a time; then the longest idle one gives way."""
     data_directory: pathlib.Path = Field(default_factory=default_data_directory)
     """Messages, topology and the audit log. One gateway at a time."""
     store_reserve: Annotated[int, *size(0, "1TiB")] = 64 * 1024 * 1024

@@ -16,7 +16,7 @@ from gateway.faces.features import Feature
 from gateway.message import Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
 from gateway.net.clock import GatewayClock
-from gateway.net.counts import NetCounts
+from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import Disk
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.upstreams.measures import upstream_readers
@@ -73,6 +73,7 @@ class Sources:
     store: StoreCounts
     disk: Disk
     net: NetCounts
+    admin: AdminCounts
     authentication: Authentication
     clock: GatewayClock
     ready: Callable[[], str | None]
@@ -99,10 +100,13 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_access_refused_total": lambda: _labelled(
             {action.name.lower(): faces.access_refused[action] for action in Action}
         ),
+        "gateway_admin_connections": lambda: _one(sources.admin.open),
+        "gateway_admin_connections_cut_total": lambda: _one(sources.admin.gave_way),
+        "gateway_admin_refused_total": lambda: _labelled(sources.admin.refused),
         "gateway_logins_throttled_total": lambda: _one(sources.authentication.throttled),
         "gateway_plain_logins_in_clear_total": lambda: _one(sources.authentication.plain_in_clear),
-        "gateway_logins_waiting": lambda: _one(sources.authentication.waiting),
-        "gateway_login_throttle_entries": lambda: _one(len(sources.authentication.throttle)),
+        "gateway_waiting_logins": lambda: _one(sources.authentication.waiting),
+        "gateway_throttle_entries": lambda: _one(len(sources.authentication.throttle)),
         "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
         "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
         "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
