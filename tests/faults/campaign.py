@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,7 +41,8 @@ from gateway.clients.client import Delivered, Subscription
 from gateway.clients.letter import Letter
 
 SIZE = 300
-TMPFS_OCTETS = 8 * 1024 * 1024
+BIG = 50_000  # fills a disk soon
+TMPFS_OCTETS = 16 * 1024 * 1024
 BLOCKED = 'gateway_store_blocked{cause="%s"}'
 ON_RESERVE = "the room set aside for that is in use"
 WAITING = "publishers wait: "
@@ -86,7 +88,7 @@ class Run:
                     {"queue": "through.*", "upstream": "main"},
                 ],
                 "audit": {"segment_size": "64KiB", "checkpoint_interval": "1s"},
-                "store_reserve": "1MiB",
+                "store_reserve": "4MiB",
             },
             environment=self.disk.environment,
         )
@@ -109,9 +111,10 @@ class Run:
         self.go_on(200)
 
     def publish(self, queue: str, protocol: str, *, durable: bool) -> Publisher:
-        size = 20_000 if self.plan.kind == "small" and queue == "kept" else SIZE
-        made = self.load.publish(self.books[queue], queue, protocol, size=size, durable=durable)
-        made.window = 10
+        big = self.plan.kind == "small" and queue == "kept"
+        book, size = self.books[queue], BIG if big else SIZE
+        made = self.load.publish(book, queue, protocol, size=size, durable=durable)
+        made.window = 2 if self.plan.kind == "small" else 10
         return made
 
     def confirmed(self) -> int:
@@ -358,6 +361,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--results", type=Path, default=None)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_told: sys.exit("told to end"))  # and clean up
     directory = Path(tempfile.mkdtemp(prefix="faults-"))
     told = campaign(directory, options.runs, options.seed, options.results)
     if any("problem" in one for one in told):
