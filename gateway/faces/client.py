@@ -11,6 +11,7 @@ from typing import Final, final
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
+from gateway.faces.access import ClientAccess, Reviewed
 from gateway.faces.doubt import Doubt, Slowed
 from gateway.faces.face import Face, FaceSettings, Logins, Peer, PeerStatus, Turns
 from gateway.faces.feature_uses import FeatureUses
@@ -30,6 +31,7 @@ class Client:
 
     Attributes:
         sessions, links: how many it has now; of 0-10, subscriptions.
+        access: what it may do.
         host, nodes: the virtual host that it has opened, and its names; the default one before.
         identity: its user.
         mechanism: by which it said who it is, or wanted to.
@@ -50,6 +52,7 @@ class Client:
         "_protocol",
         "_touched",
         "_turns",
+        "access",
         "account",
         "authenticated",
         "bridge",
@@ -82,6 +85,7 @@ class Client:
         *,
         face: Face,
         slowed: Slowed,
+        reviewed: Reviewed,
     ) -> None:
         self.bridge = bridge
         self.peer = peer
@@ -104,7 +108,10 @@ class Client:
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
-        self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed)
+        self.access = ClientAccess(
+            settings.access, settings.counts, bridge, peer.connection_id, peer.address, reviewed
+        )
+        self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed, bridge.pressure)
         self._turns = turns
         self._face = face
         self._protocol = int(protocol)
@@ -127,6 +134,10 @@ class Client:
     def user(self) -> str:
         """Who it has proved to be; "": a client without a login."""
         return self.identity if self.authenticated else ""
+
+    def doing(self, what: str) -> str:
+        """Who it is, and what has been done for it, for people."""
+        return f"user {self.identity!r}: {what}" if self.identity else what
 
     def may_claim(self, arrival: Arrival) -> bool:
         """Whether a message may carry its user-ids: the user's own, with or without a realm."""
@@ -243,6 +254,8 @@ class Client:
         self.host = host
         self.nodes = HostNodes(host)
         self._opened = True
+        self.peer.entered()
+        self.bridge.pressure.join(self.peer.connection_id, self.identity, host.name)
         accounts = self.settings.accounts
         self.account.join(accounts.user(self.identity))
         self.account.join(accounts.host(host.name))
@@ -281,7 +294,9 @@ class Client:
     def on_closed(self, reason: Reason) -> None:
         """The connection is over, in good order where there is no `reason`."""
         self.uses.end()
+        self.access.close()
         self.account.close()
+        self.bridge.pressure.quotas.leave(self.peer.connection_id)
         if self._opened:
             self.settings.counts.connections_closed[self._protocol] += 1
             self.bridge.audit.connection_closed(

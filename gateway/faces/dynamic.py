@@ -89,11 +89,8 @@ class DynamicNodes:
             if name not in topology.queues and name not in topology.exchanges:
                 return name
 
-    def make(
-        self, container: str, link: str, policy: int, owner: Owner, *, topic: bool
-    ) -> DynamicNode | Refusal:
-        """A new queue, or exchange, named after whom it is for."""
-        name = self.name(container, link)
+    def make(self, name: str, policy: int, owner: Owner, *, topic: bool) -> DynamicNode | Refusal:
+        """A new queue, or exchange, of a name that is fresh."""
         if topic:
             exchange = self.host.declaring.declare_exchange(name, FANOUT)
             if isinstance(exchange, Refusal):

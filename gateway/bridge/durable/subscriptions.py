@@ -43,12 +43,12 @@ class DurableSubscriptions:
         """The queue of a subscription that there is."""
         return self._topology.subscribed.get(subscriber.key())
 
-    def make(self, subscriber: Subscriber, owner: Owner) -> Queue | Refusal:
-        """A new one, which nothing is bound to yet. Refused as a declare is."""
+    def make(self, name: str, subscriber: Subscriber, owner: Owner) -> Queue | Refusal:
+        """A new one by a free name, not bound to anything yet. Refused as a declare is."""
         settings = QueueSettings(durable=True, subscriber=subscriber)
-        return self._declaring.make_queue(self._free_name(subscriber), settings, owner)
+        return self._declaring.make_queue(name, settings, owner)
 
-    def _free_name(self, subscriber: Subscriber) -> str:
+    def free_name(self, subscriber: Subscriber) -> str:
         """A queue's name for operators to read; cut short, or numbered where it is taken."""
         user = subscriber.user or NOBODY
         name = f"{PREFIX}.{user}.{subscriber.container}.{subscriber.link}".replace("/", "_")

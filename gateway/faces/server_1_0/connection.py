@@ -10,7 +10,7 @@ from typing import Final, final
 
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error, Open, TransactionalState
-from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED, NOT_FOUND, UNAUTHORIZED_ACCESS
+from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED, UNAUTHORIZED_ACCESS
 from gateway.amqp_1_0.connection import Connection
 from gateway.amqp_1_0.events import (
     AttachReceived,
@@ -46,12 +46,15 @@ from gateway.faces.face import (
     Turns,
 )
 from gateway.faces.feature_uses import client_text
+from gateway.faces.outcomes import error_of
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
-from gateway.message import Encoding
+from gateway.faces.share import Share
+from gateway.message import Condition, Encoding, Refusal
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import COMMAND, WORK
 
 CAPABILITIES: Final = ["ANONYMOUS-RELAY"]
 VHOST_PREFIX: Final = "vhost:"
@@ -59,7 +62,7 @@ VHOST_PREFIX: Final = "vhost:"
 
 @final
 class ServerConnection:
-    """Implements `Face`, `AuthenticationWaiter`, `Sessions`, `Slowed`."""
+    """Implements `Face`, `AuthenticationWaiter`, `Sessions`, `Slowed`, `Reviewed`."""
 
     def __init__(
         self,
@@ -92,10 +95,12 @@ class ServerConnection:
             self.connection.account,
             face=self,
             slowed=self,
+            reviewed=self,
         )
         self.client.identity = settings.anonymous_name
         self.transactions = Transactions(self.client, self)
         self._sessions: list[ServerSession] = []
+        self._share: Share[Event] = Share()
         self._gone = False
 
     # What the pump calls.
@@ -103,12 +108,19 @@ class ServerConnection:
     @property
     def closed(self) -> bool:
         """The transport is to be closed when what is to be sent has been."""
-        return self.connection.closed
+        return self.connection.closed and not self.behind
+
+    @property
+    def behind(self) -> bool:
+        """Some of what came is to be done in later turns."""
+        return len(self._share.waiting) > 0
 
     @property
     def reading_paused(self) -> bool:
         """Too much of what the client published is held back, or of what it does not read."""
-        if self.client.unread_too_much() or self.client.doubt.held_too_much():
+        if self.behind or self.client.unread_too_much() or self.client.doubt.held_too_much():
+            return True
+        if self.bridge.swamped:
             return True
         held = 0
         for session in self._sessions:
@@ -124,12 +136,16 @@ class ServerConnection:
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
         self.bridge.now_ms = now_ms
+        self._share.ended = True
         self._take(self.connection.receive_eof())
-        self._end(Reason.CONNECTION_LOST)
+        if not self.behind:
+            self._end(Reason.CONNECTION_LOST)
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
         self.client.on_flushed()
+        if self.behind and (self._share.ended or not self.client.unread_too_much()):
+            self._go_on()
         octets = self.connection.data_to_send()
         if self.client.write_blocked:
             self.client.on_written(len(octets))
@@ -150,6 +166,11 @@ class ServerConnection:
         self._take(self.connection.handle_deadline(now_ms))
         self.client.touch()
 
+    def doing(self) -> str:
+        """What it has been at just now."""
+        event = self._share.costliest
+        return self.client.doing("reading" if event is None else type(event).__name__)
+
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
         self.client.on_write_blocked(blocked)
@@ -161,14 +182,16 @@ class ServerConnection:
         self.client.draining = True
 
     def drained(self) -> bool:
-        """Nothing is unsettled, and nothing waits to be confirmed."""
-        if self.transactions.outstanding():
+        """Nothing is unsettled, and nothing waits to be done or to be confirmed."""
+        if self.behind or self.transactions.outstanding():
             return False
         return not any(session.outstanding() for session in self._sessions)
 
     def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         """The operator ends the connection: amqp:connection:forced, or unauthorized-access."""
         self.bridge.now_ms = now_ms
+        while self.behind:  # what was read is not lost
+            self._go_on()
         condition = UNAUTHORIZED_ACCESS if why.withdrawn else CONNECTION_FORCED
         self.connection.send_close(error=Error(condition=condition, description=why.text))
         self._end(why.reason)
@@ -177,6 +200,23 @@ class ServerConnection:
     def status(self) -> PeerStatus | None:
         """Who the client is, once it has opened a virtual host."""
         return None if self._gone else self.client.status()
+
+    def on_rules_changed(self, now_ms: int) -> None:
+        """Other access rules are in force: end what the client may have no longer."""
+        if self._gone:
+            return
+        refusal = self.client.access.may_stay()
+        if refusal is not None:
+            self._close_for(refusal)
+        else:
+            for session in list(self._sessions):
+                session.on_rules_changed()
+        self.client.touch()
+
+    def _close_for(self, refusal: Refusal) -> None:
+        """The client must not be here."""
+        self.connection.send_close(error=error_of(refusal))
+        self._end(Reason.NONE)
 
     # What transactions ask.
 
@@ -203,7 +243,24 @@ class ServerConnection:
     # Events.
 
     def _take(self, events: list[Event]) -> None:
+        if self._share.come(events):
+            self._carry_out(events)
+
+    def _go_on(self) -> None:
+        """Another share of what waits; the turn's end has been, so the rest is of the next one."""
+        self.client.touch()
+        self._carry_out(self._share.take())
+        if self._share.ended and not self.behind:
+            self._end(Reason.CONNECTION_LOST)
+
+    def _carry_out(self, events: list[Event]) -> None:
+        share = self._share
+        end = share.begin()
         for event in events:
+            units = WORK.units
+            if units > end:
+                share.wait(event)
+                continue
             if isinstance(event, DeliveryReceived):
                 held = event.link.session.context
                 if isinstance(held, ServerSession):
@@ -218,8 +275,10 @@ class ServerConnection:
                     held.on_flow(event)
             else:
                 self._take_rare(event)
+            share.did(event, WORK.units - units)
 
     def _take_rare(self, event: Event) -> None:
+        WORK.units += COMMAND
         if isinstance(event, AttachReceived):
             held = event.link.session.context
             if isinstance(held, ServerSession):
@@ -308,8 +367,11 @@ class ServerConnection:
         host = self._host_of(hostname)
         if host is None:
             text = f"there is no virtual host {hostname[len(VHOST_PREFIX) :]!r}"
-            self.connection.send_close(error=Error(condition=NOT_FOUND, description=text))
-            self._end(Reason.NOT_FOUND)
+            self._close_for(Refusal(Condition.NOT_FOUND, text))
+            return
+        refusal = client.access.open(client.identity, host)
+        if refusal is not None:
+            self._close_for(refusal)
             return
         client.on_opened(host, "AMQP 1.0")
         if client.draining:

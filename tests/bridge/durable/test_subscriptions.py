@@ -21,7 +21,8 @@ def subscriptions(world: World) -> DurableSubscriptions:
 
 
 def made(world: World, subscriber: Subscriber = ANN) -> Queue:
-    queue = subscriptions(world).make(subscriber, Session(1, user=subscriber.user))
+    name = subscriptions(world).free_name(subscriber)
+    queue = subscriptions(world).make(name, subscriber, Session(1, user=subscriber.user))
     assert isinstance(queue, Queue)
     return queue
 

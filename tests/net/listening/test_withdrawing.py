@@ -30,7 +30,7 @@ class Office:
         self.whole.service.read_again = self.read
 
     def read(self) -> Settings:
-        given = ["listen.amqp=127.0.0.1:0", "admin=127.0.0.1:0"]
+        given = ["listen.amqp=127.0.0.1:0", "admin=127.0.0.1:0", "store_reserve=0"]
         return load(None, [*given, f"data_directory={self.directory / 'data'}", *self.changes])
 
     def put(self, name: str, password: str | None) -> None:
