@@ -38,6 +38,7 @@ from gateway.net.data_directory import LateSegments, identity, open_store
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.first_octets import Ask
+from gateway.net.listening.journal import ConnectionLog
 from gateway.net.listening.listen import Door, Listener
 from gateway.net.listening.password_threads import PasswordThreads
 from gateway.net.listening.passwords import Passwords
@@ -199,6 +200,7 @@ class Service:
                 for hostname in host.hostnames
             },
             anonymous_name=self.authentication.anonymous_name,
+            journal=ConnectionLog(self.clock.now_ms),
             anonymous_allowed=settings.anonymous_allowed,
             strict=settings.strict,
             escrow=settings.translation.escrow,

@@ -73,13 +73,18 @@ SASL: Final[Table] = {
 
 @final
 class SaslServer:
-    """The server's side."""
+    """The server's side.
+
+    Attributes:
+        hostname, asked: the hostname and the mechanism that the client named; "" before.
+    """
 
     def __init__(self, writer: Writer, mechanisms: list[str]) -> None:
         self.writer = writer
         self.mechanisms = mechanisms
         self.machine = Machine(SASL, SaslState.WAIT_INIT)
         self.hostname: str | None = None
+        self.asked = ""
         self._mechanism: ServerMechanism | None = None
         self._rounds = 0
 
@@ -98,6 +103,7 @@ class SaslServer:
         state = self.machine.state
         if isinstance(frame, SaslInit) and state == SaslState.WAIT_INIT:
             self.hostname = frame.hostname
+            self.asked = frame.mechanism
             if frame.mechanism in self.mechanisms:
                 self._mechanism = sasl.server_mechanism(frame.mechanism)
             return self._respond(frame.initial_response)

@@ -13,6 +13,7 @@ from gateway.bridge.host import VirtualHost
 from gateway.faces.counts import FaceCounts
 from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.feature_uses import UsesBook
+from gateway.faces.visit import Journal, Silence
 from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
 from gateway.wire.limits import Limits
@@ -94,14 +95,27 @@ class Peer:
     address: str
     secure: bool
     certificate_name: str
+    port: int
 
     def __init__(
-        self, connection_id: int, address: str, *, secure: bool = False, certificate_name: str = ""
+        self,
+        connection_id: int,
+        address: str,
+        *,
+        secure: bool = False,
+        certificate_name: str = "",
+        port: int = 0,
     ) -> None:
         self.connection_id = connection_id
         self.address = address
         self.secure = secure
         self.certificate_name = certificate_name
+        self.port = port
+
+    def endpoint(self) -> str:
+        """Address and port, as far as they are known."""
+        host = f"[{self.address}]" if ":" in self.address and self.port else self.address
+        return f"{host}:{self.port}" if self.port else host
 
 
 class Attached(Protocol):
@@ -127,6 +141,7 @@ class FaceSettings:
         anonymous_allowed: whether a 1.0 connection may come without SASL.
         strict: follow the 0-10 XML where deployed clients differ from it.
         counts: shared by all faces.
+        journal: writes the lines of connections; shared by all faces.
         uses: whose uses of what is not offered the audit log does not have yet; shared.
         escrow: whether escrow is sent along with translated messages.
         text_body_value: a 0-10 text body goes to 1.0 as an amqp-value string, not as data.
@@ -147,6 +162,7 @@ class FaceSettings:
     anonymous_allowed: bool
     strict: bool
     counts: FaceCounts
+    journal: Journal
     uses: UsesBook
     escrow: bool
     text_body_value: bool
@@ -168,6 +184,7 @@ class FaceSettings:
         anonymous_allowed: bool = True,
         strict: bool = False,
         counts: FaceCounts | None = None,
+        journal: Journal | None = None,
         escrow: bool = True,
         text_body_value: bool = False,
         timestamp: bool = False,
@@ -182,6 +199,7 @@ class FaceSettings:
         self.anonymous_allowed = anonymous_allowed
         self.strict = strict
         self.counts = counts or FaceCounts()
+        self.journal: Journal = journal or Silence()
         self.uses = UsesBook()
         self.escrow = escrow
         self.text_body_value = text_body_value

@@ -96,18 +96,19 @@ class ServerConnection:
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Octets from the client, and all that they ask for."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         self._take(self.connection.receive_data(data, now_ms), now_ms)
 
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         self._take(self.connection.receive_eof(), now_ms)
         self._end(Reason.CONNECTION_LOST)
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
         self.client.on_flushed()
+        self.client.act(self.bridge.now_ms)
         for session in list(self._sessions.values()):
             session.carry_out_parked()
         for session in self._sessions.values():
@@ -120,10 +121,12 @@ class ServerConnection:
 
     def handle_deadline(self, now_ms: int) -> None:
         """Heartbeats, and peers that are late."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         if self.reading_paused:
             self.connection.unheard(now_ms)
+        self.client.visit.timed = True
         self._take(self.connection.handle_deadline(now_ms), now_ms)
+        self.client.visit.timed = False
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
@@ -186,8 +189,9 @@ class ServerConnection:
 
     def _take_rare(self, event: Event, now_ms: int) -> None:
         if isinstance(event, HeaderReceived):
+            self.client.visit.offered = self.authenticator.mechanisms()
             self.connection.send_start(
-                self._server_properties(), self.authenticator.mechanisms(), LOCALES
+                self._server_properties(), self.client.visit.offered, LOCALES
             )
         elif isinstance(event, ControlReceived):
             self._on_control(event, now_ms)
@@ -197,14 +201,17 @@ class ServerConnection:
             event.session.send_timeout(0)  # nothing is kept after a detach
         elif isinstance(event, SessionEnded):
             if event.error is not None:
-                self.client.on_violation()
+                self.client.on_violation(str(event.error))
             ended = self._of(event.session)
             if ended is not None:
                 self._end_session(ended, Reason.SESSION_ENDED)
         elif isinstance(event, Violation):
-            self.client.on_violation()
+            self.client.on_violation(str(event.error), ends=True)
             self._end(Reason.CONNECTION_LOST)
         elif isinstance(event, ConnectionClosed):
+            if event.code:
+                by = "by the client" if event.by_peer else "by the gateway"
+                self.client.visit.because(Reason.NONE, f"{by}: {event.code} {event.text}".strip())
             self._end(Reason.NONE if event.code else Reason.CONNECTION_LOST)
 
     # Negotiation.
@@ -246,8 +253,10 @@ class ServerConnection:
             elif key == FEDERATION_PROPERTY:
                 client.uses.count(Feature.FEDERATION)
         name = start_ok.mechanism or ""
+        client.visit.mechanism = name
         mechanism = server_mechanism(name) if name in self.authenticator.mechanisms() else None
         if mechanism is None:
+            client.visit.because(Reason.NO_MECHANISM, "")
             client.on_authenticated(None)
             self.connection.drop()  # without a word, as the XML says
             self._end(Reason.NONE)
@@ -259,6 +268,7 @@ class ServerConnection:
         if step.kind == StepKind.CHALLENGE:
             self.connection.send_secure(step.octets)
         elif step.kind == StepKind.VERIFY and step.credentials is not None:
+            self.client.visit.user = step.credentials.username
             self.authenticator.authenticate(step.credentials, self)
         elif step.kind == StepKind.GRANTED:
             self.connection.send_tune()
@@ -287,11 +297,11 @@ class ServerConnection:
         if host is None and len(self.bridge.hosts) == 1:
             host = self.bridge.default_host  # with one virtual host, every name reaches it
         if host is None:
-            self.connection.send_close(
-                spec.CloseCode.INVALID_PATH, f"there is no virtual host {name}", now_ms
-            )
+            text = f"there is no virtual host {name}"
+            self.client.visit.because(Reason.NOT_FOUND, text)
+            self.connection.send_close(spec.CloseCode.INVALID_PATH, text, now_ms)
             return
-        self.client.on_opened(host, "AMQP 0-10")
+        self.client.on_opened(host)
         self.connection.send_open_ok([])
 
     # Sessions.

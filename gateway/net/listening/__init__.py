@@ -5,5 +5,6 @@ first_octets                 what the protocol header asks for
 authenticate                 SASL behind the faces' `Authenticator`
 passwords, password_threads  verifying them, aside of the reactor
 users                        the users file
+journal                      the log's lines of connections
 ports                        the ports, by name
 """

@@ -142,7 +142,7 @@ class Door:
         self.on_empty: Callable[[], None] | None = None
         self._last_id = 0
 
-    def admit(self, address: str, *, tls_first: bool) -> Pump | None:
+    def admit(self, address: str, *, tls_first: bool, port: int = 0) -> Pump | None:
         """A pump for a new connection; `None`: it is one too many."""
         from_address = self.by_address.get(address, 0)
         if len(self.pumps) >= self.connections_max:
@@ -151,7 +151,7 @@ class Door:
         if from_address >= self.connections_per_address_max:
             self.counts.refused["address_limit"] += 1
             return None
-        pump = Pump(self, self.next_id(), address)
+        pump = Pump(self, self.next_id(), address, port)
         if tls_first:
             pump.tls_context = self.tls_context
         self.pumps[pump.connection_id] = pump
@@ -195,6 +195,7 @@ class Door:
             pump.address,
             secure=pump.secure,
             certificate_name=pump.certificate_name,
+            port=pump.port,
         )
         return self.makers[ask](self.authentication.for_peer(peer), peer, now_ms)
 
@@ -212,4 +213,5 @@ class Listener(ServerFactory[Pump]):
     def buildProtocol(self, addr: IAddress | None) -> Pump | None:
         """A pump, or `None` where a limit is reached: Twisted then closes the connection."""
         host = str(getattr(addr, "host", "unknown"))
-        return self.door.admit(host, tls_first=self.tls_first)
+        port = int(getattr(addr, "port", 0))
+        return self.door.admit(host, tls_first=self.tls_first, port=port)
