@@ -66,6 +66,16 @@ METRICS: Final = (
         "outcome",
     ),
     _counter(
+        "gateway_logins_throttled_total",
+        "Logins refused unheard, since too many before them had failed.",
+    ),
+    _counter(
+        "gateway_plain_logins_in_clear_total",
+        "Passwords that crossed the network without TLS; the log names each user once.",
+    ),
+    _gauge("gateway_logins_waiting", "Logins that wait for a thread to check their password."),
+    _gauge("gateway_login_throttle_entries", "Failures and known users that are remembered."),
+    _counter(
         "gateway_protocol_errors_total",
         "Connections closed because the client broke its protocol.",
         "protocol",
@@ -104,6 +114,15 @@ METRICS: Final = (
     _counter("gateway_translation_losses_total", "Values that did not cross.", "row"),
     _counter("gateway_translation_escrowed_total", "Values put into escrow.", "row"),
     _counter("gateway_translation_restored_total", "Values that came back from escrow.", "row"),
+    _gauge(
+        "gateway_kept_bytes",
+        "Octets kept for connections: what is not whole, waits or is not read; no queued messages.",
+    ),
+    _counter(
+        "gateway_kept_refused_total",
+        "What would have been kept, but for `limits.connection_size`, `user_size`, `host_size`.",
+        "scope",
+    ),
     _gauge("gateway_queues", "Queues."),
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),

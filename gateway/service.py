@@ -8,6 +8,7 @@ with one line.
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Callable
 from typing import Final, cast, final
@@ -23,8 +24,9 @@ from gateway.audit.records import AuditLog
 from gateway.audit.segment import SegmentWriter
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.node_names import plain_host
-from gateway.config import Address, Settings
+from gateway.config import Address, Settings, may_show_passwords
 from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
+from gateway.faces.accounts import Accounts
 from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
 from gateway.faces.server_0_10 import connection as server_0_10
 from gateway.faces.server_1_0 import connection as server_1_0
@@ -34,7 +36,14 @@ from gateway.net.admin.http import admin_site
 from gateway.net.admin.measures import Sources, object_readers, readers
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import NetCounts
-from gateway.net.data_directory import LateSegments, identity, open_store
+from gateway.net.data_directory import (
+    AUDIT_FOLDER,
+    LateSegments,
+    identity,
+    open_store,
+    secret,
+)
+from gateway.net.exposed import exposed
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.first_octets import Ask
@@ -57,7 +66,6 @@ from gateway.translate.replies import ReplyTable
 from gateway.translate.view import READER
 from gateway.wire import buffers
 
-AUDIT_FOLDER: Final = "audit"
 FILES_BESIDES: Final = 64  # store, audit log, ports, libraries
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -92,9 +100,8 @@ class Service:
         self.read_again: Callable[[], Settings] = lambda: settings
         self.ports = Ports(reactor)
         self._timers: list[LoopingCall] = []
-        self._threads = PasswordThreads(reactor)
+        self._threads = PasswordThreads(reactor, self.clock.now_ms)
         self._tls = _tls(settings)
-        self.authentication = self._authentication()
         segments = LateSegments(settings.data_directory / AUDIT_FOLDER)
         self.store = SqliteStore(
             settings.data_directory,
@@ -103,14 +110,17 @@ class Service:
             lambda turn: self.turns.on_committed(turn),
             lambda error: self.turns.on_store_failed(error),
         )
-        self.recovered = open_store(self.store)
+        self.recovered = open_store(self.store, settings.data_directory)
         try:
+            self.authentication = self._authentication()
             self.bridge = self._bridge(segments.writer())
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
             self.faces = self._face_settings()
             for name in self.bridge.hosts:  # before relays, which keep the one that they find
                 self.faces.replies[name] = ReplyTable(keep_new=True)
-            self.upstreams = Upstreams(settings, self.bridge, self.turns, self.faces)
+            self.upstreams = Upstreams(
+                settings, self.bridge, self.turns, self.faces, self._threads.derive_for
+            )
             self._recover(segments.writer().damaged)
             self._keep_replies()
             self.door = self._door()
@@ -140,13 +150,18 @@ class Service:
             self.clock.now_ms,
             anonymous_allowed=self.settings.anonymous_allowed,
             passwords=passwords,
-            in_thread=self._threads.run,
+            threads=self._threads,
+            require_tls_for=tuple(self.settings.require_tls_for),
         )
 
     def _passwords(self, settings: Settings) -> Passwords | None:
         if settings.users_file is None:
             return None
-        passwords = Passwords(settings.users_file)
+        passwords = Passwords(
+            settings.users_file,
+            secret(settings.data_directory),
+            iterations_max=settings.scram_iterations,
+        )
         passwords.load()
         return passwords
 
@@ -203,6 +218,7 @@ class Service:
             journal=ConnectionLog(self.clock.now_ms),
             anonymous_allowed=settings.anonymous_allowed,
             strict=settings.strict,
+            accounts=Accounts(settings.limits.user_size, settings.limits.host_size),
             escrow=settings.translation.escrow,
             text_body_value=settings.translation.text_body == "value",
             timestamp=settings.translation.timestamp,
@@ -250,6 +266,7 @@ class Service:
             self.door.tls_context = tls
             self.authentication.passwords = passwords
             self.authentication.anonymous_allowed = settings.anonymous_allowed
+            self.authentication.require_tls_for = tuple(settings.require_tls_for)
             self.faces.anonymous_allowed = settings.anonymous_allowed
             set_level(settings.logging.level)
 
@@ -299,6 +316,7 @@ class Service:
         sources = Sources(
             bridge=self.bridge,
             faces=self.faces.counts,
+            accounts=self.faces.accounts,
             translated=self.faces.translated,
             store=self.store.counts,
             net=self.counts,
@@ -409,11 +427,19 @@ class Service:
         self.on_stopped()
 
 
-def check(settings: Settings) -> None:
-    """Read every file that the settings name. Raises ConfigurationError."""
+def check(settings: Settings) -> list[str]:
+    """Read every file that the settings name; what is allowed, but perhaps not meant.
+
+    Raises:
+        ConfigurationError: with what cannot be used.
+    """
     _tls(settings)
+    told = exposed(settings)
     if settings.users_file is not None:
-        Passwords(settings.users_file).load()
+        passwords = Passwords(settings.users_file, iterations_max=settings.scram_iterations)
+        passwords.load()
+        told += passwords.withheld()
+    return told
 
 
 def _tls(settings: Settings) -> IOpenSSLContextFactory | None:
@@ -441,9 +467,15 @@ def _warn(service: Service) -> None:
             "the admin token crosses the network in clear text on {admin}",
             admin=str(settings.admin),
         )
-    amqp = settings.listen.amqp
-    if settings.users_file is not None and amqp is not None and not amqp.loopback:
-        service.log.warn("passwords cross the network in clear text on {amqp}", amqp=str(amqp))
+    passwords = service.authentication.passwords
+    for line in [*exposed(settings), *(passwords.withheld() if passwords is not None else [])]:
+        service.log.warn("{line}", line=line)
+    if may_show_passwords(settings):
+        service.log.warn(
+            "passwords may cross the network in clear text on {amqp}; whose do is told, and"
+            " counted (gateway_plain_logins_in_clear_total)",
+            amqp=str(settings.listen.amqp),
+        )
 
 
 def run(settings: Settings, read_again: Callable[[], Settings]) -> int:
@@ -456,6 +488,7 @@ def run(settings: Settings, read_again: Callable[[], Settings]) -> int:
     """
     from twisted.internet import reactor as installed
 
+    os.umask(0o077)  # messages are nobody else's; SQLite would ask the umask
     reactor = cast(PosixReactorBase, installed)
     service = Service(settings, reactor)
 

@@ -1,5 +1,6 @@
 """Start and stop of a whole gateway, on a reactor of memory."""
 
+import os
 import pathlib
 import threading
 
@@ -322,3 +323,68 @@ def test_a_reply_after_a_restart_names_a_durable_request_by_its_own_id(
     lost = second.service.faces.translated.lost[ROWS["replies.miss"].number]
     assert lost == misses
     second.stop()
+
+
+def modes(directory: pathlib.Path) -> dict[str, int]:
+    return {
+        str(path.relative_to(directory)): path.stat().st_mode & 0o777
+        for path in (directory, *directory.rglob("*"))
+    }
+
+
+def test_what_the_gateway_writes_is_its_owners_alone(tmp_path: pathlib.Path) -> None:
+    before = os.umask(0)
+    try:
+        whole = WholeGateway(tmp_path / "data").start()
+        found = modes(tmp_path / "data")
+        assert {"store.sqlite", "audit", "gateway-id", "lock"} <= set(found)
+        assert {name: mode for name, mode in found.items() if mode & 0o077} == {}
+        whole.stop()
+        for path in (tmp_path / "data").rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        (tmp_path / "data").chmod(0o755)
+        WholeGateway(tmp_path / "data").start().stop()
+        found = modes(tmp_path / "data")
+        assert found.pop(".") == 0o755  # it was there: perhaps it is not ours
+        assert {name: mode for name, mode in found.items() if mode & 0o077} == {}
+    finally:
+        os.umask(before)
+
+
+def test_the_salts_of_names_that_nobody_has_outlive_the_process(tmp_path: pathlib.Path) -> None:
+    users = tmp_path / "users.yaml"
+    write_users(users, {"alice": make_user("secret", 10)})
+    keys = []
+    for _ in range(2):
+        whole = WholeGateway(tmp_path / "data", f"users_file={users}").start()
+        passwords = whole.service.authentication.passwords
+        assert passwords is not None
+        keys.append(passwords.keys("mallory", "SCRAM-SHA-256"))
+        whole.stop()
+    assert keys[0] == keys[1]
+    (tmp_path / "data" / "login-secret").write_text("00")
+    with pytest.raises(StartupError, match="login-secret"):
+        WholeGateway(tmp_path / "data", f"users_file={users}")
+
+
+@pytest.mark.parametrize("protocol", ["0-10", "1.0"])
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"])
+def test_clients_of_both_protocols_prove_their_passwords(
+    tmp_path: pathlib.Path, protocol: str, mechanism: str
+) -> None:
+    users = tmp_path / "users.yaml"
+    made = make_user("secret", 10 if mechanism == "PLAIN" else 4096)
+    kept = {name: verifier for name, verifier in made.items() if mechanism in ("PLAIN", name)}
+    write_users(users, {"alice": kept})
+    whole = WholeGateway(tmp_path / "data", f"users_file={users}").start()
+    connect = whole.connect_0_10 if protocol == "0-10" else whole.connect_1_0
+    counts = whole.service.authentication
+    good = connect(Login("alice", "secret"))
+    whole.wait_until(lambda: counts.accepted[mechanism] == 1)
+    whole.result(good.ready())
+    bad = connect(Login("alice", "guess"))
+    whole.wait_until(lambda: counts.refused[mechanism] == 1)
+    whole.pass_time(3)
+    with pytest.raises(ClientError):
+        whole.result(bad.ready())
+    whole.stop()

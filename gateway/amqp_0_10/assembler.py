@@ -27,6 +27,7 @@ from gateway.amqp_0_10.frames import (
 )
 from gateway.amqp_0_10.types import Command
 from gateway.errors import DecodeError
+from gateway.wire.accounts import Account
 from gateway.wire.buffers import Reader
 from gateway.wire.limits import Limits
 
@@ -40,29 +41,36 @@ class Assembler:
 
     Attributes:
         code, command, sync: of the command whose last segment `add` has just seen.
+        octets: of its command segment.
         payload, body_at: its header and body segments' content, one behind the other.
     """
 
     __slots__ = (
+        "_account",
         "_handled",
         "_header",
+        "_kept",
         "_limits",
         "_segment",
         "_type",
         "body_at",
         "code",
         "command",
+        "octets",
         "payload",
         "sync",
     )
 
-    def __init__(self, limits: Limits, handled: frozenset[int]) -> None:
+    def __init__(self, limits: Limits, handled: frozenset[int], account: Account) -> None:
         self._limits = limits
+        self._account = account
+        self._kept = 0  # octets of the command that is under way, on the account
         self._handled = handled
         self._segment = SegmentBuffer()
         self._type = IDLE
         self._header = b""
         self.code = 0
+        self.octets = 0
         self.command: Command | None = None
         self.sync = False
         self.payload = b""
@@ -78,6 +86,25 @@ class Assembler:
         self._type = IDLE
         self._header = b""
         self.command = None
+        self.payload = b""
+        self._keep(0)
+
+    def _keep(self, octets: int) -> bool:
+        """So much of the command that is under way is kept; `False`: it may not be."""
+        kept = self._kept
+        if octets > kept and not self._account.take(octets - kept):
+            return False
+        if octets < kept:
+            self._account.give(kept - octets)
+        self._kept = octets
+        return True
+
+    def settle(self) -> None:
+        """The turn ends: what has come of a command that is not whole is kept."""
+        octets = 0 if self._type == IDLE else self._segment.size + len(self.payload)
+        if octets != self._kept:
+            self._account.note(octets - self._kept)
+            self._kept = octets
 
     def add(self, flags: int, kind: int, buf: bytes, start: int, end: int) -> bool:
         """Add a frame; whether a command is now whole.
@@ -92,22 +119,28 @@ class Assembler:
             raise FramingError("a segment within another")
         if flags & WHOLE_SEGMENT == WHOLE_SEGMENT and not segment.open:
             if kind == COMMAND:
-                self._decode(Reader(buf, start, end))
+                self.octets = end - start
+                self._decode(Reader(buf, start, end), flags)
             else:
                 self._limit(kind, end - start)
                 self._content(kind, buf[start:end])
         else:
             self._limit(kind, segment.size + end - start)
             if not segment.add(flags, buf[start:end]):
+                if not self._keep(segment.size + len(self.payload)):
+                    raise ResourceLimitExceededError("too much of unfinished commands")
                 return False
             octets = segment.take()
             if kind == COMMAND:
-                self._decode(Reader(octets))
+                self.octets = len(octets)
+                self._decode(Reader(octets), flags)
             else:
                 self._content(kind, octets)
         if not flags & LAST_SEGMENT:
             return False
         self._type = IDLE
+        if self._kept:
+            self._keep(0)
         return True
 
     def _begin(self, flags: int, kind: int) -> None:
@@ -126,7 +159,7 @@ class Assembler:
         if size > (limits.message_size_max if kind == BODY else limits.table_size_max):
             raise ResourceLimitExceededError(f"segment type {kind} of more than the allowed octets")
 
-    def _decode(self, reader: Reader) -> None:
+    def _decode(self, reader: Reader, flags: int) -> None:
         self.code = 0
         try:
             self.code, self.sync = read_command_head(reader)
@@ -138,6 +171,9 @@ class Assembler:
                 raise CommandInvalidError(f"no command has code 0x{self.code:04x}")
             if self.code not in self._handled:
                 raise NotAllowedError(f"command 0x{self.code:04x} is not for this side")
+            if not flags & LAST_SEGMENT and self.code not in CONTENT_COMMANDS:
+                # At once: decoded, it would wait for content that may never come.
+                raise CommandInvalidError(f"command 0x{self.code:04x} has no content")
             self.command = decode(reader, self._limits.depth_max)
         except DecodeError as error:
             raise CommandInvalidError(str(error)) from error

@@ -45,6 +45,7 @@ from gateway.amqp_0_10.states import (
 from gateway.amqp_0_10.tuning import Tuning
 from gateway.amqp_0_10.types import Control, FieldTable
 from gateway.errors import LocalProtocolError
+from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
 
@@ -79,6 +80,7 @@ class Connection:
     Attributes:
         sessions: those whose channel is not free, by channel.
         tuning: what was negotiated.
+        account: what is kept on the peer's behalf.
     """
 
     __slots__ = (
@@ -93,8 +95,10 @@ class Connection:
         "_limits",
         "_machine",
         "_parser",
+        "_part",
         "_role",
         "_violated",
+        "account",
         "sessions",
         "tuning",
     )
@@ -104,13 +108,17 @@ class Connection:
         self._limits = limits
         table = SERVER_TABLE if role == Role.SERVER else CLIENT_TABLE
         self._machine = Machine(table, ConnectionState.NEW)
+        # Little, for who is not known yet.
+        known = role == Role.CLIENT
+        self.account = Account(limits.kept_max if known else limits.login_octets_max)
         self._parser = FrameParser()
+        self._part = 0  # octets of a frame of which not all have come, on the account
         self._frames = FrameWriter()
         self._header = b""
         self._heartbeat = Heartbeat(now_ms)
         # Handshake until the connection is open, then close-ok; 0 is none.
         self._deadline_ms = now_ms + limits.handshake_timeout_ms
-        self._controls = ControlReader(role, limits)
+        self._controls = ControlReader(role, limits, self.account)
         # The peer's octets are out of step: nothing more can be found among them.
         self._deaf = False
         self._violated = False
@@ -153,6 +161,10 @@ class Connection:
             self._violated = True
             events.append(Violation(error))
             self.drop()
+        part = self._parser.held()
+        if part != self._part:
+            self.account.note(part - self._part)
+            self._part = part
         return events
 
     def receive_eof(self) -> list[Event]:
@@ -222,6 +234,7 @@ class Connection:
         """The connection is open."""
         if self._send(ConnectionInput.SEND_OPEN_OK, spec.ConnectionOpenOk(known_hosts=known_hosts)):
             self._deadline_ms = 0
+            self.account.limit = self._limits.kept_max
 
     def send_redirect(self, host: str, known_hosts: list[str]) -> None:
         """The peer is to connect elsewhere, and to close this connection."""
@@ -282,7 +295,7 @@ class Connection:
         return True
 
     def _new_session(self, name: bytes, channel: int) -> Session:
-        session = Session(name, channel, self._frames, self._limits, self._role)
+        session = Session(name, channel, self._frames, self._limits, self._role, self.account)
         self.sessions[channel] = session
         return session
 
@@ -291,6 +304,7 @@ class Connection:
         session = self.sessions.get(channel)
         if session is not None and session.detached:
             del self.sessions[channel]
+            session.release()
             return None
         return session
 

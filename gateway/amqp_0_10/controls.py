@@ -13,6 +13,7 @@ from gateway.amqp_0_10.frames import WHOLE_SEGMENT, FrameParser, SegmentBuffer
 from gateway.amqp_0_10.states import Role
 from gateway.amqp_0_10.types import Control
 from gateway.errors import DecodeError
+from gateway.wire.accounts import Account
 from gateway.wire.buffers import Reader
 from gateway.wire.limits import Limits
 
@@ -21,13 +22,14 @@ from gateway.wire.limits import Limits
 class ControlReader:
     """The controls of one connection."""
 
-    __slots__ = ("_depth_max", "_handled", "_room", "_room_max", "_segments")
+    __slots__ = ("_account", "_depth_max", "_handled", "_kept", "_room_max", "_segments")
 
-    def __init__(self, role: Role, limits: Limits) -> None:
+    def __init__(self, role: Role, limits: Limits, account: Account) -> None:
         self._handled = SERVER_CONTROLS if role == Role.SERVER else CLIENT_CONTROLS
         self._depth_max = limits.depth_max
         self._room_max = limits.table_size_max
-        self._room = self._room_max
+        self._account = account
+        self._kept = 0
         self._segments: dict[int, SegmentBuffer] = {}
 
     def read(self, parser: FrameParser) -> Control | None:
@@ -45,15 +47,17 @@ class ControlReader:
         if segment is None:
             segment = SegmentBuffer()
             self._segments[parser.channel] = segment
-        # The room is not given back before all is whole: who interleaves forever runs out of it.
-        self._room -= parser.end - parser.start
-        if self._room < 0:
+        # None is given back before all is whole: who interleaves forever runs out of it.
+        octets = parser.end - parser.start
+        if self._kept + octets > self._room_max or not self._account.take(octets):
             raise FramingError("unfinished controls of more than the allowed octets")
+        self._kept += octets
         if not segment.add(parser.flags, parser.buf[parser.start : parser.end]):
             return None
         del self._segments[parser.channel]
         if not self._segments:
-            self._room = self._room_max
+            self._account.give(self._kept)
+            self._kept = 0
         return segment.take()
 
     def _decode(self, reader: Reader) -> Control:

@@ -118,9 +118,10 @@ class CommandReceived(Event):
         sync: the peer waits for its completion.
         payload: header segment's content, then body segment's content; empty without them.
         body_at: where the body begins in `payload`.
+        octets: of the command, as it came, without its content.
     """
 
-    __slots__ = ("body_at", "command", "command_id", "payload", "session", "sync")
+    __slots__ = ("body_at", "command", "command_id", "octets", "payload", "session", "sync")
 
     def __init__(
         self,
@@ -130,10 +131,12 @@ class CommandReceived(Event):
         sync: bool,
         payload: bytes,
         body_at: int,
+        octets: int = 0,
     ) -> None:
         self.session = session
         self.command_id = command_id
         self.command = command
+        self.octets = octets
         self.sync = sync
         self.payload = payload
         self.body_at = body_at

@@ -86,6 +86,10 @@ class FrameParser:
         self.buf = data
         self._pos = 0
 
+    def held(self) -> int:
+        """Octets of a frame of which not all have come."""
+        return self._pending_size
+
     def next(self, max_frame_size: int) -> bool:
         """Go to the next frame, if there is a whole one; `FramingError` if it cannot be one."""
         buf = self.buf

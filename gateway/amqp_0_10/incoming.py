@@ -18,6 +18,7 @@ from gateway.amqp_0_10.errors import (
 )
 from gateway.amqp_0_10.primitives import Ranges
 from gateway.amqp_0_10.progress import Progress, insert, subtract
+from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
 from gateway.wire.serial import MASK, add, distance
 
@@ -56,9 +57,9 @@ class Incoming:
         "pointed",
     )
 
-    def __init__(self, limits: Limits, handled: frozenset[int]) -> None:
+    def __init__(self, limits: Limits, handled: frozenset[int], account: Account) -> None:
         self._limit = limits.commands_in_doubt_max
-        self.assembler = Assembler(limits, handled)
+        self.assembler = Assembler(limits, handled, account)
         self._progress = Progress()
         self._unknown: Ranges = []
         self._told = 0

@@ -99,6 +99,7 @@ def _receive_command(session: Session, incoming: Incoming, events: list[Event]) 
                 assembler.sync,
                 assembler.payload,
                 assembler.body_at,
+                assembler.octets,
             )
         )
     elif isinstance(command, spec.ExecutionSync):

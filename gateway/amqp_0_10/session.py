@@ -23,6 +23,7 @@ from gateway.amqp_0_10.states import SESSION_TABLE, Role, SessionInput, SessionS
 from gateway.amqp_0_10.structs import close_struct
 from gateway.amqp_0_10.types import Command, Control, Struct
 from gateway.errors import LocalProtocolError
+from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
 from gateway.wire.serial import RangeSet
@@ -35,6 +36,8 @@ _ENDED: Final = int(SessionState.ENDED)
 # After so many local commands the peer is asked which it has completed.
 FLUSH_EVERY: Final = 4_096
 DESCRIPTION_MAX: Final = 1_000
+SESSION_OCTETS: Final = 8_192  # what a session takes, apart from its name
+RANGES_PER_CONTROL: Final = 1_000
 
 
 @final
@@ -51,8 +54,10 @@ class Session:
     """
 
     __slots__ = (
+        "_account",
         "_exception",
         "_frames",
+        "_kept",
         "channel",
         "confirmed_asked",
         "echo",
@@ -65,14 +70,23 @@ class Session:
     )
 
     def __init__(
-        self, name: bytes, channel: int, frames: FrameWriter, limits: Limits, role: Role
+        self,
+        name: bytes,
+        channel: int,
+        frames: FrameWriter,
+        limits: Limits,
+        role: Role,
+        account: Account,
     ) -> None:
         handled = spec.SERVER_COMMANDS if role == Role.SERVER else spec.CLIENT_COMMANDS
         self.name = name
         self.channel = channel
         self._frames = frames
         self.machine = Machine(SESSION_TABLE, SessionState.NEW)
-        self.incoming = Incoming(limits, handled)
+        self.incoming = Incoming(limits, handled, account)
+        self._account = account
+        self._kept = SESSION_OCTETS + len(name)
+        account.note(self._kept)
         self.outgoing = Progress()
         self.echo = RangeSet()
         self.expected_asked = False
@@ -199,11 +213,18 @@ class Session:
         elif self.machine.state == _ATTACHED:
             self._send_exception(exception)
 
+    def release(self) -> None:
+        """Its channel is free: nothing is kept of it."""
+        self.incoming.assembler.reset()
+        self._account.give(self._kept)
+        self._kept = 0
+
     # What the connection calls, and `receiving`.
 
     def flush(self) -> None:
         """The turn ends: write the answers that it has gathered."""
         self.incoming.fresh = 0
+        self.incoming.assembler.settle()
         if self.machine.state == _ATTACHED:
             self.write_answers()
 
@@ -241,9 +262,16 @@ class Session:
             self.send_control(spec.SessionExpected(commands=incoming.expected()))
         if self.confirmed_asked:
             self.confirmed_asked = False
-            self.send_control(spec.SessionConfirmed(commands=incoming.confirmed()))
+            confirmed = incoming.confirmed()
+            # An empty one is an answer, too; one control holds 8,191 ranges at most.
+            for at in range(0, len(confirmed) or 1, RANGES_PER_CONTROL):
+                ranges = confirmed[at : at + RANGES_PER_CONTROL]
+                self.send_control(spec.SessionConfirmed(commands=ranges))
         if incoming.due:
             for control in incoming.completed():
                 self.send_control(control)
         if self.echo:
-            self.send_control(spec.SessionKnownCompleted(commands=self.echo.take()))
+            known = self.echo.take()
+            for at in range(0, len(known), RANGES_PER_CONTROL):
+                ranges = known[at : at + RANGES_PER_CONTROL]
+                self.send_control(spec.SessionKnownCompleted(commands=ranges))

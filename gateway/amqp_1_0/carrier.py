@@ -11,6 +11,7 @@ from gateway.amqp_1_0 import _spec, frames
 from gateway.amqp_1_0._spec import Disposition, Performative
 from gateway.amqp_1_0.errors import ConnectionScopeError, FrameSizeTooSmallError
 from gateway.amqp_1_0.states import ConnectionState
+from gateway.wire.accounts import Account
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
@@ -39,16 +40,16 @@ class Carrier:
         machine: the connection's.
         peer_max_frame_size: the largest frame that the peer takes.
         link_count: links that the peer has attached, in all sessions.
-        partial_octets: what unfinished deliveries hold, in all links.
+        account: what is kept on the peer's behalf.
         shortened: outcomes that were told in short since the driver took them.
     """
 
     __slots__ = (
         "_connection",
+        "account",
         "limits",
         "link_count",
         "machine",
-        "partial_octets",
         "peer_max_frame_size",
         "shortened",
         "strict",
@@ -62,6 +63,7 @@ class Carrier:
         connection: Failing,
         *,
         limits: Limits,
+        account: Account,
         strict: bool,
     ) -> None:
         self.writer = writer
@@ -70,7 +72,7 @@ class Carrier:
         self.strict = strict
         self.peer_max_frame_size = _spec.MIN_MAX_FRAME_SIZE
         self.link_count = 0
-        self.partial_octets = 0
+        self.account = account
         self.shortened: list[Disposition] = []
         self._connection = connection
 

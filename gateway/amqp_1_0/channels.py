@@ -6,7 +6,7 @@ rules; has sessions write what they owe at the end of the turn.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import Begin, Detach, End, Transfer
@@ -24,6 +24,8 @@ from gateway.amqp_1_0.states import ConnectionState, SessionInput, SessionState
 from gateway.errors import DecodeError, LocalProtocolError
 from gateway.wire.buffers import Reader
 from gateway.wire.numbers import Numbers
+
+SESSION_OCTETS: Final = 8192  # what a session takes
 
 
 @final
@@ -86,6 +88,8 @@ class Channels:
             raise ConnectionStateError(f"channel {channel} has a session")
         answer = begin.remote_channel is not None
         session = self._awaiting(begin.remote_channel)
+        if not self._carrier.account.take(SESSION_OCTETS):
+            raise ConnectionLimitError("the connection has too much that is kept for it")
         session.machine.receive(SessionInput.RECV_BEGIN)
         session.channel_in = channel
         self._incoming[channel] = session
@@ -110,6 +114,7 @@ class Channels:
         if code == _spec.END:
             end = End.decode(reader)
             del self._incoming[channel]
+            self._carrier.account.give(SESSION_OCTETS)
             session.receive_end()
             self.give(session)
             events.append(EndReceived(session, end.error))

@@ -48,10 +48,11 @@ from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.states import ConnectionInput, ConnectionState
 from gateway.amqp_1_0.timers import REMOTE_IDLE_MIN_MS, Timers
 from gateway.errors import DecodeError
+from gateway.wire.accounts import Account
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
-from gateway.wire.sasl import ClientMechanism
+from gateway.wire.sasl import ClientMechanism, MechanismMaker, StepKind
 
 # States that every frame asks about: as plain numbers they compare at no cost.
 _OPENED: Final = int(ConnectionState.OPENED)
@@ -67,6 +68,7 @@ class Connection:
 
     Args:
         mechanisms: server: SASL mechanisms to offer, best first.
+        maker: server: makes them; `None`: they are those of one message.
         sasl_required: server: a client that comes without SASL is sent away.
         able: client: SASL mechanisms to choose from, best first; none: no SASL layer.
         hostname: client: for sasl-init.
@@ -77,6 +79,7 @@ class Connection:
         sasl_hostname: server: the hostname of the client's sasl-init.
         open: the peer's open, once it has come.
         carrier: what its sessions share.
+        account: what is kept on the peer's behalf.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class Connection:
         limits: Limits,
         now_ms: int,
         mechanisms: list[str] | None = None,
+        maker: MechanismMaker | None = None,
         sasl_required: bool = False,
         able: list[ClientMechanism] | None = None,
         hostname: str | None = None,
@@ -99,16 +103,22 @@ class Connection:
         self.writer = Writer()
         self.machine = Machine(states.CONNECTION, ConnectionState.START)
         self.open: Open | None = None
-        self.carrier = Carrier(self.writer, self.machine, self, limits=limits, strict=strict)
+        # Little, for who is not known yet.
+        self.account = Account(limits.login_octets_max if server else limits.kept_max)
+        self.carrier = Carrier(
+            self.writer, self.machine, self, limits=limits, account=self.account, strict=strict
+        )
         self._owed: list[Event] = []
         self._now_ms = now_ms
         self._pos = 0
         self._inbox = Inbox()
+        self._part = 0  # octets of a frame of which not all have come, on the account
         self._timers = Timers(now_ms, limits.handshake_timeout_ms, limits.idle_timeout_ms)
         self._layers = Layers(
             self.writer,
             server=server,
             mechanisms=mechanisms or [],
+            maker=maker,
             sasl_required=sasl_required,
             able=able or [],
             hostname=hostname,
@@ -151,17 +161,24 @@ class Connection:
 
     # What the driver does.
 
-    def send_verdict(self, granted: bool) -> None:
-        """Server: the answer to `AuthenticationRequested`.
+    def send_verdict(self, granted: bool) -> StepKind:
+        """Server: the answer to `AuthenticationRequested`; what comes of it.
 
-        What the client sent in the meantime is read by the next `receive_data`, which may be empty.
+        `CHALLENGE`: the mechanism has more to ask, and another request follows. What the client
+        sent in the meantime is read by the next `receive_data`, which may be empty.
         """
         layers = self._layers
         if layers.phase is not Phase.VERDICT or self.closed:
-            return
-        layers.resolve(granted)
-        if layers.denied:
+            return StepKind.CHALLENGE
+        step = layers.resolve(granted)
+        if step == StepKind.DENIED:
             self.machine.receive(ConnectionInput.LOST)
+        return step
+
+    def send_derived(self) -> None:
+        """Client: the derivation of `DerivationRequested` has been run. Then as `send_verdict`."""
+        if self._layers.phase is Phase.VERDICT and not self.closed:
+            self._layers.derived()
 
     def send_open(
         self,
@@ -229,8 +246,15 @@ class Connection:
         self._now_ms = now_ms
         events = self._take_owed()
         octets = self._inbox.take(data)
-        if not octets:
-            return events
+        if octets:
+            self._read_all(octets, events)
+        part = self._inbox.held()
+        if part != self._part:
+            self.account.note(part - self._part)
+            self._part = part
+        return events
+
+    def _read_all(self, octets: bytes, events: list[Event]) -> None:
         reader = Reader(octets)
         self._pos = 0
         needed = 0
@@ -245,7 +269,6 @@ class Connection:
             self._inbox.keep(octets, self._pos, needed)
             if self._inbox.held() > self.limits.max_frame_size + frames.HEADER_SIZE:
                 self._fail(SaslError("more than a frame before the outcome"), events)
-        return events
 
     def _read(self, octets: bytes, reader: Reader, events: list[Event]) -> int:
         """Read what is whole; how many octets the next piece needs (1: any number)."""
@@ -378,7 +401,9 @@ class Connection:
             raise ConnectionStateError("an open out of turn")
         if channel != 0:
             raise FramingError("an open that is not on channel 0")
-        self.open = performative
+        # A server's driver has all of it by the event; what is kept is small.
+        self.open = _kept(performative) if self.server else performative
+        self.account.limit = self.limits.kept_max
         size = performative.max_frame_size
         if size is None:
             size = 0xFFFFFFFF
@@ -430,6 +455,11 @@ class Connection:
             self.machine.receive(ConnectionInput.LOST)
         self.channels.lose()
         events.append(Violation(error))
+
+
+def _kept(performative: Open) -> Open:
+    """What an open says to the protocol, without what it says to the driver."""
+    return Open(container_id="", idle_time_out=performative.idle_time_out)
 
 
 _NOTHING_IN: Final = (

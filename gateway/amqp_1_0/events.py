@@ -16,7 +16,7 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.errors import RemoteProtocolError
-from gateway.wire.sasl import Credentials
+from gateway.wire.sasl import Credentials, Derivation
 
 
 @final
@@ -27,6 +27,16 @@ class AuthenticationRequested:
 
     def __init__(self, credentials: Credentials) -> None:
         self.credentials = credentials
+
+
+@final
+class DerivationRequested:
+    """Client: run this, in a thread if others are not to wait; then `Connection.send_derived`."""
+
+    __slots__ = ("derivation",)
+
+    def __init__(self, derivation: Derivation) -> None:
+        self.derivation = derivation
 
 
 @final
@@ -317,6 +327,7 @@ class Violation:
 
 Event = Union[  # noqa: UP007
     AuthenticationRequested,
+    DerivationRequested,
     Authenticated,
     OpenReceived,
     BeginReceived,

@@ -11,10 +11,15 @@ from typing import final
 from gateway.amqp_1_0 import frames
 from gateway.amqp_1_0._spec import decode_sasl_frame
 from gateway.amqp_1_0.errors import FrameDecodeError, ProtocolHeaderError
-from gateway.amqp_1_0.events import Authenticated, AuthenticationRequested, Event
+from gateway.amqp_1_0.events import (
+    Authenticated,
+    AuthenticationRequested,
+    DerivationRequested,
+    Event,
+)
 from gateway.amqp_1_0.sasl_layer import SaslClient, SaslServer, SaslState
 from gateway.wire.buffers import Reader, Writer
-from gateway.wire.sasl import ClientMechanism
+from gateway.wire.sasl import ClientMechanism, MechanismMaker, StepKind
 
 
 class Phase(IntEnum):
@@ -22,7 +27,9 @@ class Phase(IntEnum):
 
     HEADER = 0  # the first protocol header
     SASL = 1
-    VERDICT = 2  # nothing is read until the driver has the verdict
+    VERDICT = (
+        2  # nothing is read until the driver has the verdict, or has run what is to be derived
+    )
     INNER_HEADER = 3  # the AMQP header behind the SASL layer
     FRAMES = 4
 
@@ -44,7 +51,6 @@ class Layers:
 
     Attributes:
         phase: what the next octets are.
-        denied: server: the client was refused, and has been told.
     """
 
     def __init__(
@@ -53,6 +59,7 @@ class Layers:
         *,
         server: bool,
         mechanisms: list[str],
+        maker: MechanismMaker | None,
         sasl_required: bool,
         able: list[ClientMechanism],
         hostname: str | None,
@@ -60,8 +67,7 @@ class Layers:
         self.server = server
         self.writer = writer
         self.phase = Phase.HEADER
-        self.denied = False
-        self._sasl_server = SaslServer(writer, mechanisms)
+        self._sasl_server = SaslServer(writer, mechanisms, maker)
         self._sasl_client = SaslClient(writer, able, hostname)
         self._sasl = sasl_required if server else bool(able)
 
@@ -135,18 +141,27 @@ class Layers:
                 return None
             self.phase = Phase.VERDICT
             return AuthenticationRequested(credentials)
-        self._sasl_client.receive(frame)
+        derivation = self._sasl_client.receive(frame)
+        if derivation is not None:
+            self.phase = Phase.VERDICT
+            return DerivationRequested(derivation)
         if self._sasl_client.machine.state != SaslState.GRANTED:
             return None
         self.phase = Phase.INNER_HEADER
         self.writer.raw(frames.PROTOCOL_AMQP)
         return Authenticated()
 
-    def resolve(self, granted: bool) -> None:
-        """Server: the verdict on the client's credentials."""
+    def resolve(self, granted: bool) -> StepKind:
+        """Server: the verdict on the client's credentials; what comes of it for the exchange."""
         if self._sasl_server.resolve(granted):
             self.phase = Phase.INNER_HEADER
-        elif self._sasl_server.machine.state == SaslState.DENIED:
-            self.denied = True
-        else:
-            self.phase = Phase.SASL
+            return StepKind.GRANTED
+        if self._sasl_server.machine.state == SaslState.DENIED:
+            return StepKind.DENIED
+        self.phase = Phase.SASL
+        return StepKind.CHALLENGE
+
+    def derived(self) -> None:
+        """Client: what was to be derived has been."""
+        self._sasl_client.derived()
+        self.phase = Phase.SASL

@@ -31,6 +31,7 @@ from gateway.amqp_1_0.transfers.incoming import Incoming
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.errors import LocalProtocolError
 from gateway.wire import serial
+from gateway.wire.accounts import DECODED
 from gateway.wire.machine import Machine
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Link:
         dead: what comes is dropped: we have detached, or are about to.
         failed: we have detached for an error of the peer's, or are about to.
         failure: the error, where our attach has yet to be sent.
+        attach_octets: of the peer's attach, as it came.
+        kept: octets of it on the connection's account.
         context: the driver's own.
     """
 
@@ -77,6 +80,9 @@ class Link:
         self.echo = False
         self.available = 0
         self.queued = 0
+        self.attach_octets = 0
+        self.kept = 0
+        self._decoded = False
         self.flow_due = False
         self.incoming = Incoming(session.carrier)
         self.max_message_size = session.limits.message_size_max
@@ -288,6 +294,27 @@ class Link:
             if count is None and not self.refused:
                 raise LinkFieldError("an attach of a sender without initial-delivery-count")
             self.delivery_count = count or 0
+
+    def keep_decoded(self) -> bool:
+        """The driver keeps what it has decoded of the attach; `False`: that would be too much."""
+        if not self._decoded:
+            octets = DECODED * self.attach_octets
+            if not self.session.carrier.account.take(octets):
+                return False
+            self.kept += octets
+            self._decoded = True
+        return True
+
+    def forget_attach(self) -> None:
+        """The driver has done with the peer's attach: let go what takes memory of it."""
+        attach = self.attach
+        if attach is not None:
+            attach.source = None
+            attach.target = None
+            attach.unsettled = None
+            attach.offered_capabilities = None
+            attach.desired_capabilities = None
+            attach.properties = None
 
     def fail(self, error: LinkScopeError) -> None:
         """Detach for an error of the peer's; as soon as we are attached, if we are not yet."""

@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.amqp_1_0 import _spec
-from gateway.amqp_1_0._spec import Attach, Detach, Disposition, Flow, Transfer
+from gateway.amqp_1_0._spec import (
+    Attach,
+    Detach,
+    Disposition,
+    Flow,
+    TransactionalState,
+    Transfer,
+)
 from gateway.amqp_1_0.errors import (
     ErrantLinkError,
     FramingError,
@@ -45,10 +52,11 @@ from gateway.amqp_1_0.transfers.dispositions import range_of
 from gateway.amqp_1_0.transfers.incoming import Partial
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.wire import serial
+from gateway.wire.accounts import DECODED
 from gateway.wire.buffers import Reader
 
 TXN_ID: Final = "txn-id"
-UNFINISHED_MESSAGES: Final = 2  # of the largest size, in all links of a connection together
+LINK_OCTETS: Final = 4096  # what a link takes, apart from what its attach brings
 
 
 def receive_frame(session: Session, code: int, reader: Reader, events: list[Event]) -> None:
@@ -63,12 +71,13 @@ def receive_frame(session: Session, code: int, reader: Reader, events: list[Even
     elif code == _spec.DISPOSITION:
         _receive_disposition(session, Disposition.decode(reader), events)
     elif code == _spec.ATTACH:
-        _receive_attach(session, Attach.decode(reader), events)
+        octets = reader.remaining()
+        _receive_attach(session, Attach.decode(reader), octets, events)
     else:
         _receive_detach(session, Detach.decode(reader), events)
 
 
-def _receive_attach(session: Session, attach: Attach, events: list[Event]) -> None:
+def _receive_attach(session: Session, attach: Attach, octets: int, events: list[Event]) -> None:
     handles = session.handles
     if attach.handle > handles.handle_max:
         raise FramingError(f"handle {attach.handle} where {handles.handle_max} is the highest")
@@ -84,6 +93,7 @@ def _receive_attach(session: Session, attach: Attach, events: list[Event]) -> No
         link = session.attach(attach.name, role)
     session.carrier.link_count += 1
     handles.links[attach.handle] = link
+    room = _keep(link, octets)
     link.machine.receive(LinkInput.RECV_ATTACH)
     if link.dead:
         link.handle_in = attach.handle
@@ -91,8 +101,20 @@ def _receive_attach(session: Session, attach: Attach, events: list[Event]) -> No
     events.append(AttachReceived(link, attach, link.handle_out != NO_HANDLE))
     try:
         link.receive_attach(attach)
+        if not room:
+            raise LinkLimitError("the connection has too much that is kept for it")
     except LinkScopeError as error:
         events.append(_fail_link(link, error))
+
+
+def _keep(link: Link, octets: int) -> bool:
+    """Count what is kept of a link: what it consists of, and of its attach at most all of it."""
+    kept = LINK_OCTETS + octets
+    if not link.session.carrier.account.take(kept):
+        return False
+    link.kept = kept
+    link.attach_octets = octets
+    return True
 
 
 def _fail_link(link: Link, error: LinkScopeError) -> LinkViolation:
@@ -104,7 +126,7 @@ def _receive_detach(session: Session, detach: Detach, events: list[Event]) -> No
     link = session.handles.links.pop(detach.handle, None)
     if link is None:
         raise UnattachedHandleError(f"handle {detach.handle} is not attached")
-    session.carrier.link_count -= 1
+    session.let_go(link)
     link.machine.receive(LinkInput.RECV_DETACH)
     session.handles.unname(link)
     session.stop(link)
@@ -235,7 +257,7 @@ def _take_transfer(
         return _whole(link, transfer, payload)
     partial = Partial(transfer, payload, _rcv_second(link, transfer.rcv_settle_mode))
     incoming.partial = partial
-    _hold(link, partial, len(payload))
+    _hold(link, partial, len(payload) + len(partial.tag) + _state_octets(link, transfer))
     return None
 
 
@@ -243,7 +265,7 @@ def _continued(
     link: Link, partial: Partial, transfer: Transfer, payload: bytes
 ) -> DeliveryReceived | DeliveryAborted | None:
     partial.add(transfer, payload)
-    _hold(link, partial, len(payload))
+    _hold(link, partial, len(payload) + _state_octets(link, transfer))
     if transfer.more is True and transfer.aborted is not True:
         return None
     link.incoming.drop_partial()
@@ -266,13 +288,22 @@ def _continued(
 
 
 def _hold(link: Link, partial: Partial, octets: int) -> None:
-    """Count what an unfinished delivery holds; all of a connection together are bounded."""
-    carrier = link.session.carrier
-    carrier.partial_octets += octets
+    """Count what an unfinished delivery holds."""
     if partial.size > link.max_message_size:
         raise MessageSizeExceededError(f"more than {link.max_message_size} octets")
-    if carrier.partial_octets > UNFINISHED_MESSAGES * link.max_message_size:
+    if not link.session.carrier.account.take(octets):
         raise LinkLimitError("too much of unfinished deliveries")
+    partial.kept += octets
+
+
+def _state_octets(link: Link, transfer: Transfer) -> int:
+    """What the delivery state of an unfinished delivery takes at most, decoded."""
+    state = transfer.state
+    if state is None:
+        return 0
+    if isinstance(state, TransactionalState) and state.outcome is None:
+        return len(state.txn_id)
+    return DECODED * link.session.limits.max_frame_size
 
 
 def _whole(

@@ -24,7 +24,15 @@ from gateway.errors import LocalProtocolError
 from gateway.wire import sasl
 from gateway.wire.buffers import Writer
 from gateway.wire.machine import Machine, Table
-from gateway.wire.sasl import ClientMechanism, Credentials, ServerMechanism, Step, StepKind
+from gateway.wire.sasl import (
+    ClientMechanism,
+    Credentials,
+    Derivation,
+    MechanismMaker,
+    ServerMechanism,
+    Step,
+    StepKind,
+)
 
 ROUNDS_MAX: Final = 8
 
@@ -37,8 +45,9 @@ class SaslState(IntEnum):
     WAIT_VERDICT = 2
     WAIT_MECHANISMS = 3
     WAIT_OUTCOME = 4
-    GRANTED = 5
-    DENIED = 6
+    WAIT_DERIVED = 5
+    GRANTED = 6
+    DENIED = 7
 
 
 class SaslInput(IntEnum):
@@ -49,6 +58,8 @@ class SaslInput(IntEnum):
     GRANT = 2
     DENY = 3
     MECHANISMS = 4
+    DERIVE = 5
+    DERIVED = 6
 
 
 _T = SaslState
@@ -62,6 +73,8 @@ SASL: Final[Table] = {
     },
     (_T.WAIT_VERDICT, _N.CHALLENGE): _T.WAIT_RESPONSE,
     (_T.WAIT_MECHANISMS, _N.MECHANISMS): _T.WAIT_OUTCOME,
+    (_T.WAIT_OUTCOME, _N.DERIVE): _T.WAIT_DERIVED,
+    (_T.WAIT_DERIVED, _N.DERIVED): _T.WAIT_OUTCOME,
     **{
         (state, what): after
         for state in (_T.WAIT_INIT, _T.WAIT_RESPONSE, _T.WAIT_VERDICT, _T.WAIT_OUTCOME)
@@ -79,9 +92,10 @@ class SaslServer:
         hostname, asked: the hostname and the mechanism that the client named; "" before.
     """
 
-    def __init__(self, writer: Writer, mechanisms: list[str]) -> None:
+    def __init__(self, writer: Writer, mechanisms: list[str], maker: MechanismMaker | None) -> None:
         self.writer = writer
         self.mechanisms = mechanisms
+        self._maker = maker
         self.machine = Machine(SASL, SaslState.WAIT_INIT)
         self.hostname: str | None = None
         self.asked = ""
@@ -105,11 +119,15 @@ class SaslServer:
             self.hostname = frame.hostname
             self.asked = frame.mechanism
             if frame.mechanism in self.mechanisms:
-                self._mechanism = sasl.server_mechanism(frame.mechanism)
+                self._mechanism = self._begin(frame.mechanism)
             return self._respond(frame.initial_response)
         if isinstance(frame, SaslResponse) and state == SaslState.WAIT_RESPONSE:
             return self._respond(frame.response)
         raise SaslError("a SASL frame out of turn")
+
+    def _begin(self, name: str) -> ServerMechanism | None:
+        maker = self._maker
+        return sasl.server_mechanism(name) if maker is None else maker.begin(name)
 
     def _respond(self, response: bytes | None) -> Credentials | None:
         mechanism = self._mechanism
@@ -169,8 +187,8 @@ class SaslClient:
         self._mechanism: ClientMechanism | None = None
         self._rounds = 0
 
-    def receive(self, frame: SaslFrame) -> None:
-        """Take mechanisms, a challenge or the outcome.
+    def receive(self, frame: SaslFrame) -> Derivation | None:
+        """Take mechanisms, a challenge or the outcome; what is to be run before we go on.
 
         Raises:
             NoMechanismError: no common mechanism.
@@ -181,16 +199,16 @@ class SaslClient:
         state = self.machine.state
         if isinstance(frame, SaslMechanisms) and state == SaslState.WAIT_MECHANISMS:
             self._choose(frame.sasl_server_mechanisms)
-            return
+            return None
         mechanism = self._mechanism
         if mechanism is None or state != SaslState.WAIT_OUTCOME:
             raise SaslError("a SASL frame out of turn")
         if isinstance(frame, SaslChallenge):
-            self._respond(mechanism, frame.challenge)
-        elif isinstance(frame, SaslOutcome):
-            self._end(mechanism, frame)
-        else:
+            return self._respond(mechanism, frame.challenge)
+        if not isinstance(frame, SaslOutcome):
             raise SaslError("a SASL frame that a client sends")
+        self._end(mechanism, frame)
+        return None
 
     def _choose(self, offered: list[str]) -> None:
         self.offered = offered
@@ -209,14 +227,28 @@ class SaslClient:
             ),
         )
 
-    def _respond(self, mechanism: ClientMechanism, challenge: bytes) -> None:
+    def derived(self) -> None:
+        """Go on: what `receive` told has been run."""
+        mechanism = self._mechanism
+        response = None if mechanism is None else mechanism.derived()
+        if response is None:
+            raise LocalProtocolError("nothing waits for a derivation")
+        self.machine.send(SaslInput.DERIVED)
+        frames.write_sasl_frame(self.writer, SaslResponse(response=response))
+
+    def _respond(self, mechanism: ClientMechanism, challenge: bytes) -> Derivation | None:
         self._rounds += 1
         if self._rounds > ROUNDS_MAX:
             raise SaslError("too many rounds")
         response = mechanism.respond(challenge)
+        derivation = mechanism.derivation()
+        if derivation is not None:
+            self.machine.send(SaslInput.DERIVE)
+            return derivation
         if response is None:
             raise SaslError(f"{mechanism.name()} gives up: {mechanism.problem()}")
         frames.write_sasl_frame(self.writer, SaslResponse(response=response))
+        return None
 
     def _end(self, mechanism: ClientMechanism, outcome: SaslOutcome) -> None:
         granted = outcome.code == _spec.SASL_OK

@@ -47,7 +47,7 @@ class Session:
 
     Attributes:
         carrier, channels: the connection.
-        begin: the peer's begin, once it has come.
+        begin: the peer's begin, once it has come; what only a driver could mean to know left out.
         handles: its links.
         sending: the window that the peer gives, and the deliveries that we sent.
         next_incoming_id, incoming_window: the window that we give.
@@ -203,6 +203,13 @@ class Session:
         if link.queued:
             self.sending.stop(link.handle_out, may_abort=self.can_send)
 
+    def let_go(self, link: Link) -> None:
+        """The peer's half of the link is gone."""
+        carrier = self.carrier
+        carrier.link_count -= 1
+        carrier.account.give(link.kept)
+        link.kept = 0
+
     def forget(self, link: Link) -> None:
         """We detach the link: nothing of it is unsettled any more, nothing waits."""
         self.stop(link)
@@ -226,7 +233,12 @@ class Session:
 
     def receive_begin(self, begin: Begin) -> None:
         """The peer's half has begun."""
-        self.begin = begin
+        self.begin = Begin(
+            next_outgoing_id=begin.next_outgoing_id,
+            incoming_window=begin.incoming_window,
+            outgoing_window=begin.outgoing_window,
+            handle_max=begin.handle_max,
+        )
         self.next_incoming_id = begin.next_outgoing_id
         if begin.handle_max is not None:
             self.handles.peer_handle_max = begin.handle_max
@@ -258,8 +270,8 @@ class Session:
 
     def _release_links(self) -> None:
         links = self.handles.links
-        self.carrier.link_count -= len(links)
         for link in links.values():
+            self.let_go(link)
             link.dead = True
             link.incoming.drop_partial()
             link.machine.receive(LinkInput.LOST)

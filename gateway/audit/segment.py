@@ -117,7 +117,7 @@ class SegmentWriter:
         header = _header(incarnation, number, previous, schema)
         self.close()
         path = self._directory / segment_name(incarnation, number)
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o640)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o600)
         try:
             _write_all(file, header)
             _sync_directory(self._directory)

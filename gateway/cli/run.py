@@ -112,9 +112,9 @@ def check(
         click.echo(json.dumps(schema(), indent=2))
     else:
         settings = load(config, list(changes))
-        check_files(settings)
+        warnings = check_files(settings)
         click.echo(yaml.safe_dump(resolved(settings), sort_keys=False), nl=False)
-        for note in notes(settings):
+        for note in [*warnings, *notes(settings)]:
             click.echo(f"# {note}")
 
 

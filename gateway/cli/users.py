@@ -9,7 +9,15 @@ import click
 
 from gateway.cli.options import FILE
 from gateway.errors import GatewayError
-from gateway.net.listening.users import User, make_user, prepare_name, read_users, write_users
+from gateway.net.listening.users import (
+    ITERATIONS,
+    User,
+    make_user,
+    prepare_name,
+    read_users,
+    write_users,
+)
+from gateway.wire.scram import ITERATIONS_MAX
 
 EXAMPLES = """
 \b
@@ -36,13 +44,19 @@ def user() -> None:
 @user.command(epilog=EXAMPLES)
 @file_option
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+@click.option(
+    "--iterations",
+    type=click.IntRange(4096, ITERATIONS_MAX),
+    help="Of the verifiers; more make a stolen file worth less, and SCRAM of Cyrus SASL's clients"
+    f" impossible. Default: {ITERATIONS['SCRAM-SHA-256']}, which those take.",
+)
 @click.argument("name")
-def add(file: pathlib.Path, password_stdin: bool, name: str) -> None:
+def add(file: pathlib.Path, password_stdin: bool, iterations: int | None, name: str) -> None:
     """Add a user, or give one a new password."""
     name = _name(name)
     users = _read(file)
     try:
-        made = make_user(_password(name, from_stdin=password_stdin))
+        made = make_user(_password(name, from_stdin=password_stdin), iterations)
     except ValueError as error:
         raise click.UsageError(f"the password cannot be used: {error}") from None
     known = name in users

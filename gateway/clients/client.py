@@ -6,9 +6,10 @@ Deferred; whatever ends the connection fails all that are left with a `ClientErr
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from typing import Any, Final, Protocol, final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Protocol as TwistedProtocol
@@ -18,6 +19,12 @@ from twisted.python.failure import Failure
 from gateway.clients.letter import Letter
 from gateway.errors import GatewayError
 from gateway.net.alarm import Alarm, Later
+from gateway.net.saslprep import saslprep
+from gateway.wire.sasl import ClientMechanism, anonymous, plain
+from gateway.wire.scram import SCRAM_SHA_256, SCRAM_SHA_512, ScramClient
+
+TRACE: Final = "amqp-gateway"
+NONCE_OCTETS: Final = 24
 
 
 class ClientError(GatewayError):
@@ -33,6 +40,18 @@ class Delivered(Protocol):
         """``accept``, ``reject`` or ``release`` it."""
 
 
+def scram_clients(username: str, password: str) -> list[ClientMechanism]:
+    """Those of SCRAM; none where SASLprep does not allow the name or the password."""
+    try:
+        name, secret = saslprep(username), saslprep(password)
+    except ValueError:
+        return []
+    return [
+        ScramClient(mechanism, name, secret, nonce=secrets.token_urlsafe(NONCE_OCTETS))
+        for mechanism in (SCRAM_SHA_512, SCRAM_SHA_256)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Login:
     """Who the client is: without a name, ANONYMOUS."""
@@ -40,6 +59,12 @@ class Login:
     username: str | None = None
     password: str = ""
     virtual_host: str = ""
+
+    def mechanisms(self) -> list[ClientMechanism]:
+        """Fresh ones for one connection, best first."""
+        if self.username is None:
+            return [anonymous(TRACE)]
+        return [*scram_clients(self.username, self.password), plain(self.username, self.password)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ from gateway.clients.client import Login, Subscription, Take, Waiting
 from gateway.clients.letter import Letter
 from gateway.errors import DecodeError
 from gateway.wire.limits import Limits
-from gateway.wire.sasl import ClientMechanism, anonymous, plain
+from gateway.wire.sasl import ClientMechanism, choose
 from gateway.wire.tagged import Tagged
 
 UNLIMITED: Final = 0xFFFFFFFF
@@ -83,6 +83,7 @@ class Client010:
         self.flush: Callable[[], None] = lambda: None
         self._login = login
         self._connection = Connection(Role.CLIENT, limits or Limits(), now_ms)
+        self._mechanism: ClientMechanism | None = None
         self._session: Session | None = None
         self._waiting = Waiting()
         self._ready = self._waiting.make()
@@ -259,6 +260,9 @@ class Client010:
     def _take(self, event: Event) -> None:
         if isinstance(event, ControlReceived):
             self._on_control(event.control)
+        elif isinstance(event, Tuned) and not self._is_proved():
+            self._failure = "the server did not prove that it knows the user"
+            self._connection.drop()
         elif isinstance(event, Tuned):
             self._connection.send_open(self._login.virtual_host)
         elif isinstance(event, Attached):
@@ -277,23 +281,38 @@ class Client010:
         if isinstance(control, spec.ConnectionStart):
             self._on_start(control)
         elif isinstance(control, spec.ConnectionSecure):
-            self._connection.send_secure_ok(self._mechanism().respond(b"") or b"")
+            self._on_secure(control.challenge or b"")
         elif isinstance(control, spec.ConnectionOpenOk):
             self._session = self._connection.attach(uuid.uuid4().hex.encode(), 0)
 
-    def _mechanism(self) -> ClientMechanism:
-        login = self._login
-        if login.username is None:
-            return anonymous("amqp-gateway")
-        return plain(login.username, login.password)
-
-    def _on_start(self, start: spec.ConnectionStart) -> None:
-        mechanism = self._mechanism()
-        if mechanism.name() not in (start.mechanisms or []):
-            offered = ", ".join(start.mechanisms or [])
-            self._failure = f"the server does not offer {mechanism.name()}, but {offered}"
+    def _on_secure(self, challenge: bytes) -> None:
+        mechanism = self._mechanism
+        answer = None if mechanism is None else mechanism.respond(challenge)
+        derivation = None if mechanism is None else mechanism.derivation()
+        if mechanism is not None and derivation is not None:
+            derivation.run()  # here: nobody else waits
+            answer = mechanism.derived()
+        if mechanism is None or answer is None:
+            self._failure = mechanism.problem() if mechanism is not None else "a challenge unasked"
             self._connection.drop()
             return
+        self._connection.send_secure_ok(answer)
+
+    def _is_proved(self) -> bool:
+        """Whether the server that lets us in has proved what the mechanism has it prove."""
+        mechanism = self._mechanism
+        return mechanism is not None and mechanism.complete(None)
+
+    def _on_start(self, start: spec.ConnectionStart) -> None:
+        able = self._login.mechanisms()
+        mechanism = choose(start.mechanisms or [], able)
+        if mechanism is None:
+            offered = ", ".join(start.mechanisms or [])
+            wanted = ", ".join(each.name() for each in able)
+            self._failure = f"the server does not offer {wanted}, but {offered}"
+            self._connection.drop()
+            return
+        self._mechanism = mechanism
         properties = [
             ("product", Tagged(STR16, "amqp-gateway")),
             ("version", Tagged(STR16, __version__)),

@@ -28,6 +28,7 @@ from gateway.amqp_1_0.events import (
     CloseReceived,
     ConnectionLost,
     DeliveryReceived,
+    DerivationRequested,
     DetachReceived,
     DispositionReceived,
     EndReceived,
@@ -45,7 +46,6 @@ from gateway.clients.client import ClientError, Login, Subscription, Take, Waiti
 from gateway.clients.letter import Letter
 from gateway.errors import DecodeError
 from gateway.wire.limits import Limits
-from gateway.wire.sasl import ClientMechanism, anonymous, plain
 
 COPY: Final = "copy"
 
@@ -141,16 +141,13 @@ class Client10:
 
     def __init__(self, login: Login, now_ms: int, limits: Limits | None = None) -> None:
         self.flush: Callable[[], None] = lambda: None
-        mechanism: ClientMechanism = anonymous("amqp-gateway")
-        if login.username is not None:
-            mechanism = plain(login.username, login.password)
         self._host = f"vhost:{login.virtual_host}" if login.virtual_host else None
         self._connection = Connection(
             server=False,
             container_id=f"amqp-gateway-client-{uuid.uuid4()}",
             limits=limits or Limits(),
             now_ms=now_ms,
-            able=[mechanism],
+            able=login.mechanisms(),
             hostname=self._host,
         )
         self._connection.send_open(hostname=self._host)
@@ -172,7 +169,12 @@ class Client10:
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Octets from the server, and all that they answer."""
         for event in self._connection.receive_data(data, now_ms):
-            self._take(event)
+            if isinstance(event, DerivationRequested):
+                event.derivation.run()  # here: nobody else waits
+                self._connection.send_derived()
+                self.receive_data(b"", now_ms)
+            else:
+                self._take(event)
 
     def receive_eof(self, reason: str) -> None:
         """The transport is gone."""

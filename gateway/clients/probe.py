@@ -25,6 +25,7 @@ from gateway.amqp_1_0.events import (
     BeginReceived,
     CloseReceived,
     ConnectionLost,
+    DerivationRequested,
     DetachReceived,
     EndReceived,
     Event,
@@ -139,7 +140,12 @@ class Probe(TwistedProtocol):
     def dataReceived(self, data: bytes) -> None:
         """Octets from the peer."""
         for event in self._connection.receive_data(data, self._now_ms()):
-            self._take(event)
+            if isinstance(event, DerivationRequested):
+                event.derivation.run()  # here: nobody else waits
+                self._connection.send_derived()
+                self.dataReceived(b"")
+            else:
+                self._take(event)
         self._flush()
 
     def on_doubted(self, problem: str) -> None:

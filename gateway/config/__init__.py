@@ -8,9 +8,19 @@ placement                the node rules at work: what lives where, by what addre
 describe                 all keys as a table, as a schema; what a configuration comes to
 """
 
-from gateway.config.describe import Key, keys, notes, resolved, schema
+from gateway.config.describe import Key, keys, may_show_passwords, notes, resolved, schema
 from gateway.config.load import load
 from gateway.config.settings import Settings
 from gateway.config.units import Address
 
-__all__ = ["Address", "Key", "Settings", "keys", "load", "notes", "resolved", "schema"]
+__all__ = [
+    "Address",
+    "Key",
+    "Settings",
+    "keys",
+    "load",
+    "may_show_passwords",
+    "notes",
+    "resolved",
+    "schema",
+]

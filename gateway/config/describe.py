@@ -129,8 +129,26 @@ def resolved(settings: Settings) -> dict[str, Any]:
     return told
 
 
+def may_show_passwords(settings: Settings) -> bool:
+    """Whether a client may send its password through a network as it is."""
+    amqp = settings.listen.amqp
+    offered = settings.users_file is not None and "PLAIN" not in settings.require_tls_for
+    return offered and amqp is not None and not amqp.loopback
+
+
 def notes(settings: Settings) -> list[str]:
-    """What the rules for nodes come to, a line each, and what they cannot do."""
+    """What is allowed, but perhaps not meant; what the rules for nodes come to, a line each."""
+    told = _notes_of_nodes(settings)
+    if may_show_passwords(settings):
+        told.insert(
+            0,
+            f"listen.amqp: clients may show passwords in clear text on {settings.listen.amqp}"
+            " (PLAIN without TLS); `require_tls_for: [PLAIN]` refuses that",
+        )
+    return told
+
+
+def _notes_of_nodes(settings: Settings) -> list[str]:
     profiles = {name: load_profile(each.profile) for name, each in settings.upstreams.items()}
     told: list[str] = []
     for at, node in enumerate(settings.nodes):

@@ -18,6 +18,7 @@ from gateway.config.section import Count, Section
 from gateway.config.units import Address, address, duration, size
 from gateway.config.upstreams import NodeSection, UpstreamSection
 from gateway.wire.limits import Limits
+from gateway.wire.scram import ITERATIONS_MAX
 
 ListenAddress = Annotated[Address, *address()]
 
@@ -94,6 +95,17 @@ class LimitSettings(Section):
     """Messages that one 1.0 delivery of a batch's message-format may hold."""
     transactions: Count = 100
     """1.0 transactions of one connection that are not discharged."""
+    connection_size: Annotated[int, *size("1MiB", "4GiB")] = 128 * 1024 * 1024
+    """Octets that are kept for one connection: what has come of frames, commands and messages that
+    are not whole, what waits, what is known of sessions and links; at least two messages."""
+    user_size: Annotated[int, *size("1MiB", "1TiB")] = 512 * 1024 * 1024
+    """The same of all connections of one user."""
+    host_size: Annotated[int, *size("1MiB", "1TiB")] = 1024 * 1024 * 1024
+    """The same of all connections to one virtual host."""
+    login_size: Annotated[int, *size(4096, "1MiB")] = 64 * 1024
+    """Octets of one connection before its open."""
+    answers: Annotated[int, *size("16KiB", "64MiB")] = 256 * 1024
+    """Octets of answers that a client does not read, above which nothing more is read of it."""
     escrow: Annotated[int, *size(0, "64KiB")] = 16 * 1024
     """Most escrow that one message may carry; above it the mapping row's policy applies."""
 
@@ -118,6 +130,9 @@ class LimitSettings(Section):
             batch_max=self.batch,
             escrow_max=self.escrow,
             transactions_max=self.transactions,
+            kept_max=max(self.connection_size, 2 * self.message_size),
+            login_octets_max=self.login_size,
+            answers_max=self.answers,
         )
 
 
@@ -241,6 +256,13 @@ class Settings(Section):
     """Messages, topology and the audit log. One gateway at a time."""
     users_file: pathlib.Path | None = None
     """Users and their SCRAM verifiers, as `amqp-gateway user add` writes them."""
+    require_tls_for: list[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]] = Field(
+        default_factory=list
+    )
+    """SASL mechanisms that clients are offered inside TLS only. PLAIN shows the password."""
+    scram_iterations: Annotated[int, Field(ge=4096, le=ITERATIONS_MAX)] = 65_536
+    """SCRAM is offered only if no user's verifier takes more iterations than this: clients with
+    Cyrus SASL (Proton, qpid's of C++) refuse more than 65,536, and do not try PLAIN then."""
     anonymous: bool | None = None
     """Let clients in without a name. Unset: only where neither users nor client certificates are
     configured."""

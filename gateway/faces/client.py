@@ -18,6 +18,7 @@ from gateway.faces.host_nodes import HostNodes
 from gateway.faces.visit import Visit
 from gateway.message import Encoding
 from gateway.translate.context import Context
+from gateway.wire.accounts import Account
 
 
 @final
@@ -33,7 +34,9 @@ class Client:
         session_flow: it takes producer flow, by 0-10.
         draining: the gateway stops: no new deliveries, credit, sessions or links.
         visit: what is told of it in the audit log and in the log's lines.
+        account: what is kept on its behalf.
         write_blocked: its transport takes no more for now.
+        unread: octets of answers that it has been given since then.
     """
 
     __slots__ = (
@@ -42,6 +45,7 @@ class Client:
         "_protocol",
         "_touched",
         "_turns",
+        "account",
         "authenticated",
         "bridge",
         "container",
@@ -54,6 +58,7 @@ class Client:
         "peer",
         "session_flow",
         "settings",
+        "unread",
         "uses",
         "visit",
         "write_blocked",
@@ -66,6 +71,7 @@ class Client:
         peer: Peer,
         settings: FaceSettings,
         protocol: Encoding,
+        account: Account,
         *,
         face: Face,
         slowed: Slowed,
@@ -81,7 +87,10 @@ class Client:
         self.java = False
         self.session_flow = False
         self.draining = False
+        self.account = account
+        account.join(settings.accounts.everybody)
         self.write_blocked = False
+        self.unread = 0
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
@@ -167,8 +176,27 @@ class Client:
     # What the connection tells.
 
     def on_flushed(self) -> None:
-        """What there was to send has been taken."""
+        """What there was to send is taken."""
         self._touched = False
+
+    def on_written(self, octets: int) -> None:
+        """So much there was, and its transport has been full before.
+
+        No deliveries, which wait for room: what is answered to what it goes on to send.
+        """
+        self.unread += octets
+        self.account.note(octets)
+
+    def on_write_blocked(self, blocked: bool) -> None:
+        """Its transport is full, or has room again."""
+        self.write_blocked = blocked
+        if not blocked:
+            self.account.give(self.unread)
+            self.unread = 0
+
+    def unread_too_much(self) -> bool:
+        """It does not read what it is answered: then nothing is read of it, either."""
+        return self.unread >= self.settings.limits.answers_max
 
     def on_authenticated(self, identity: str | None) -> None:
         """Who it is; `None`: it could not prove that."""
@@ -184,6 +212,9 @@ class Client:
         """It has opened a virtual host."""
         self.host = host
         self.nodes = HostNodes(host)
+        accounts = self.settings.accounts
+        self.account.join(accounts.user(self.identity))
+        self.account.join(accounts.host(host.name))
         self.settings.counts.connections_opened[self._protocol] += 1
         visit = self.visit
         visit.user = self.identity
@@ -225,6 +256,7 @@ class Client:
     def on_closed(self, reason: Reason) -> None:
         """The connection is over, in good order where there is no `reason`."""
         self.uses.end()
+        self.account.close()
         visit = self.visit
         if visit.opened:
             self.settings.counts.connections_closed[self._protocol] += 1

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 from gateway.bridge.host import VirtualHost
+from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.feature_uses import UsesBook
@@ -17,7 +18,7 @@ from gateway.faces.visit import Journal, Silence
 from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
 from gateway.wire.limits import Limits
-from gateway.wire.sasl import Credentials
+from gateway.wire.sasl import Credentials, ServerMechanism
 
 
 class Face(Protocol):
@@ -70,7 +71,10 @@ class AuthenticationWaiter(Protocol):
     """A face that waits for `Authenticator.authenticate`."""
 
     def on_authenticated(self, identity: str | None, now_ms: int) -> None:
-        """The answer: the user's name, or `None` for "no". Never called after `receive_eof`."""
+        """The answer: the user's name, or `None` for "no". Never called after `receive_eof`.
+
+        Only when the mechanism has `GRANTED`, too, is the name proved.
+        """
 
 
 class Authenticator(Protocol):
@@ -79,8 +83,11 @@ class Authenticator(Protocol):
     def mechanisms(self) -> list[str]:
         """The SASL mechanisms offered on this connection, best first."""
 
+    def begin(self, mechanism: str) -> ServerMechanism | None:
+        """The server's side of one of them; `None`: it is not among them."""
+
     def authenticate(self, credentials: Credentials, waiter: AuthenticationWaiter) -> None:
-        """Start checking; `waiter` is told."""
+        """Start checking; `waiter` is told. A mechanism may ask more than once."""
 
     def forget(self, waiter: AuthenticationWaiter) -> None:
         """The connection is gone: do not call `waiter`."""
@@ -89,13 +96,20 @@ class Authenticator(Protocol):
 @final
 @dataclass(init=False, slots=True)
 class Peer:
-    """What the net layer knows of a connection before any octet of its protocol."""
+    """What the net layer knows of a connection before any octet of its protocol.
+
+    Attributes:
+        secure: it is inside TLS.
+        certificate_name: of the certificate that the client showed and we believe; "": none.
+        bindings: what TLS proves of this very connection, by the name of the channel binding.
+    """
 
     connection_id: int
     address: str
     secure: bool
     certificate_name: str
     port: int
+    bindings: dict[str, bytes]
 
     def __init__(
         self,
@@ -105,12 +119,14 @@ class Peer:
         secure: bool = False,
         certificate_name: str = "",
         port: int = 0,
+        bindings: dict[str, bytes] | None = None,
     ) -> None:
         self.connection_id = connection_id
         self.address = address
         self.secure = secure
         self.certificate_name = certificate_name
         self.port = port
+        self.bindings = bindings or {}
 
     def endpoint(self) -> str:
         """Address and port, as far as they are known."""
@@ -142,6 +158,7 @@ class FaceSettings:
         strict: follow the 0-10 XML where deployed clients differ from it.
         counts: shared by all faces.
         journal: writes the lines of connections; shared by all faces.
+        accounts: what is kept for users and virtual hosts; shared by all faces.
         uses: whose uses of what is not offered the audit log does not have yet; shared.
         escrow: whether escrow is sent along with translated messages.
         text_body_value: a 0-10 text body goes to 1.0 as an amqp-value string, not as data.
@@ -163,6 +180,7 @@ class FaceSettings:
     strict: bool
     counts: FaceCounts
     journal: Journal
+    accounts: Accounts
     uses: UsesBook
     escrow: bool
     text_body_value: bool
@@ -185,6 +203,7 @@ class FaceSettings:
         strict: bool = False,
         counts: FaceCounts | None = None,
         journal: Journal | None = None,
+        accounts: Accounts | None = None,
         escrow: bool = True,
         text_body_value: bool = False,
         timestamp: bool = False,
@@ -200,6 +219,7 @@ class FaceSettings:
         self.strict = strict
         self.counts = counts or FaceCounts()
         self.journal: Journal = journal or Silence()
+        self.accounts = accounts or Accounts()
         self.uses = UsesBook()
         self.escrow = escrow
         self.text_body_value = text_body_value

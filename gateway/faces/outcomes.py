@@ -60,6 +60,17 @@ def outcome_of(state: DeliveryState | None) -> Outcome | None:
     return of_state(state)
 
 
+def without_words(state: DeliveryState | None) -> DeliveryState | None:
+    """An outcome to be kept until it is told back: which it is, not all that was said with it."""
+    if isinstance(state, Rejected):
+        return Rejected()
+    if isinstance(state, Modified):
+        return Modified(
+            delivery_failed=state.delivery_failed, undeliverable_here=state.undeliverable_here
+        )
+    return state
+
+
 @final
 class Known:
     """The outcomes that a sender's source can have (3.5.3); one that names none takes them all."""

@@ -1,13 +1,19 @@
 """What lies in the data directory beside the store's own files, and opening it all in order.
 
+All of it is for its owner only, whatever the umask. A directory that was there already is left as
+it is: it may be a volume's root, which is not ours.
+
 store.sqlite, lock   the store's
 audit/               the audit log's segments
 gateway-id           a UUID that stays with the directory
+login-secret         what the SCRAM keys of names that nobody has are made of
 """
 
 from __future__ import annotations
 
+import os
 import pathlib
+import secrets
 import sqlite3
 import uuid
 from typing import Final, final
@@ -17,7 +23,10 @@ from gateway.errors import StartupError, StoreError
 from gateway.store.interface import Recovered
 from gateway.store.sqlite import SqliteStore
 
+AUDIT_FOLDER: Final = "audit"
 IDENTITY_FILE: Final = "gateway-id"
+SECRET_FILE: Final = "login-secret"
+SECRET_OCTETS: Final = 32
 
 
 @final
@@ -47,12 +56,38 @@ class LateSegments:
         self.writer().close()
 
 
-def open_store(store: SqliteStore) -> Recovered:
+def open_store(store: SqliteStore, directory: pathlib.Path) -> Recovered:
     """Lock the directory and read everything. Raises StartupError."""
     try:
-        return store.open()
+        make_private(directory)
+        recovered = store.open()
+        close_to_others(directory)
+        return recovered
     except (OSError, StoreError, sqlite3.Error) as error:
         raise StartupError(f"cannot open the data directory: {error}") from error
+
+
+def make_private(directory: pathlib.Path) -> None:
+    """Make the directory, unless it is there. Raises StartupError."""
+    try:
+        if not directory.exists():
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(mode=0o700)
+            directory.chmod(0o700)  # where the umask took what we need
+    except OSError as error:
+        raise StartupError(f"cannot use data directory {directory}: {error}") from None
+
+
+def close_to_others(directory: pathlib.Path) -> None:
+    """What earlier versions, or a library, made readable for others is so no more."""
+    for path in (*directory.iterdir(), *(directory / AUDIT_FOLDER).glob("*")):
+        ours = path.name == AUDIT_FOLDER or path.parent.name == AUDIT_FOLDER or path.is_file()
+        try:
+            mode = path.stat().st_mode & 0o777
+            if ours and mode & 0o077:
+                path.chmod(mode & 0o700)
+        except OSError:
+            continue  # another user's: not made by us
 
 
 def identity(directory: pathlib.Path) -> str:
@@ -62,7 +97,34 @@ def identity(directory: pathlib.Path) -> str:
         if path.exists():
             return str(uuid.UUID(path.read_text().strip()))
         made = str(uuid.uuid4())
-        path.write_text(made + "\n")
+        _write(path, made)
         return made
     except (OSError, ValueError) as error:
         raise StartupError(f"cannot use {path}: {error}") from None
+
+
+def secret(directory: pathlib.Path) -> bytes:
+    """Octets that nobody else knows, and that stay with a data directory."""
+    path = directory / SECRET_FILE
+    try:
+        if path.exists():
+            kept = bytes.fromhex(path.read_text())
+            if len(kept) < SECRET_OCTETS:
+                raise ValueError("it is too short")
+            return kept
+        made = secrets.token_bytes(SECRET_OCTETS)
+        _write(path, made.hex())
+        return made
+    except (OSError, ValueError) as error:
+        raise StartupError(f"cannot use {path}: {error}") from None
+
+
+def _write(path: pathlib.Path, text: str) -> None:
+    """A file of our own, whole or not at all."""
+    new = path.with_name(path.name + ".new")
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(handle)
+    os.replace(new, path)

@@ -25,6 +25,8 @@ def saslprep(text: str) -> str:
     Raises:
         ValueError: the text has characters that a name or password must not have.
     """
+    if text.isascii() and text.isprintable():
+        return text
     mapped = "".join(
         " " if stringprep.in_table_c12(each) else each
         for each in text

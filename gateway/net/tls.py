@@ -9,6 +9,7 @@ import pathlib
 from typing import Any, Final, Protocol, cast, final
 
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from OpenSSL import SSL, crypto
 from service_identity import CertificateError, VerificationError
 from service_identity.cryptography import (
@@ -41,6 +42,10 @@ DOUBTS: Final = {
     23: "was revoked",
     26: "is not for servers",
 }
+
+
+EXPORTER_LABEL: Final = b"EXPORTER-Channel-Binding"
+EXPORTER_OCTETS: Final = 32
 
 
 def tls_context(
@@ -85,6 +90,36 @@ def _certificates(path: pathlib.Path) -> list[Certificate]:
     if len(parts) == 1:
         raise ValueError("there is no PEM certificate in it")
     return [Certificate.loadPEM(part + mark) for part in parts[:-1]]
+
+
+def channel_bindings(transport: object) -> dict[str, bytes]:
+    """What TLS proves of a connection, by the binding's name (RFC 5056); none without TLS.
+
+    tls-exporter (RFC 9266) of TLS 1.3 only: of earlier versions OpenSSL's Python interface does not
+    say whether the master secret is the extended one, without which it proves nothing. For the same
+    reason there is no tls-unique. tls-server-end-point (RFC 5929, 4): a digest of our certificate.
+    """
+    handle = getattr(transport, "getHandle", lambda: None)()
+    if not isinstance(handle, SSL.Connection):
+        return {}
+    found: dict[str, bytes] = {}
+    if handle.get_protocol_version_name() == "TLSv1.3":
+        found["tls-exporter"] = handle.export_keying_material(EXPORTER_LABEL, EXPORTER_OCTETS, b"")
+    own = handle.get_certificate()
+    if own is not None:
+        end_point = _end_point(own.to_cryptography())
+        if end_point:
+            found["tls-server-end-point"] = end_point
+    return found
+
+
+def _end_point(certificate: x509.Certificate) -> bytes:
+    """Its digest by the hash of its signature; empty where that has none, as Ed25519."""
+    used = certificate.signature_hash_algorithm
+    if used is None:
+        return b""
+    weak = isinstance(used, hashes.MD5 | hashes.SHA1)
+    return certificate.fingerprint(hashes.SHA256() if weak else used)
 
 
 @final

@@ -4,7 +4,8 @@ buffers               `Reader` and `Writer`: the only two that touch octets
 tagged                a value with the type that it has on the wire
 serial, numbers       serial numbers and sets of them; small numbers, given out and given back
 machine               state machines as tables
-limits                what keeps one peer from harming the gateway
+limits, accounts      what keeps one peer from harming the gateway; what is kept for it, in octets
 work                  what verbs cost, in units, and how much of it is too much
-sasl, scram, bearer   SASL mechanisms; those of SCRAM, those that show a token
+sasl, bearer          SASL mechanisms; those that show a token
+scram, scram_server   those of SCRAM: what both sides know with the client's side; the server's
 """

@@ -6,13 +6,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
+
+KEPT_MAX: Final = 128 * 1024 * 1024
 
 
 @final
 @dataclass(init=False, slots=True)
 class Limits:
-    """What one connection may ask of the gateway. Sizes are octets, times milliseconds."""
+    """What one connection may ask of the gateway. Sizes are octets, times milliseconds.
+
+    Attributes:
+        kept_max: of what is kept on its behalf (`accounts`); 0: as much as is usual.
+        login_octets_max: of what it sends before it has proved who it is.
+        answers_max: of what we answer while it does not read; then it is not read either.
+    """
 
     max_frame_size: int
     channel_max: int
@@ -32,6 +40,9 @@ class Limits:
     batch_max: int
     escrow_max: int
     transactions_max: int
+    kept_max: int
+    login_octets_max: int
+    answers_max: int
 
     def __init__(
         self,
@@ -54,6 +65,9 @@ class Limits:
         batch_max: int = 10_000,
         escrow_max: int = 16 * 1024,
         transactions_max: int = 100,
+        kept_max: int = 0,
+        login_octets_max: int = 64 * 1024,
+        answers_max: int = 256 * 1024,
     ) -> None:
         self.max_frame_size = max_frame_size
         self.channel_max = channel_max
@@ -73,3 +87,7 @@ class Limits:
         self.batch_max = batch_max
         self.escrow_max = escrow_max
         self.transactions_max = transactions_max
+        # Two of the largest messages may be under way.
+        self.kept_max = kept_max or max(KEPT_MAX, 2 * message_size_max)
+        self.login_octets_max = login_octets_max
+        self.answers_max = answers_max

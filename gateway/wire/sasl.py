@@ -2,14 +2,15 @@
 
 The server side turns responses into steps: a challenge to send, credentials to be verified by
 someone else, who comes back with the answer (`resolve`), or a failure. No mechanism judges a
-password. One with several rounds is one more class with the same two calls; whoever verifies may
-then find more than a yes or no in the credentials it is shown, by their `mechanism`.
+password. One with several rounds is one more class with the same two calls, and may have its
+credentials verified more than once: only `GRANTED` says that the peer is who it says.
 
-ANONYMOUS: RFC 4505. PLAIN: RFC 4616. EXTERNAL: RFC 4422 appendix A.
+ANONYMOUS: RFC 4505. PLAIN: RFC 4616. EXTERNAL: RFC 4422 appendix A. SCRAM: `scram`.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Protocol, final
@@ -34,21 +35,67 @@ class StepKind(IntEnum):
 
 @final
 @dataclass(init=False, slots=True)
+class Keys:
+    """What a server keeps of a password for SCRAM (RFC 5802, 3)."""
+
+    salt: bytes
+    iterations: int
+    stored_key: bytes
+    server_key: bytes
+
+    def __init__(
+        self, salt: bytes, iterations: int, *, stored_key: bytes, server_key: bytes
+    ) -> None:
+        self.salt = salt
+        self.iterations = iterations
+        self.stored_key = stored_key
+        self.server_key = server_key
+
+
+@final
+class Derivation:
+    """SCRAM's SaltedPassword, which takes long by intent: to be run in a thread, on its own.
+
+    Attributes:
+        salted: the result; empty before.
+    """
+
+    __slots__ = ("_hash", "_iterations", "_password", "_salt", "salted")
+
+    def __init__(self, hash_name: str, password: bytes, salt: bytes, iterations: int) -> None:
+        self._hash = hash_name
+        self._password = password
+        self._salt = salt
+        self._iterations = iterations
+        self.salted = b""
+
+    def run(self) -> None:
+        """Work it out."""
+        self.salted = hashlib.pbkdf2_hmac(self._hash, self._password, self._salt, self._iterations)
+
+
+@final
+@dataclass(init=False, slots=True)
 class Credentials:
     """What a peer showed.
 
     Attributes:
         mechanism: the mechanism's name.
-        username: PLAIN: the authentication identity; EXTERNAL: the identity asked for, or ""
+        username: PLAIN, SCRAM: the authentication identity; EXTERNAL: the identity asked for, or ""
             for the one that the transport proved; ANONYMOUS: the trace, which proves nothing.
         password: PLAIN only.
-        authorization: PLAIN: the identity to act as, or "".
+        authorization: PLAIN, SCRAM: the identity to act as, or "".
+        keys: SCRAM: what the verifier has of the user, which it fills in when it is asked first,
+            also of a user who is none: the peer must not learn that.
+        proven: SCRAM: whether the peer knows the password; when the verifier is asked again.
     """
 
     mechanism: str
     username: str
     password: str
     authorization: str
+    keys: Keys | None
+    proven: bool
 
     def __init__(
         self, mechanism: str, *, username: str = "", password: str = "", authorization: str = ""
@@ -57,6 +104,8 @@ class Credentials:
         self.username = username
         self.password = password
         self.authorization = authorization
+        self.keys = None
+        self.proven = False
 
 
 @final
@@ -86,6 +135,13 @@ class ServerMechanism(Protocol):
         """Take the verifier's answer to a `VERIFY` step."""
 
 
+class MechanismMaker(Protocol):
+    """Makes the server's side of what it offers a peer."""
+
+    def begin(self, mechanism: str) -> ServerMechanism | None:
+        """A fresh one; `None`: it is not offered."""
+
+
 class ClientMechanism(Protocol):
     """One authentication under way, on the client's side; each connection needs a fresh one."""
 
@@ -96,7 +152,13 @@ class ClientMechanism(Protocol):
         """The initial response, if the mechanism has one."""
 
     def respond(self, challenge: bytes) -> bytes | None:
-        """The answer to a challenge; `None` to give up."""
+        """The answer to a challenge; `None` to give up, unless there is something to derive."""
+
+    def derivation(self) -> Derivation | None:
+        """What is to be run first; then `derived` is the answer."""
+
+    def derived(self) -> bytes | None:
+        """The answer that waited for the derivation."""
 
     def complete(self, data: bytes | None) -> bool:
         """Whether to believe a server that says it is content; `data` came with its word."""
@@ -200,6 +262,14 @@ class MessageClient:
             return self.message
         self._problem = challenge[:PROBLEM_MAX].decode("ascii", "replace")
         return self._after_error
+
+    def derivation(self) -> Derivation | None:
+        """Nothing."""
+        return None
+
+    def derived(self) -> bytes | None:
+        """Nothing was asked for."""
+        return None
 
     def complete(self, data: bytes | None) -> bool:
         """The server need not prove anything; one that told an error cannot be content."""

@@ -58,7 +58,11 @@ def scram_dialogue(server, mechanism="SCRAM-SHA-256", password="pencil"):
     talk.offer("PLAIN", mechanism)
     init = talk.heard()
     assert (init.mechanism, init.hostname) == (mechanism, "host")
-    talk.say(SaslChallenge(challenge=server.first(init.initial_response)))
+    [asked] = talk.say(SaslChallenge(challenge=server.first(init.initial_response)))
+    assert isinstance(asked, events.DerivationRequested)
+    assert talk.client.data_to_send() == b""
+    asked.derivation.run()
+    talk.client.send_derived()
     return talk, server.final(talk.heard().response)
 
 

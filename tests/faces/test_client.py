@@ -9,6 +9,7 @@ from gateway.audit.schema import Reason
 from gateway.faces.client import Client, is_own
 from gateway.faces.face import Face, FaceSettings, Peer
 from gateway.message import Encoding
+from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
 
 PROTOCOL = int(Encoding.AMQP_1_0)
@@ -29,6 +30,7 @@ class Connection:
             Peer(7, "10.0.0.1"),
             self.settings,
             Encoding.AMQP_1_0,
+            Account(),
             face=self,  # type: ignore[arg-type]  # only handed back to `touch`
             slowed=self,
         )

@@ -85,6 +85,9 @@ def met(mechanism, password, configuration):
         if pending > 0:
             found += client.receive_data(bytes(transport.peek(pending)), 0)
             transport.pop(pending)
+        if found and isinstance(found[-1], events.DerivationRequested):
+            found.pop().derivation.run()
+            client.send_derived()
     return found, transport
 
 

@@ -10,7 +10,7 @@ from gateway.faces.face import FaceSettings, Peer
 from gateway.faces.server_1_0.connection import ServerConnection
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
-from gateway.wire.sasl import anonymous, plain
+from gateway.wire.sasl import anonymous, plain, server_mechanism
 
 
 class Turns:
@@ -31,6 +31,9 @@ class Authenticator:
 
     def mechanisms(self):
         return self.offered
+
+    def begin(self, mechanism):
+        return server_mechanism(mechanism) if mechanism in self.offered else None
 
     def authenticate(self, credentials, waiter):
         self.asked.append((credentials, waiter))

@@ -32,7 +32,7 @@ from gateway.bridge.limits import BridgeLimits
 from gateway.faces.face import AuthenticationWaiter, Face, FaceSettings, Peer
 from gateway.faces.server_0_10.connection import ServerConnection
 from gateway.wire.limits import Limits
-from gateway.wire.sasl import Credentials
+from gateway.wire.sasl import Credentials, ServerMechanism, server_mechanism
 
 TAG = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
@@ -47,6 +47,9 @@ class Authenticator:
 
     def mechanisms(self) -> list[str]:
         return self.offered
+
+    def begin(self, mechanism: str) -> ServerMechanism | None:
+        return server_mechanism(mechanism) if mechanism in self.offered else None
 
     def authenticate(self, credentials: Credentials, waiter: AuthenticationWaiter) -> None:
         self.asked.append((credentials, waiter))

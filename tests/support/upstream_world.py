@@ -8,6 +8,7 @@ dispositions and errors are the test's to send, on the links that `link` finds.
 from __future__ import annotations
 
 from support.bridge_world import Consumer, World
+from support.derivations import derive_here
 
 from gateway.amqp_1_0 import _spec, events
 from gateway.amqp_1_0.connection import Connection
@@ -280,6 +281,7 @@ class UpstreamWorld:
             container_id="gateway",
             limits=self.limits,
             mechanisms=lambda secure: [],
+            derive=derive_here,
             random=lambda: 0.0,
             rules=rules,
             **settings,

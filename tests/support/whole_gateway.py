@@ -7,11 +7,14 @@ import queue
 from collections.abc import Callable
 from typing import Any
 
+from support.bridge_ledger import BlockLog, LedgerCheck
 from support.net import Wire
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
 
+from gateway.audit.reader import Segment, segment_paths
+from gateway.audit.schema import BLOCK_HEADER
 from gateway.clients.client import Client, ClientProtocol, Login
 from gateway.clients.client_0_10 import Client010
 from gateway.clients.client_1_0 import Client10
@@ -88,6 +91,15 @@ class WholeGateway:
         self.service.on_stopped = self._on_stopped
         self.guests: list[Guest] = []
 
+    def ledger(self) -> LedgerCheck:
+        """What the audit log says, once the gateway has stopped."""
+        log = BlockLog()
+        for path in segment_paths(self.service.settings.data_directory / "audit"):
+            segment = Segment(path.name, path.read_bytes())
+            for block in segment.blocks():
+                log.append(segment.octets[block.start - BLOCK_HEADER.size : block.end])
+        return LedgerCheck(log.records())
+
     def _on_stopped(self) -> None:
         self.stopped = True
 
@@ -107,20 +119,23 @@ class WholeGateway:
 
     def connect_0_10(self, login: Login | None = None) -> Client010:
         client = Client010(login or Login(), self.service.clock.now_ms())
-        self._seat(client)
+        self.seat(client)
         return client
 
     def connect_1_0(self, login: Login | None = None) -> Client10:
         client = Client10(login or Login(), self.service.clock.now_ms())
-        self._seat(client)
+        self.seat(client)
         return client
 
-    def _seat(self, client: Client) -> None:
+    def seat(self, client: Client) -> Guest:
+        """Give a client a connection, and let both sides say hello."""
         factory = self.reactor.tcpServers[0][1]
         pump = factory.buildProtocol(IPv4Address("TCP", "127.0.0.1", 40_000))
         protocol = ClientProtocol(client, self.reactor, self.service.clock.now_ms)
-        self.guests.append(Guest(client, protocol, pump))
+        guest = Guest(client, protocol, pump)
+        self.guests.append(guest)
         self.run()
+        return guest
 
     def run(self) -> None:
         """Let everything happen that is due now: octets, turns, commits."""

@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.derivations import respond
 from support.rules import rule
 from support.scram_server import ScramServer
 
@@ -28,7 +29,7 @@ def client(**arguments):
 
 def at_final(**arguments):
     mechanism = client(**arguments)
-    assert mechanism.respond(SERVER_FIRST) == CLIENT_FINAL
+    assert respond(mechanism, SERVER_FIRST) == CLIENT_FINAL
     return mechanism
 
 
@@ -36,8 +37,8 @@ def test_the_exchange_of_the_rfc_is_spoken_word_for_word():
     mechanism = client()
     assert mechanism.name() == "SCRAM-SHA-256"
     assert mechanism.initial() == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
-    assert mechanism.respond(SERVER_FIRST) == CLIENT_FINAL
-    assert mechanism.respond(SERVER_FINAL) == b""
+    assert respond(mechanism, SERVER_FIRST) == CLIENT_FINAL
+    assert respond(mechanism, SERVER_FINAL) == b""
     assert mechanism.complete(None)
     assert mechanism.problem() == ""
 
@@ -48,8 +49,8 @@ def test_the_servers_last_word_may_come_with_the_outcome():
 
 def test_a_server_that_asks_for_the_first_message_gets_it():
     mechanism = client()
-    assert mechanism.respond(b"") == mechanism.initial()
-    assert mechanism.respond(SERVER_FIRST) == CLIENT_FINAL
+    assert respond(mechanism, b"") == mechanism.initial()
+    assert respond(mechanism, SERVER_FIRST) == CLIENT_FINAL
 
 
 @pytest.mark.parametrize("data", [None, b"", b"v=", b"v=6rriTRBi", b"v=\xff", b"v=6rri,v=6rri"])
@@ -57,7 +58,7 @@ def test_a_server_that_proves_nothing_is_not_believed(data):
     mechanism = at_final()
     assert not mechanism.complete(data)
     assert mechanism.problem()
-    assert mechanism.respond(SERVER_FINAL) is None
+    assert respond(mechanism, SERVER_FINAL) is None
 
 
 def test_a_server_that_is_content_at_once_is_not_believed():
@@ -67,14 +68,14 @@ def test_a_server_that_is_content_at_once_is_not_believed():
 
 def test_a_wrong_signature_is_given_up():
     mechanism = at_final()
-    assert mechanism.respond(b"v=" + b"A" * 43 + b"=") is None
+    assert respond(mechanism, b"v=" + b"A" * 43 + b"=") is None
     assert "signature" in mechanism.problem()
     assert not mechanism.complete(SERVER_FINAL)
 
 
 def test_what_the_server_says_is_wrong_is_told():
     mechanism = at_final()
-    assert mechanism.respond(b"e=unknown-user") is None
+    assert respond(mechanism, b"e=unknown-user") is None
     assert mechanism.problem() == "the server said unknown-user"
 
 
@@ -88,7 +89,7 @@ def test_what_the_server_says_is_wrong_is_told():
         SERVER_FIRST.replace(b"s=W22ZaJ0SNY7soEsUEjb6gQ==", b"s=!"),
         SERVER_FIRST.replace(b"s=W22ZaJ0SNY7soEsUEjb6gQ==,", b""),
         SERVER_FIRST.replace(b"i=4096", b"i=4095"),
-        SERVER_FIRST.replace(b"i=4096", b"i=100001"),
+        SERVER_FIRST.replace(b"i=4096", b"i=10000001"),
         SERVER_FIRST.replace(b"i=4096", b"i=99999999999999"),
         SERVER_FIRST.replace(b"i=4096", b"i=-4096"),
         b"m=must," + SERVER_FIRST,
@@ -99,19 +100,19 @@ def test_what_the_server_says_is_wrong_is_told():
 )
 def test_a_first_message_that_cannot_be_trusted_is_given_up(challenge):
     mechanism = client()
-    assert mechanism.respond(challenge) is None
+    assert respond(mechanism, challenge) is None
     assert mechanism.problem()
     assert not mechanism.complete(SERVER_FINAL)
 
 
 def test_an_extension_that_may_be_ignored_is():
-    assert client().respond(SERVER_FIRST + b",x=y") is not None
+    assert respond(client(), SERVER_FIRST + b",x=y") is not None
 
 
 def test_the_bounds_of_iterations_are_the_callers():
     few = SERVER_FIRST.replace(b"i=4096", b"i=1000")
-    assert client(iterations_min=1000).respond(few) is not None
-    assert client(iterations_max=4000).respond(SERVER_FIRST) is None
+    assert respond(client(iterations_min=1000), few) is not None
+    assert respond(client(iterations_max=4000), SERVER_FIRST) is None
 
 
 @pytest.mark.parametrize("nonce", ["", "a,b", "a b", "\u00fc"])
@@ -140,12 +141,12 @@ def test_both_sides_of_an_exchange_agree(mechanism, username, password, authoriz
         mechanism, username, password, nonce="abc", authorization=authorization, iterations_min=1
     )
     theirs = ScramServer(mechanism, password, iterations=2)
-    final = theirs.final(ours.respond(theirs.first(ours.initial())))
+    final = theirs.final(respond(ours, theirs.first(ours.initial())))
     assert final is not None
     if in_outcome:
         assert ours.complete(final)
     else:
-        assert ours.respond(final) == b""
+        assert respond(ours, final) == b""
         assert ours.complete(None)
 
 
@@ -153,7 +154,7 @@ def test_both_sides_of_an_exchange_agree(mechanism, username, password, authoriz
 def test_a_wrong_password_convinces_nobody(mechanism):
     ours = scram.ScramClient(mechanism, "user", "pencil", nonce="abc")
     theirs = ScramServer(mechanism, "pen")
-    assert theirs.final(ours.respond(theirs.first(ours.initial()))) is None
+    assert theirs.final(respond(ours, theirs.first(ours.initial()))) is None
 
 
 def test_a_name_with_commas_and_equals_signs_is_escaped():

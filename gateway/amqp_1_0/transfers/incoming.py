@@ -14,12 +14,17 @@ SMALL_OCTETS: Final = 256
 
 @final
 class Partial:
-    """A delivery of which not all transfers have come."""
+    """A delivery of which not all transfers have come.
+
+    Attributes:
+        kept: octets of it on the connection's account.
+    """
 
     __slots__ = (
         "_joined",
         "_loose_octets",
         "delivery_id",
+        "kept",
         "message_format",
         "parts",
         "rcv_second",
@@ -44,6 +49,7 @@ class Partial:
         self.rcv_second = rcv_second
         self.parts = [payload]
         self.size = len(payload)
+        self.kept = 0
         self._joined = 1
         self._loose_octets = 0
 
@@ -131,7 +137,7 @@ class Incoming:
         partial = self.partial
         if partial is not None:
             self.partial = None
-            self._carrier.partial_octets -= partial.size
+            self._carrier.account.give(partial.kept)
 
     def takes_up(self, tag: bytes) -> bool:
         """Whether it is in the unsettled map; what is not must be ignored (2.6.13)."""

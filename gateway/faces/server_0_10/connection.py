@@ -38,7 +38,7 @@ from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.server_0_10.session import ServerSession
 from gateway.faces.server_0_10.transfers import refuse_late
 from gateway.message import Encoding
-from gateway.wire.sasl import ServerMechanism, Step, StepKind, server_mechanism
+from gateway.wire.sasl import DENIED_STEP, ServerMechanism, Step, StepKind
 from gateway.wire.tagged import Tagged
 
 LOCALES: Final = ["en_US"]
@@ -70,9 +70,17 @@ class ServerConnection:
         self.settings = settings
         self.connection = Connection(Role.SERVER, settings.limits, now_ms)
         self.client = Client(
-            bridge, turns, peer, settings, Encoding.AMQP_0_10, face=self, slowed=self
+            bridge,
+            turns,
+            peer,
+            settings,
+            Encoding.AMQP_0_10,
+            self.connection.account,
+            face=self,
+            slowed=self,
         )
         self._mechanism: ServerMechanism | None = None
+        self._granted = False  # the client has still to say so
         self._sessions: dict[int, ServerSession] = {}
         self._gone = False
 
@@ -85,8 +93,8 @@ class ServerConnection:
 
     @property
     def reading_paused(self) -> bool:
-        """Too much of what the client asked for is not done: the last resort."""
-        if self.client.doubt.parked_too_much():
+        """Too much of what the client asked for is not done, or of what it is told not read."""
+        if self.client.unread_too_much() or self.client.doubt.parked_too_much():
             return True
         limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0
@@ -113,7 +121,10 @@ class ServerConnection:
             session.carry_out_parked()
         for session in self._sessions.values():
             session.answers.flush()
-        return self.connection.data_to_send()
+        octets = self.connection.data_to_send()
+        if self.client.write_blocked:
+            self.client.on_written(len(octets))
+        return octets
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called."""
@@ -130,7 +141,7 @@ class ServerConnection:
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.client.write_blocked = blocked
+        self.client.on_write_blocked(blocked)
         if not blocked:
             for session in self._sessions.values():
                 session.resume()
@@ -235,9 +246,7 @@ class ServerConnection:
         if isinstance(control, spec.ConnectionStartOk):
             self._on_start_ok(control, now_ms)
         elif isinstance(control, spec.ConnectionSecureOk):
-            mechanism = self._mechanism
-            if mechanism is not None:
-                self._step(mechanism.respond(control.response or b""), now_ms)
+            self._on_secure_ok(control.response or b"", now_ms)
         elif isinstance(control, spec.ConnectionOpen):
             self._on_open(control, now_ms)
 
@@ -252,9 +261,8 @@ class ServerConnection:
                 client.session_flow = bool(value.value)
             elif key == FEDERATION_PROPERTY:
                 client.uses.count(Feature.FEDERATION)
-        name = start_ok.mechanism or ""
-        client.visit.mechanism = name
-        mechanism = server_mechanism(name) if name in self.authenticator.mechanisms() else None
+        client.visit.mechanism = start_ok.mechanism or ""
+        mechanism = self.authenticator.begin(client.visit.mechanism)
         if mechanism is None:
             client.visit.because(Reason.NO_MECHANISM, "")
             client.on_authenticated(None)
@@ -264,12 +272,25 @@ class ServerConnection:
         self._mechanism = mechanism
         self._step(mechanism.respond(start_ok.response), now_ms)
 
+    def _on_secure_ok(self, response: bytes, now_ms: int) -> None:
+        mechanism = self._mechanism
+        if self._granted and not response:
+            self.connection.send_tune()
+        elif self._granted or mechanism is None:
+            self._step(DENIED_STEP, now_ms)
+        else:
+            self._step(mechanism.respond(response), now_ms)
+
     def _step(self, step: Step, now_ms: int) -> None:
         if step.kind == StepKind.CHALLENGE:
             self.connection.send_secure(step.octets)
         elif step.kind == StepKind.VERIFY and step.credentials is not None:
             self.client.visit.user = step.credentials.username
             self.authenticator.authenticate(step.credentials, self)
+        elif step.kind == StepKind.GRANTED and step.octets:
+            # No control ends SASL with data: it goes as a challenge, whose answer is empty.
+            self._granted = True
+            self.connection.send_secure(step.octets)
         elif step.kind == StepKind.GRANTED:
             self.connection.send_tune()
         else:
@@ -282,9 +303,10 @@ class ServerConnection:
         mechanism = self._mechanism
         if mechanism is None or self._gone or self.connection.closed:
             return
-        if identity is not None:
+        step = mechanism.resolve(identity is not None)
+        if step.kind == StepKind.GRANTED:
             self.client.on_authenticated(identity)
-        self._step(mechanism.resolve(identity is not None), now_ms)
+        self._step(step, now_ms)
         self.client.touch()
 
     def _on_open(self, command: spec.ConnectionOpen, now_ms: int) -> None:

@@ -15,7 +15,8 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.events import CommandReceived
 from gateway.amqp_0_10.types import Command
 from gateway.faces.doubt import Doubt
-from gateway.message import Refusal
+from gateway.message import Condition, Refusal
+from gateway.wire.accounts import DECODED, Account
 
 SETTLING: Final = frozenset(
     (
@@ -59,17 +60,30 @@ APART: Final = frozenset(
 )
 
 
+PARKED_OCTETS: Final = 256  # what any parked command takes
+TOO_MUCH: Final = Refusal(
+    Condition.RESOURCE_LIMIT_EXCEEDED, "the connection has too much that is kept for it"
+)
+
+
+def _kept(octets: int) -> int:
+    """What a parked command takes, which came in so many octets."""
+    return PARKED_OCTETS + DECODED * octets
+
+
 @final
 class Waiting:
     """A command that waits for an upstream; once `answered`, `refusal` is the answer.
 
     Attributes:
+        kept: octets of it on the connection's account.
         done_upstream: the upstream was not asked whether there is a node, but to do something.
     """
 
-    __slots__ = ("answered", "command", "command_id", "done_upstream", "refusal")
+    __slots__ = ("answered", "command", "command_id", "done_upstream", "kept", "refusal")
 
-    def __init__(self, command_id: int, command: Command, done_upstream: bool) -> None:
+    def __init__(self, command_id: int, command: Command, done_upstream: bool, kept: int) -> None:
+        self.kept = kept
         self.command_id = command_id
         self.command = command
         self.done_upstream = done_upstream
@@ -83,11 +97,14 @@ class Parking:
 
     Attributes:
         waiting: the command that all others wait for.
+        octets: of the command that is carried out, which may have to wait.
     """
 
-    __slots__ = ("_barriers", "_doubt", "_events", "_others", "waiting")
+    __slots__ = ("_account", "_barriers", "_doubt", "_events", "_others", "octets", "waiting")
 
-    def __init__(self, doubt: Doubt) -> None:
+    def __init__(self, doubt: Doubt, account: Account) -> None:
+        self.octets = 0
+        self._account = account
         self.waiting: Waiting | None = None
         self._doubt = doubt
         self._events: deque[CommandReceived] = deque()
@@ -108,11 +125,14 @@ class Parking:
             return self._others > 0 or code not in BESIDE
         return slow and code == spec.MessageTransfer.CODE
 
-    def park(self, event: CommandReceived) -> None:
-        """Keep a command for later."""
+    def park(self, event: CommandReceived) -> bool:
+        """Keep a command for later; `False`: too much is kept already."""
+        if not self._account.take(_kept(event.octets)):
+            return False
         self._events.append(event)
         self._doubt.parked += len(event.payload)
         self._count(event.command.CODE, 1)
+        return True
 
     def next(self, *, slow: bool) -> CommandReceived | None:
         """Take the command whose turn has come, if it may go on; `slow`: transfers may not."""
@@ -123,6 +143,7 @@ class Parking:
         if transfer and slow:
             return None
         event = events.popleft()
+        self._account.give(_kept(event.octets))
         self._doubt.parked -= len(event.payload)
         self._count(event.command.CODE, -1)
         return event
@@ -135,7 +156,11 @@ class Parking:
 
     def wait(self, command_id: int, command: Command, *, done_upstream: bool = False) -> None:
         """All later commands wait for what an upstream says to this one."""
-        self.waiting = Waiting(command_id, command, done_upstream)
+        kept = _kept(self.octets)
+        room = self._account.take(kept)
+        self.waiting = Waiting(command_id, command, done_upstream, kept if room else 0)
+        if not room:
+            self.answer(command_id, TOO_MUCH)
 
     def answer(self, command_id: int, refusal: Refusal | None) -> None:
         """What the upstream says; of no account if nobody waits for that any more."""
@@ -156,13 +181,17 @@ class Parking:
         if waiting is None or not waiting.answered:
             return None
         self.waiting = None
+        self._account.give(waiting.kept)
         return waiting
 
     def clear(self) -> list[CommandReceived]:
         """The session is over: nothing of this is carried out."""
         dropped = list(self._events)
-        self.waiting = None
+        if self.waiting is not None:
+            self._account.give(self.waiting.kept)
+            self.waiting = None
         for event in self._events:
+            self._account.give(_kept(event.octets))
             self._doubt.parked -= len(event.payload)
         self._events.clear()
         self._others = 0

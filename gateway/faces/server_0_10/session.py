@@ -27,7 +27,7 @@ from gateway.faces.features import CLASSES, Feature
 from gateway.faces.server_0_10.answers import Answers, SessionHolder
 from gateway.faces.server_0_10.declare import Declarations, queue_asked_for
 from gateway.faces.server_0_10.deliveries import Deliveries
-from gateway.faces.server_0_10.parking import Parking, Waiting
+from gateway.faces.server_0_10.parking import TOO_MUCH, Parking, Waiting
 from gateway.faces.server_0_10.subscriptions import Subscriptions
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.faces.server_0_10.transfers import Transfers, refuse_late
@@ -49,6 +49,9 @@ FLEETING: Final = frozenset(
     )
 )
 
+# Octets of a session's name in the audit log; it may have 65,535.
+NAME_TOLD: Final = 255
+
 # Parked commands carried out in one turn.
 COMMANDS_PER_TURN: Final = 1_000
 
@@ -69,9 +72,9 @@ class ServerSession:
         self.client = client
         self.session = session
         self.number = client.bridge.numbers.next_owner()
-        name = session.name.decode("utf-8", "replace")
+        name = session.name[:NAME_TOLD].decode("utf-8", "replace")
         self.audit_name = client.bridge.audit.name(f"session {self.number} {name}")
-        self.parking = Parking(client.doubt)
+        self.parking = Parking(client.doubt, client.account)
         self.unsettled = Unsettled()
         self.answers = Answers(client, session, holder)
         self.subscriptions = Subscriptions(self.answers, self.unsettled, self.parking, self)
@@ -115,10 +118,12 @@ class ServerSession:
 
     def on_command(self, event: CommandReceived) -> None:
         """Carry out one command, or park it."""
-        if self.parking.holds(event.command, slow=self.transfers.slow()):
-            self.parking.park(event)
-        else:
+        parking = self.parking
+        if not parking.holds(event.command, slow=self.transfers.slow()):
             self._carry_out(event)
+        elif not parking.park(event):
+            code = event.command.CODE
+            self.answers.fail(TOO_MUCH, command_id=event.command_id, code=code)
         self.client.touch()
 
     def _carry_out(self, event: CommandReceived) -> None:
@@ -126,7 +131,9 @@ class ServerSession:
         command_id = event.command_id
         if isinstance(command, spec.MessageTransfer):
             self.transfers.receive(event, command)
-        elif isinstance(command, spec.MessageFlush):
+            return
+        self.parking.octets = event.octets
+        if isinstance(command, spec.MessageFlush):
             refusal = self.subscriptions.flush(command, command_id)
             if refusal is not None:
                 self.answers.fail(refusal, command_id=command_id, code=command.CODE)

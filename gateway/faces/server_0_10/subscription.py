@@ -30,6 +30,7 @@ class ServerSubscription:
     Attributes:
         bridged: the bridge's side of it; set right after construction.
         attaching: an upstream has to attach it before it is one.
+        kept: octets of it on the connection's account.
     """
 
     __slots__ = (
@@ -46,6 +47,7 @@ class ServerSubscription:
         "credit",
         "destination",
         "flushes",
+        "kept",
         "stuck",
     )
 
@@ -70,6 +72,7 @@ class ServerSubscription:
         self.credit = Credit()
         self.bridged: Subscription | None = None
         self.attaching = False
+        self.kept = 0
         # Command ids of flushes that are not done.
         self.flushes: list[int] = []
         # `deliver` refused; and that until the client does something about it.
@@ -184,6 +187,8 @@ class ServerSubscription:
 
     def cancel(self) -> None:
         """message.cancel, or the session's end: no more deliveries."""
+        self._client.account.give(self.kept)
+        self.kept = 0
         self._bridged().cancel()
         self.on_drained()
 

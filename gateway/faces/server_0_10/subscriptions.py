@@ -17,14 +17,16 @@ from gateway.bridge.seams import Filter, Owner, SubscribeOptions
 from gateway.faces.features import Feature
 from gateway.faces.placed import JMS_SELECTOR, SELECTOR, is_remote_queue
 from gateway.faces.server_0_10.answers import Answers
-from gateway.faces.server_0_10.parking import Parking
+from gateway.faces.server_0_10.parking import TOO_MUCH, Parking
 from gateway.faces.server_0_10.subscription import ServerSubscription
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
+from gateway.wire.accounts import DECODED
 
 NO_LOCAL: Final = "no-local"
 SELECTOR_ARGUMENTS: Final = frozenset((SELECTOR, JMS_SELECTOR))
+SUBSCRIPTION_OCTETS: Final = 4096  # what a subscription takes, apart from its selector
 FILTER_ARGUMENTS: Final = frozenset((*SELECTOR_ARGUMENTS, NO_LOCAL))
 
 
@@ -137,6 +139,9 @@ class Subscriptions:
         filter = None if remote else filter_of(arguments, client.peer.connection_id)
         if isinstance(filter, Refusal):
             return filter
+        kept = SUBSCRIPTION_OCTETS + DECODED * len(selector_of(arguments))
+        if not client.account.take(kept):
+            return TOO_MUCH
         explicit = command.accept_mode != spec.AcceptMode.NONE
         acquire = command.acquire_mode != spec.AcquireMode.NOT_ACQUIRED
         destination = command.destination or ""
@@ -161,7 +166,9 @@ class Subscriptions:
             ),
         )
         if isinstance(bridged, Refusal):
+            client.account.give(kept)
             return bridged
+        outlet.kept = kept
         outlet.bridged = bridged
         outlet.attaching = self.attaching = bridged.attaching
         self._living[destination] = outlet

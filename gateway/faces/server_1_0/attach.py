@@ -30,6 +30,9 @@ from gateway.translate.addresses import Capability, Node, capability_of, resolve
 from gateway.wire.tagged import Tagged
 
 SHARED: Final = "shared"
+TOO_MUCH: Final = Refusal(
+    Condition.RESOURCE_LIMIT_EXCEEDED, "the connection has too much that is kept for it"
+)
 
 
 def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
@@ -57,6 +60,8 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
         _count(links, EXCHANGES[node.exchange])
     if node is not None and node.queue and not made:
         approach = Approach(links, link, attach, node)
+        if is_remote_queue(links.client.host, node.queue) and not link.keep_decoded():
+            return TOO_MUCH
         if links.client.host.reaching.reach(node.queue, approach, 0):
             link.context = approach
             links.add_approach(link)
@@ -139,6 +144,8 @@ def _consumer(
 def _consume(links: Links, consumer: Consumer, queue: str, source: Source) -> Refusal | None:
     """Consume or browse a queue."""
     remote = is_remote_queue(links.client.host, queue)
+    if not _has_room(consumer, source, remote):
+        return TOO_MUCH
     wanted = _filters(links, source, None, remote=remote)
     if isinstance(wanted, Refusal):
         return wanted
@@ -165,6 +172,15 @@ def _consume(links: Links, consumer: Consumer, queue: str, source: Source) -> Re
     return None
 
 
+def _has_room(consumer: Consumer, source: Source, remote: bool) -> bool:
+    """Whether there is room for what is kept of the attach, decoded: filters, annotations.
+
+    While an upstream is asked, all of it is.
+    """
+    keeps = remote or source.filter or consumer.unsettled.default_outcome.annotations
+    return not keeps or consumer.link.keep_decoded()
+
+
 def _is_durable(source: Source) -> bool:
     return bool(source.durable) or source.expiry_policy == _spec.EXPIRY_NEVER
 
@@ -182,6 +198,8 @@ def _subscribe(
     if exchange is None:
         return Refusal(Condition.NOT_FOUND, f"there is no exchange {node.exchange!r}")
     remote = is_remote_exchange(host, exchange.name)
+    if not _has_room(consumer, source, remote):
+        return TOO_MUCH
     wanted = _filters(links, source, exchange.type, remote=remote)
     if isinstance(wanted, Refusal):
         return wanted
@@ -304,3 +322,4 @@ def _filters(
 def refuse(link: Link, refusal: Refusal) -> None:
     """Answer an attach with "no"."""
     link.refuse(error_of(refusal))
+    link.forget_attach()

@@ -44,6 +44,7 @@ from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import Encoding
 from gateway.translate.outcomes import lose_words
+from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
 
 CAPABILITIES: Final = ["ANONYMOUS-RELAY"]
@@ -73,11 +74,19 @@ class ServerConnection:
             limits=settings.limits,
             now_ms=now_ms,
             mechanisms=offered,
+            maker=authenticator,
             sasl_required=not settings.anonymous_allowed,
             strict=settings.strict,
         )
         self.client = Client(
-            bridge, turns, peer, settings, Encoding.AMQP_1_0, face=self, slowed=self
+            bridge,
+            turns,
+            peer,
+            settings,
+            Encoding.AMQP_1_0,
+            self.connection.account,
+            face=self,
+            slowed=self,
         )
         self.client.identity = settings.anonymous_name
         self.client.visit.offered = offered
@@ -94,8 +103,8 @@ class ServerConnection:
 
     @property
     def reading_paused(self) -> bool:
-        """Too much of what the client published is held back: the last resort."""
-        if self.client.doubt.held_too_much():
+        """Too much of what the client published is held back, or of what it does not read."""
+        if self.client.unread_too_much() or self.client.doubt.held_too_much():
             return True
         held = 0
         for session in self._sessions:
@@ -118,6 +127,8 @@ class ServerConnection:
         """Octets for the client."""
         self.client.on_flushed()
         octets = self.connection.data_to_send()
+        if self.client.write_blocked:
+            self.client.on_written(len(octets))
         if self.connection.carrier.shortened:
             lose_words(self.connection.carrier.shortened, self.settings.translated)
             self.connection.carrier.shortened = []
@@ -139,7 +150,7 @@ class ServerConnection:
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.client.write_blocked = blocked
+        self.client.on_write_blocked(blocked)
         if not blocked:
             self.resume()
 
@@ -271,8 +282,9 @@ class ServerConnection:
         if self._gone or self.connection.closed:
             return
         self.client.act(now_ms)
-        self.client.on_authenticated(identity)
-        self.connection.send_verdict(identity is not None)
+        step = self.connection.send_verdict(identity is not None)
+        if step != StepKind.CHALLENGE:
+            self.client.on_authenticated(identity if step == StepKind.GRANTED else None)
         self._take(self.connection.receive_data(b"", now_ms))
         self.client.touch()
 
@@ -289,6 +301,7 @@ class ServerConnection:
     def _on_open(self, performative: Open) -> None:
         client = self.client
         client.container = performative.container_id
+        client.account.note(len(client.container))
         client.uses.identity = client.identity
         client.uses.client = _client(performative, client.peer.address)
         self.connection.send_open(

@@ -114,6 +114,7 @@ class Consumer:
         self._send_attach(source, wanted)
         self.subscription = subscription
         self._started = True
+        self.link.forget_attach()
         flags = 0 if self.acquire else AuditFlag.COPY
         self._client.record_link(subscription.number, node=subscription.queue.node, flags=flags)
 

@@ -86,6 +86,7 @@ class ControlLink:
             snd_settle_mode=_spec.SND_UNSETTLED,
             rcv_settle_mode=_spec.RCV_FIRST,
         )
+        self.link.forget_attach()
         self._client.record_link(self.number, node=0, flags=0)
         self.give_credit()
 

@@ -117,6 +117,7 @@ class Producer:
             snd_settle_mode=snd_settle_mode(attach),
             rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
         )
+        self.link.forget_attach()
         self._client.record_link(self.number, node=self._audit_node(), flags=AuditFlag.PUBLISHER)
         self._give_credit()
 

@@ -25,6 +25,7 @@ from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
 from gateway.faces.features import Feature
+from gateway.faces.outcomes import without_words
 from gateway.faces.safe_with import SafeWith
 from gateway.faces.server_1_0.approach import Approach
 from gateway.faces.server_1_0.attach import attach_consumer, attach_producer, refuse
@@ -157,7 +158,7 @@ class ServerSession:
             if not isinstance(held, Consumer):
                 continue
             if held.on_disposition(delivery, settled, state):
-                self._settling[delivery.delivery_id] = (delivery, state)
+                self._settling[delivery.delivery_id] = (delivery, without_words(state))
                 self._safe_with.add(delivery.delivery_id)
             if held.unsettled.node_name != node:
                 dynamics.on_settled(node)

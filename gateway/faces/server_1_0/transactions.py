@@ -25,7 +25,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.seams import Published, Publisher, PublishStatus
 from gateway.bridge.transaction import Retirement
 from gateway.faces.client import Client
-from gateway.faces.outcomes import STATE_ACCEPTED, outcome_of
+from gateway.faces.outcomes import STATE_ACCEPTED, outcome_of, without_words
 from gateway.faces.server_1_0.unsettled import ClientTransaction, Control, Retired, Unsettled
 from gateway.message import Condition, Outcome, Refusal
 
@@ -165,7 +165,7 @@ class Transactions:
             outcome = unsettled.outcome_for(retired.retirement.delivery, outcome_of(state))
             if outcome is not None:
                 retired.retirement.outcome = outcome
-                retired.state = state
+                retired.state = without_words(state)
         if settled:
             self.keep(retired)
 
@@ -185,7 +185,8 @@ class Transactions:
             if not settled:
                 return None
             outcome = unsettled.default_outcome
-        retired = Retired(work, unsettled, outgoing, Retirement(delivery, outcome, None), state)
+        retirement = Retirement(delivery, outcome, None)
+        retired = Retired(work, unsettled, outgoing, retirement, without_words(state))
         refusal = self._client.host.transacting.enlist(work.transaction, [delivery])
         if refusal is None:
             work.transaction.retirements[retired.retirement] = None

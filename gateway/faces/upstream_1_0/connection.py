@@ -19,6 +19,7 @@ from gateway.amqp_1_0.events import (
     ConnectionLost,
     DeliveryAborted,
     DeliveryReceived,
+    DerivationRequested,
     DetachReceived,
     DispositionReceived,
     EndReceived,
@@ -293,9 +294,20 @@ class UpstreamConnection:
             self.upstream.health.note_error(detach.error, _in_words(event.link))
         self.home.links.on_detached(slot, detach.error, detach.closed is True)
 
+    def _on_derived(self, now_ms: int) -> None:
+        """SASL can go on."""
+        if self._gone or self.connection.closed:
+            return
+        self.upstream.bridge.now_ms = now_ms
+        self.connection.send_derived()
+        self._take(self.connection.receive_data(b"", now_ms))
+        self.upstream.turns.touch(self)
+
     def _take_connection(self, event: Event) -> None:
         if isinstance(event, OpenReceived):
             self._on_open(event.open)
+        elif isinstance(event, DerivationRequested):
+            self.upstream.settings.derive(event.derivation, self._on_derived)
         elif isinstance(event, CloseReceived):
             answer = self._gone and self._closing and event.error is None
             self.upstream.unheard.on_close(self.connection.carrier, answer=answer)

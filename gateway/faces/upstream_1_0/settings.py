@@ -9,7 +9,7 @@ from typing import Protocol, final
 from gateway.message import OutcomeKind
 from gateway.translate.profiles.templates import Wildcards
 from gateway.wire.limits import Limits
-from gateway.wire.sasl import ClientMechanism
+from gateway.wire.sasl import ClientMechanism, Derivation
 
 
 class NodeRules(Protocol):
@@ -55,6 +55,9 @@ class CbsToken:
         self.problem = problem
 
 
+Derive = Callable[[Derivation, Callable[[int], None]], None]
+"""Runs it aside, then tells that it is done, and when: in a later turn."""
+
 Tokens = Callable[[str, int], CbsToken]
 """Makes a token for an audience, now."""
 
@@ -70,6 +73,7 @@ class UpstreamSettings:
         limits: of the connection: frames, sessions, links, unsettled deliveries, message sizes.
         mechanisms: makes SASL mechanisms for one connection, best first; none: no SASL layer. It is
             told whether the connection is secure.
+        derive: runs what a mechanism has to derive.
         tokens: makes tokens for nodes, at a peer that wants one for each; `None`: it does not.
         random: a number from 0 up to 1: jitter for the back-off.
         rules: addresses that the configuration gives.
@@ -93,6 +97,7 @@ class UpstreamSettings:
     container_id: str
     limits: Limits
     mechanisms: Callable[[bool], list[ClientMechanism]]
+    derive: Derive
     tokens: Tokens | None
     random: Callable[[], float]
     rules: NodeRules | None
@@ -119,6 +124,7 @@ class UpstreamSettings:
         container_id: str,
         limits: Limits,
         mechanisms: Callable[[bool], list[ClientMechanism]],
+        derive: Derive,
         random: Callable[[], float],
         tokens: Tokens | None = None,
         rules: NodeRules | None = None,
@@ -142,6 +148,7 @@ class UpstreamSettings:
         self.container_id = container_id
         self.limits = limits
         self.mechanisms = mechanisms
+        self.derive = derive
         self.tokens = tokens
         self.random = random
         self.rules = rules

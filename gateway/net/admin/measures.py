@@ -9,6 +9,7 @@ from typing import Final, final
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
+from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.features import Feature
 from gateway.message import Encoding
@@ -64,6 +65,7 @@ class Sources:
 
     bridge: Bridge
     faces: FaceCounts
+    accounts: Accounts
     translated: TranslationCounts
     store: StoreCounts
     net: NetCounts
@@ -89,6 +91,10 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_connections_refused_total": lambda: _labelled(net.refused),
         "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
         "gateway_authentications_total": lambda: _authentications(sources.authentication),
+        "gateway_logins_throttled_total": lambda: _one(sources.authentication.throttled),
+        "gateway_plain_logins_in_clear_total": lambda: _one(sources.authentication.plain_in_clear),
+        "gateway_logins_waiting": lambda: _one(sources.authentication.waiting),
+        "gateway_login_throttle_entries": lambda: _one(len(sources.authentication.throttle)),
         "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
         "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
         "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
@@ -118,6 +124,8 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_translation_losses_total": lambda: _rows(sources.translated.lost),
         "gateway_translation_escrowed_total": lambda: _rows(sources.translated.escrowed),
         "gateway_translation_restored_total": lambda: _rows(sources.translated.restored),
+        "gateway_kept_bytes": lambda: _one(sources.accounts.everybody.held),
+        "gateway_kept_refused_total": lambda: _labelled(sources.accounts.refusals()),
         "gateway_queues": lambda: _one(sum(1 for _ in _queues(bridge))),
         "gateway_queue_depth_messages": lambda: _one(bridge.pressure.messages),
         "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.octets),

@@ -4,6 +4,7 @@ listen                       listeners: who may connect, and which face a connec
 first_octets                 what the protocol header asks for
 authenticate                 SASL behind the faces' `Authenticator`
 passwords, password_threads  verifying them, aside of the reactor
+throttle, fair_queue         who has to wait for that, and how long
 users                        the users file
 journal                      the log's lines of connections
 ports                        the ports, by name

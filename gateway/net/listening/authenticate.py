@@ -1,30 +1,75 @@
-"""Who a peer is: SASL ANONYMOUS, PLAIN and EXTERNAL behind the faces' `Authenticator`.
+"""Who a peer is: SASL ANONYMOUS, PLAIN, SCRAM and EXTERNAL behind the faces' `Authenticator`.
 
 Passwords are checked in threads (a PBKDF2 of 600,000 rounds takes a tenth of a second); the answer
-comes back as a call on the reactor's thread, in a later turn.
+comes back as a call on the reactor's thread, in a later turn. Before that a login waits as long as
+`throttle` says, unless its password is remembered.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
-from typing import Final, final
+from typing import Any, Final, Protocol, TypeVar, final
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
 from gateway.faces.face import AuthenticationWaiter, Peer
 from gateway.net.alarm import Later
-from gateway.net.listening.passwords import Passwords
-from gateway.wire.sasl import ANONYMOUS, EXTERNAL, PLAIN, Credentials
+from gateway.net.listening.passwords import Passwords, prepared_or_none
+from gateway.net.listening.throttle import Throttle
+from gateway.wire.sasl import (
+    ANONYMOUS,
+    EXTERNAL,
+    PLAIN,
+    Credentials,
+    ServerMechanism,
+    server_mechanism,
+)
+from gateway.wire.scram import PLUS, SCRAM_SHA_256, SCRAM_SHA_512, is_scram
+from gateway.wire.scram_server import ScramServer
 
 REFUSALS_TOLD_EVERY_MS: Final = 1000  # whoever guesses passwords must not fill the log
 NAME_TOLD: Final = 80  # characters
-InThread = Callable[[Callable[[], str | None]], "Deferred[str | None]"]
+NAME_COMPARED: Final = 255  # characters of a name by which its failures are counted
+NAMES_TOLD: Final = 1000  # users who were named for a password in clear text
+NONCE_OCTETS: Final = 24
+COUNTED: Final = (
+    EXTERNAL,
+    SCRAM_SHA_512 + PLUS,
+    SCRAM_SHA_256 + PLUS,
+    SCRAM_SHA_512,
+    SCRAM_SHA_256,
+    PLAIN,
+    ANONYMOUS,
+)
+LOOPBACK: Final = ("127.", "::1", "::ffff:127.")
+T = TypeVar("T")
+
+
+class Threads(Protocol):
+    """Where passwords are checked."""
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a thread."""
+
+    def run(self, check: Callable[[], T], address: str, user: str) -> Deferred[T]:
+        """What takes long."""
+
+    def look(self, up: Callable[[], T]) -> Deferred[T]:
+        """What takes no time, but may have to read a file."""
 
 
 @final
 class Authentication:
-    """What all connections share: the rules, the users, the threads and the counts."""
+    """What all connections share: the rules, the users, the threads and the counts.
+
+    Attributes:
+        require_tls_for: mechanisms that are offered inside TLS only.
+        accepted, refused: answers, by mechanism; `throttled`: logins refused unheard.
+        plain_in_clear: passwords that came without TLS, but from this machine itself.
+    """
 
     log = Logger(namespace="gateway.net.authenticate.Authentication")
 
@@ -35,7 +80,8 @@ class Authentication:
         *,
         anonymous_allowed: bool,
         passwords: Passwords | None = None,
-        in_thread: InThread | None = None,
+        threads: Threads | None = None,
+        require_tls_for: tuple[str, ...] = (),
         anonymous_name: str = "anonymous",
     ) -> None:
         self.later = later
@@ -43,12 +89,22 @@ class Authentication:
         self.anonymous_allowed = anonymous_allowed
         self.anonymous_name = anonymous_name
         self.passwords = passwords
-        self.in_thread = in_thread
-        self.accepted: dict[str, int] = dict.fromkeys((EXTERNAL, PLAIN, ANONYMOUS), 0)
-        self.refused: dict[str, int] = dict.fromkeys((EXTERNAL, PLAIN, ANONYMOUS, "other"), 0)
+        self.threads = threads
+        self.require_tls_for = require_tls_for
+        self.throttle = Throttle()
+        self.accepted: dict[str, int] = dict.fromkeys(COUNTED, 0)
+        self.refused: dict[str, int] = dict.fromkeys((*COUNTED, "other"), 0)
+        self.throttled = 0
+        self.plain_in_clear = 0
 
         self._told_ms = -REFUSALS_TOLD_EVERY_MS
         self._untold = 0
+        self._told_in_clear: set[str] = set()
+
+    @property
+    def waiting(self) -> int:
+        """How many passwords wait for a thread."""
+        return 0 if self.threads is None else self.threads.waiting
 
     def tell_refusal(self, peer: Peer, mechanism: str, name: str) -> None:
         """Operators are asked why somebody cannot log in: a line, unless there was one just now."""
@@ -66,6 +122,20 @@ class Authentication:
         self._told_ms = now_ms
         self._untold = 0
 
+    def note_password(self, peer: Peer, identity: str) -> None:
+        """A right password came as it is; operators are to know whose crossed the network so."""
+        if peer.secure or peer.address.startswith(LOOPBACK):
+            return
+        self.plain_in_clear += 1
+        if identity in self._told_in_clear or len(self._told_in_clear) >= NAMES_TOLD:
+            return
+        self._told_in_clear.add(identity)
+        self.log.warn(
+            "{identity} sends a password in clear text, from {address}: PLAIN without TLS",
+            identity=identity,
+            address=peer.address,
+        )
+
     def for_peer(self, peer: Peer) -> PeerAuthenticator:
         """The `Authenticator` of one connection."""
         return PeerAuthenticator(self, peer)
@@ -82,43 +152,64 @@ class PeerAuthenticator:
         self.peer = peer
         self._waiter: AuthenticationWaiter | None = None
         self._username = ""
+        self._compared = ""
+        self._known: str | None = None  # SCRAM: the user whose keys these are
 
     def mechanisms(self) -> list[str]:
         """Those by which this peer can succeed, best first."""
+        shared, peer = self.shared, self.peer
         offered = []
-        if self.peer.certificate_name:
+        if peer.certificate_name:
             offered.append(EXTERNAL)
-        if self.shared.passwords is not None:
-            offered.append(PLAIN)
-        if self.shared.anonymous_allowed:
+        if shared.passwords is not None:
+            if peer.bindings:
+                offered += [each + PLUS for each in shared.passwords.mechanisms]
+            offered += [*shared.passwords.mechanisms, PLAIN]
+        if shared.anonymous_allowed:
             offered.append(ANONYMOUS)
-        return offered
+        if peer.secure:
+            return offered
+        return [each for each in offered if each not in shared.require_tls_for]
+
+    def begin(self, mechanism: str) -> ServerMechanism | None:
+        """The server's side of one of them; `None`: it is not among them."""
+        if mechanism not in self.mechanisms():
+            return None
+        if not is_scram(mechanism):
+            return server_mechanism(mechanism)
+        nonce = secrets.token_urlsafe(NONCE_OCTETS)
+        return ScramServer(mechanism, nonce=nonce, bindings=self.peer.bindings)
 
     def authenticate(self, credentials: Credentials, waiter: AuthenticationWaiter) -> None:
         """Start checking; the waiter is told in a later turn."""
         self._waiter = waiter
-        self._username = credentials.username
-        passwords, in_thread = self.shared.passwords, self.shared.in_thread
         mechanism = credentials.mechanism
+        passwords, threads = self.shared.passwords, self.shared.threads
         # Nobody may act for somebody else.
         own = credentials.authorization in ("", credentials.username)
-        if mechanism == PLAIN and passwords is not None and in_thread is not None and own:
-            username, password = credentials.username, credentials.password
-            # A peer that left while its password waited for a thread costs nothing.
-            answer = in_thread(
-                lambda: passwords.check(username, password) if self._waiter is not None else None
-            )
-            answer.addCallbacks(
-                lambda identity: self._answer(PLAIN, identity),
-                lambda failure: self._failed(failure),
-            )
+        ours = passwords is not None and threads is not None and own
+        if is_scram(mechanism) and credentials.keys is not None:
+            known = self._known if credentials.proven and own else None
+            self._later(lambda: self._judge(mechanism, known))
             return
-        identity = self._at_once(credentials)
-        self.shared.later.callLater(0, lambda: self._answer(mechanism, identity))
+        self._username = credentials.username
+        self._compared = _compared(credentials.username)
+        if not ours or not (is_scram(mechanism) or mechanism == PLAIN):
+            identity = self._at_once(credentials)
+            self._later(lambda: self._answer(mechanism, identity))
+            return
+        assert passwords is not None and threads is not None
+        if mechanism == PLAIN:
+            self._recall(passwords, threads, credentials)
+        else:
+            self._wait(mechanism, lambda: self._look_up(passwords, threads, credentials))
 
     def forget(self, waiter: AuthenticationWaiter) -> None:
         """The connection is gone: nobody is told."""
         self._waiter = None
+
+    def _later(self, call: Callable[[], None], wait_ms: int = 0) -> None:
+        self.shared.later.callLater(wait_ms / 1000, call)
 
     def _at_once(self, credentials: Credentials) -> str | None:
         if credentials.mechanism == ANONYMOUS and self.shared.anonymous_allowed:
@@ -128,9 +219,78 @@ class PeerAuthenticator:
             return self.peer.certificate_name if own else None
         return None
 
-    def _failed(self, failure: object) -> None:
+    # Passwords. A peer that left while it waited for its time or for a thread costs nothing.
+
+    def _wait(self, mechanism: str, then: Callable[[], None]) -> None:
+        """As long as those have to who have failed."""
+        shared = self.shared
+        wait_ms = shared.throttle.begin(self.peer.address, self._compared, shared.now_ms())
+        if wait_ms is None:
+            shared.throttled += 1
+            self._later(lambda: self._answer(mechanism, None))
+        elif wait_ms:
+            self._later(lambda: then() if self._waiter is not None else None, wait_ms)
+        else:
+            then()
+
+    def _recall(self, passwords: Passwords, threads: Threads, credentials: Credentials) -> None:
+        """PLAIN: perhaps we know this password."""
+        username, password = credentials.username, credentials.password
+        now_ms = self.shared.now_ms()
+        answer = threads.look(
+            lambda: passwords.recall(username, password, now_ms) if self._waiter else None
+        )
+
+        def recalled(identity: str | None) -> None:
+            if identity is not None:
+                self._judge(PLAIN, identity)
+            elif self._waiter is not None:
+                self._wait(PLAIN, lambda: self._check(passwords, threads, credentials))
+
+        answer.addCallbacks(recalled, lambda failure: self._failed(PLAIN, failure))
+
+    def _check(self, passwords: Passwords, threads: Threads, credentials: Credentials) -> None:
+        username, password = credentials.username, credentials.password
+        now_ms = self.shared.now_ms()
+        answer = threads.run(
+            lambda: passwords.check(username, password, now_ms) if self._waiter else None,
+            self.peer.address,
+            self._compared,
+        )
+        answer.addCallbacks(
+            lambda identity: self._judge(PLAIN, identity),
+            lambda failure: self._failed(PLAIN, failure),
+        )
+
+    def _look_up(self, passwords: Passwords, threads: Threads, credentials: Credentials) -> None:
+        """SCRAM: the keys of the user, or such as it might have."""
+        username = credentials.username
+        mechanism = credentials.mechanism
+        answer = threads.look(lambda: passwords.keys(username, mechanism.removesuffix(PLUS)))
+
+        def found(known: Any) -> None:  # Any: a Deferred does not say
+            self._known, credentials.keys = known
+            waiter, self._waiter = self._waiter, None
+            if waiter is not None:
+                waiter.on_authenticated(username, self.shared.now_ms())
+
+        answer.addCallbacks(found, lambda failure: self._failed(mechanism, failure))
+
+    def _failed(self, mechanism: str, failure: object) -> None:
         self.log.error("a password could not be checked: {failure}", failure=failure)
-        self._answer(PLAIN, None)
+        self._answer(mechanism, None)
+
+    def _judge(self, mechanism: str, identity: str | None) -> None:
+        """The answer, where a password was shown or proved."""
+        if self._waiter is not None:
+            shared, address, now_ms = self.shared, self.peer.address, self.shared.now_ms()
+            if identity is None:
+                shared.throttle.failed(address, self._compared, now_ms)
+            else:
+                shared.throttle.succeeded(address, self._compared, now_ms)
+                if mechanism == PLAIN:
+                    shared.note_password(self.peer, identity)
+        self._answer(mechanism, identity)
 
     def _answer(self, mechanism: str, identity: str | None) -> None:
         waiter, self._waiter = self._waiter, None
@@ -141,3 +301,9 @@ class PeerAuthenticator:
         if identity is None:
             self.shared.tell_refusal(self.peer, mechanism, self._username)
         waiter.on_authenticated(identity, self.shared.now_ms())
+
+
+def _compared(name: str) -> str:
+    """The name by which its failures are counted, however it is spelled."""
+    short = name[:NAME_COMPARED]
+    return prepared_or_none(short) or short

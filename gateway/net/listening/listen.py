@@ -20,6 +20,7 @@ from gateway.net.counts import NetCounts
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask, choose
 from gateway.net.pump import Pump
+from gateway.net.tls import channel_bindings
 from gateway.net.turns import TurnLoop
 
 
@@ -196,6 +197,7 @@ class Door:
             secure=pump.secure,
             certificate_name=pump.certificate_name,
             port=pump.port,
+            bindings=channel_bindings(pump.transport) if pump.secure else None,
         )
         return self.makers[ask](self.authentication.for_peer(peer), peer, now_ms)
 

@@ -1,18 +1,28 @@
-"""The threads in which passwords are verified: one verification takes the time of many messages."""
+"""The threads in which passwords are verified: one verification takes the time of many messages.
+
+Those that take long wait in a fair queue over addresses, and over users within one: however many
+somebody asks for, somebody else waits for one of them at most. What is only looked up goes before,
+one at a time.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from threading import Thread
-from typing import Final, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
+from gateway.net.listening.fair_queue import FairQueue
+from gateway.wire.sasl import Derivation
+
 PASSWORD_THREADS: Final = 4
 T = TypeVar("T")
+Job = tuple[Callable[[], Any], "Deferred[Any]"]  # Any: what the job answers
 
 
 @final
@@ -29,10 +39,20 @@ class PasswordThread(Thread):
 class PasswordThreads:
     """A pool of them."""
 
-    def __init__(self, reactor: PosixReactorBase) -> None:
+    def __init__(self, reactor: PosixReactorBase, now_ms: Callable[[], int]) -> None:
         self._reactor = reactor
-        self._pool = ThreadPool(0, PASSWORD_THREADS, "passwords")
+        self._now_ms = now_ms
+        self._pool = ThreadPool(0, PASSWORD_THREADS + 1, "passwords")
         self._pool.threadFactory = PasswordThread
+        self._long: FairQueue[Job] = FairQueue()
+        self._long_running = 0
+        self._short: deque[Job] = deque()
+        self._looking = False
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a thread."""
+        return len(self._long) + len(self._short)
 
     def start(self) -> None:
         """Begin with what was asked for, too, while it had not started."""
@@ -43,6 +63,50 @@ class PasswordThreads:
         if self._pool.started:
             self._pool.stop()
 
-    def run(self, check: Callable[[], T]) -> Deferred[T]:
-        """The answer of `check`, in the reactor."""
-        return deferToThreadPool(self._reactor, self._pool, check)
+    def run(self, check: Callable[[], T], address: str, user: str) -> Deferred[T]:
+        """The answer of `check`, which takes long, in the reactor."""
+        answer: Deferred[T] = Deferred()
+        self._long.put(address, user, (check, answer))
+        self._go_on()
+        return answer
+
+    def look(self, up: Callable[[], T]) -> Deferred[T]:
+        """The answer of `up`, which takes no time but may have to read a file, in the reactor."""
+        answer: Deferred[T] = Deferred()
+        self._short.append((up, answer))
+        self._go_on()
+        return answer
+
+    def derive_for(self, name: str) -> Callable[[Derivation, Callable[[int], None]], None]:
+        """A face's `Derive`, for an upstream of that name."""
+
+        def derive(derivation: Derivation, done: Callable[[int], None]) -> None:
+            answer = self.run(derivation.run, f"upstream {name}", "")
+            answer.addCallback(lambda _none: done(self._now_ms()))
+
+        return derive
+
+    def _go_on(self) -> None:
+        while self._long and self._long_running < PASSWORD_THREADS:
+            self._long_running += 1
+            self._begin(self._long.take(), self._long_over)
+        if self._short and not self._looking:
+            self._looking = True
+            self._begin(self._short.popleft(), self._look_over)
+
+    def _begin(self, job: Job, over: Callable[[], None]) -> None:
+        call, answer = job
+
+        def ended(result: object) -> None:
+            over()
+            # A failure goes on as one.
+            answer.callback(result)
+            self._go_on()
+
+        deferToThreadPool(self._reactor, self._pool, call).addBoth(ended)
+
+    def _long_over(self) -> None:
+        self._long_running -= 1
+
+    def _look_over(self) -> None:
+        self._looking = False

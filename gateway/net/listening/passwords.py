@@ -1,6 +1,8 @@
-"""PLAIN passwords against the users file.
+"""Passwords and SCRAM keys from the users file.
 
-A name that nobody has costs as much as a wrong password, so that names cannot be found by timing.
+A name that nobody has costs as much as a wrong password, and has keys like any other, so that names
+cannot be found by timing or by asking for their salt. A password that was right just now is known
+again by its digest, under a key that this process alone has, and only until the file changes.
 """
 
 from __future__ import annotations
@@ -8,27 +10,60 @@ from __future__ import annotations
 import hmac
 import pathlib
 import secrets
-from typing import final
+from collections import OrderedDict
+from typing import Final, final
 
 from twisted.logger import Logger
 
 from gateway.errors import ConfigurationError
-from gateway.net.listening.users import ITERATIONS, User, Verifier, derive, read_users
+from gateway.net.listening.users import (
+    DIGESTS,
+    ITERATIONS,
+    SALT_OCTETS,
+    User,
+    Verifier,
+    derive,
+    read_users,
+)
 from gateway.net.saslprep import saslprep
+from gateway.wire.sasl import Keys
+from gateway.wire.scram import ITERATIONS_MAX, ITERATIONS_MIN
+
+REMEMBERED_MS: Final = 10 * 60 * 1000
+REMEMBERED_MAX: Final = 10_000
+SECRET_OCTETS: Final = 32
 
 
 @final
 class Passwords:
-    """The users file, read again whenever it changes. Used from threads only, but for `load`."""
+    """The users file, read again whenever it changes.
+
+    Used from threads, but for `load` at the start: `recall` and `keys`, which may read the file,
+    from one at a time, `check` from several.
+
+    Args:
+        secret: what the keys of names are made of that nobody has: the same after a restart, since
+            those of users are.
+
+    Attributes:
+        mechanisms: of SCRAM, those for which every user has a verifier that clients take: of 4096 iterations
+            or more (RFC 7677, 4), and at most `iterations_max`; the strongest first.
+    """
 
     log = Logger(namespace="gateway.net.passwords.Passwords")
 
-    def __init__(self, path: pathlib.Path) -> None:
+    def __init__(
+        self, path: pathlib.Path, secret: bytes = b"", *, iterations_max: int = ITERATIONS_MAX
+    ) -> None:
         self.path = path
+        self._iterations_max = iterations_max
+        self.mechanisms: list[str] = []
         self._users: dict[str, User] = {}
         self._seen: tuple[int, int, int] | None = None
-        self._secret = secrets.token_bytes(32)
+        self._secret = secret or secrets.token_bytes(SECRET_OCTETS)
         self._nobody = derive("", "SCRAM-SHA-256", b"nobody", 1)
+        self._key = secrets.token_bytes(SECRET_OCTETS)
+        self._remembered: OrderedDict[bytes, tuple[str, User, int]] = OrderedDict()
 
     def load(self) -> None:
         """Read the file if it is not the one read last. Raises ConfigurationError."""
@@ -38,24 +73,90 @@ class Passwords:
             raise ConfigurationError([(str(self.path), error.strerror or str(error))]) from None
         seen = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
         if seen != self._seen:
-            self._users = read_users(self.path)
+            users = read_users(self.path)
+            self._users = users
+            self._remembered = OrderedDict()
             self._seen = seen
+            self.mechanisms = [
+                mechanism
+                for mechanism in sorted(DIGESTS, reverse=True)
+                if users and not self._without(mechanism)
+            ]
 
-    def check(self, name: str, password: str) -> str | None:
-        """The user's name as the file has it, or `None`."""
+    def _without(self, mechanism: str) -> list[str]:
+        """The users for whom the mechanism cannot be offered."""
+        return [
+            name
+            for name, user in self._users.items()
+            if mechanism not in user
+            or not ITERATIONS_MIN <= user[mechanism].iterations <= self._iterations_max
+        ]
+
+    def withheld(self) -> list[str]:
+        """Why mechanisms are not offered, a line each."""
+        told = []
+        for mechanism in sorted(DIGESTS, reverse=True):
+            names = self._without(mechanism)
+            if names:
+                more = f" and {len(names) - 1} more users" if len(names) > 1 else ""
+                told.append(
+                    f"{mechanism} is not offered: {names[0]}{more} can not use it (no verifier of"
+                    f" {ITERATIONS_MIN} to {self._iterations_max} iterations); `amqp-gateway user password`"
+                    " makes one, `scram_iterations` allows more"
+                )
+        return told
+
+    def recall(self, name: str, password: str, now_ms: int) -> str | None:
+        """As `check`, of what was checked before; `None` where it was not."""
+        self._load_again()
+        return self._recall(name, password, now_ms)
+
+    def _load_again(self) -> None:
         try:
             self.load()
         except ConfigurationError as error:
             # The users known so far stay; a broken edit must not lock everybody out.
             self.log.error("users file not read: {error}", error=error)
-        try:
-            prepared = saslprep(name)
-        except ValueError:
-            prepared = ""
+
+    def _recall(self, name: str, password: str, now_ms: int) -> str | None:
+        prepared, user, until_ms = self._remembered.get(self._digest(name, password), ("", {}, 0))
+        known = self._users.get(prepared) is user and now_ms < until_ms
+        return prepared if known and user else None
+
+    def check(self, name: str, password: str, now_ms: int) -> str | None:
+        """The user's name as the file has it, or `None`."""
+        prepared = self._recall(name, password, now_ms)  # the one before us in the queue, perhaps
+        if prepared is not None:
+            return prepared
+        prepared = prepared_or_none(name)
         user = self._users.get(prepared)
         verifier = self._decoy(name) if user is None else _cheapest(user)
         matched = verifier.check(password)
-        return prepared if matched and user is not None else None
+        if not matched or user is None:
+            return None
+        remembered = self._remembered
+        remembered[self._digest(name, password)] = (prepared, user, now_ms + REMEMBERED_MS)
+        while len(remembered) > REMEMBERED_MAX:
+            remembered.popitem(last=False)
+        return prepared
+
+    def keys(self, name: str, mechanism: str) -> tuple[str | None, Keys]:
+        """The user's name as the file has it, or `None`; and keys in any case."""
+        self._load_again()
+        prepared = prepared_or_none(name)
+        verifier = self._users.get(prepared, {}).get(mechanism)
+        if verifier is not None:
+            return prepared, _keys(verifier)
+        return None, self._decoy_keys(prepared or name, mechanism)
+
+    def _digest(self, name: str, password: str) -> bytes:
+        told = f"{len(name)} {name}{password}"
+        return hmac.digest(self._key, told.encode("utf-8", "surrogatepass"), "sha256")
+
+    def _known(self, name: str, what: str) -> bytes:
+        """Octets that are the same each time for one name, which may hold lone surrogates."""
+        told = f"{what} {name}".encode("utf-8", "surrogatepass")
+        return hmac.digest(self._secret, told, "sha512")
 
     def _decoy(self, name: str) -> Verifier:
         """A verifier that takes as long as some real one; the same one each time for one name."""
@@ -63,11 +164,42 @@ class Passwords:
             (verifier.mechanism, verifier.iterations)
             for verifier in map(_cheapest, self._users.values())
         ) or [("SCRAM-SHA-256", ITERATIONS["SCRAM-SHA-256"])]
-        # Names may hold lone surrogates, which have no UTF-8.
-        known = hmac.digest(self._secret, name.encode("utf-8", "surrogatepass"), "sha256")
-        mechanism, iterations = costs[int.from_bytes(known, "big") % len(costs)]
+        mechanism, iterations = costs[int.from_bytes(self._known(name, "cost")) % len(costs)]
         nobody = self._nobody
         return Verifier(mechanism, iterations, nobody.salt, nobody.stored_key, nobody.server_key)
+
+    def _decoy_keys(self, name: str, mechanism: str) -> Keys:
+        """Keys that nobody knows the password of, as some real ones look."""
+        looks = sorted(
+            (user[mechanism].iterations, len(user[mechanism].salt))
+            for user in self._users.values()
+            if mechanism in user
+        ) or [(ITERATIONS[mechanism], SALT_OCTETS)]
+        iterations, octets = looks[int.from_bytes(self._known(name, "look")) % len(looks)]
+        size = len(hmac.digest(b"", b"", DIGESTS[mechanism]))
+        return Keys(
+            self._known(name, f"salt {mechanism}")[:octets],
+            iterations,
+            stored_key=self._known(name, f"stored {mechanism}")[:size],
+            server_key=self._known(name, f"server {mechanism}")[:size],
+        )
+
+
+def prepared_or_none(name: str) -> str:
+    """The name as the file would have it; "" where nobody can have it."""
+    try:
+        return saslprep(name)
+    except ValueError:
+        return ""
+
+
+def _keys(verifier: Verifier) -> Keys:
+    return Keys(
+        verifier.salt,
+        verifier.iterations,
+        stored_key=verifier.stored_key,
+        server_key=verifier.server_key,
+    )
 
 
 def _cheapest(user: User) -> Verifier:

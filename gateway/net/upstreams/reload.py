@@ -33,6 +33,8 @@ RELOADABLE: Final = (
     "anonymous",
     "logging.level",
     "nodes",
+    "require_tls_for",
+    "scram_iterations",
     "switch_timeout",
     "tls",
     "upstreams",

@@ -24,7 +24,7 @@ from gateway.config.units import Host
 from gateway.config.upstreams import UpstreamSection, UpstreamTls
 from gateway.faces.face import FaceSettings
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
+from gateway.faces.upstream_1_0.settings import Derive, UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.counts import NetCounts
 from gateway.net.tls import upstream_tls
@@ -101,8 +101,14 @@ class Upstreams:
     """
 
     def __init__(
-        self, settings: Settings, bridge: Bridge, turns: TurnLoop, faces: FaceSettings
+        self,
+        settings: Settings,
+        bridge: Bridge,
+        turns: TurnLoop,
+        faces: FaceSettings,
+        derive_for: Callable[[str], Derive],
     ) -> None:
+        self._derive_for = derive_for
         self._bridge = bridge
         self._turns = turns
         self._faces = faces
@@ -137,7 +143,8 @@ class Upstreams:
             kept = self._kept(name, section, profiles[name])
             if kept is None:
                 credentials[name] = UpstreamCredentials(name, section)
-                of_it = _settings_of(settings, name, rules, credentials[name])
+                derive = self._derive_for(name)
+                of_it = _settings_of(settings, name, rules, credentials[name], derive)
                 upstreams[name] = self._made(of_it, profiles[name])
             else:
                 credentials[name] = self.credentials[name]
@@ -259,7 +266,11 @@ def _told(value: Any) -> Any:  # Any: an attribute of a profile
 
 
 def _settings_of(
-    settings: Settings, name: str, rules: Rules, credentials: UpstreamCredentials
+    settings: Settings,
+    name: str,
+    rules: Rules,
+    credentials: UpstreamCredentials,
+    derive: Derive,
 ) -> UpstreamSettings:
     section = settings.upstreams[name]
     again = section.redelivery_back_off
@@ -268,6 +279,7 @@ def _settings_of(
         container_id=section.container_id or settings.name,
         limits=limits_of(settings, section),
         mechanisms=credentials.mechanisms,
+        derive=derive,
         tokens=credentials.tokens,
         random=random.random,
         rules=rules,

@@ -11,6 +11,7 @@ from gateway.amqp_0_10.types import Command
 from gateway.faces.doubt import Doubt
 from gateway.faces.server_0_10.parking import Parking
 from gateway.message import Condition, Refusal
+from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
 
 TRANSFER = spec.MessageTransfer()
@@ -19,7 +20,7 @@ CANCEL = spec.MessageCancel()
 DELETE = spec.QueueDelete()
 BIND = spec.ExchangeBind()
 SUBSCRIBE = spec.MessageSubscribe()
-SESSION = Session(b"s", 0, FrameWriter(), Limits(), Role.SERVER)
+SESSION = Session(b"s", 0, FrameWriter(), Limits(), Role.SERVER, Account())
 
 
 class Nobody:
@@ -32,7 +33,7 @@ def event(command: Command, payload: bytes = b"") -> CommandReceived:
 
 
 def parking(*commands: Command, waits: bool = False) -> Parking:
-    made = Parking(Doubt(1000, Nobody()))
+    made = Parking(Doubt(1000, Nobody()), Account())
     if waits:
         made.wait(7, SUBSCRIBE)
     for command in commands:
@@ -115,7 +116,7 @@ def test_nothing_goes_on_before_the_answer() -> None:
 
 def test_parked_octets_are_counted_until_they_go_on_or_are_dropped() -> None:
     doubt = Doubt(1000, Nobody())
-    parked = Parking(doubt)
+    parked = Parking(doubt, Account())
     parked.park(event(TRANSFER, b"123"))
     parked.park(event(TRANSFER, b"45"))
     assert doubt.parked == 5

@@ -93,3 +93,27 @@ def test_a_certificate_is_who_we_are(tmp_path: Path) -> None:
             assert said(near, "upstream main: connected"), near.log()
         accepted = 'gateway_authentications_total{mechanism="EXTERNAL",outcome="accepted"}'
         assert far.metrics()[accepted] >= 1
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_gateway_behind_a_gateway_proves_its_password(tmp_path: Path, mechanism: str) -> None:
+    users = tmp_path / "users.yaml"
+    (tmp_path / "password").write_text("pencil, sharp=yes")
+    far = GatewayProcess(tmp_path / "far", {"users_file": str(users)})
+    add = ("user", "add", "--file", str(users), "--password-stdin", "near,=gateway")
+    assert far.tool(*add, given="pencil, sharp=yes").returncode == 0
+    with far:
+        upstream = {
+            "hosts": [f"amqp://127.0.0.1:{far.amqp_port}"],
+            "username": "near,=gateway",
+            "password_file": str(tmp_path / "password"),
+            "mechanisms": [mechanism],
+        }
+        with behind(tmp_path / "near", upstream) as near:
+            assert said(near, "upstream main: connected"), near.log()
+            checked = near.tool(
+                "check", "--config", str(tmp_path / "near/gateway.yaml"), "--connect"
+            )
+            assert f"({mechanism}" in checked.stdout or mechanism in checked.stdout, checked.stdout
+        accepted = f'gateway_authentications_total{{mechanism="{mechanism}",outcome="accepted"}}'
+        assert far.metrics()[accepted] >= 2

@@ -2,6 +2,7 @@
 
 import pytest
 from support.bridge_world import World
+from support.derivations import derive_here
 from support.net import Net, Wire
 from support.rules import rule
 from support.upstream_world import Broker
@@ -112,6 +113,7 @@ class DetourWorld:
             container_id="gateway",
             limits=Limits(),
             mechanisms=lambda secure: [],
+            derive=derive_here,
             random=lambda: 0.0,
         )
         faces = FaceSettings(

@@ -1,6 +1,7 @@
 """Dialling an upstream: failover, back-off until it is open, one connection at a time."""
 
 from support.bridge_world import World
+from support.derivations import derive_here
 from support.net import Net, Wire
 from support.upstream_world import Broker
 from twisted.internet.defer import Deferred
@@ -63,6 +64,7 @@ class DialWorld:
                     container_id="gateway",
                     limits=Limits(),
                     mechanisms=lambda secure: [],
+                    derive=derive_here,
                     random=lambda: 0.0,
                 ),
                 Profile(),

@@ -221,7 +221,7 @@ public final class JmsPeer {
 
   private String connectionUrl() {
     boolean anonymous = !options.containsKey("user");
-    String mechanism = anonymous ? "ANONYMOUS" : "PLAIN";
+    String mechanism = option("mechanism", anonymous ? "ANONYMOUS" : "PLAIN");
     String identity = anonymous ? ":" : required("user") + ":" + required("password");
     return "amqp://" + identity + "@" + option("client-id", "") + "/" + option("virtual-host", "")
         + "?brokerlist='tcp://127.0.0.1:" + required("port") + "?sasl_mechs='" + mechanism + "'&retries='0'"

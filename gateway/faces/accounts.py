@@ -1,0 +1,50 @@
+"""The accounts above those of connections: of users, of virtual hosts, of everybody together."""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.wire.accounts import UNLIMITED, Account
+
+
+@final
+class Accounts:
+    """What the connections of the process have together; the same for every server face.
+
+    Attributes:
+        everybody: what all connections keep, those that have not logged in included.
+        users, hosts: those that have connections, or had; names are those that logins can have.
+    """
+
+    __slots__ = ("_host_max", "_user_max", "everybody", "hosts", "users")
+
+    def __init__(self, user_max: int = UNLIMITED, host_max: int = UNLIMITED) -> None:
+        self._user_max = user_max
+        self._host_max = host_max
+        self.everybody = Account()
+        self.users: dict[str, Account] = {}
+        self.hosts: dict[str, Account] = {}
+
+    def user(self, name: str) -> Account:
+        """That of a user."""
+        return _of(self.users, name, self._user_max)
+
+    def host(self, name: str) -> Account:
+        """That of a virtual host."""
+        return _of(self.hosts, name, self._host_max)
+
+    def refusals(self) -> dict[str, int]:
+        """How often a limit was met, by whose it was."""
+        return {
+            "connection": self.everybody.refused_below,
+            "user": sum([account.refused for account in self.users.values()]),
+            "virtual_host": sum([account.refused for account in self.hosts.values()]),
+        }
+
+
+def _of(accounts: dict[str, Account], name: str, limit: int) -> Account:
+    account = accounts.get(name)
+    if account is None:
+        account = Account(limit)
+        accounts[name] = account
+    return account

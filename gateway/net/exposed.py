@@ -1,0 +1,59 @@
+"""What others on this machine can read of the gateway's secrets and data, told as warnings."""
+
+from __future__ import annotations
+
+import pathlib
+import stat
+from typing import Final
+
+from gateway.config import Settings
+
+OTHERS: Final = stat.S_IRWXO
+GROUP_READS: Final = stat.S_IRGRP
+
+
+def exposed(settings: Settings) -> list[str]:
+    """A line for each file or directory that is less private than it should be."""
+    told = []
+    for key, path in _secrets(settings):
+        mode = _mode(path)
+        if mode is not None and mode & OTHERS:
+            told.append(
+                f"{key}: other users of this machine can use {path} (mode {mode & 0o777:03o});"
+                f" chmod {mode & 0o770:03o}"
+            )
+    directory = settings.data_directory
+    mode = _mode(directory)
+    if mode is not None and mode & OTHERS:
+        told.append(
+            f"data_directory: other users of this machine can use {directory} (mode"
+            f" {mode & 0o777:03o}); the files that the gateway makes in it are its own"
+        )
+    return told
+
+
+def _secrets(settings: Settings) -> list[tuple[str, pathlib.Path]]:
+    """Files with something in them that nobody else is to know, by their keys."""
+    found: list[tuple[str, pathlib.Path | None]] = [
+        ("users_file", settings.users_file),
+        ("admin_token_file", settings.admin_token_file),
+    ]
+    if settings.tls is not None:
+        found.append(("tls.key", settings.tls.key))
+    for name, upstream in settings.upstreams.items():
+        prefix = f"upstreams.{name}"
+        found += [
+            (f"{prefix}.password_file", upstream.password_file),
+            (f"{prefix}.token_file", upstream.token_file),
+            (f"{prefix}.sas_key_file", upstream.sas_key_file),
+        ]
+        if upstream.tls is not None:
+            found.append((f"{prefix}.tls.key", upstream.tls.key))
+    return [(key, path) for key, path in found if path is not None]
+
+
+def _mode(path: pathlib.Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return None

@@ -1,0 +1,170 @@
+"""How long a login has to wait that others failed before: guessing passwords is made slow.
+
+Owns the reckoning only; time is an argument. Failures are remembered by who is guessed from where
+(a user from an address), by address, and by user; each is a table of limited size in which what is
+old is forgotten. What it is not: a lockout that somebody can use against somebody else.
+
+- A user from an address: after `PAIR_FREE` failures each try waits for the one before it, ever
+  longer. Nobody else's failures count for this pair.
+- An address: after `ADDRESS_FREE` failures of all its users together, tries wait for one another,
+  so that many names cannot be guessed instead of one. An address may be a load balancer with
+  thousands behind it, so a pair that has logged in before does not wait for this.
+- A user: guessed from everywhere, after `USER_FREE` failures each try waits `USER_DELAY_MS`, and
+  never longer; a pair that has logged in before does not. So whoever guesses alice's password from
+  elsewhere makes her wait a second from an address that she was never at, and not at all from her
+  own.
+
+Waits are shorter than a handshake may last. A try that would have to wait longer is refused
+unheard, which tells the guesser nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from typing import Final, final
+
+PAIR_FREE: Final = 3
+PAIR_DELAY_MS: Final = 250
+PAIR_DELAY_MAX_MS: Final = 4_000
+ADDRESS_FREE: Final = 30
+ADDRESS_DELAY_MS: Final = 50
+ADDRESS_DELAY_MAX_MS: Final = 500
+USER_FREE: Final = 30
+USER_DELAY_MS: Final = 1_000
+WAIT_MAX_MS: Final = 5_000
+FORGOTTEN_MS: Final = 15 * 60 * 1000
+KNOWN_FORGOTTEN_MS: Final = 24 * 60 * 60 * 1000
+ENTRIES_MAX: Final = 10_000  # of each table, a hundred octets and some each
+
+
+@final
+class _Failures:
+    """How often one source has failed in a row, and when its next try may begin."""
+
+    __slots__ = ("count", "last_ms", "next_ms")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.last_ms = 0
+        self.next_ms = 0
+
+
+@final
+class _Table:
+    """Sources that failed, the one that failed longest ago first."""
+
+    def __init__(self, free: int, delay_ms: int, delay_max_ms: int) -> None:
+        self._free = free
+        self._delay_ms = delay_ms
+        self._delay_max_ms = delay_max_ms
+        self._entries: OrderedDict[bytes, _Failures] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def delay_ms(self, source: bytes, now_ms: int) -> int:
+        """Between two tries of it."""
+        entry = self._entries.get(source)
+        if entry is None or now_ms - entry.last_ms >= FORGOTTEN_MS or entry.count < self._free:
+            return 0
+        doubled = min(entry.count - self._free, 16)
+        return min(self._delay_ms << doubled, self._delay_max_ms)
+
+    def wait_ms(self, source: bytes, now_ms: int) -> int:
+        """Until its next try may begin, those before it included."""
+        entry = self._entries.get(source)
+        delay_ms = self.delay_ms(source, now_ms)
+        if entry is None or delay_ms == 0:
+            return 0
+        return max(entry.next_ms, entry.last_ms + delay_ms) - now_ms
+
+    def take(self, source: bytes, now_ms: int) -> None:
+        """A try begins when `wait_ms` says; the one behind it later."""
+        entry = self._entries.get(source)
+        delay_ms = self.delay_ms(source, now_ms)
+        if entry is not None and delay_ms:
+            begins_ms = now_ms + max(0, self.wait_ms(source, now_ms))
+            entry.next_ms = begins_ms + delay_ms
+
+    def failed(self, source: bytes, now_ms: int) -> None:
+        """Once more."""
+        entry = self._entries.pop(source, None)
+        if entry is None or now_ms - entry.last_ms >= FORGOTTEN_MS:
+            entry = _Failures()
+        entry.count += 1
+        entry.last_ms = now_ms
+        self._entries[source] = entry
+        while len(self._entries) > ENTRIES_MAX:
+            self._entries.popitem(last=False)
+
+    def forget(self, source: bytes) -> None:
+        """It has not failed any more."""
+        self._entries.pop(source, None)
+
+    def sweep(self, now_ms: int) -> None:
+        """Forget what is old."""
+        while self._entries:
+            source, entry = next(iter(self._entries.items()))
+            if now_ms - entry.last_ms < FORGOTTEN_MS:
+                return
+            del self._entries[source]
+
+
+@final
+class Throttle:
+    """Failures by pair, address and user, and the pairs that are known."""
+
+    def __init__(self) -> None:
+        self._pairs = _Table(PAIR_FREE, PAIR_DELAY_MS, PAIR_DELAY_MAX_MS)
+        self._addresses = _Table(ADDRESS_FREE, ADDRESS_DELAY_MS, ADDRESS_DELAY_MAX_MS)
+        self._users = _Table(USER_FREE, USER_DELAY_MS, USER_DELAY_MS)
+        self._known: OrderedDict[bytes, int] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Entries of all tables."""
+        return len(self._pairs) + len(self._addresses) + len(self._users) + len(self._known)
+
+    def begin(self, address: str, user: str, now_ms: int) -> int | None:
+        """How long this try has to wait; `None`: it is refused unheard."""
+        pair, place, name = _sources(address, user)
+        waits_ms = [self._pairs.wait_ms(pair, now_ms)]
+        known = now_ms - self._known.get(pair, -KNOWN_FORGOTTEN_MS) < KNOWN_FORGOTTEN_MS
+        if not known:
+            waits_ms.append(self._addresses.wait_ms(place, now_ms))
+            waits_ms.append(self._users.delay_ms(name, now_ms))
+        wait_ms = max(0, *waits_ms)
+        if wait_ms > WAIT_MAX_MS:
+            return None
+        self._pairs.take(pair, now_ms)
+        if not known:
+            self._addresses.take(place, now_ms)
+        return wait_ms
+
+    def failed(self, address: str, user: str, now_ms: int) -> None:
+        """It was not this user, or there is none of the name."""
+        pair, place, name = _sources(address, user)
+        for table, source in (
+            (self._pairs, pair),
+            (self._addresses, place),
+            (self._users, name),
+        ):
+            table.sweep(now_ms)
+            table.failed(source, now_ms)
+
+    def succeeded(self, address: str, user: str, now_ms: int) -> None:
+        """It was. What the address and others have guessed wrong is not forgotten for that."""
+        pair, _place, _name = _sources(address, user)
+        self._pairs.forget(pair)
+        self._known.pop(pair, None)
+        self._known[pair] = now_ms
+        while len(self._known) > ENTRIES_MAX:
+            self._known.popitem(last=False)
+
+
+def _sources(address: str, user: str) -> tuple[bytes, bytes, bytes]:
+    """Short names of the pair, the address and the user, whatever their lengths."""
+    place = hashlib.blake2b(address.encode(), digest_size=16).digest()
+    # Names may hold lone surrogates, which have no UTF-8.
+    name = hashlib.blake2b(user.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return hashlib.blake2b(place + name, digest_size=16).digest(), place, name

@@ -1,0 +1,111 @@
+"""What somebody asks for: an action, the object, and what is known of that.
+
+One value for all kinds of rules: the gateway's own look at the fields, qpidd's at `properties`,
+which are its words for what it looks up (`qpidd_lookups` says which it has when).
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.permissions.actions import Action, ObjectKind
+
+UNKNOWN: Final = -1
+NO: Final = 0
+YES: Final = 1
+DEFAULT_EXCHANGE: Final = ""
+
+
+@final
+class Asked:
+    """One question.
+
+    Attributes:
+        name: the object's; a queue that is published to by the default exchange is a queue.
+        key: the routing or binding key; `None` where the action has none.
+        queue: of bind, unbind and bound: the queue.
+        durable, exclusive, temporary: of the object: `YES`, `NO`, or `UNKNOWN`. A temporary one
+            goes with its client, or with its last consumer.
+        exists: create: the object is there already, and is only declared again.
+        properties: qpidd's properties, with values as it writes them; `None`: it gives none, and
+            does not compare those of rules.
+    """
+
+    __slots__ = (
+        "action",
+        "durable",
+        "exclusive",
+        "exists",
+        "key",
+        "kind",
+        "name",
+        "properties",
+        "queue",
+        "temporary",
+    )
+
+    def __init__(
+        self,
+        action: Action,
+        kind: ObjectKind,
+        name: str = "",
+        *,
+        key: str | None = None,
+        queue: str = "",
+        durable: int = UNKNOWN,
+        exclusive: int = UNKNOWN,
+        temporary: int = UNKNOWN,
+        exists: bool = False,
+        properties: dict[str, str] | None = None,
+    ) -> None:
+        self.action = action
+        self.kind = kind
+        self.name = name
+        self.key = key
+        self.queue = queue
+        self.durable = durable
+        self.exclusive = exclusive
+        self.temporary = temporary
+        self.exists = exists
+        self.properties = properties
+
+    def as_(self, action: Action) -> Asked:
+        """The same object, asked for another action."""
+        return Asked(
+            action,
+            self.kind,
+            self.name,
+            key=self.key,
+            queue=self.queue,
+            durable=self.durable,
+            exclusive=self.exclusive,
+            temporary=self.temporary,
+            properties=self.properties,
+        )
+
+    def __str__(self) -> str:
+        """As the log and the client are told."""
+        text = self.action.name.lower()
+        if self.kind != ObjectKind.NOTHING:
+            text += f" {self.kind.name.lower()} {self.name!r}"
+        if self.queue:
+            text += f", queue {self.queue!r}"
+        return text if self.key is None else f"{text}, key {self.key!r}"
+
+
+def publishing(exchange: str, key: str) -> Asked:
+    """To publish to an exchange by a key; by the default exchange: to the queue of that name."""
+    if exchange == DEFAULT_EXCHANGE:
+        return Asked(Action.PUBLISH, ObjectKind.QUEUE, key)
+    return Asked(Action.PUBLISH, ObjectKind.EXCHANGE, exchange, key=key)
+
+
+def binding(action: Action, exchange: str, queue: str, key: str) -> Asked:
+    """To bind, or unbind, a queue; or to ask about a binding (`ACCESS`)."""
+    properties = {"queuename": queue, "routingkey": key}
+    return Asked(action, ObjectKind.EXCHANGE, exchange, key=key, queue=queue, properties=properties)
+
+
+def flag(value: bool) -> str:
+    """A property that is true or false, as qpidd writes it."""
+    return "true" if value else "false"

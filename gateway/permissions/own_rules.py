@@ -1,0 +1,191 @@
+"""Rules of the gateway's own file: the first that fits decides, and where none does the answer is no.
+
+To ask about a node (`ACCESS`) may who may do anything with it: whoever sends to a queue also asks
+whether it is there. What is not known yet - by which key somebody is going to publish - does not
+keep a rule that allows from fitting, and one that denies does not fit then.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.permissions.actions import Action, ObjectKind
+from gateway.permissions.asked import UNKNOWN, Asked
+from gateway.permissions.hosts import Hosts, among
+from gateway.permissions.patterns import fits_key, fits_name
+from gateway.permissions.rules import Decision
+
+USER: Final = "${user}"
+WILDCARDS: Final = ("*", "#")
+# What whoever may do one of them with a node may also ask about it.
+USES: Final = (
+    Action.PUBLISH,
+    Action.CONSUME,
+    Action.BROWSE,
+    Action.CREATE,
+    Action.DELETE,
+    Action.BIND,
+    Action.UNBIND,
+    Action.PURGE,
+)
+
+
+@final
+class OwnRule:
+    """One rule. What is `None` is not looked at.
+
+    Attributes:
+        decision: its answer, with its line.
+        actions: what it is for, a bit each; users: for whom, groups taken apart.
+        hosts: patterns of virtual hosts, each as what stands between its `*`.
+        addresses: where connections come from.
+        queue, exchange: patterns of names, the same; key: the words of one for keys.
+        durable, exclusive, temporary: what the object is to be.
+    """
+
+    __slots__ = (
+        "actions",
+        "addresses",
+        "decision",
+        "durable",
+        "exchange",
+        "exclusive",
+        "hosts",
+        "key",
+        "queue",
+        "temporary",
+        "users",
+    )
+
+    def __init__(
+        self,
+        decision: Decision,
+        actions: int,
+        *,
+        users: frozenset[str] | None = None,
+        hosts: list[list[str]] | None = None,
+        addresses: list[Hosts] | None = None,
+        queue: list[str] | None = None,
+        exchange: list[str] | None = None,
+        key: list[str] | None = None,
+        durable: int = UNKNOWN,
+        exclusive: int = UNKNOWN,
+        temporary: int = UNKNOWN,
+    ) -> None:
+        self.decision = decision
+        self.actions = actions
+        self.users = users
+        self.hosts = hosts
+        self.addresses = addresses
+        self.queue = queue
+        self.exchange = exchange
+        self.key = key
+        self.durable = durable
+        self.exclusive = exclusive
+        self.temporary = temporary
+
+    def fits(self, user: str, host: str, address: str, asked: Asked) -> bool:
+        """Whether it decides this."""
+        if not self.actions & (1 << asked.action):
+            return False
+        if self.users is not None and user not in self.users:
+            return False
+        hosts = self.hosts
+        if hosts is not None and not any([fits_name(parts, host) for parts in hosts]):
+            return False
+        addresses = self.addresses
+        if addresses is not None and not among(addresses, address):
+            return False
+        return self._fits_object(user, asked) and self._fits_properties(asked)
+
+    def _fits_object(self, user: str, asked: Asked) -> bool:
+        if self.queue is not None:
+            name = asked.name if asked.kind == ObjectKind.QUEUE else asked.queue
+            if asked.kind == ObjectKind.EXCHANGE and not asked.queue:
+                return False
+            if not fits_name(_filled(self.queue, user), name):
+                return False
+        if self.exchange is not None:
+            if asked.kind != ObjectKind.EXCHANGE:
+                return False
+            if not fits_name(_filled(self.exchange, user), asked.name):
+                return False
+        return self.key is None or self._fits_key(self.key, user, asked)
+
+    def _fits_key(self, words: list[str], user: str, asked: Asked) -> bool:
+        if asked.key is None:
+            return asked.kind == ObjectKind.EXCHANGE and self.decision.allowed
+        filled: list[str] = []
+        for word in words:
+            if USER in word:
+                if any([each in user for each in WILDCARDS]):
+                    return False  # its name must not be a pattern
+                filled.extend(word.replace(USER, user).split("."))
+            else:
+                filled.append(word)
+        return fits_key(filled, asked.key)
+
+    def _fits_properties(self, asked: Asked) -> bool:
+        return (
+            self._has(self.durable, asked.durable, asked)
+            and self._has(self.exclusive, asked.exclusive, asked)
+            and self._has(self.temporary, asked.temporary, asked)
+        )
+
+    def _has(self, wanted: int, given: int, asked: Asked) -> bool:
+        if wanted == UNKNOWN or wanted == given:
+            return True
+        return given == UNKNOWN and self.decision.allowed and asked.kind != ObjectKind.NOTHING
+
+
+@final
+class OwnRules:
+    """All of one file, in their order. Implements `AccessRules`."""
+
+    __slots__ = ("_no", "_rules")
+
+    def __init__(self, rules: list[OwnRule]) -> None:
+        self._rules = rules
+        self._no = Decision(False, 0, "no rule fits")
+
+    def may(self, user: str, host: str, address: str, asked: Asked) -> Decision:
+        """Whether a user may do that."""
+        if asked.action == Action.ACCESS or (asked.action == Action.CREATE and asked.exists):
+            return self._may_use(user, host, address, asked)
+        return self._first(user, host, address, asked)
+
+    def _may_use(self, user: str, host: str, address: str, asked: Asked) -> Decision:
+        """Whether it may do anything with the node."""
+        answer = self._no
+        for action in USES:
+            decision = self._first(user, host, address, asked.as_(action))
+            if decision.allowed:
+                return decision
+            if answer.line == 0:
+                answer = decision
+        return answer
+
+    def _first(self, user: str, host: str, address: str, asked: Asked) -> Decision:
+        for rule in self._rules:
+            if rule.fits(user, host, address, asked):
+                return rule.decision
+        return self._no
+
+    def publish_unchecked(self) -> bool:
+        """Nobody needs to be asked: never so."""
+        return False
+
+    def connections_max(self, user: str) -> int:
+        """Any number."""
+        return -1
+
+    def queues_max(self, user: str) -> int:
+        """Any number."""
+        return -1
+
+
+def _filled(parts: list[str], user: str) -> list[str]:
+    """A pattern with the user's name in it, which is no pattern itself."""
+    if not any([USER in part for part in parts]):
+        return parts
+    return [part.replace(USER, user) for part in parts]

@@ -1,0 +1,51 @@
+"""What every kind of access rules answers."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, final
+
+from gateway.permissions.asked import Asked
+
+
+@final
+class Decision:
+    """An answer, and what decided.
+
+    Attributes:
+        allowed: yes, or no.
+        line: the line of the rules' file that decided; 0: none did.
+        rule: what stands there, or in words why there is none.
+        logged: whoever asks is to be told of in the log, whatever the answer is.
+    """
+
+    __slots__ = ("allowed", "line", "logged", "rule")
+
+    def __init__(self, allowed: bool, line: int, rule: str, *, logged: bool = False) -> None:
+        self.allowed = allowed
+        self.line = line
+        self.rule = rule
+        self.logged = logged
+
+    def __str__(self) -> str:
+        """As `check --may` and the log have it."""
+        where = f"line {self.line}: {self.rule}" if self.line else self.rule
+        return f"{'allowed' if self.allowed else 'denied'} by {where}"
+
+
+UNRESTRICTED: Final = Decision(True, 0, "no rules: everybody may do everything")
+
+
+class AccessRules(Protocol):
+    """The rules that are in force."""
+
+    def may(self, user: str, host: str, address: str, asked: Asked) -> Decision:
+        """Whether a user may do that in a virtual host, coming from an address."""
+
+    def publish_unchecked(self) -> bool:
+        """Nobody needs to be asked for what is published."""
+
+    def connections_max(self, user: str) -> int:
+        """How many connections a user may have at a time; -1: any number."""
+
+    def queues_max(self, user: str) -> int:
+        """How many queues that a user has made there may be at a time; -1: any number."""

@@ -1,0 +1,73 @@
+"""Octets that the gateway keeps on somebody's behalf: a connection's, a user's, a virtual host's.
+
+Whatever a peer can make grow and what outlives a turn is counted where it is kept, in octets of
+memory: frames, commands and deliveries of which parts have come, what was decoded and waits, what
+is remembered of sessions and links, answers that are not read. What a connection has on its account
+counts for its user and its virtual host, too. Whole messages are the queues' (`bridge.pressure`).
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+# Octets of memory that one octet takes, at most, when it is decoded: a null of a list.
+DECODED: Final = 64
+
+UNLIMITED: Final = 1 << 62
+
+
+@final
+class Account:
+    """One account, and those above it for which it counts, too.
+
+    Attributes:
+        held: octets that are kept.
+        limit: how many may be.
+        refused: how often more was wanted.
+        refused_below: how often one below it wanted more than its own limit.
+    """
+
+    __slots__ = ("_above", "held", "limit", "refused", "refused_below")
+
+    def __init__(self, limit: int = UNLIMITED) -> None:
+        self.held = 0
+        self.limit = limit
+        self.refused = 0
+        self.refused_below = 0
+        self._above: list[Account] = []
+
+    def join(self, above: Account) -> None:
+        """What is kept counts for `above`, too, from now on; also what is kept already."""
+        self._above.append(above)
+        above.held += self.held
+
+    def take(self, octets: int) -> bool:
+        """Keep so much more; `False`, and nothing is counted, where that passes a limit."""
+        if self.held + octets > self.limit:
+            self.refused += 1
+            for above in self._above:
+                above.refused_below += 1
+            return False
+        for above in self._above:
+            if above.held + octets > above.limit:
+                above.refused += 1
+                return False
+        self.note(octets)
+        return True
+
+    def note(self, octets: int) -> None:
+        """So much more is kept, whatever the limits: it is bounded elsewhere."""
+        self.held += octets
+        for above in self._above:
+            above.held += octets
+
+    def give(self, octets: int) -> None:
+        """So much is not kept any more."""
+        self.note(-octets)
+
+    def close(self) -> None:
+        """Whoever it was is gone, with all that was kept."""
+        for above in self._above:
+            above.held -= self.held
+        self._above = []
+        self.held = 0

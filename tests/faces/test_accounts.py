@@ -1,0 +1,24 @@
+"""The accounts of users and virtual hosts."""
+
+from gateway.faces.accounts import Accounts
+from gateway.wire.accounts import Account
+
+
+def test_a_user_has_one_account_for_all_of_its_connections() -> None:
+    accounts = Accounts(user_max=100, host_max=200)
+    assert accounts.user("alice") is accounts.user("alice")
+    assert accounts.user("alice") is not accounts.user("bob")
+    assert (accounts.user("alice").limit, accounts.host("h").limit) == (100, 200)
+
+
+def test_refusals_are_counted_by_whose_limit_was_met() -> None:
+    accounts = Accounts(user_max=100, host_max=150)
+    for user in ("alice", "bob"):
+        connection = Account(90)
+        connection.join(accounts.everybody)
+        connection.join(accounts.user(user))
+        connection.join(accounts.host("h"))
+        connection.take(91)
+        connection.take(80)
+    accounts.user("alice").take(30)
+    assert accounts.refusals() == {"connection": 2, "user": 1, "virtual_host": 1}

@@ -1,0 +1,227 @@
+"""Plays attacks against a running gateway while a polite client publishes, and tells what it cost.
+
+    PYTHONPATH=tests python tests/faults/hostile.py [--small] [ATTACK ...]
+
+Each attack has a gateway of its own. The polite client, a process of its own, publishes a message
+every 20 ms and waits for its confirmation: its 99th percentile and its longest wait are in the
+table, with the gateway's memory (before, the most of it, after), the octets that it kept on its
+accounts and the units of work that it did (its own metrics). Attacks are in `hostile_*.py` beside
+this file, one file a subject; CI plays them small and asserts octets and units, never times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from support.gateway_process import GatewayProcess
+from support.raw_peers import Raw010
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.structs import write_header
+
+EVERY_S = 0.02
+LOOK_EVERY_S = 0.05
+MIB = 1024 * 1024
+POLITE_QUEUE = "polite"
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack.
+
+    Attributes:
+        name: what is attacked.
+        play: attacks a gateway; `size` is how often or how much, the whole or the small one. What
+            it returns is kept until the gateway has been looked at, and closed then.
+        whole, small: sizes.
+        config: of the gateway.
+        kept_max: octets that the gateway may have on its accounts after the small one.
+        refused: whether the small one meets a limit of these.
+    """
+
+    name: str
+    play: Callable[[GatewayProcess, int], Sequence[Any]]  # Any: whatever has a close()
+    whole: int
+    small: int
+    config: dict[str, Any] = field(default_factory=dict)  # Any: YAML
+    kept_max: int = MIB
+    refused: bool = False
+
+
+@dataclass
+class Seen:
+    """What an attack came to; sizes are octets."""
+
+    attack: str
+    rss_before: int = 0
+    rss_most: int = 0
+    rss_after: int = 0
+    kept: int = 0
+    refused: int = 0
+    queued: int = 0
+    units: int = 0
+    polite: int = 0
+    p99_ms: float = 0.0
+    longest_ms: float = 0.0
+    alive: bool = True
+
+    def row(self) -> str:
+        """Its line of the table."""
+        memory = [f"{octets / MIB:8.1f}" for octets in (self.rss_before, self.rss_most)]
+        kept = f"{self.rss_after / MIB:8.1f} {self.kept / MIB:8.1f} {self.refused:8d}"
+        times = f"{self.polite:7d} {self.p99_ms:8.1f} {self.longest_ms:8.1f}"
+        ended = "" if self.alive else "  THE POLITE CLIENT WAS DROPPED"
+        return f"{self.attack:40} {' '.join(memory)} {kept} {self.units:12d} {times}{ended}"
+
+
+HEAD = (
+    f"{'attack':40} {'RSS MiB':>8} {'most':>8} {'after':>8} {'kept':>8} {'refused':>8}"
+    f" {'units':>12} {'polite':>7} {'p99 ms':>8} {'longest':>8}"
+)
+
+
+class Memory:
+    """The gateway's resident memory, looked at all the time."""
+
+    def __init__(self, pid: int) -> None:
+        self._status = Path(f"/proc/{pid}/status")
+        self.before = self.now()
+        self.most = self.before
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def now(self) -> int:
+        """Octets."""
+        for line in self._status.read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+        return 0
+
+    def _watch(self) -> None:
+        while not self._over.wait(LOOK_EVERY_S):
+            self.most = max(self.most, self.now())
+
+    def stop(self) -> None:
+        """No more."""
+        self._over.set()
+        self._thread.join()
+        self.most = max(self.most, self.now())
+
+
+class Polite:
+    """The polite client, as a child process; see `be_polite`."""
+
+    def __init__(self, port: int) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, "--polite", str(port)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        assert self._process.stdout is not None
+        self._process.stdout.readline()  # it is connected
+
+    def stop(self) -> dict[str, Any]:  # Any: JSON
+        """What it has seen."""
+        told, _ = self._process.communicate("")
+        return dict(json.loads(told))
+
+
+def be_polite(port: int) -> None:
+    """Publish every 20 ms until standard input ends; print how long confirmations took."""
+    over = threading.Event()
+    waits: list[float] = []
+    alive = True
+    with Raw010(port, patience_s=120) as client:
+        client.log_in()
+        session = client.attach()
+        client.does(session, [spec.QueueDeclare(queue=POLITE_QUEUE)])
+        print("connected", flush=True)
+        threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+        header = write_header(spec.DeliveryProperties(routing_key=POLITE_QUEUE), None)
+        published = 0
+        while alive and not over.wait(EVERY_S):
+            began = time.monotonic()
+            client.publish(session, header, b"polite")
+            published += 1
+            alive = client.does(session, [])
+            waits.append((time.monotonic() - began) * 1000)
+            if published % 50 == 0:
+                client.does(session, [spec.QueuePurge(queue=POLITE_QUEUE)])
+    waits.sort()
+    seen = {
+        "polite": len(waits),
+        "p99_ms": waits[len(waits) * 99 // 100] if waits else 0.0,
+        "longest_ms": waits[-1] if waits else 0.0,
+        "alive": alive,
+    }
+    print(json.dumps(seen))
+
+
+def play(attack: Attack, directory: Path, *, small: bool) -> Seen:
+    """One attack on a gateway of its own."""
+    with GatewayProcess(directory, attack.config) as gateway:
+        polite = Polite(gateway.amqp_port)
+        memory = Memory(gateway.pid)
+        seen = Seen(attack.name, rss_before=memory.before)
+        peers = attack.play(gateway, attack.small if small else attack.whole)
+        metrics = gateway.metrics()
+        seen.kept = int(metrics["gateway_kept_bytes"])
+        seen.refused = int(sum(_all(metrics, "gateway_kept_refused_total")))
+        seen.queued = int(metrics["gateway_queue_depth_bytes"])
+        seen.units = int(sum(_all(metrics, "gateway_work_units_total")))
+        for peer in peers:
+            peer.close()
+        told = polite.stop()
+        memory.stop()
+        seen.rss_most = memory.most
+        seen.rss_after = memory.now()
+        seen.polite, seen.alive = told["polite"], told["alive"]
+        seen.p99_ms, seen.longest_ms = told["p99_ms"], told["longest_ms"]
+        return seen
+
+
+def _all(metrics: dict[str, float], name: str) -> list[float]:
+    return [value for key, value in metrics.items() if key.partition("{")[0] == name]
+
+
+def attacks() -> list[Attack]:
+    """All of them, by subject."""
+    from faults import hostile_octets
+
+    return [*hostile_octets.ATTACKS]
+
+
+def main(arguments: list[str]) -> None:
+    """The program."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--small", action="store_true", help="as CI does")
+    parser.add_argument("--polite", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    parser.add_argument("attack", nargs="*", help="some of them only")
+    asked = parser.parse_args(arguments)
+    if asked.polite:
+        be_polite(asked.polite)
+        return
+    print(HEAD, flush=True)
+    for attack in attacks():
+        if not asked.attack or attack.name in asked.attack:
+            with tempfile.TemporaryDirectory() as directory:
+                print(play(attack, Path(directory), small=asked.small).row(), flush=True)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    main(sys.argv[1:])

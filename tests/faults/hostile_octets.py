@@ -1,0 +1,161 @@
+"""Attacks on memory: what a client can make the gateway keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from support.gateway_process import GatewayProcess
+from support.raw_peers import HEADER_0_10, Raw010, Raw10, frame_0_10, unfinished_transfer
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.frames import CONTROL, FIRST_FRAME, FIRST_SEGMENT, LAST_SEGMENT
+from gateway.amqp_1_0 import _spec, types
+from gateway.wire.tagged import Tagged
+
+from .hostile import Attack
+
+MIB = 1024 * 1024
+SESSIONS = 16
+
+
+def nulls(count: int) -> Tagged:
+    """A list that takes one octet for each element, and 56 when it is decoded."""
+    return Tagged(types.LIST, [Tagged(types.NULL, None)] * count)
+
+
+def unfinished_bodies(gateway: GatewayProcess, octets: int) -> Sequence[Raw010]:
+    """16 sessions with an unfinished body each."""
+    client = Raw010(gateway.amqp_port).log_in()
+    for channel in range(SESSIONS):
+        client.attach(channel)
+    for channel in range(SESSIONS):
+        for frame in unfinished_transfer(channel, octets):
+            client.say(frame)
+    return [client]
+
+
+def refused_attaches(gateway: GatewayProcess, count: int) -> Sequence[Raw10]:
+    """Attaches that are refused, by a client that does not read, and echo their termini."""
+    client = Raw10(gateway.amqp_port, patience_s=3).log_in()
+    client.begin()
+    for handle in range(count):
+        attach = _spec.Attach(
+            name=f"l{handle}",
+            handle=handle % 1000,
+            role=_spec.RECEIVER,
+            source=_spec.Source(address="nowhere"),
+            target=_spec.Target(address="x" * 50_000),
+        )
+        detach = _spec.Detach(handle=handle % 1000, closed=True)
+        if not client.performs(attach, detach):
+            break
+    return [client]
+
+
+def decoded_properties(gateway: GatewayProcess, count: int) -> Sequence[Raw10]:
+    """Properties of open, begin and attach that take 56 times their octets."""
+    clients = []
+    for _ in range(count):
+        client = Raw10(gateway.amqp_port).log_in(properties={"p": nulls(60_000)})
+        for channel in range(20):
+            client.begin(channel, properties={"p": nulls(60_000)})
+        for handle in range(20):
+            client.performs(
+                _spec.Attach(
+                    name=f"l{handle}",
+                    handle=handle,
+                    role=_spec.SENDER,
+                    initial_delivery_count=0,
+                    source=_spec.Source(),
+                    target=_spec.Target(),
+                    properties={"p": nulls(60_000)},
+                )
+            )
+        clients.append(client)
+    return clients
+
+
+def login_in_parts(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
+    """A start-ok of 1 MiB that never ends, before any login, from many connections."""
+    clients = []
+    for _ in range(count):
+        client = Raw010(gateway.amqp_port, patience_s=0.2)
+        client.say(HEADER_0_10)
+        flags = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME
+        for _ in range(16):
+            client.say(frame_0_10(flags, CONTROL, 0, bytes(60_000)))
+            flags &= ~FIRST_FRAME
+        clients.append(client)
+    return clients
+
+
+def topic_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
+    """Durable bindings by keys of many words, and a restart with them."""
+    client = Raw010(gateway.amqp_port, patience_s=60).log_in()
+    session = client.attach()
+    client.does(session, [spec.QueueDeclare(queue="bound", durable=True)])
+    client.does(
+        session,
+        [
+            spec.ExchangeBind(
+                queue="bound", exchange="amq.topic", binding_key=f"{number}" + ".a" * 125
+            )
+            for number in range(count)
+        ],
+    )
+    return [client]
+
+
+def long_subjects(gateway: GatewayProcess, count: int) -> Sequence[Raw10]:
+    """Subjects of 200 KB to a topic exchange, each another."""
+    client = Raw10(gateway.amqp_port, patience_s=3).log_in()
+    client.begin()
+    client.performs(
+        _spec.Attach(
+            name="l",
+            handle=0,
+            role=_spec.SENDER,
+            initial_delivery_count=0,
+            snd_settle_mode=_spec.SND_SETTLED,
+            source=_spec.Source(),
+            target=_spec.Target(address="amq.topic"),
+        )
+    )
+    for number in range(count):
+        octets = _message(f"{number}" + "x" * 200_000)
+        for at in range(0, len(octets), 60_000):
+            transfer = _spec.Transfer(
+                handle=0,
+                delivery_id=number,
+                delivery_tag=b"t",
+                settled=True,
+                more=at + 60_000 < len(octets),
+            )
+            if not client.performs(transfer, payload=octets[at : at + 60_000]):
+                return [client]
+    return [client]
+
+
+def _message(subject: str) -> bytes:
+    from support.face_1_0 import message
+
+    return message(b"x", properties=_spec.Properties(subject=subject))
+
+
+ATTACKS = (
+    Attack(
+        "16 unfinished bodies",
+        unfinished_bodies,
+        60 * MIB,
+        12 * MIB,
+        kept_max=128 * MIB,
+        refused=True,
+    ),
+    Attack("refused attaches, not read", refused_attaches, 10_000, 500),
+    Attack("decoded properties", decoded_properties, 40, 2),
+    Attack(
+        "start-ok in parts, before login", login_in_parts, 1000, 20, kept_max=2 * MIB, refused=True
+    ),
+    Attack("topic keys of many words", topic_keys, 5000, 100),
+    Attack("subjects of 200 KB", long_subjects, 1000, 20),
+)

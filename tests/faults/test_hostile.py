@@ -1,0 +1,15 @@
+"""Each attack, played small: what it makes the gateway keep is bounded, and others go on."""
+
+from pathlib import Path
+
+import pytest
+from faults.hostile import Attack, attacks, play
+
+
+@pytest.mark.parametrize("attack", attacks(), ids=lambda attack: str(attack.name))
+def test_an_attack_takes_a_share_and_no_more(attack: Attack, tmp_path: Path) -> None:
+    seen = play(attack, tmp_path, small=True)
+    assert seen.alive
+    assert seen.polite > 0
+    assert seen.kept <= attack.kept_max
+    assert (seen.refused > 0) == attack.refused

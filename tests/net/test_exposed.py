@@ -1,0 +1,38 @@
+"""Secrets that others on the machine can read are told, each with its key."""
+
+import pathlib
+
+from gateway.config import load
+from gateway.net.exposed import exposed
+
+
+def test_each_secret_that_others_can_read_is_named(tmp_path: pathlib.Path) -> None:
+    directory = tmp_path / "data"
+    directory.mkdir(mode=0o700)
+    for name in ("users", "token", "password", "key"):
+        (tmp_path / name).write_text("x")
+        (tmp_path / name).chmod(0o600)
+    upstream = f"{{hosts: ['amqps://h'], username: u, password_file: {tmp_path}/password}}"
+    settings = load(
+        None,
+        [
+            f"data_directory={directory}",
+            f"users_file={tmp_path}/users",
+            f"admin_token_file={tmp_path}/token",
+            f"upstreams.main={upstream}",
+        ],
+    )
+    assert exposed(settings) == []
+    (tmp_path / "users").chmod(0o644)
+    (tmp_path / "password").chmod(0o664)
+    (tmp_path / "token").chmod(0o640)  # a group may be meant
+    directory.chmod(0o755)
+    told = exposed(settings)
+    assert [line.partition(":")[0] for line in told] == [
+        "users_file",
+        "upstreams.main.password_file",
+        "data_directory",
+    ]
+    assert told[0].endswith("(mode 644); chmod 640")
+    (tmp_path / "users").unlink()
+    assert len(exposed(settings)) == 2
