@@ -26,6 +26,10 @@ class LimitError(DecodeError):
     """Octets that are well formed as far as they go, but past a limit that protects the gateway."""
 
 
+class TooMuchWorkError(GatewayError):
+    """What was asked for would hold up everybody else; who began it answers with a refusal."""
+
+
 class ConfigurationError(GatewayError):
     """A configuration that cannot be used.
 
@@ -43,4 +47,18 @@ class StartupError(GatewayError):
 
 
 class StoreError(GatewayError):
-    """The durable store cannot be read or written."""
+    """The durable store, or the audit log beside it, cannot be read or written.
+
+    Attributes:
+        part: which of the two: ``store`` or ``audit``.
+        full: for want of room.
+        on_reserve: nothing was refused for good: the store goes on with the room set aside for it.
+    """
+
+    def __init__(
+        self, text: str, *, part: str = "store", full: bool = False, on_reserve: bool = False
+    ) -> None:
+        super().__init__(text)
+        self.part = part
+        self.full = full
+        self.on_reserve = on_reserve

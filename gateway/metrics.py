@@ -49,11 +49,18 @@ def _gauge(name: str, help: str, *labels: str) -> MetricRow:
 METRICS: Final = (
     _gauge("gateway_build_info", "Always 1; says what runs.", "version", "form"),
     _gauge("gateway_start_time_seconds", "When the gateway started, in seconds since 1970."),
-    _gauge("gateway_ready", "1 while clients are welcome, 0 while starting or draining."),
+    _gauge(
+        "gateway_ready",
+        "1 while clients are welcome, 0 while starting or draining, or nothing can be committed.",
+    ),
     _gauge("gateway_connections", "Connections that are open.", "protocol"),
     _counter("gateway_connections_opened_total", "Connections that were opened.", "protocol"),
     _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),
     _counter("gateway_connections_refused_total", "TCP connections beyond a limit.", "reason"),
+    _gauge(
+        "gateway_connections_waiting",
+        "TCP connections that wait until others from their address have opened.",
+    ),
     _counter(
         "gateway_handshake_failures_total",
         "Connections that ended before they named a protocol that the gateway speaks.",
@@ -244,7 +251,18 @@ METRICS: Final = (
     _counter("gateway_store_commits_total", "Transactions of the durable store."),
     _counter("gateway_store_commit_seconds_total", "Time spent in them."),
     _counter("gateway_store_bytes_total", "Octets that they wrote."),
-    _counter("gateway_store_failures_total", "Attempts to commit that the disk refused."),
+    _counter(
+        "gateway_store_failures_total",
+        "Attempts to write the store, or the audit log, that the disk refused.",
+        "part",
+    ),
+    _gauge(
+        "gateway_store_blocked",
+        "1 while publishers wait because the disk is full, or refuses to write.",
+        "cause",
+    ),
+    _gauge("gateway_data_bytes", "Size of the store's files, and of the audit log.", "part"),
+    _gauge("gateway_data_free_bytes", "What their file systems have left.", "part"),
     _gauge("gateway_store_waiting_turns", "Turns submitted and not committed yet."),
     _gauge("gateway_store_waiting_bytes", "Octets of those."),
     _gauge("gateway_store_rows", "Rows in the store's log."),

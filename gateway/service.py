@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import threading
 from collections.abc import Callable
 from typing import Final, cast, final
 
@@ -38,6 +39,7 @@ from gateway.net.clock import GatewayClock
 from gateway.net.counts import NetCounts
 from gateway.net.data_directory import (
     AUDIT_FOLDER,
+    Disk,
     LateSegments,
     identity,
     open_store,
@@ -67,6 +69,7 @@ from gateway.translate.view import READER
 from gateway.wire import buffers
 
 FILES_BESIDES: Final = 64  # store, audit log, ports, libraries
+THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -109,6 +112,8 @@ class Service:
             reactor.callFromThread,
             lambda turn: self.turns.on_committed(turn),
             lambda error: self.turns.on_store_failed(error),
+            lambda: self.turns.on_store_eased(),
+            reserve_octets=settings.store_reserve,
         )
         self.recovered = open_store(self.store, settings.data_directory)
         try:
@@ -169,16 +174,17 @@ class Service:
         """The bridge, still empty."""
         audit = AuditLog(
             self.recovered.incarnation,
-            segments.last_sequence + 1,
+            max(segments.last_sequence, self.store.unlogged.sequence) + 1,
             segment_octets=self.settings.audit.segment_size,
             segment_age_ms=self.settings.audit.segment_age,
         )
+        self.store.last_sequence = lambda: int(audit.next_sequence) - 1
         now_ms = self.clock.now_ms()
         hosts = [host.name for host in self.settings.virtual_hosts]
         bridge = Bridge(
             audit,
             self.store,
-            self.settings.queues.as_limits(),
+            self.settings.queues.as_limits(self.settings.store_backlog),
             reader=READER,
             hosts=hosts,
             default_host=hosts[0],
@@ -240,6 +246,8 @@ class Service:
             {Ask.SERVE_0_10: self._serve_0_10, Ask.SERVE_1_0: self._serve_1_0},
             connections_max=limits.connections,
             connections_per_address_max=limits.connections_per_address,
+            entering_per_address_max=limits.logins_per_address,
+            login_octets_max=limits.login_size,
             handshake_timeout_ms=limits.handshake_timeout,
             tls_context=self._tls,
         )
@@ -287,12 +295,19 @@ class Service:
     def start(self) -> None:
         """Listen; clients are welcome. StartupError if it cannot, and the store is closed."""
         listen = self.settings.listen
+        proxies = listen.proxy_protocol
         site = self._admin_site()
         try:
             if listen.amqp is not None:
-                self.ports.listen("amqp", listen.amqp, Listener(self.door))
+                self.ports.listen(
+                    "amqp", listen.amqp, Listener(self.door, passed_on="amqp" in proxies)
+                )
             if listen.amqps is not None:
-                self.ports.listen("amqps", listen.amqps, Listener(self.door, tls_first=True))
+                self.ports.listen(
+                    "amqps",
+                    listen.amqps,
+                    Listener(self.door, tls_first=True, passed_on="amqps" in proxies),
+                )
             self.ports.listen("admin", self.settings.admin, site)
             self.faces.admin_address = f"http://{self.addresses['admin']}"
         except StartupError:
@@ -319,6 +334,7 @@ class Service:
             accounts=self.faces.accounts,
             translated=self.faces.translated,
             store=self.store.counts,
+            disk=Disk(self.settings.data_directory, AUDIT_FOLDER),
             net=self.counts,
             authentication=self.authentication,
             clock=self.clock,
@@ -367,10 +383,18 @@ class Service:
         )
 
     def ready(self) -> str | None:
-        """`None` when clients are welcome, else why not."""
+        """`None` when clients are welcome, else why not.
+
+        They are while a full disk leaves the reserve: consumers make room.
+        """
         if not self.addresses:
             return "starting"
-        return None if self.stopping.stage == Stage.RUNNING else "draining"
+        if self.stopping.stage != Stage.RUNNING:
+            return "draining"
+        error = self.bridge.store_error
+        if error is not None and not error.on_reserve:
+            return f"nothing can be committed: {error}"
+        return None
 
     def reload(self) -> None:
         """Have the configuration, as it is now, count; say what came of it."""
@@ -478,6 +502,22 @@ def _warn(service: Service) -> None:
         )
 
 
+def on_thread_died(died: threading.ExceptHookArgs) -> None:
+    """A thread has ended by an exception: so does the process, whatever the others are doing.
+
+    Without its commit thread a gateway would go on taking messages; after a restart it has one.
+    """
+    name = "?" if died.thread is None else died.thread.name
+    error = died.exc_value if died.exc_value is not None else died.exc_type.__name__
+    Service.log.critical(
+        "thread {name} has died, and with it the gateway: {kind}: {error}",
+        name=name,
+        kind=died.exc_type.__name__,
+        error=str(error),
+    )
+    os._exit(THREAD_DIED)
+
+
 def run(settings: Settings, read_again: Callable[[], Settings]) -> int:
     """Run a gateway on Twisted's reactor until it is told to stop; the process's exit code.
 
@@ -498,6 +538,7 @@ def run(settings: Settings, read_again: Callable[[], Settings]) -> int:
 
     for number in SIGNALS:
         signal.signal(number, told)
+    threading.excepthook = on_thread_died
     service.read_again = read_again
     signal.signal(signal.SIGHUP, lambda _number, _frame: reactor.callFromThread(service.reload))
     service.start()

@@ -23,6 +23,7 @@ THINGS = (
     "tries",
     "up",
     "rules",
+    "blocked",
 )
 
 

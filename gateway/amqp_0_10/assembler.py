@@ -26,7 +26,7 @@ from gateway.amqp_0_10.frames import (
     read_command_head,
 )
 from gateway.amqp_0_10.types import Command
-from gateway.errors import DecodeError
+from gateway.errors import DecodeError, LimitError
 from gateway.wire.accounts import Account
 from gateway.wire.buffers import Reader
 from gateway.wire.limits import Limits
@@ -175,6 +175,8 @@ class Assembler:
                 # At once: decoded, it would wait for content that may never come.
                 raise CommandInvalidError(f"command 0x{self.code:04x} has no content")
             self.command = decode(reader, self._limits.depth_max)
+        except LimitError as error:
+            raise ResourceLimitExceededError(str(error)) from error
         except DecodeError as error:
             raise CommandInvalidError(str(error)) from error
 

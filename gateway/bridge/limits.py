@@ -26,6 +26,8 @@ class BridgeLimits:
         key_max: octets of a binding key.
         route_cache_max: routing keys of a topic exchange whose queues are remembered.
         transaction_octets_max: of what one transaction holds (`Transaction.octets`).
+        backlog_octets_max: of turns that wait for a disk that refuses; above it nothing is
+            delivered, and nothing read.
         turn_deliveries: copies sent or expired in one turn, all queues together.
         remote_prefetch: messages that one link from an upstream may bring ahead of what they are
             wanted for: the credit of a client without limit, and of a binding to a remote exchange.
@@ -46,6 +48,7 @@ class BridgeLimits:
     key_max: int
     route_cache_max: int
     transaction_octets_max: int
+    backlog_octets_max: int
     turn_deliveries: int
     remote_prefetch: int
 
@@ -67,6 +70,7 @@ class BridgeLimits:
         key_max: int = 4096,
         route_cache_max: int = 10_000,
         transaction_octets_max: int = 64 * 1024 * 1024,
+        backlog_octets_max: int = 64 * 1024 * 1024,
         turn_deliveries: int = 500,
         remote_prefetch: int = 500,
     ) -> None:
@@ -85,5 +89,6 @@ class BridgeLimits:
         self.key_max = key_max
         self.route_cache_max = route_cache_max
         self.transaction_octets_max = transaction_octets_max
+        self.backlog_octets_max = backlog_octets_max
         self.turn_deliveries = turn_deliveries
         self.remote_prefetch = remote_prefetch

@@ -2,7 +2,8 @@
 
 Above the high-water mark a publish is taken but not confirmed (`PENDING`); its publisher is told
 when the total is at or below the low-water mark and the turn of the publish is safe. Above the
-maximum publishes are refused: that is for who goes on without waiting.
+maximum publishes are refused: that is for who goes on without waiting. While the disk refuses, or
+is full, it is as if the high-water mark had been passed.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ class Pressure:
 
     Attributes:
         octets, messages: copies held now, acquired ones included.
-        high: the high-water mark was passed, and the low one not reached since.
+        high: publishers wait: the high-water mark was passed, and the low one not reached since,
+            or `blocked`.
+        blocked: the disk refuses.
     """
 
-    __slots__ = ("_limits", "_waiting", "high", "messages", "octets")
+    __slots__ = ("_limits", "_waiting", "blocked", "high", "messages", "octets")
 
     def __init__(self, limits: BridgeLimits) -> None:
         self._limits = limits
@@ -32,6 +35,7 @@ class Pressure:
         self.octets = 0
         self.messages = 0
         self.high = False
+        self.blocked = False
 
     @property
     def waiting(self) -> int:
@@ -61,8 +65,19 @@ class Pressure:
             self.high
             and self.octets <= self._limits.octets_low
             and self.messages <= self._limits.messages_low
+            and not self.blocked
         ):
             self.high = False
+
+    def block(self) -> None:
+        """The disk refuses: whoever publishes waits."""
+        self.blocked = self.high = True
+
+    def unblock(self) -> None:
+        """It takes everything again."""
+        limits = self._limits
+        self.blocked = False
+        self.high = self.octets > limits.octets_high or self.messages > limits.messages_high
 
     def hold_back(
         self, turn: int, publisher: Publisher, token: int, outcome: Outcome = ACCEPTED

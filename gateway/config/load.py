@@ -178,6 +178,9 @@ def _listening(settings: Settings) -> Iterator[tuple[list[str], str]]:
         yield ["listen.amqp", "listen.amqps"], "nothing to listen on: set it or listen.amqps"
     if listen.amqps is not None and settings.tls is None:
         yield ["listen.amqps", "tls"], "needs tls.certificate and tls.key"
+    for name in listen.proxy_protocol:
+        if (listen.amqp if name == "amqp" else listen.amqps) is None:
+            yield ["listen.proxy_protocol", f"listen.{name}"], f"there is no listen.{name}"
     given = {"listen.amqp": listen.amqp, "listen.amqps": listen.amqps, "admin": settings.admin}
     taken: dict[object, str] = {}
     for path, where in given.items():

@@ -30,6 +30,9 @@ class Listen(Section):
     """Plain AMQP 0-10 and 1.0, and 1.0 that asks for TLS by its header; null for none."""
     amqps: ListenAddress | None = None
     """TLS first, then either protocol; needs `tls`."""
+    proxy_protocol: list[Literal["amqp", "amqps"]] = Field(default_factory=list)
+    """Those of them to which only load balancers connect, which tell the clients' addresses by the
+    PROXY protocol, version 2; whatever comes without its header is refused there."""
 
 
 class Tls(Section):
@@ -60,7 +63,9 @@ class LimitSettings(Section):
     connections: Count = 10_000
     """Connections at a time, all clients together."""
     connections_per_address: Count = 1_000
-    """Connections at a time from one IP address."""
+    """Connections at a time from one IP address (of IPv6: one prefix of 64 bits)."""
+    logins_per_address: Count = 64
+    """Those of them that have not opened yet and are heard; others wait for their turn."""
     max_frame_size: Annotated[int, *size(4096, 65535)] = 65535
     """Largest frame accepted and offered."""
     channel_max: Annotated[int, Field(ge=1, le=65535)] = 1023
@@ -177,9 +182,10 @@ class QueueSettings(Section):
     turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Messages sent in one turn of the event loop before it reads again."""
 
-    def as_limits(self) -> BridgeLimits:
+    def as_limits(self, backlog_octets_max: int) -> BridgeLimits:
         """The same, as the plain values that the bridge is given."""
         return BridgeLimits(
+            backlog_octets_max=backlog_octets_max,
             octets_high=self.size_high,
             octets_low=self.size_low,
             octets_max=self.size_max,
@@ -254,6 +260,13 @@ class Settings(Section):
     read again each time. Unset: there is no such access."""
     data_directory: pathlib.Path = Field(default_factory=default_data_directory)
     """Messages, topology and the audit log. One gateway at a time."""
+    store_reserve: Annotated[int, *size(0, "1TiB")] = 64 * 1024 * 1024
+    """Room on the data directory's disk that is set aside at start, at most a sixteenth of that
+    disk. When it is full, this is what settlements and audit records are written to, while
+    publishers wait until there is room again; 0 is none."""
+    store_backlog: Annotated[int, *size("64KiB", "1TiB")] = 64 * 1024 * 1024
+    """Octets that may wait for a disk that refuses to write; above it nothing is delivered, and
+    nothing read from clients, until it writes again."""
     users_file: pathlib.Path | None = None
     """Users and their SCRAM verifiers, as `amqp-gateway user add` writes them."""
     require_tls_for: list[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]] = Field(

@@ -94,7 +94,7 @@ class Client:
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
-        self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed)
+        self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed, bridge.pressure)
         self._turns = turns
         self._face = face
         self._protocol = int(protocol)
@@ -119,6 +119,10 @@ class Client:
     def has_room(self) -> bool:
         """Whether deliveries may be sent now."""
         return not self.write_blocked and not self.draining
+
+    def doing(self, what: str) -> str:
+        """Who it is, and what has been done for it, for people."""
+        return f"user {self.identity!r}: {what}" if self.identity else what
 
     def may_claim(self, user_id: bytes | None) -> bool:
         """Whether a message may carry this user-id: the user's own, with or without a realm."""
@@ -212,6 +216,7 @@ class Client:
         """It has opened a virtual host."""
         self.host = host
         self.nodes = HostNodes(host)
+        self.peer.entered()
         accounts = self.settings.accounts
         self.account.join(accounts.user(self.identity))
         self.account.join(accounts.host(host.name))

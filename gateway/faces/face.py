@@ -6,6 +6,7 @@ octets, keeps the one timer that the face asked for, and obeys `reading_paused`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
 
@@ -32,11 +33,18 @@ class Face(Protocol):
     def reading_paused(self) -> bool:
         """The pump must not read more for now (last resort of back-pressure)."""
 
+    @property
+    def behind(self) -> bool:
+        """Some of what came is to be done in later turns, as the face is asked for octets."""
+
     def receive_data(self, data: bytes, now_ms: int) -> None:
-        """Octets arrived; everything that they ask for is done before this returns."""
+        """Octets arrived; what they ask for is done before this returns, or in later turns."""
 
     def receive_eof(self, now_ms: int) -> None:
-        """The peer will send no more, or the transport is lost; releases everything held."""
+        """The peer will send no more, or the transport is lost; releases everything held.
+
+        If the face is `behind`, that is when it is so no more.
+        """
 
     def data_to_send(self) -> bytes:
         """Octets to write, which the face then forgets."""
@@ -46,6 +54,9 @@ class Face(Protocol):
 
     def handle_deadline(self, now_ms: int) -> None:
         """The time of `next_deadline` has come."""
+
+    def doing(self) -> str:
+        """What it has been at just now, for people: the client, and what it asked for."""
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport's buffer passed its high-water mark (true) or drained (false)."""
@@ -93,6 +104,10 @@ class Authenticator(Protocol):
         """The connection is gone: do not call `waiter`."""
 
 
+def _nobody_waits() -> None:
+    """Nobody wants to hear that a connection has opened."""
+
+
 @final
 @dataclass(init=False, slots=True)
 class Peer:
@@ -102,6 +117,7 @@ class Peer:
         secure: it is inside TLS.
         certificate_name: of the certificate that the client showed and we believe; "": none.
         bindings: what TLS proves of this very connection, by the name of the channel binding.
+        entered: to be called when it has opened.
     """
 
     connection_id: int
@@ -110,6 +126,7 @@ class Peer:
     certificate_name: str
     port: int
     bindings: dict[str, bytes]
+    entered: Callable[[], None]
 
     def __init__(
         self,
@@ -120,6 +137,7 @@ class Peer:
         certificate_name: str = "",
         port: int = 0,
         bindings: dict[str, bytes] | None = None,
+        entered: Callable[[], None] | None = None,
     ) -> None:
         self.connection_id = connection_id
         self.address = address
@@ -127,6 +145,7 @@ class Peer:
         self.certificate_name = certificate_name
         self.port = port
         self.bindings = bindings or {}
+        self.entered = entered or _nobody_waits
 
     def endpoint(self) -> str:
         """Address and port, as far as they are known."""

@@ -8,7 +8,7 @@ from typing import Final, final
 LAG_BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
 REFUSALS: Final = ("limit", "address_limit")
-HANDSHAKE_FAILURES: Final = ("timeout", "header", "tls", "closed")
+HANDSHAKE_FAILURES: Final = ("timeout", "header", "tls", "closed", "proxy", "size")
 
 
 @final
@@ -47,6 +47,7 @@ class NetCounts:
         handshake_failures: connections that ended before a face took them over, by reason.
         octets_received, octets_sent: on all AMQP connections, inside TLS.
         turns: ends of turns.
+        waiting: connections that wait until others of their address have opened.
         defects: exceptions caught where none may come from; each is a log entry.
         changes: of the settings while we run, done and refused; `paused_rules`: how many are.
         lag_s: how late a timer fired that was due every second.
@@ -64,6 +65,7 @@ class NetCounts:
         "paused_rules",
         "refused",
         "turns",
+        "waiting",
     )
 
     def __init__(self) -> None:
@@ -76,5 +78,6 @@ class NetCounts:
         self.changes = {"done": 0, "refused": 0}
         self.paused_rules = 0
         self.turns = 0
+        self.waiting = 0
         self.defects = 0
         self.lag_s = Histogram(LAG_BOUNDS_S)

@@ -22,7 +22,6 @@ from gateway.permissions.qpidd_lookups import (
     ABSENT,
     ACTIONS,
     LIMITS,
-    LOOKUPS,
     NAME,
     OBJECTS,
     ROUTING_KEY,

@@ -37,9 +37,11 @@ from gateway.faces.feature_uses import client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.server_0_10.session import ServerSession
 from gateway.faces.server_0_10.transfers import refuse_late
+from gateway.faces.share import Share
 from gateway.message import Encoding
 from gateway.wire.sasl import DENIED_STEP, ServerMechanism, Step, StepKind
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import COMMAND, WORK
 
 LOCALES: Final = ["en_US"]
 # Properties by which a client says what it is.
@@ -82,6 +84,7 @@ class ServerConnection:
         self._mechanism: ServerMechanism | None = None
         self._granted = False  # the client has still to say so
         self._sessions: dict[int, ServerSession] = {}
+        self._share: Share[Event] = Share()
         self._gone = False
 
     # What the pump calls.
@@ -89,12 +92,19 @@ class ServerConnection:
     @property
     def closed(self) -> bool:
         """The transport is to be closed when what is to be sent has been."""
-        return self.connection.closed
+        return self.connection.closed and not self.behind
+
+    @property
+    def behind(self) -> bool:
+        """Some of what came is to be done in later turns."""
+        return len(self._share.waiting) > 0
 
     @property
     def reading_paused(self) -> bool:
         """Too much of what the client asked for is not done, or of what it is told not read."""
-        if self.client.unread_too_much() or self.client.doubt.parked_too_much():
+        if self.behind or self.client.unread_too_much() or self.client.doubt.parked_too_much():
+            return True
+        if self.bridge.swamped:
             return True
         limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0
@@ -110,13 +120,17 @@ class ServerConnection:
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
         self.client.act(now_ms)
+        self._share.ended = True
         self._take(self.connection.receive_eof(), now_ms)
-        self._end(Reason.CONNECTION_LOST)
+        if not self.behind:
+            self._end(Reason.CONNECTION_LOST)
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
         self.client.on_flushed()
         self.client.act(self.bridge.now_ms)
+        if self.behind and (self._share.ended or not self.client.unread_too_much()):
+            self._go_on()
         for session in list(self._sessions.values()):
             session.carry_out_parked()
         for session in self._sessions.values():
@@ -139,6 +153,14 @@ class ServerConnection:
         self._take(self.connection.handle_deadline(now_ms), now_ms)
         self.client.visit.timed = False
 
+    def doing(self) -> str:
+        """What it has been at just now."""
+        event = self._share.costliest
+        if event is None:
+            return self.client.doing("reading")
+        done = event.command if isinstance(event, CommandReceived) else event
+        return self.client.doing(type(done).__name__)
+
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
         self.client.on_write_blocked(blocked)
@@ -151,13 +173,15 @@ class ServerConnection:
         self.client.draining = True
 
     def drained(self) -> bool:
-        """Nothing is unsettled, and nothing waits to be confirmed."""
-        return not any(
+        """Nothing is unsettled, and nothing waits to be done or to be confirmed."""
+        return not self.behind and not any(
             len(session.unsettled) or session.uncommitted() for session in self._sessions.values()
         )
 
     def force_close(self, now_ms: int) -> None:
         """The operator ends the connection: close with connection-forced, 320."""
+        while self.behind:  # what was read is not lost
+            self._go_on()
         self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, "the gateway stops", now_ms)
         self._end(Reason.STOPPING)
         self.client.touch()
@@ -179,7 +203,25 @@ class ServerConnection:
     # Events.
 
     def _take(self, events: list[Event], now_ms: int) -> None:
+        if self._share.come(events):
+            self._carry_out(events, now_ms)
+
+    def _go_on(self) -> None:
+        """Another share of what waits; the turn's end has been, so the rest is of the next one."""
+        self.client.act(self.bridge.now_ms)
+        self.client.touch()
+        self._carry_out(self._share.take(), self.bridge.now_ms)
+        if self._share.ended and not self.behind:
+            self._end(Reason.CONNECTION_LOST)
+
+    def _carry_out(self, events: list[Event], now_ms: int) -> None:
+        share = self._share
+        end = share.begin()
         for event in events:
+            units = WORK.units
+            if units > end:
+                share.wait(event)
+                continue
             if isinstance(event, CommandReceived):
                 session = self._of(event.session)
                 if session is not None:
@@ -192,6 +234,7 @@ class ServerConnection:
                     session.on_completed(event.ranges)
             else:
                 self._take_rare(event, now_ms)
+            share.did(event, WORK.units - units)
 
     def _of(self, session: Session) -> ServerSession | None:
         """The face of a session; its channel may have another one by now."""
@@ -199,6 +242,7 @@ class ServerConnection:
         return found if found is not None and found.session is session else None
 
     def _take_rare(self, event: Event, now_ms: int) -> None:
+        WORK.units += COMMAND
         if isinstance(event, HeaderReceived):
             self.client.visit.offered = self.authenticator.mechanisms()
             self.connection.send_start(

@@ -27,12 +27,14 @@ from gateway.faces.features import CLASSES, Feature
 from gateway.faces.server_0_10.answers import Answers, SessionHolder
 from gateway.faces.server_0_10.declare import Declarations, queue_asked_for
 from gateway.faces.server_0_10.deliveries import Deliveries
+from gateway.faces.server_0_10.parking import SETTLING as SETTLES
 from gateway.faces.server_0_10.parking import TOO_MUCH, Parking, Waiting
 from gateway.faces.server_0_10.subscriptions import Subscriptions
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.faces.server_0_10.transfers import Transfers, refuse_late
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
+from gateway.wire.work import COMMAND, RANGE, SETTLING, SHARE, WORK
 
 CLASS_MESSAGE: Final = 4
 CLASS_TX: Final = 5
@@ -51,9 +53,6 @@ FLEETING: Final = frozenset(
 
 # Octets of a session's name in the audit log; it may have 65,535.
 NAME_TOLD: Final = 255
-
-# Parked commands carried out in one turn.
-COMMANDS_PER_TURN: Final = 1_000
 
 Answer = Struct | Refusal | None
 
@@ -132,6 +131,7 @@ class ServerSession:
         if isinstance(command, spec.MessageTransfer):
             self.transfers.receive(event, command)
             return
+        WORK.units += SETTLING if command.CODE in SETTLES else COMMAND
         self.parking.octets = event.octets
         if isinstance(command, spec.MessageFlush):
             refusal = self.subscriptions.flush(command, command_id)
@@ -213,7 +213,8 @@ class ServerSession:
         self.transfers.end_failed()
         parking = self.parking
         carried_out = False
-        for _ in range(COMMANDS_PER_TURN):
+        end = WORK.units + SHARE
+        while WORK.units <= end:
             answered = parking.take_answered()
             if answered is not None:
                 carried_out = True
@@ -248,6 +249,7 @@ class ServerSession:
 
     def on_completed(self, ranges: Ranges) -> None:
         """The client has completed transfers: window credit comes back."""
+        WORK.units += SETTLING + RANGE * len(ranges)
         self.unsettled.completed(ranges)
         self.subscriptions.on_completed()
         self.client.touch()

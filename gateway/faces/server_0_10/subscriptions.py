@@ -23,6 +23,7 @@ from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
 from gateway.wire.accounts import DECODED
+from gateway.wire.work import SUBSCRIPTION, WORK
 
 NO_LOCAL: Final = "no-local"
 SELECTOR_ARGUMENTS: Final = frozenset((SELECTOR, JMS_SELECTOR))
@@ -95,11 +96,13 @@ class Subscriptions:
 
     def resume(self) -> None:
         """There is room again."""
+        WORK.units += SUBSCRIPTION * len(self._living)
         for subscription in self._living.values():
             subscription.resume()
 
     def on_completed(self) -> None:
         """The client has completed transfers: window credit comes back, and there may be room."""
+        WORK.units += SUBSCRIPTION * len(self._living)
         for subscription in self._living.values():
             if subscription.credit.due:
                 subscription.grant()

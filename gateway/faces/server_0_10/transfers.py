@@ -23,7 +23,7 @@ from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.errors import failure_of
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.message import Condition, Flag, Message, Outcome, OutcomeKind, Refusal
-from gateway.translate.facts import Arrival, arrival_0_10, message_from_0_10
+from gateway.translate.facts import Arrival, arrival_0_10, message_from_0_10, undecodable
 from gateway.translate.view import READER
 
 EXPLICIT: Final = int(spec.AcceptMode.EXPLICIT)
@@ -74,7 +74,7 @@ class Transfers:
             arrival = arrival_0_10(event.payload, event.body_at)
         except DecodeError as error:
             _record(self._client, event, Arrival(), Reason.UNDECODABLE)
-            refusal = Refusal(Condition.DECODE_ERROR, str(error))
+            refusal = undecodable(error)
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
             return
         if (transfer.accept_mode or 0) > 1 or (transfer.acquire_mode or 0) > 1:
@@ -143,7 +143,10 @@ class Transfers:
             )
             if answers.reject(command_id, outcome):
                 return
-        answers.take(command_id, command_id)
+        if self._client.bridge.pressure.blocked:
+            answers.complete_when_safe(command_id)
+        else:
+            answers.take(command_id, command_id)
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A transfer that was held back has ended; the token is its command id."""

@@ -42,10 +42,12 @@ from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
 from gateway.faces.feature_uses import client_text
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
+from gateway.faces.share import Share
 from gateway.message import Encoding
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import COMMAND, WORK
 
 CAPABILITIES: Final = ["ANONYMOUS-RELAY"]
 VHOST_PREFIX: Final = "vhost:"
@@ -92,6 +94,7 @@ class ServerConnection:
         self.client.visit.offered = offered
         self.transactions = Transactions(self.client, self)
         self._sessions: list[ServerSession] = []
+        self._share: Share[Event] = Share()
         self._gone = False
 
     # What the pump calls.
@@ -99,12 +102,19 @@ class ServerConnection:
     @property
     def closed(self) -> bool:
         """The transport is to be closed when what is to be sent has been."""
-        return self.connection.closed
+        return self.connection.closed and not self.behind
+
+    @property
+    def behind(self) -> bool:
+        """Some of what came is to be done in later turns."""
+        return len(self._share.waiting) > 0
 
     @property
     def reading_paused(self) -> bool:
         """Too much of what the client published is held back, or of what it does not read."""
-        if self.client.unread_too_much() or self.client.doubt.held_too_much():
+        if self.behind or self.client.unread_too_much() or self.client.doubt.held_too_much():
+            return True
+        if self.bridge.swamped:
             return True
         held = 0
         for session in self._sessions:
@@ -120,12 +130,16 @@ class ServerConnection:
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
         self.client.act(now_ms)
+        self._share.ended = True
         self._take(self.connection.receive_eof())
-        self._end(Reason.CONNECTION_LOST)
+        if not self.behind:
+            self._end(Reason.CONNECTION_LOST)
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
         self.client.on_flushed()
+        if self.behind and (self._share.ended or not self.client.unread_too_much()):
+            self._go_on()
         octets = self.connection.data_to_send()
         if self.client.write_blocked:
             self.client.on_written(len(octets))
@@ -148,6 +162,11 @@ class ServerConnection:
         self.client.visit.timed = False
         self.client.touch()
 
+    def doing(self) -> str:
+        """What it has been at just now."""
+        event = self._share.costliest
+        return self.client.doing("reading" if event is None else type(event).__name__)
+
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
         self.client.on_write_blocked(blocked)
@@ -159,14 +178,16 @@ class ServerConnection:
         self.client.draining = True
 
     def drained(self) -> bool:
-        """Nothing is unsettled, and nothing waits to be confirmed."""
-        if self.transactions.outstanding():
+        """Nothing is unsettled, and nothing waits to be done or to be confirmed."""
+        if self.behind or self.transactions.outstanding():
             return False
         return not any(session.outstanding() for session in self._sessions)
 
     def force_close(self, now_ms: int) -> None:
         """The operator ends the connection: close with amqp:connection:forced."""
         self.client.act(now_ms)
+        while self.behind:  # what was read is not lost
+            self._go_on()
         error = Error(condition=CONNECTION_FORCED, description="the gateway stops")
         self.connection.send_close(error=error)
         self._end(Reason.STOPPING)
@@ -197,7 +218,25 @@ class ServerConnection:
     # Events.
 
     def _take(self, events: list[Event]) -> None:
+        if self._share.come(events):
+            self._carry_out(events)
+
+    def _go_on(self) -> None:
+        """Another share of what waits; the turn's end has been, so the rest is of the next one."""
+        self.client.act(self.bridge.now_ms)
+        self.client.touch()
+        self._carry_out(self._share.take())
+        if self._share.ended and not self.behind:
+            self._end(Reason.CONNECTION_LOST)
+
+    def _carry_out(self, events: list[Event]) -> None:
+        share = self._share
+        end = share.begin()
         for event in events:
+            units = WORK.units
+            if units > end:
+                share.wait(event)
+                continue
             if isinstance(event, DeliveryReceived):
                 held = event.link.session.context
                 if isinstance(held, ServerSession):
@@ -212,8 +251,10 @@ class ServerConnection:
                     held.on_flow(event)
             else:
                 self._take_rare(event)
+            share.did(event, WORK.units - units)
 
     def _take_rare(self, event: Event) -> None:
+        WORK.units += COMMAND
         if isinstance(event, AttachReceived):
             held = event.link.session.context
             if isinstance(held, ServerSession):

@@ -30,7 +30,13 @@ from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
 from gateway.translate.addresses import Capability, Node, resolve
 from gateway.translate.batch import BATCH_FORMAT, messages_in
-from gateway.translate.facts import Arrival, arrival_1_0, from_foreign, message_from_1_0
+from gateway.translate.facts import (
+    Arrival,
+    arrival_1_0,
+    from_foreign,
+    message_from_1_0,
+    undecodable,
+)
 from gateway.translate.view import READER
 
 DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
@@ -172,7 +178,7 @@ class Producer:
             arrival = arrival_1_0(payload) if message_format == 0 else from_foreign(payload)
         except DecodeError as error:
             self._record(payload, from_foreign(payload), message_format, Reason.UNDECODABLE)
-            return Refusal(Condition.DECODE_ERROR, str(error))
+            return undecodable(error)
         if not self._client.may_claim(arrival.user_id):
             self._record(payload, arrival, message_format, Reason.WRONG_USER)
             return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
@@ -250,10 +256,12 @@ class Producer:
             self._hold(token, 1, len(message.payload))
         else:
             refusal = self._refusal_of(published, message)
-            if refusal is None:
-                self._answers.end(event, STATE_ACCEPTED)
-            else:
+            if refusal is not None:
                 self._answers.refuse(event, refusal)
+            elif self._client.bridge.pressure.blocked and not event.settled:
+                self._answers.safe_with.add(event.delivery_id)
+            else:
+                self._answers.end(event, STATE_ACCEPTED)
         self._give_credit()
 
     def _hand_on(self, event: DeliveryReceived, message: Message, token: int) -> Published:
@@ -335,7 +343,8 @@ class Producer:
             self._batches[token] = batch
             self._hold(token, batch.held_back, batch.octets)
         elif not event.settled:
-            if batch.in_turn and batch.refusal is None:
+            waits = batch.in_turn or self._client.bridge.pressure.blocked
+            if waits and batch.refusal is None:
                 self._answers.safe_with.add(token)
             else:
                 self._end_batch(token, batch)

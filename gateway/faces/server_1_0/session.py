@@ -34,6 +34,7 @@ from gateway.faces.server_1_0.control_link import ControlLink
 from gateway.faces.server_1_0.links import Links
 from gateway.faces.server_1_0.producer import Producer
 from gateway.faces.server_1_0.transactions import Transactions
+from gateway.wire.work import DELIVERY, SETTLING, WORK
 
 
 @final
@@ -134,6 +135,7 @@ class ServerSession:
 
     def on_flow(self, event: FlowReceived) -> None:
         """A client gives credit, or tells its own state."""
+        WORK.units += SETTLING
         held = event.link.context
         if not isinstance(held, Consumer):
             return
@@ -148,6 +150,7 @@ class ServerSession:
         """A client speaks of what it received."""
         state = event.state
         settled = event.settled
+        WORK.units += SETTLING + DELIVERY * len(event.deliveries)
         if isinstance(state, TransactionalState):
             self._on_retired(event, state)
             return
@@ -182,6 +185,8 @@ class ServerSession:
                 transactions.retire(
                     work, held.unsettled, delivery, settled=event.settled, state=state.outcome
                 )
+        if event.ended:
+            transactions.on_ended(state.txn_id)
         self.resume()
         self.client.touch()
 

@@ -2,10 +2,11 @@
 
 GET /metrics            the table in `gateway.metrics`
 GET /metrics/objects    the same for each queue by name
-GET /healthz            200 while the event loop turns
+GET /healthz            200 while the event loop turns: also while the disk refuses, since the
+                        gateway goes on by itself when it does not
 GET /ctl/status, POST /ctl/...  see `control`; 404 without `admin_token_file`
 GET /readyz             200 while clients are welcome, whether upstreams are up or not; 503 while
-                        starting or draining
+                        starting or draining, or while nothing can be committed
 """
 
 # twisted.web has no annotations.

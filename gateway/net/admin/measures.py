@@ -16,6 +16,7 @@ from gateway.message import Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import NetCounts
+from gateway.net.data_directory import Disk
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.upstreams.measures import upstream_readers
 from gateway.net.upstreams.upstreams import Upstreams
@@ -68,6 +69,7 @@ class Sources:
     accounts: Accounts
     translated: TranslationCounts
     store: StoreCounts
+    disk: Disk
     net: NetCounts
     authentication: Authentication
     clock: GatewayClock
@@ -89,6 +91,7 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_connections_opened_total": lambda: _protocols(faces.connections_opened),
         "gateway_connections_accepted_total": lambda: _one(net.accepted),
         "gateway_connections_refused_total": lambda: _labelled(net.refused),
+        "gateway_connections_waiting": lambda: _one(net.waiting),
         "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
         "gateway_authentications_total": lambda: _authentications(sources.authentication),
         "gateway_logins_throttled_total": lambda: _one(sources.authentication.throttled),
@@ -144,7 +147,12 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_store_commits_total": lambda: _one(store.commits),
         "gateway_store_commit_seconds_total": lambda: _one(store.commit_us / 1e6),
         "gateway_store_bytes_total": lambda: _one(store.octets),
-        "gateway_store_failures_total": lambda: _one(store.failures),
+        "gateway_store_failures_total": lambda: _labelled(
+            {"store": store.failures, "audit": store.audit_failures}
+        ),
+        "gateway_store_blocked": lambda: _blocked(bridge),
+        "gateway_data_bytes": lambda: _labelled(sources.disk.used()),
+        "gateway_data_free_bytes": lambda: _labelled(sources.disk.free()),
         "gateway_store_waiting_turns": lambda: _one(store.turns_waiting),
         "gateway_store_waiting_bytes": lambda: _one(store.octets_waiting),
         "gateway_store_rows": lambda: _one(store.rows),
@@ -188,6 +196,16 @@ def _authentications(authentication: Authentication) -> list[Sample]:
         for outcome, counts in outcomes.items()
         for mechanism, count in counts.items()
     ]
+
+
+def _blocked(bridge: Bridge) -> list[Sample]:
+    error = bridge.store_error
+    return _labelled(
+        {
+            "full": int(error is not None and error.full),
+            "error": int(error is not None and not error.full),
+        }
+    )
 
 
 def _stages(bridge: Bridge) -> list[Sample]:

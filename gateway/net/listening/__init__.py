@@ -1,6 +1,8 @@
 """Connections that come in: ports, the first octets, and who the peer is.
 
 listen                       listeners: who may connect, and which face a connection gets
+admission, first_faces       how many may connect and log in at a time; who waits for that
+proxy_header                 whose connection a load balancer passes on
 first_octets                 what the protocol header asks for
 authenticate                 SASL behind the faces' `Authenticator`
 passwords, password_threads  verifying them, aside of the reactor
