@@ -171,6 +171,10 @@ class Bridge:
         self._on_safe()
         return self._dispatcher.has_work
 
+    def who(self) -> str:
+        """Which queue has kept dispatching busy most in the last turn."""
+        return self._dispatcher.who()
+
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called (expiry, auto-delete), in gateway ms."""
         return self._deadlines.next_ms()
