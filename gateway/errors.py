@@ -47,4 +47,18 @@ class StartupError(GatewayError):
 
 
 class StoreError(GatewayError):
-    """The durable store cannot be read or written."""
+    """The durable store, or the audit log beside it, cannot be read or written.
+
+    Attributes:
+        part: which of the two: ``store`` or ``audit``.
+        full: for want of room.
+        on_reserve: nothing was refused for good: the store goes on with the room set aside for it.
+    """
+
+    def __init__(
+        self, text: str, *, part: str = "store", full: bool = False, on_reserve: bool = False
+    ) -> None:
+        super().__init__(text)
+        self.part = part
+        self.full = full
+        self.on_reserve = on_reserve

@@ -49,11 +49,18 @@ def _gauge(name: str, help: str, *labels: str) -> MetricRow:
 METRICS: Final = (
     _gauge("gateway_build_info", "Always 1; says what runs.", "version", "form"),
     _gauge("gateway_start_time_seconds", "When the gateway started, in seconds since 1970."),
-    _gauge("gateway_ready", "1 while clients are welcome, 0 while starting or draining."),
+    _gauge(
+        "gateway_ready",
+        "1 while clients are welcome, 0 while starting or draining, or nothing can be committed.",
+    ),
     _gauge("gateway_connections", "Connections that are open.", "protocol"),
     _counter("gateway_connections_opened_total", "Connections that were opened.", "protocol"),
     _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),
     _counter("gateway_connections_refused_total", "TCP connections beyond a limit.", "reason"),
+    _gauge(
+        "gateway_connections_waiting",
+        "TCP connections that wait until others from their address have opened.",
+    ),
     _counter(
         "gateway_handshake_failures_total",
         "Connections that ended before they named a protocol that the gateway speaks.",
@@ -65,6 +72,21 @@ METRICS: Final = (
         "mechanism",
         "outcome",
     ),
+    _gauge("gateway_admin_connections", "Connections to the admin port."),
+    _counter(
+        "gateway_admin_connections_cut_total",
+        "Those that gave way to others, beyond `admin_connections`.",
+    ),
+    _counter(
+        "gateway_admin_refused_total",
+        "Requests at the admin port that were refused by their head.",
+        "reason",
+    ),
+    _counter(
+        "gateway_access_refused_total",
+        "What clients asked for and may not do by the access rules, or their quotas.",
+        "action",
+    ),
     _counter(
         "gateway_logins_throttled_total",
         "Logins refused unheard, since too many before them had failed.",
@@ -73,8 +95,8 @@ METRICS: Final = (
         "gateway_plain_logins_in_clear_total",
         "Passwords that crossed the network without TLS; the log names each user once.",
     ),
-    _gauge("gateway_logins_waiting", "Logins that wait for a thread to check their password."),
-    _gauge("gateway_login_throttle_entries", "Failures and known users that are remembered."),
+    _gauge("gateway_waiting_logins", "Logins that wait for a thread to check their password."),
+    _gauge("gateway_throttle_entries", "Failures and known users that are remembered."),
     _counter(
         "gateway_protocol_errors_total",
         "Connections closed because the client broke its protocol.",
@@ -126,6 +148,16 @@ METRICS: Final = (
     _gauge("gateway_queues", "Queues."),
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),
+    _gauge(
+        "gateway_quotas_used_up",
+        "Users and virtual hosts that have used up their quota of what queues hold.",
+        "scope",
+    ),
+    _counter(
+        "gateway_quota_held_back_total",
+        "Publishes held back since their user or virtual host has used up its quota.",
+        "scope",
+    ),
     _gauge("gateway_unsettled_messages", "Deliveries sent and not settled yet."),
     _gauge(
         "gateway_waiting_publishes",
@@ -262,7 +294,18 @@ METRICS: Final = (
     _counter("gateway_store_commits_total", "Transactions of the durable store."),
     _counter("gateway_store_commit_seconds_total", "Time spent in them."),
     _counter("gateway_store_bytes_total", "Octets that they wrote."),
-    _counter("gateway_store_failures_total", "Attempts to commit that the disk refused."),
+    _counter(
+        "gateway_store_failures_total",
+        "Attempts to write the store, or the audit log, that the disk refused.",
+        "part",
+    ),
+    _gauge(
+        "gateway_store_blocked",
+        "1 while publishers wait because the disk is full, or refuses to write.",
+        "cause",
+    ),
+    _gauge("gateway_data_bytes", "Size of the store's files, and of the audit log.", "part"),
+    _gauge("gateway_data_free_bytes", "What their file systems have left.", "part"),
     _gauge("gateway_store_waiting_turns", "Turns submitted and not committed yet."),
     _gauge("gateway_store_waiting_bytes", "Octets of those."),
     _gauge("gateway_store_rows", "Rows in the store's log."),

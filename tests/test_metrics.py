@@ -20,9 +20,12 @@ THINGS = (
     "queues",
     "subscriptions",
     "publishes",
+    "logins",
+    "entries",
     "tries",
     "up",
     "rules",
+    "blocked",
 )
 
 

@@ -4,15 +4,18 @@ Used by the commit thread. A block says itself where a new segment starts, so th
 same blocks again after a crash (the store keeps a turn's block until it is copied) makes the same
 files; blocks that the log holds already are skipped by their sequence numbers. A torn tail is cut
 when the log is opened; `cut_octets` says how much that was.
+
+Every `OSError` may be followed by the same call again. After a failed sync the segment ends where
+it was last synced, and what came behind is written again into a new one (`segment_file` says why).
+That repeats the names that the cut one has, since a segment can be read alone.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, final
+from typing import Final, NamedTuple, final
 from zlib import crc32
 
 from gateway.audit.reader import FIRST, Block, Segment, last_sequence, segment_paths
@@ -28,6 +31,16 @@ from gateway.audit.schema import (
     Kind,
     segment_name,
 )
+from gateway.audit.segment_file import SegmentFile, create, go_on, sync_directory
+
+
+class LogEnd(NamedTuple):
+    """Where a log ends on disk: the last record, the segment, its length and its SHA-256 so far."""
+
+    sequence: int
+    segment: int
+    offset: int
+    sha256: str
 
 
 @final
@@ -35,42 +48,53 @@ class SegmentWriter:
     """The open end of a log.
 
     Attributes:
-        last_sequence: of the last record that the log holds; 0 when it holds none.
+        last_sequence: of the last record that the log holds; 0 when it holds none. Blocks of a
+            segment that could not be synced count, which are in memory until they are written.
+        synced: the end that is surely on disk; it never goes back while the writer is open.
         segments: started since the writer was opened.
         cut_octets: torn tail that was cut at opening.
         damaged: what else was found at opening, left as it is; the writer goes on in a new segment.
     """
 
     __slots__ = (
-        "_digest",
         "_directory",
         "_empty",
-        "_file",
         "_incarnation",
         "_number",
+        "_owed",
+        "_previous_sha256",
         "_schema",
-        "_size",
+        "_segment",
         "cut_octets",
         "damaged",
         "last_sequence",
         "segments",
+        "synced",
     )
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._file = -1
+        self._segment: SegmentFile | None = None
         self._number = 0
         self._incarnation = 0
         self._schema = SCHEMA_VERSION
-        self._size = 0
         self._empty = True
-        self._digest = sha256()
+        self._previous_sha256 = FIRST
+        # What a segment that is not trusted has lost: the next one is to have it first of all.
+        self._owed = b""
         self.last_sequence = 0
         self.segments = 0
         self.cut_octets = 0
         self.damaged = ""
         directory.mkdir(parents=True, exist_ok=True)
         self._reopen()
+        self.synced = self._end()
+
+    @property
+    def unsynced_octets(self) -> int:
+        """What is kept in memory until it is surely on disk."""
+        segment = self._segment
+        return len(self._owed) + (0 if segment is None else segment.unsynced_octets)
 
     def append(self, blocks: bytes) -> None:
         """Write complete blocks, as `AuditLog.take_block` gave them.
@@ -90,58 +114,72 @@ class SegmentWriter:
 
     def sync(self) -> None:
         """Everything appended is on disk when this returns; `OSError` if it is not."""
-        if self._file >= 0:
-            os.fdatasync(self._file)
+        self._mend()
+        if self._segment is not None:
+            self._segment.sync()
+            self.synced = self._end()
 
     def close(self) -> None:
         """Sync and close."""
         self.sync()
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        if self._segment is not None:
+            self._previous_sha256 = self._segment.digest.hexdigest()
+            self._segment.close()
+            self._segment = None
+
+    def _end(self) -> LogEnd:
+        segment = self._segment
+        if segment is None:
+            return LogEnd(self.last_sequence, self._number, 0, self._previous_sha256)
+        sha = segment.synced_digest.hexdigest()
+        return LogEnd(self.last_sequence, self._number, segment.synced_size, sha)
 
     def _append_turn(self, blocks: bytes, last_sequence: int) -> None:
         """Names, if any, and one block of records."""
+        self._mend()
         first = _block_at(blocks, 0)
         schema = _schema_of(blocks, 0)  # an older gateway may have left them in the store
+        segment = self._segment
         begins = bool(first.flags & BlockFlag.SEGMENT_STARTS) and not self._empty
-        if self._file < 0 or begins or schema != self._schema:
-            self._start_segment(_incarnation_in(blocks, self._incarnation), schema)
-        self._write(blocks)
+        if segment is None or begins or schema != self._schema:
+            self.sync()
+            segment = self._start_segment(_incarnation_in(blocks, self._incarnation), schema)
+        segment.append(blocks)
         self._empty = False
         self.last_sequence = last_sequence
 
-    def _start_segment(self, incarnation: int, schema: int) -> None:
+    def _start_segment(self, incarnation: int, schema: int) -> SegmentFile:
+        """Behind the one that is open, whose octets are all on disk."""
+        before = self._segment
+        if before is not None:
+            self._previous_sha256 = before.synced_digest.hexdigest()
         number = self._number + 1
-        previous = self._digest.hexdigest() if self._number else FIRST
-        header = _header(incarnation, number, previous, schema)
-        self.close()
-        path = self._directory / segment_name(incarnation, number)
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o600)
-        try:
-            _write_all(file, header)
-            _sync_directory(self._directory)
-        except OSError:
-            os.close(file)
-            raise
-        self._file = file
+        header = _header(incarnation, number, self._previous_sha256, schema)
+        started = create(self._directory / segment_name(incarnation, number), header)
+        if before is not None:
+            before.close()
+        self._segment = started
         self._number = number
         self._incarnation = incarnation
         self._schema = schema
-        self._size = len(header)
         self._empty = True
-        self._digest = sha256(header)
         self.segments += 1
+        return started
 
-    def _write(self, octets: bytes) -> None:
-        """All or nothing: what a full disk took of it is taken back."""
-        try:
-            _write_all(self._file, octets)
-        except OSError:
-            os.ftruncate(self._file, self._size)
-            raise
-        self._size += len(octets)
-        self._digest.update(octets)
+    def _mend(self) -> None:
+        """After a failed sync: what the segment may have lost goes into a new one."""
+        segment = self._segment
+        if segment is not None and not segment.trusted:
+            segment.cut()
+            names = _names_in(segment.path.read_bytes())
+            owed = names + b"".join(segment.unsynced)
+            self._start_segment(self._incarnation, self._schema)
+            self._owed = owed
+        if self._owed:
+            assert self._segment is not None
+            self._segment.append(self._owed)
+            self._empty = False
+            self._owed = b""
 
     def _reopen(self) -> None:
         """Go on at the end of the last segment, or behind it if it is damaged."""
@@ -152,10 +190,12 @@ class SegmentWriter:
                 self._leave(segment)
                 return
             if not self._empty:
-                self._go_on(path, segment)
+                self.cut_octets += len(segment.octets) - segment.good
+                self._segment = go_on(path, segment.octets[: segment.good])
                 return
             self.cut_octets += len(segment.octets)  # begun, but nothing was recorded in it yet
             path.unlink()
+            sync_directory(self._directory)
             self._number = self._incarnation = 0
 
     def _look_at(self, segment: Segment) -> None:
@@ -173,14 +213,19 @@ class SegmentWriter:
         self.damaged = str(segment.damage)
         self.last_sequence = max(self.last_sequence, _last_sequence_behind(segment))
         self._number = self._number or int(segment.name.partition("-")[0])
-        self._digest.update(segment.octets)
+        self._previous_sha256 = sha256(segment.octets).hexdigest()
 
-    def _go_on(self, path: Path, segment: Segment) -> None:
-        self.cut_octets += len(segment.octets) - segment.good
-        self._size = segment.good
-        self._digest.update(segment.octets[: segment.good])
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
-        os.ftruncate(self._file, segment.good)
+
+def _names_in(octets: bytes) -> bytes:
+    """All names of a segment that has to be left, for the one that goes on with it."""
+    segment = Segment("", octets)
+    return b"".join(
+        [
+            octets[block.offset : block.end]
+            for block in segment.blocks()
+            if block.kind == BlockKind.NAMES
+        ]
+    )
 
 
 def _schema_of(octets: bytes, at: int) -> int:
@@ -233,19 +278,6 @@ def _header(
         }
     ).encode()
     return SEGMENT_PREAMBLE.pack(SEGMENT_MAGIC, crc32(text), len(text)) + text
-
-
-def _write_all(file: int, octets: bytes) -> None:
-    while octets:
-        octets = octets[os.write(file, octets) :]
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 _KIND: Final = [field.name for field in FIELDS].index("kind")

@@ -58,6 +58,8 @@ class Bridge:
         pressure: what all queues hold now.
         turns: the turn under way.
         store_error: why the disk refuses at the moment; `None` when it does not.
+        swamped: so much waits for the disk meanwhile that nothing is delivered, and nothing is to
+            be read.
         problems: what recovery could not use, one line each.
     """
 
@@ -79,7 +81,9 @@ class Bridge:
         "numbers",
         "pressure",
         "problems",
+        "queue_size_default",
         "store_error",
+        "swamped",
         "turns",
     )
 
@@ -104,10 +108,12 @@ class Bridge:
         self.turns = TurnBook(store)
         self.debts = Debts(self.turns)
         self.store_error: StoreError | None = None
+        self.swamped = False
         self.problems: list[str] = []
         self._absent: dict[int, AbsentQueue] = {}
         self._plain_host = plain_host or default_host
         self._limits = limits
+        self.queue_size_default = limits.queue_size_default
         self._reader = reader
         self.numbers = Numbers(audit.incarnation)
         self._deadlines = Deadlines()
@@ -164,12 +170,15 @@ class Bridge:
         then schedules another turn, after it has flushed and read.
         """
         self.ledger.now_ms = now_ms
-        self._dispatcher.run(self._limits.turn_deliveries)
+        if not self.swamped:
+            self._dispatcher.run(self._limits.turn_deliveries)
         for notebook in self._notebooks.values():
             notebook.collect(self.turns.writes, now_ms)
-        self.turns.end(self.audit.take_block(now_ms))
+        turns = self.turns
+        turns.end(self.audit.take_block(now_ms))
+        self.swamped = turns.blocked and turns.octets_waiting() >= self._limits.backlog_octets_max
         self._on_safe()
-        return self._dispatcher.has_work
+        return self._dispatcher.has_work and not self.swamped
 
     def who(self) -> str:
         """Which queue has kept dispatching busy most in the last turn."""
@@ -211,7 +220,6 @@ class Bridge:
 
     def on_committed(self, turn: int) -> None:
         """The store says that everything up to `turn` is on disk; `end_turn` must follow."""
-        self.store_error = None
         self.turns.committed(turn)
         self._on_safe()
 
@@ -223,11 +231,21 @@ class Bridge:
             host.nodes.feeds.tend()
 
     def on_store_failed(self, error: StoreError) -> None:
-        """The disk refuses: nothing durable is confirmed until a commit succeeds again.
+        """The disk refuses, or is full: no publish is confirmed until `on_store_eased`.
 
-        What publishers go on sending counts against the limits of memory.
+        Transient ones neither: the audit log could not tell of them. What publishers go on sending
+        counts against the limits of memory.
         """
         self.store_error = error
+        self.turns.blocked = True
+        self.pressure.block()
+
+    def on_store_eased(self) -> None:
+        """The disk takes everything again; `end_turn` must follow."""
+        self.store_error = None
+        self.turns.blocked = False
+        self.pressure.unblock()
+        self._on_safe()
 
     def recover(self, recovered: Recovered) -> None:
         """Rebuild exchanges, queues, bindings, messages and notes; call once, first of all."""

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
+
+NO_QUOTA: Final = 1 << 62
 
 
 @final
@@ -19,6 +21,8 @@ class BridgeLimits:
             publishes are `PENDING`) until it is at or below low.
         octets_max: above it a publish is refused: the last defence against who does not wait.
         messages_high, messages_low, messages_max: the same by number of copies.
+        user_octets, host_octets: of one user's messages, of one virtual host's: above, its
+            publishers wait; above twice as much it is refused.
         queue_size_default: `max_size` of a queue that names none; 0 is none.
         queues_max, exchanges_max, bindings_max: of one virtual host.
         subscriptions_max: of one queue.
@@ -26,6 +30,8 @@ class BridgeLimits:
         key_max: octets of a binding key.
         route_cache_max: routing keys of a topic exchange whose queues are remembered.
         transaction_octets_max: of what one transaction holds (`Transaction.octets`).
+        backlog_octets_max: of turns that wait for a disk that refuses; above it nothing is
+            delivered, and nothing read.
         turn_deliveries: copies sent or expired in one turn, all queues together.
         remote_prefetch: messages that one link from an upstream may bring ahead of what they are
             wanted for: the credit of a client without limit, and of a binding to a remote exchange.
@@ -37,6 +43,8 @@ class BridgeLimits:
     messages_high: int
     messages_low: int
     messages_max: int
+    user_octets: int
+    host_octets: int
     queue_size_default: int
     queues_max: int
     exchanges_max: int
@@ -46,6 +54,7 @@ class BridgeLimits:
     key_max: int
     route_cache_max: int
     transaction_octets_max: int
+    backlog_octets_max: int
     turn_deliveries: int
     remote_prefetch: int
 
@@ -58,6 +67,8 @@ class BridgeLimits:
         messages_high: int = 2_000_000,
         messages_low: int = 1_500_000,
         messages_max: int = 4_000_000,
+        user_octets: int = NO_QUOTA,
+        host_octets: int = NO_QUOTA,
         queue_size_default: int = 0,
         queues_max: int = 100_000,
         exchanges_max: int = 10_000,
@@ -67,6 +78,7 @@ class BridgeLimits:
         key_max: int = 4096,
         route_cache_max: int = 10_000,
         transaction_octets_max: int = 64 * 1024 * 1024,
+        backlog_octets_max: int = 64 * 1024 * 1024,
         turn_deliveries: int = 500,
         remote_prefetch: int = 500,
     ) -> None:
@@ -76,6 +88,8 @@ class BridgeLimits:
         self.messages_high = messages_high
         self.messages_low = messages_low
         self.messages_max = messages_max
+        self.user_octets = user_octets
+        self.host_octets = host_octets
         self.queue_size_default = queue_size_default
         self.queues_max = queues_max
         self.exchanges_max = exchanges_max
@@ -85,5 +99,6 @@ class BridgeLimits:
         self.key_max = key_max
         self.route_cache_max = route_cache_max
         self.transaction_octets_max = transaction_octets_max
+        self.backlog_octets_max = backlog_octets_max
         self.turn_deliveries = turn_deliveries
         self.remote_prefetch = remote_prefetch

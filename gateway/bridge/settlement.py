@@ -222,8 +222,13 @@ class Settlement:
         line.on_returned(entry)
 
     def _orphan(self, queue: Queue, entry: Entry) -> None:
-        """A copy of a deleted queue (0-10 queue.delete): to the alternate exchange, or dropped."""
-        if self._topology.alternate_of(queue) is None:
+        """A copy of a deleted queue (0-10 queue.delete): to the alternate exchange, or dropped.
+
+        What is in a transaction fails with that.
+        """
+        ticket = entry.ticket
+        transacted = ticket is not None and ticket.transaction is not None
+        if transacted or self._topology.alternate_of(queue) is None:
             self._copies.ledger.purged(queue, entry, Reason.QUEUE_DELETED)
             self._copies.leave(queue, entry, GONE)
         else:

@@ -109,12 +109,15 @@ class Tickets:
         self.end(ticket, outcome)
 
     def tell(self, safe: int) -> None:
-        """Tell whose copies have all ended; `safe` is the latest safe turn."""
+        """Tell whose copies have all ended; `safe` is the latest safe turn.
+
+        Nobody while the disk refuses: how they ended is to be in the audit log.
+        """
         done = self._done
         for _ in range(len(done)):
             ticket = done.popleft()
             outcome = ticket.outcome or ACCEPTED
-            if ticket.turn > safe:
+            if ticket.turn > safe or self._pressure.blocked:
                 done.append(ticket)
             elif ticket.stays and self._pressure.high:
                 self._pressure.hold_back(ticket.turn, ticket.publisher, ticket.token, outcome)

@@ -1,7 +1,8 @@
 """The turn under way: its number, what it makes durable, and who waits for it to be safe.
 
 A turn is safe when every turn up to it that wrote anything durable is committed; one that wrote
-nothing becomes safe with those before it, at once if there are none outstanding.
+nothing becomes safe with those before it, at once if there are none outstanding. While the disk
+refuses, what only has an audit block is outstanding, too: nothing is safe that is not in the log.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ class TurnBook:
         number: of the turn under way.
         safe: the latest turn that is safe.
         writes: what the turn under way makes durable; messages go through `store_message`.
+        blocked: the disk refuses.
     """
 
     __slots__ = (
@@ -31,6 +33,7 @@ class TurnBook:
         "_store",
         "_stored",
         "_waiters",
+        "blocked",
         "number",
         "safe",
         "writes",
@@ -39,6 +42,7 @@ class TurnBook:
     def __init__(self, store: Store) -> None:
         self.number = 1
         self.safe = 0
+        self.blocked = False
         self.writes = TurnWriter()
         self._store = store
         self._stored: set[int] = set()
@@ -69,12 +73,16 @@ class TurnBook:
         if self._waiters:
             self._ended.append((number, list(self._waiters.values())))
             self._waiters = {}
-        if writes:
+        if writes or (audit_block and self.blocked):
             self._outstanding.append(number)
         self.number = number + 1
         if writes or audit_block:
             self._store.submit(number, writes, audit_block)
         self._tell()
+
+    def octets_waiting(self) -> int:
+        """What the store has been given and has not written yet."""
+        return self._store.counts.octets_waiting
 
     def committed(self, turn: int) -> None:
         """Everything up to `turn` is on disk."""

@@ -11,6 +11,7 @@ from typing import final
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
+from gateway.faces.access import ClientAccess, Reviewed
 from gateway.faces.doubt import Doubt, Slowed
 from gateway.faces.face import Face, FaceSettings, Peer, Turns
 from gateway.faces.feature_uses import FeatureUses
@@ -25,6 +26,7 @@ class Client:
     """What sessions ask of their connection, and what is counted and recorded of it.
 
     Attributes:
+        access: what it may do.
         host, nodes: the virtual host that it has opened, and its names; the default one before.
         identity: its user.
         authenticated: that user is not the anonymous one.
@@ -44,6 +46,7 @@ class Client:
         "_protocol",
         "_touched",
         "_turns",
+        "access",
         "account",
         "authenticated",
         "bridge",
@@ -73,6 +76,7 @@ class Client:
         *,
         face: Face,
         slowed: Slowed,
+        reviewed: Reviewed,
     ) -> None:
         self.bridge = bridge
         self.peer = peer
@@ -92,7 +96,10 @@ class Client:
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
-        self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed)
+        self.access = ClientAccess(
+            settings.access, settings.counts, bridge, peer.connection_id, peer.address, reviewed
+        )
+        self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed, bridge.pressure)
         self._turns = turns
         self._face = face
         self._protocol = int(protocol)
@@ -206,6 +213,8 @@ class Client:
         self.host = host
         self.nodes = HostNodes(host)
         self._opened = True
+        self.peer.entered()
+        self.bridge.pressure.join(self.peer.connection_id, self.identity, host.name)
         accounts = self.settings.accounts
         self.account.join(accounts.user(self.identity))
         self.account.join(accounts.host(host.name))
@@ -242,7 +251,9 @@ class Client:
     def on_closed(self, reason: Reason) -> None:
         """The connection is over, in good order where there is no `reason`."""
         self.uses.end()
+        self.access.close()
         self.account.close()
+        self.bridge.pressure.quotas.leave(self.peer.connection_id)
         if self._opened:
             self.settings.counts.connections_closed[self._protocol] += 1
             self.bridge.audit.connection_closed(

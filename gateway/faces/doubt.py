@@ -2,6 +2,7 @@
 
 Above the limit the client is slowed down by what its protocol has for that, and reading pauses
 last of all: what would free a queue may come by the same connection. Below half of it all goes on.
+While the disk refuses, anything that is held is too much.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ class Slowed(Protocol):
         """Too much is held, or so much no more: see `Doubt.high`."""
 
 
+class Disk(Protocol):
+    """What the bridge says of it."""
+
+    blocked: bool
+
+
 @final
 class Doubt:
     """The octets in doubt of one connection.
@@ -26,10 +33,11 @@ class Doubt:
         high: too much was held, and half of the limit was not reached since.
     """
 
-    __slots__ = ("_limit", "_slowed", "held", "high", "parked")
+    __slots__ = ("_disk", "_limit", "_slowed", "held", "high", "parked")
 
-    def __init__(self, limit: int, slowed: Slowed) -> None:
+    def __init__(self, limit: int, slowed: Slowed, disk: Disk) -> None:
         self._limit = limit
+        self._disk = disk
         self._slowed = slowed
         self.held = 0
         self.parked = 0
@@ -38,7 +46,7 @@ class Doubt:
     def hold(self, octets: int) -> None:
         """So much more is held; if it is too much by that, the client is slowed down."""
         self.held += octets
-        if not self.high and self.held >= self._limit:
+        if not self.high and (self.held >= self._limit or self._disk.blocked):
             self.high = True
             self._slowed.on_doubt()
 

@@ -6,10 +6,12 @@ octets, keeps the one timer that the face asked for, and obeys `reading_paused`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
 
 from gateway.bridge.host import VirtualHost
+from gateway.faces.access import AccessBook
 from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.dynamic import DynamicNodes
@@ -102,6 +104,10 @@ class Authenticator(Protocol):
         """The connection is gone: do not call `waiter`."""
 
 
+def _nobody_waits() -> None:
+    """Nobody wants to hear that a connection has opened."""
+
+
 @final
 @dataclass(init=False, slots=True)
 class Peer:
@@ -111,6 +117,7 @@ class Peer:
         secure: it is inside TLS.
         certificate_name: of the certificate that the client showed and we believe; "": none.
         bindings: what TLS proves of this very connection, by the name of the channel binding.
+        entered: to be called when it has opened.
     """
 
     connection_id: int
@@ -118,6 +125,7 @@ class Peer:
     secure: bool
     certificate_name: str
     bindings: dict[str, bytes]
+    entered: Callable[[], None]
 
     def __init__(
         self,
@@ -127,12 +135,14 @@ class Peer:
         secure: bool = False,
         certificate_name: str = "",
         bindings: dict[str, bytes] | None = None,
+        entered: Callable[[], None] | None = None,
     ) -> None:
         self.connection_id = connection_id
         self.address = address
         self.secure = secure
         self.certificate_name = certificate_name
         self.bindings = bindings or {}
+        self.entered = entered or _nobody_waits
 
 
 class Attached(Protocol):
@@ -158,6 +168,7 @@ class FaceSettings:
         anonymous_allowed: whether a 1.0 connection may come without SASL.
         strict: follow the 0-10 XML where deployed clients differ from it.
         counts: shared by all faces.
+        access: the rules in force, and whom they are for; shared.
         accounts: what is kept for users and virtual hosts; shared by all faces.
         uses: whose uses of what is not offered the audit log does not have yet; shared.
         escrow: whether escrow is sent along with translated messages.
@@ -179,6 +190,7 @@ class FaceSettings:
     anonymous_allowed: bool
     strict: bool
     counts: FaceCounts
+    access: AccessBook
     accounts: Accounts
     uses: UsesBook
     escrow: bool
@@ -216,6 +228,7 @@ class FaceSettings:
         self.anonymous_allowed = anonymous_allowed
         self.strict = strict
         self.counts = counts or FaceCounts()
+        self.access = AccessBook()
         self.accounts = accounts or Accounts()
         self.uses = UsesBook()
         self.escrow = escrow

@@ -4,9 +4,13 @@ All of it is for its owner only, whatever the umask. A directory that was there 
 it is: it may be a volume's root, which is not ours.
 
 store.sqlite, lock   the store's
+reserve              room that is set aside
+unlogged             which audit records were in memory only when the last life ended
 audit/               the audit log's segments
 gateway-id           a UUID that stays with the directory
 login-secret         what the SCRAM keys of names that nobody has are made of
+
+`Disk` says how much of it there is, for the metrics.
 """
 
 from __future__ import annotations
@@ -16,11 +20,14 @@ import pathlib
 import secrets
 import sqlite3
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final, final
 
 from gateway.audit.segment import SegmentWriter
 from gateway.errors import StartupError, StoreError
 from gateway.store.interface import Recovered
+from gateway.store.reserve import is_full
 from gateway.store.sqlite import SqliteStore
 
 AUDIT_FOLDER: Final = "audit"
@@ -43,17 +50,64 @@ class LateSegments:
             self._writer = SegmentWriter(self._directory)
         return self._writer
 
+    @property
+    def unsynced_octets(self) -> int:
+        """See `AuditSegments`."""
+        return 0 if self._writer is None else self._writer.unsynced_octets
+
     def append(self, blocks: bytes) -> None:
         """See `AuditSegments`."""
-        self.writer().append(blocks)
+        with _as_store_errors():
+            self.writer().append(blocks)
 
     def sync(self) -> None:
         """See `AuditSegments`."""
-        self.writer().sync()
+        with _as_store_errors():
+            self.writer().sync()
 
     def close(self) -> None:
         """See `AuditSegments`."""
-        self.writer().close()
+        with _as_store_errors():
+            self.writer().close()
+
+
+@contextmanager
+def _as_store_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        text = f"cannot write to the audit log: {error.strerror}"
+        raise StoreError(text, part="audit", full=is_full(error)) from error
+
+
+@final
+class Disk:
+    """What the data directory takes of its file systems, and what these have left."""
+
+    def __init__(self, directory: pathlib.Path, audit: str) -> None:
+        self._parts = {"store": directory, "audit": directory / audit}
+
+    def free(self) -> dict[str, int]:
+        """Octets that the process may still write, for the store and the audit log."""
+        return {part: _free(path) for part, path in self._parts.items()}
+
+    def used(self) -> dict[str, int]:
+        """Octets of the files of the store, the reserve included, and of the audit log."""
+        return {part: _used(path) for part, path in self._parts.items()}
+
+
+def _free(directory: pathlib.Path) -> int:
+    disk = os.statvfs(directory)
+    return disk.f_bavail * disk.f_frsize
+
+
+def _used(directory: pathlib.Path) -> int:
+    octets = 0
+    for entry in os.scandir(directory):
+        with suppress(FileNotFoundError):  # just removed
+            if entry.is_file():
+                octets += entry.stat().st_size
+    return octets
 
 
 def open_store(store: SqliteStore, directory: pathlib.Path) -> Recovered:

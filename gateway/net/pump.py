@@ -76,6 +76,9 @@ class Surroundings(Protocol):
     def first_face(self, pump: Pump) -> Face:
         """The face that a new connection begins with."""
 
+    def begin(self, pump: Pump) -> None:
+        """The connection stands: begin, with TLS where that comes first."""
+
     def gone(self, pump: Pump) -> None:
         """The connection is over."""
 
@@ -97,6 +100,9 @@ class Pump(TwistedProtocol):
         self.doubted = ""  # why we do not believe the peer's certificate
         self.certificate_name = ""
         self.tls_context: IOpenSSLContextFactory | None = None
+        self.entered = True  # it has opened, or need not
+        self.early_left = 0  # octets that may come before it has
+        self.entry_deadline_ms: int | None = None
         self._closing = False
         self._lost = False
         self._left = False  # nothing is held for it any more
@@ -108,19 +114,25 @@ class Pump(TwistedProtocol):
     # What Twisted calls.
 
     def connectionMade(self) -> None:
-        """Begin; TLS first if this port says so."""
+        """Begin."""
         self.around.turns.attach(self.face, self)
         self.transport.setTcpNoDelay(True)
         self.transport.registerProducer(self, True)
-        if self.tls_context is not None:
-            self.start_tls(self.tls_context, b"")
+        self.around.begin(self)
         self.flush(self.around.now_ms())
 
     def dataReceived(self, data: bytes) -> None:
         """Octets from the peer, after TLS."""
         self.around.counts.octets_received += len(data)
-        if not self._closing:
-            self._read(data)
+        if self._closing:
+            return
+        if not self.entered:
+            self.early_left -= len(data)
+            if self.early_left < 0:
+                self.around.counts.handshake_failures["size"] += 1
+                self.abort()
+                return
+        self._read(data)
 
     def _read(self, data: bytes) -> None:
         face = self.face
@@ -214,6 +226,9 @@ class Pump(TwistedProtocol):
                 self.transport.pauseProducing()
             else:
                 self.transport.resumeProducing()
+        entry_ms = None if self.entered else self.entry_deadline_ms
+        if entry_ms is not None:
+            deadline_ms = entry_ms if deadline_ms is None else min(deadline_ms, entry_ms)
         self._alarm.set(deadline_ms)
 
     def who(self) -> str:
@@ -269,6 +284,9 @@ class Pump(TwistedProtocol):
         except Exception:
             self._broken()
         self.around.turns.stalls.over(now_ms, "deadline", self)
+        entry_ms = None if self.entered else self.entry_deadline_ms
+        if entry_ms is not None and now_ms >= entry_ms:
+            self.abort()  # its faces were patient with each of its steps
         self.around.turns.touch(self.face)
 
     def _write_blocked(self, blocked: bool) -> None:

@@ -23,6 +23,7 @@ class DrivenBridge(Protocol):
     """What the turn loop needs of the bridge."""
 
     now_ms: int
+    swamped: bool
 
     def end_turn(self, now_ms: int) -> bool:
         """Dispatch and submit; whether there is more to dispatch at once."""
@@ -37,7 +38,10 @@ class DrivenBridge(Protocol):
         """The store has `turn` on disk."""
 
     def on_store_failed(self, error: StoreError) -> None:
-        """The disk refuses."""
+        """The disk refuses, or is full."""
+
+    def on_store_eased(self) -> None:
+        """It takes everything again."""
 
     def who(self) -> str:
         """What has kept it busy most, of late."""
@@ -70,6 +74,7 @@ class TurnLoop:
         self._touched: dict[int, Flushed] = {}
         self._scheduled: IDelayedCall | None = None
         self._dispatching = False
+        self._swamped = False
         self._alarm = Alarm(later, now_ms, self._bridge_deadline)
         self.stalls = Stalls(now_ms, counts)
         self.on_turn_ended: Callable[[int], None] | None = None
@@ -107,8 +112,15 @@ class TurnLoop:
 
     def on_store_failed(self, error: StoreError) -> None:
         """The store's other answer."""
-        self.log.error("the store refuses: {error}", error=error)
+        self.log.error("publishers wait: {error}", error=error)
         self._guarded(lambda: self._bridge.on_store_failed(error))
+        self.schedule()
+
+    def on_store_eased(self) -> None:
+        """What it refused is written."""
+        self.log.info("the disk takes everything again: publishers go on")
+        self._bridge.now_ms = self._now_ms()
+        self._guarded(self._bridge.on_store_eased)
         self.schedule()
 
     def end_now(self) -> None:
@@ -132,6 +144,9 @@ class TurnLoop:
         more = self._guarded(lambda: self._bridge.end_turn(now_ms))
         self._dispatching = False
         began_ms = self.stalls.over(now_ms, "dispatch", self._bridge)
+        if self._bridge.swamped != self._swamped:
+            self._swamped = self._bridge.swamped
+            self._touched.update(self._pumps)
         touched, self._touched = self._touched, {}
         for pump in touched.values():
             pump.flush(now_ms)

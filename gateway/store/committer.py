@@ -22,13 +22,17 @@ batches (`occupancy`), at most `REWRITTEN_OCTETS` or so of stragglers ride along
 the log is overgrown, and the WAL is checkpointed each `WAL_OCTETS`. When idle for a second it all
 is brought up to date, and the segment synced.
 
-Failure: a group that the disk refuses is tried again, with growing pauses, until it is written;
-`failed` tells of each attempt. Nothing behind it is committed or reported meanwhile. An error that
-is no disk's (a defect) ends the thread: `failed` tells, and nothing is ever reported again.
+Failure: what the disk refuses - a group, an audit block, housekeeping - is tried again with growing
+pauses until it is written (`trouble`), and nothing else is written or reported meanwhile. SQLite
+writes a commit whose sync failed anew, and so does a checkpoint; of segments `audit.segment_file`
+tells. An error that is no disk's (a defect) ends the thread, and so the process: who has nobody to
+commit must not go on taking messages.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event
@@ -37,15 +41,17 @@ from typing import Final, final
 
 from gateway.errors import DecodeError, StoreError
 from gateway.store.database import Database
-from gateway.store.interface import AuditSegments, CallInReactor, Committed, Failed, StoreCounts
+from gateway.store.interface import AuditSegments, CallInReactor, Committed, StoreCounts
 from gateway.store.log_rows import pack_row, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recovery import TopologyChanges
 from gateway.store.rewriting import living_part
+from gateway.store.trouble import Trouble
 from gateway.store.writes import CONTENTS_AT, HAS_TOPOLOGY
 
 GROUP_OCTETS: Final = 4 * 1024 * 1024
 LOOSE_OCTETS: Final = 256 * 1024
+UNSYNCED_OCTETS: Final = 4 * 1024 * 1024  # of segments: they are kept in memory
 REWRITTEN_OCTETS: Final = 256 * 1024
 REWRITTEN_ROWS: Final = 16
 WAL_OCTETS: Final = 8 * 1024 * 1024
@@ -53,8 +59,6 @@ PAGE_OCTETS: Final = 8192
 DEAD_ROWS: Final = 1024
 DEAD_OCTETS: Final = 4 * 1024 * 1024
 IDLE_S: Final = 1.0
-RETRY_S: Final = 0.1
-RETRY_MAX_S: Final = 5.0
 
 Turn = tuple[int, bytes, bytes]
 _STOP: Final[Turn] = (-1, b"", b"")
@@ -86,12 +90,12 @@ class Committer:
         occupancy: Occupancy,
         segments: AuditSegments,
         counts: StoreCounts,
+        trouble: Trouble,
         *,
         next_number: int,
         slack_octets: int,
         call_in_reactor: CallInReactor,
         committed: Committed,
-        failed: Failed,
     ) -> None:
         self.waiting: SimpleQueue[Turn] = SimpleQueue()
         self.error: StoreError | None = None
@@ -99,11 +103,11 @@ class Committer:
         self._occupancy = occupancy
         self._segments = segments
         self._counts = counts
+        self._trouble = trouble
         self._next_number = next_number
         self._slack_octets = slack_octets
         self._call_in_reactor = call_in_reactor
         self._committed = committed
-        self._failed = failed
         self._stopping = Event()
         self._final_audit = b""
         self._loose: list[bytes] = []
@@ -120,14 +124,15 @@ class Committer:
     def run(self) -> None:
         """The thread; `error` says afterwards why the store could not be closed in order."""
         try:
+            self._trouble.begin()
             while self._round():
                 pass
             self._finish()
         except StoreError as error:
             self.error = error
-        except Exception as error:
+        except BaseException as error:
             self.error = StoreError(f"the store stopped: {type(error).__name__}: {error}")
-            self._call_in_reactor(partial(self._failed, self.error))
+            raise
 
     def _round(self) -> bool:
         """One group, then housekeeping; false when it is time to stop."""
@@ -135,8 +140,29 @@ class Committer:
         rewritten = self._rewritten_stragglers()
         if turns or rewritten:
             self._settle(self._group(turns, rewritten))
-        self._tidy(idle=not turns)
+        self._insist(partial(self._tidy, idle=not turns))
         return more
+
+    def _insist(self, write: Callable[[], None]) -> None:
+        """Have something written, however often it takes; each time it goes on where it failed."""
+        while True:
+            try:
+                write()
+            except StoreError as error:
+                pause_s = self._trouble.refused(error)
+                if pause_s and self._stopping.is_set():
+                    raise
+                self._stopping.wait(pause_s)
+                if error.full:
+                    self._make_room()
+            else:
+                self._trouble.written()
+                return
+
+    def _make_room(self) -> None:
+        """The WAL takes room that it may not need: the next attempt will tell."""
+        with suppress(StoreError):
+            self._database.checkpoint(shrink=True)
 
     def _take_turns(self) -> tuple[list[Turn], bool]:
         """All turns that wait, after waiting for one; false beside them when it is time to stop."""
@@ -158,7 +184,7 @@ class Committer:
         """Seconds to wait for a turn before doing something else; `None` if nothing is to do."""
         if self._occupancy.overgrown(self._slack_octets) and self._occupancy.victim():
             return 0.0
-        if self._occupancy.dead or self._doomed or self._loose:
+        if self._occupancy.dead or self._doomed or self._loose or self._trouble.on_reserve:
             return IDLE_S
         return None
 
@@ -178,18 +204,8 @@ class Committer:
         return group
 
     def _settle(self, group: Group) -> None:
-        """Write the group, however often it takes, and report it."""
-        pause = RETRY_S
-        while True:
-            try:
-                self._write(group)
-                break
-            except StoreError as error:
-                self._report(error)
-                if self._stopping.is_set():
-                    raise
-            self._stopping.wait(pause)
-            pause = min(2 * pause, RETRY_MAX_S)
+        """Write the group, and report it."""
+        self._insist(partial(self._write, group))
         if group.turns:
             self._counts.turns += group.turns
             self._counts.octets_done += group.octets
@@ -214,10 +230,6 @@ class Committer:
                 self._loose.append(group.audit)
                 self._loose_octets += len(group.audit)
 
-    def _report(self, error: StoreError) -> None:
-        self._counts.failures += 1
-        self._call_in_reactor(partial(self._failed, error))
-
     def _rewritten_stragglers(self) -> list[bytes]:
         """The living parts of the oldest rows with garbage, if the log is overgrown."""
         parts: list[bytes] = []
@@ -232,7 +244,7 @@ class Committer:
                 writes, _audit = unpack_row(self._database.row(number))
             except (DecodeError, StoreError) as error:
                 # It was readable when it was written: leave it where recovery will report it.
-                self._report(StoreError(f"row {number}: {error}"))
+                self._trouble.unreadable(StoreError(f"row {number}: {error}"))
                 continue
             parts.append(living_part(number, writes, self._occupancy))
             octets += len(parts[-1])
@@ -243,22 +255,29 @@ class Committer:
         dead = len(self._occupancy.dead)
         # A small dead row may keep many large ones; whether it does shows in the log's size.
         urgent = idle or self._occupancy.overgrown(self._slack_octets)
-        try:
-            if (
-                self._doomed
-                or dead >= DEAD_ROWS
-                or self._occupancy.dead_octets >= DEAD_OCTETS
-                or (urgent and dead)
-            ):
-                self.delete_dead()
-            elif self._loose and (idle or self._loose_octets >= LOOSE_OCTETS):
-                self._sync_segments()
-            if self._wal_octets >= WAL_OCTETS:
-                self._database.checkpoint()
-                self._wal_octets = 0
-        except StoreError as error:
-            self._report(error)
+        if (
+            self._doomed
+            or dead >= DEAD_ROWS
+            or self._occupancy.dead_octets >= DEAD_OCTETS
+            or (urgent and dead)
+        ):
+            self.delete_dead()
+        elif (self._loose and (idle or self._loose_octets >= LOOSE_OCTETS)) or (
+            self._segments.unsynced_octets >= UNSYNCED_OCTETS
+        ):
+            self._sync_segments()
+        if self._wal_octets >= self._trouble.wal_octets(WAL_OCTETS):
+            self._database.checkpoint()
+            self._wal_octets = 0
+        if idle and self._trouble.on_reserve:
+            self._look_for_room()
         self._counts.rows = len(self._occupancy.rows)
+
+    def _look_for_room(self) -> None:
+        """What was consumed has left holes in the store's file: give them back to the disk."""
+        with suppress(StoreError):
+            self._database.shrink()
+        self._trouble.look_for_room()
 
     def _sync_segments(self) -> None:
         """No row so far is needed for its audit blocks any more, nor a loose block for the next."""
@@ -280,7 +299,7 @@ class Committer:
     def _finish(self) -> None:
         """The last audit block, everything in its place, closed in order."""
         if self._final_audit:
-            self._segments.append(self._final_audit)
-        self.delete_dead()
-        self._segments.close()
-        self._database.stopped()
+            self._insist(partial(self._segments.append, self._final_audit))
+        self._insist(self.delete_dead)
+        self._insist(self._segments.close)
+        self._insist(self._database.stopped)

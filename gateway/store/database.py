@@ -11,6 +11,11 @@ Locking is exclusive (one process, one connection), which spares the shared-memo
 locks. secure_delete is off: some builds overwrite what is deleted, which doubles all writing; who
 needs deleted messages unreadable needs an encrypted disk. Pages of 8 KiB measured best for rows
 from 300 octets to 400 KB.
+
+After a failed sync nothing is left to trust in vain: SQLite ends the transaction, and the next one
+writes the same part of the WAL anew; a checkpoint copies everything anew whose sync failed. What an
+earlier life wrote may never have reached the disk, so the WAL that it left is copied into the file,
+and that synced, before anything is written behind it.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ from gateway.store.interface import TopologyRow
 
 FORMAT: Final = 1
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
+SHRUNK_OCTETS: Final = 16 * 1024 * 1024  # the most that is written again to give back room
 
 _SETTINGS: Final = (
     "PRAGMA page_size = 8192",
@@ -36,6 +42,7 @@ _SETTINGS: Final = (
     "PRAGMA secure_delete = OFF",
     "PRAGMA cell_size_check = ON",
     "PRAGMA wal_autocheckpoint = 0",
+    "PRAGMA temp_store = MEMORY",
     f"PRAGMA journal_size_limit = {WAL_OCTETS_KEPT}",
 )
 _SCHEMA: Final = (
@@ -53,7 +60,9 @@ def _as_store_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(f"{doing}: {error}") from error
+        # The extended codes have the plain one in their last octet; errors of the module have none.
+        full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+        raise StoreError(f"{doing}: {error}", full=full) from error
 
 
 @contextmanager
@@ -62,7 +71,8 @@ def _reading(doing: str = "cannot read the store") -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, TypeError, ValueError) as error:
-        raise StoreError(f"{doing}: {error}") from error
+        full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+        raise StoreError(f"{doing}: {error}", full=full) from error
 
 
 def _checksum(kind: int, key: str, value: bytes) -> int:
@@ -79,8 +89,17 @@ class Database:
             self._db = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, cached_statements=16
             )
+        try:
+            self._prepare(path)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _prepare(self, path: Path) -> None:
+        with _reading(f"cannot open {path}"):
             for setting in _SETTINGS:
                 self._db.execute(setting).fetchall()
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             (problem,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
             problem = " ".join(problem.split())
             if problem == "ok":
@@ -190,10 +209,22 @@ class Database:
         with _as_store_errors("cannot delete from the store"):
             self._db.execute(f"DELETE FROM log WHERE number IN ({listed})")
 
-    def checkpoint(self) -> None:
-        """Copy the WAL into the file, so that it starts again from its beginning."""
+    def checkpoint(self, *, shrink: bool = False) -> None:
+        """Copy the WAL into the file, so that it starts again from its beginning, or is emptied."""
+        mode = "TRUNCATE" if shrink else "PASSIVE"
         with _as_store_errors("cannot write to the store"):
-            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            self._db.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+
+    def shrink(self) -> None:
+        """Give back room: the WAL's, and that of the file if little is in it beside holes."""
+        with _as_store_errors("cannot shrink the store"):
+            pages, holes, octets = (
+                int(self._db.execute(f"PRAGMA {name}").fetchone()[0])
+                for name in ("page_count", "freelist_count", "page_size")
+            )
+            if 2 * holes > pages and (pages - holes) * octets <= SHRUNK_OCTETS:
+                self._db.execute("VACUUM")
+        self.checkpoint(shrink=True)
 
     def close(self) -> None:
         """Let go of the file, whatever state it is in."""

@@ -4,7 +4,7 @@ A store keeps messages in queues, and the topology that they live in, across any
 turns: `submit` takes what one turn made durable (packed by `writes.TurnWriter`) together with the
 turn's audit block, and the answer, some time later on the reactor's thread, is `committed(turn)`:
 everything up to that turn is on disk. The answer is never given early; while the disk refuses, it
-is withheld and `failed` says why.
+is withheld and `failed` says why, until `eased` says that all is well again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from gateway.message import Message
 CallInReactor = Callable[[Callable[[], None]], None]
 Committed = Callable[[int], None]
 Failed = Callable[[StoreError], None]
+Eased = Callable[[], None]
 
 
 @final
@@ -115,12 +116,13 @@ class StoreCounts:
         commits: transactions of durable turns.
         octets: octets that these wrote to the log.
         commit_us: microseconds spent in commits.
-        failures: attempts to write that the disk refused.
+        failures, audit_failures: attempts to write the store and the audit log that were refused.
         rows: in the log now.
         rows_damaged: found unreadable at open.
     """
 
     __slots__ = (
+        "audit_failures",
         "commit_us",
         "commits",
         "failures",
@@ -142,6 +144,7 @@ class StoreCounts:
         self.octets = 0
         self.commit_us = 0
         self.failures = 0
+        self.audit_failures = 0
         self.rows = 0
         self.rows_damaged = 0
 
@@ -157,7 +160,11 @@ class StoreCounts:
 
 
 class AuditSegments(Protocol):
-    """Where audit blocks end up (`audit.segment`); `StoreError` if the disk refuses."""
+    """Where audit blocks end up (`audit.segment`); `StoreError` if the disk refuses, then again."""
+
+    @property
+    def unsynced_octets(self) -> int:
+        """What is kept in memory until it is surely on disk."""
 
     def append(self, blocks: bytes) -> None:
         """Write complete blocks; those that the segments hold already are skipped."""

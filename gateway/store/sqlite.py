@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from typing import Final, final
 
-from gateway.errors import DecodeError, StartupError
+from gateway.errors import DecodeError, StartupError, StoreError
 from gateway.store.committer import Committer
 from gateway.store.database import Database
 from gateway.store.interface import (
     AuditSegments,
     CallInReactor,
     Committed,
+    Eased,
     Failed,
     Recovered,
     StoreCounts,
@@ -26,6 +28,9 @@ from gateway.store.interface import (
 from gateway.store.log_rows import check, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recovery import Replay
+from gateway.store.reserve import Reserve
+from gateway.store.trouble import Trouble
+from gateway.store.unlogged import Unlogged
 
 FILE_NAME: Final = "store.sqlite"
 LOCK_NAME: Final = "lock"
@@ -36,7 +41,7 @@ INCARNATION_SHIFT: Final = 44
 
 @final
 class SqliteStore:
-    """A `Store`; `committed` and `failed` are called through `call_in_reactor` only."""
+    """A `Store`; `committed`, `failed` and `eased` are called through `call_in_reactor` only."""
 
     def __init__(
         self,
@@ -45,23 +50,43 @@ class SqliteStore:
         call_in_reactor: CallInReactor,
         committed: Committed,
         failed: Failed,
+        eased: Eased,
         *,
         slack_octets: int = SLACK_OCTETS,
+        reserve_octets: int = 0,
     ) -> None:
         self.counts = StoreCounts()
         self._directory = directory
         self._segments = segments
         self._call_in_reactor = call_in_reactor
         self._committed = committed
-        self._failed = failed
         self._slack_octets = slack_octets
+        self.reserve = Reserve(directory, reserve_octets)
+        self.unlogged = Unlogged(directory)
+        # The last number that the audit log has given; whoever has the log replaces this.
+        self.last_sequence: Callable[[], int] = lambda: 0
+        self._trouble = Trouble(
+            self.reserve,
+            self.counts,
+            call_in_reactor,
+            failed,
+            eased,
+            lambda: self.unlogged.mark(self.last_sequence()),
+        )
 
     def open(self) -> Recovered:
         """See `Store.open`."""
         self._lock_fd = _lock(self._directory)
         try:
-            self._database = Database(self._directory / FILE_NAME)
-            recovered = self._recover()
+            try:
+                recovered = self._begin()
+            except StoreError as error:
+                # The disk was full when an earlier life ended: what that set aside is for this.
+                if not error.full or not self.reserve.release():
+                    raise
+                recovered = self._begin()
+            self.unlogged.open()
+            self.reserve.open()
         except BaseException:
             os.close(self._lock_fd)
             raise
@@ -82,9 +107,18 @@ class SqliteStore:
         try:
             self._database.close()
         finally:
+            self.unlogged.close()
             os.close(self._lock_fd)
         if self._committer.error is not None:
             raise self._committer.error
+
+    def _begin(self) -> Recovered:
+        self._database = Database(self._directory / FILE_NAME)
+        try:
+            return self._recover()
+        except BaseException:
+            self._database.close()
+            raise
 
     def _recover(self) -> Recovered:
         database = self._database
@@ -101,11 +135,11 @@ class SqliteStore:
             occupancy,
             self._segments,
             self.counts,
+            self._trouble,
             next_number=next_number,
             slack_octets=self._slack_octets,
             call_in_reactor=self._call_in_reactor,
             committed=self._committed,
-            failed=self._failed,
         )
         self._committer.delete_dead()
         return Recovered(

@@ -1,6 +1,5 @@
 """Segments on disk: rotation, the chain, restarts, torn tails, full disks."""
 
-import errno
 import os
 import tempfile
 from pathlib import Path
@@ -9,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.audit_logs import balanced_log
+from support.faulty_disk import FAULTS, FULL, SHORT, UNSYNCED, FaultyDisk
+from support.stores import scratch
 
-from gateway.audit import segment as segments
 from gateway.audit.reader import Segment, records, segment_paths, verify
 from gateway.audit.records import AuditLog
 from gateway.audit.segment import SegmentWriter
@@ -136,18 +136,11 @@ def test_a_full_disk_leaves_whole_blocks_and_the_append_can_be_repeated(
     writer = SegmentWriter(tmp_path)
     writer.append(turns[0])
     size = segment_paths(tmp_path)[0].stat().st_size
-
-    def half(file: int, octets: bytes) -> int:
-        if len(octets) < 20:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return real(file, octets[: len(octets) // 2])
-
-    real = os.write
-    monkeypatch.setattr(segments.os, "write", half)
+    disk = FaultyDisk(monkeypatch)
+    disk.fail(SHORT)
     with pytest.raises(OSError, match="No space"):
         writer.append(turns[1])
     assert segment_paths(tmp_path)[0].stat().st_size == size
-    monkeypatch.undo()
     writer.append(turns[1] + turns[2])
     writer.sync()
     writer.close()
@@ -155,24 +148,143 @@ def test_a_full_disk_leaves_whole_blocks_and_the_append_can_be_repeated(
     assert verify(tmp_path) == []
 
 
+def test_a_torn_block_that_cannot_be_cut_at_once_is_cut_before_the_next_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    turns = blocks(2)
+    writer = SegmentWriter(tmp_path)
+    writer.append(turns[0])
+    size = segment_paths(tmp_path)[0].stat().st_size
+    disk = FaultyDisk(monkeypatch)
+    disk.fail(SHORT)
+    real = disk._real["ftruncate"]
+    disk._real["ftruncate"] = refuse
+    with pytest.raises(OSError, match="No space"):
+        writer.append(turns[1])
+    assert segment_paths(tmp_path)[0].stat().st_size > size
+    with pytest.raises(OSError, match="not now"):
+        writer.append(turns[1])
+    disk._real["ftruncate"] = real
+    writer.append(turns[1])
+    writer.close()
+    assert sequences(tmp_path) == [1, 2, 3]
+    assert verify(tmp_path) == []
+
+
+def refuse(_file: int, _size: int) -> None:
+    raise OSError("not now")
+
+
 def test_a_disk_that_is_full_when_a_segment_starts_leaves_the_log_usable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    turns = blocks(4, segment_octets=300)
+    turns = blocks(4, segment_octets=100)
     writer = SegmentWriter(tmp_path)
     writer.append(turns[0])
-
-    def full(file: int, octets: bytes) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(segments.os, "write", full)
+    writer.sync()
+    FaultyDisk(monkeypatch).fail(FULL, times=2)
     for _ in range(2):
         with pytest.raises(OSError, match="No space"):
-            for block in turns[1:]:
-                writer.append(block)
-    monkeypatch.undo()
+            writer.append(turns[1])
     for block in turns[1:]:
         writer.append(block)
     writer.close()
     assert sequences(tmp_path) == [1, 2, 3, 4, 5]
     assert verify(tmp_path) == []
+
+
+def test_after_a_failed_sync_what_was_unsynced_goes_into_a_new_segment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    turns = blocks(4)
+    writer = SegmentWriter(tmp_path)
+    disk = FaultyDisk(monkeypatch)
+    writer.append(turns[0] + turns[1])
+    writer.sync()
+    end = writer.synced
+    writer.append(turns[2])
+    disk.fail(UNSYNCED)
+    with pytest.raises(OSError, match="Input/output"):
+        writer.sync()
+    assert (writer.synced, writer.last_sequence) == (end, 4)
+    assert writer.unsynced_octets == len(turns[2])
+    writer.append(turns[3])
+    writer.sync()
+    first, second = segment_paths(tmp_path)
+    assert first.stat().st_size == end.offset
+    assert writer.synced == (5, 2, second.stat().st_size, writer.synced.sha256)
+    assert writer.unsynced_octets == 0
+    assert sequences(tmp_path) == [1, 2, 3, 4, 5]
+    assert verify(tmp_path) == []
+
+
+def test_a_segment_that_takes_another_ones_place_can_be_read_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    turns = blocks(3)
+    writer = SegmentWriter(tmp_path)
+    disk = FaultyDisk(monkeypatch)
+    writer.append(turns[0])  # has the names
+    writer.sync()
+    writer.append(turns[1])
+    disk.fail(UNSYNCED, times=2)  # and the next one's header
+    for _ in range(2):
+        with pytest.raises(OSError, match="Input/output"):
+            writer.sync()
+    writer.sync()
+    writer.append(turns[2])
+    writer.close()
+    last = segment_paths(tmp_path)[-1]
+    shown = [*records(Segment(last.name, last.read_bytes()))]
+    assert [record["node"] for record in shown] == ["q", "q"]
+    assert verify(tmp_path) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("times", [1, 3])
+def test_whatever_fails_at_any_operation_the_log_is_whole_in_the_end(fault: str, times: int):
+    turns = blocks(8, segment_octets=700)
+    at, failed = 0, times
+    while failed:  # until the fault comes too late for all its times
+        scratch_directory = scratch()
+        directory = Path(scratch_directory.name)
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            failed = written_with(directory, turns, FaultyDisk(monkeypatch), fault, at, times)
+        assert sequences(directory) == list(range(1, 10)), f"at {at}"
+        assert verify(directory) == [], f"at {at}"
+        assert no_names_are_missing(directory), f"at {at}"
+        scratch_directory.cleanup()
+        at += 1
+    assert at > 10
+
+
+def written_with(
+    directory: Path, turns: list[bytes], disk: FaultyDisk, fault: str, at: int, times: int
+) -> int:
+    """Write a log on a disk with a fault, trying again; how often it failed."""
+    writer = SegmentWriter(directory)
+    disk.fail(fault, at=at, times=times)
+    for number, turn in enumerate(turns):
+        until_done(lambda turn=turn: writer.append(turn))
+        if number % 2:
+            until_done(writer.sync)
+    until_done(writer.close)
+    return disk.failed
+
+
+def until_done(step) -> None:
+    for _ in range(10):
+        try:
+            return step()
+        except OSError:
+            pass
+    raise AssertionError("it never works")
+
+
+def no_names_are_missing(directory: Path) -> bool:
+    for path in segment_paths(directory):
+        segment = Segment(path.name, path.read_bytes())
+        for record in records(segment):
+            if str(record.get("node", "")).startswith("#"):
+                return False
+    return True

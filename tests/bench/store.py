@@ -22,6 +22,8 @@ from gateway.store.writes import TurnWriter
 class NoSegments:
     """Takes audit blocks nowhere."""
 
+    unsynced_octets = 0
+
     def append(self, blocks: bytes) -> None:
         return
 
@@ -47,7 +49,7 @@ def messages(first: int, count: int) -> list[Message]:
 def run(directory: Path, batch: int, records: int) -> tuple[float, float]:
     """Seconds for so many enqueues, then for the dequeues; each batch waits for its commit."""
     done: SimpleQueue[int] = SimpleQueue()
-    store = SqliteStore(directory, NoSegments(), lambda call: call(), done.put, complain)
+    store = SqliteStore(directory, NoSegments(), lambda call: call(), done.put, complain, int)
     store.open()
     writer = TurnWriter()
     turn = 0
@@ -73,7 +75,7 @@ def run(directory: Path, batch: int, records: int) -> tuple[float, float]:
 def recover(directory: Path, records: int) -> float:
     """Seconds to open a store with so many entries."""
     done: SimpleQueue[int] = SimpleQueue()
-    store = SqliteStore(directory, NoSegments(), lambda call: call(), done.put, complain)
+    store = SqliteStore(directory, NoSegments(), lambda call: call(), done.put, complain, int)
     store.open()
     writer = TurnWriter()
     for turn, first in enumerate(range(1, records + 1, 1000), 1):
@@ -84,7 +86,7 @@ def recover(directory: Path, records: int) -> float:
         done.get()
     store.close(b"")
     started = time.perf_counter()
-    again = SqliteStore(directory, NoSegments(), lambda call: call(), done.put, complain)
+    again = SqliteStore(directory, NoSegments(), lambda call: call(), done.put, complain, int)
     found = len(again.open().entries)
     taken = time.perf_counter() - started
     again.close(b"")

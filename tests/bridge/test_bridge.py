@@ -174,11 +174,13 @@ def test_draining_stops_deliveries_but_serves_settlements_and_publishes() -> Non
     world.check()
 
 
-def test_a_failing_store_is_remembered_until_a_commit_succeeds() -> None:
+def test_a_failing_store_is_remembered_until_it_is_eased() -> None:
     world = World()
     world.bridge.on_store_failed(StoreError("no space"))
     assert world.bridge.store_error is not None
     world.bridge.on_committed(1)
+    assert world.bridge.store_error is not None
+    world.bridge.on_store_eased()
     assert world.bridge.store_error is None
 
 

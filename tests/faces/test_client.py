@@ -33,6 +33,7 @@ class Connection:
             Account(),
             face=self,  # type: ignore[arg-type]  # only handed back to `touch`
             slowed=self,
+            reviewed=self,
         )
 
     def touch(self, face: Face) -> None:
@@ -40,6 +41,9 @@ class Connection:
 
     def on_doubt(self) -> None:
         raise AssertionError("nothing is held")
+
+    def on_rules_changed(self, now_ms: int) -> None:
+        raise AssertionError("there are no rules")
 
 
 @pytest.mark.parametrize(

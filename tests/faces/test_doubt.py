@@ -1,5 +1,7 @@
 """How much of a connection's publishes may be in doubt."""
 
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.pressure import Pressure
 from gateway.faces.doubt import Doubt
 
 
@@ -7,7 +9,8 @@ class Told:
     """Notes what it hears: whether too much is held."""
 
     def __init__(self) -> None:
-        self.doubt = Doubt(100, self)
+        self.pressure = Pressure(BridgeLimits())
+        self.doubt = Doubt(100, self, self.pressure)
         self.heard: list[bool] = []
 
     def on_doubt(self) -> None:

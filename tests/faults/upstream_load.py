@@ -76,9 +76,9 @@ class Book:
         return {text for texts in self.sent.values() for text in texts}
 
 
-def letter_of(text: str, size: int = 0) -> Letter:
-    """Durable; the body is the text, filled up to `size`: one digest in both protocols."""
-    return Letter(body=Typed("binary", body_of(text, size)), durable=True)
+def letter_of(text: str, size: int = 0, *, durable: bool = True) -> Letter:
+    """The body is the text, filled up to `size`: one digest in both protocols."""
+    return Letter(body=Typed("binary", body_of(text, size)), durable=durable)
 
 
 def body_of(text: str, size: int = 0) -> bytes:
@@ -96,13 +96,21 @@ class Publisher:
     """Publishes to one queue, as long as its window has room, up to `limit` messages."""
 
     def __init__(
-        self, book: Book, client: AnyClient, queue: str, name: str, *, size: int = 0
+        self,
+        book: Book,
+        client: AnyClient,
+        queue: str,
+        name: str,
+        *,
+        size: int = 0,
+        durable: bool = True,
     ) -> None:
         self.book = book
         self.client = client
         self.queue = queue
         self.name = name
         self.size = size
+        self.durable = durable
         self.window = OUTSTANDING
         self.limit: int | None = None
         self.outstanding = 0
@@ -114,7 +122,7 @@ class Publisher:
             text = f"{self.name}.{len(self.texts)}"
             self.texts.append(text)
             self.outstanding += 1
-            done = self.client.send(self.queue, letter_of(text, self.size))
+            done = self.client.send(self.queue, letter_of(text, self.size, durable=self.durable))
             done.addCallbacks(self._on_told, lambda _lost: None, (text,))
 
     @property
@@ -152,10 +160,13 @@ class Consumer:
         self.book = book
         self.client = client
         self.held: list[Delivered] = []
+        self.paused = False
         lines.wait_for(client.receive(Subscription(queue, credit=CREDIT), self._take))
 
     def work(self) -> None:
         """Accept some."""
+        if self.paused:
+            return
         for delivered in self.held[:SETTLED_A_TURN]:
             self.book.accepted.add(text_of(delivered.letter))
             if isinstance(delivered, Delivered010) and isinstance(self.client, Client010):

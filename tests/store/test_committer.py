@@ -1,12 +1,15 @@
+import errno
+import os
 import shutil
 import threading
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 from support.stores import Running, Segments, content, message, one_message, reopened
 
 from gateway.errors import StoreError
-from gateway.store import committer
+from gateway.store import committer, trouble
 from gateway.store.writes import TurnWriter
 
 
@@ -18,7 +21,7 @@ def refuse_commits(running: Running, times: int) -> None:
     def refusing(*arguments: object) -> None:
         if left[0]:
             left[0] -= 1
-            raise StoreError("cannot write to the store: database or disk is full")
+            raise StoreError("cannot write to the store: database or disk is full", full=True)
         commit(*arguments)  # type: ignore[arg-type]  # passed through
 
     running.store._database.commit = refusing  # type: ignore[method-assign]  # a full disk
@@ -27,16 +30,18 @@ def refuse_commits(running: Running, times: int) -> None:
 def test_a_full_disk_is_told_of_and_the_turn_committed_when_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(committer, "RETRY_S", 0.001)
+    monkeypatch.setattr(trouble, "RETRY_S", 0.001)
     running = Running(tmp_path)
     refuse_commits(running, 3)
     running.submit(one_message(1), b"a;")
     running.submit(one_message(2), b"b;")
-    running.reactor.run_until(lambda: len(running.reactor.failures) == 3)
+    running.reactor.run_until(lambda: len(running.reactor.failures) == 2)
     assert running.reactor.committed == []
     assert running.segments.blocks == []
+    assert running.reactor.eased == 0
     running.wait()
-    assert running.reactor.failures == ["cannot write to the store: database or disk is full"] * 3
+    assert running.reactor.failures == ["cannot write to the store: database or disk is full"] * 2
+    assert running.reactor.eased == 1
     assert running.store.counts.failures == 3
     running.close()
     assert running.segments.blocks == [b"a", b"b"]
@@ -46,7 +51,7 @@ def test_a_full_disk_is_told_of_and_the_turn_committed_when_there_is_room(
 def test_a_really_full_database_holds_turns_back_and_loses_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(committer, "RETRY_S", 0.001)
+    monkeypatch.setattr(trouble, "RETRY_S", 0.001)
     running = Running(tmp_path)
     running.commit(one_message(1))
     database = running.store._database._db
@@ -70,7 +75,7 @@ def test_a_really_full_database_holds_turns_back_and_loses_none(
 def test_audit_that_cannot_be_written_withholds_the_report_but_is_not_written_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(committer, "RETRY_S", 0.001)
+    monkeypatch.setattr(trouble, "RETRY_S", 0.001)
     running = Running(tmp_path)
     running.segments.refusals = 2
     running.commit(one_message(1), b"a;")
@@ -92,14 +97,17 @@ def test_closing_on_a_full_disk_gives_up_and_says_so(tmp_path: Path) -> None:
     assert (len(recovered.entries), recovered.clean) == (1, False)
 
 
-def test_a_turn_that_could_not_be_read_back_stops_the_store_unwritten(tmp_path: Path) -> None:
+def test_a_turn_that_could_not_be_read_back_stops_the_store_unwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    died = SimpleQueue[threading.ExceptHookArgs]()
+    monkeypatch.setattr(threading, "excepthook", died.put)
     running = Running(tmp_path)
     running.commit(one_message(1))
     writer = TurnWriter()
     writer.enqueue(1, 2, 2)
     running.submit(writer)
-    running.reactor.run_until(lambda: bool(running.reactor.failures))
-    assert "not in its turn" in running.reactor.failures[0]
+    assert "not in its turn" in str(died.get(timeout=30).exc_value)
     with pytest.raises(StoreError, match="the store stopped"):
         running.close()
     assert len(reopened(tmp_path).entries) == 1
@@ -234,3 +242,111 @@ def test_a_row_that_can_no_longer_be_read_is_left_alone_and_told_of(tmp_path: Pa
     running.commit(one_message(3))
     running.close()
     assert [entry.position for entry in reopened(tmp_path).entries] == [2, 3]
+
+
+def test_a_segment_that_cannot_be_synced_holds_everything_back_until_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trouble, "RETRY_S", 0.001)
+    monkeypatch.setattr(committer, "LOOSE_OCTETS", 1)
+    running = Running(tmp_path)
+    running.segments.sync_refusals = 3
+    running.commit(audit=b"a;")
+    running.commit(one_message(1), b"b;")
+    assert running.reactor.failures == ["no sync for audit"] * 2
+    assert (running.store.counts.audit_failures, running.store.counts.failures) == (3, 0)
+    assert running.reactor.eased == 1
+    running.close()
+    assert running.segments.blocks == [b"a", b"b"]
+
+
+def test_segments_are_synced_before_they_keep_much_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "UNSYNCED_OCTETS", 100)
+    running = Running(tmp_path)
+    running.commit(one_message(1), b"a;")
+    assert running.segments.synced == 0
+    running.segments.unsynced_octets = 100
+    running.commit(one_message(2), b"b;")
+    running.commit(one_message(3))
+    assert running.segments.synced == 2
+    running.close()
+
+
+def test_a_full_disk_costs_the_reserve_and_is_over_when_that_is_set_aside_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "IDLE_S", 0.001)
+    running = Running(tmp_path, reserve_octets=100_000)
+    reserve = running.store.reserve
+    room = [False]
+    set_aside = reserve.set_aside
+    monkeypatch.setattr(reserve, "set_aside", lambda: room[0] and set_aside())
+    assert reserve.held == 100_000
+    refuse_commits(running, 1)
+    running.commit(one_message(1), b"a;")
+    assert reserve.held == 0
+    assert [error.on_reserve for error in running.reactor.errors] == [True]
+    running.commit(one_message(2), b"b;")
+    assert running.reactor.eased == 0
+    room[0] = True
+    running.reactor.run_until(lambda: running.reactor.eased == 1)
+    assert reserve.held == 100_000
+    running.close()
+    assert len(reopened(tmp_path).entries) == 2
+
+
+def test_when_the_reserve_is_used_up_nothing_is_committed_and_then_it_lives_on_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trouble, "RETRY_S", 0.001)
+    running = Running(tmp_path, reserve_octets=100_000)
+    monkeypatch.setattr(running.store.reserve, "set_aside", lambda: False)
+    refuse_commits(running, 2)
+    running.commit(one_message(1))
+    assert [error.on_reserve for error in running.reactor.errors] == [True, False, True]
+    assert running.reactor.eased == 0
+    running.close()
+
+
+def test_a_store_begins_without_a_reserve_that_is_not_to_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "IDLE_S", 0.001)
+    with monkeypatch.context() as full:
+        full.setattr(os, "posix_fallocate", no_space)
+        running = Running(tmp_path, reserve_octets=100_000)
+    running.reactor.run_until(lambda: bool(running.reactor.errors))
+    assert running.reactor.errors[0].on_reserve
+    running.reactor.run_until(lambda: running.reactor.eased == 1)
+    running.close()
+
+
+def no_space(*_arguments: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_room_is_given_back_when_little_is_left_in_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "IDLE_S", 0.001)
+    running = Running(tmp_path, reserve_octets=1000)
+    many, gone = TurnWriter(), TurnWriter()
+    for position in range(1, 200):
+        many.message(message(position, b"x" * 10_000))
+        many.enqueue(1, position, position)
+        gone.dequeue(1, position)
+    running.commit(many)
+    running.store._database.checkpoint()
+    refuse_commits(running, 1)
+    monkeypatch.setattr(
+        running.store.reserve, "set_aside", lambda: store_octets(tmp_path) < 200_000
+    )
+    running.commit(gone)
+    running.reactor.run_until(lambda: running.reactor.eased == 1)
+    running.close()
+
+
+def store_octets(directory: Path) -> int:
+    return sum(file.stat().st_size for file in directory.glob("store.sqlite*"))

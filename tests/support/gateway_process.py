@@ -37,13 +37,20 @@ class GatewayProcess:
         recovered: how many messages its last start found.
     """
 
-    def __init__(self, directory: Path, config: dict[str, Any] | None = None) -> None:  # Any: YAML
+    def __init__(
+        self,
+        directory: Path,
+        config: dict[str, Any] | None = None,  # Any: YAML
+        *,
+        environment: dict[str, str] | None = None,
+    ) -> None:
         self.directory = directory
         self.config = dict(config or {})
         self.data = directory / "data"
         self.audit = self.data / "audit"
         self.ports: dict[str, int] = {}
         self.recovered = 0
+        self._environment = {**os.environ, **(environment or {})}
         self._log = directory / "gateway.log"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -73,7 +80,11 @@ class GatewayProcess:
         said_before = len(self.log())
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                command("serve", "--config", str(file)), stdout=log, stderr=log, cwd=self.directory
+                command("serve", "--config", str(file)),
+                stdout=log,
+                stderr=log,
+                cwd=self.directory,
+                env=self._environment,
             )
         self._wait_until_ready(said_before)
         return self

@@ -20,6 +20,7 @@ class FakeBridge:
 
     def __init__(self) -> None:
         self.now_ms = 0
+        self.swamped = False
         self.log: list[str] = []
         self.more: list[bool] = []
         self.deadline_ms: int | None = None
@@ -47,6 +48,9 @@ class FakeBridge:
 
     def on_store_failed(self, error: StoreError) -> None:
         self.log.append(f"failed {error}")
+
+    def on_store_eased(self) -> None:
+        self.log.append("eased")
 
 
 class FakeFace:
@@ -150,6 +154,7 @@ class Net:
         anonymous: bool = True,
         connections_max: int = 10,
         connections_per_address_max: int = 10,
+        entering_per_address_max: int = 10,
         tls_context: object = None,
     ) -> None:
         self.clock = Clock()
@@ -168,6 +173,8 @@ class Net:
             {Ask.SERVE_0_10: self.maker(Ask.SERVE_0_10), Ask.SERVE_1_0: self.maker(Ask.SERVE_1_0)},
             connections_max=connections_max,
             connections_per_address_max=connections_per_address_max,
+            entering_per_address_max=entering_per_address_max,
+            login_octets_max=1000,
             handshake_timeout_ms=10_000,
             tls_context=tls_context,  # type: ignore[arg-type]  # any object will do
         )
@@ -184,8 +191,11 @@ class Net:
 
         return make
 
-    def connect(self, host: str = "192.0.2.1", *, tls_first: bool = False) -> tuple[Pump, Wire]:
-        pump = Listener(self.door, tls_first=tls_first).buildProtocol(IPv4Address("TCP", host, 1))
+    def connect(
+        self, host: str = "192.0.2.1", *, tls_first: bool = False, passed_on: bool = False
+    ) -> tuple[Pump, Wire]:
+        listener = Listener(self.door, tls_first=tls_first, passed_on=passed_on)
+        pump = listener.buildProtocol(IPv4Address("TCP", host, 1))
         assert pump is not None
         wire = Wire()
         wire.protocol = pump

@@ -50,16 +50,22 @@ class Segments:
         self.synced = 0
         self.closed = False
         self.refusals = 0
+        self.sync_refusals = 0
+        self.unsynced_octets = 0
 
     def append(self, blocks: bytes) -> None:
         """Blocks of these tests are texts that end with a semicolon."""
         if self.refusals:
             self.refusals -= 1
-            raise StoreError("no space for audit")
+            raise StoreError("no space for audit", part="audit")
         held = set(self.blocks)
         self.blocks += [block for block in blocks.split(b";")[:-1] if block not in held]
 
     def sync(self) -> None:
+        if self.sync_refusals:
+            self.sync_refusals -= 1
+            raise StoreError("no sync for audit", part="audit")
+        self.unsynced_octets = 0
         self.synced = len(self.blocks)
 
     def close(self) -> None:
@@ -77,9 +83,15 @@ class Reactor:
         self.calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.committed: list[int] = []
         self.failures: list[str] = []
+        self.errors: list[StoreError] = []
+        self.eased = 0
 
     def on_failed(self, error: StoreError) -> None:
         self.failures.append(str(error))
+        self.errors.append(error)
+
+    def on_eased(self) -> None:
+        self.eased += 1
 
     def run_until(self, condition: Callable[[], bool]) -> None:
         """Run calls as they come until `condition`; fails when nothing comes for long."""
@@ -99,6 +111,7 @@ class Running:
             self.reactor.calls.put,
             self.reactor.committed.append,
             self.reactor.on_failed,
+            self.reactor.on_eased,
             **options,
         )
         self.recovered: Recovered = self.store.open()

@@ -56,7 +56,7 @@ JMS_SELECTOR: Final = "qpid.jms-selector"
 
 @final
 class ServerConnection:
-    """Implements `Face`, `AuthenticationWaiter`, `SessionHolder`, `Slowed`."""
+    """Implements `Face`, `AuthenticationWaiter`, `SessionHolder`, `Slowed`, `Reviewed`."""
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class ServerConnection:
             self.connection.account,
             face=self,
             slowed=self,
+            reviewed=self,
         )
         self._mechanism: ServerMechanism | None = None
         self._granted = False  # the client has still to say so
@@ -103,6 +104,8 @@ class ServerConnection:
     def reading_paused(self) -> bool:
         """Too much of what the client asked for is not done, or of what it is told not read."""
         if self.behind or self.client.unread_too_much() or self.client.doubt.parked_too_much():
+            return True
+        if self.bridge.swamped:
             return True
         limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0
@@ -187,6 +190,20 @@ class ServerConnection:
         """Too much is held back for this client: it is to slow down."""
         for session in self._sessions.values():
             session.transfers.stop_producer()
+
+    def on_rules_changed(self, now_ms: int) -> None:
+        """Other access rules are in force: end what the client may have no longer."""
+        if self._gone:
+            return
+        refusal = self.client.access.may_stay()
+        if refusal is not None:
+            forced = spec.CloseCode.CONNECTION_FORCED
+            self.connection.send_close(forced, refusal.description, now_ms)
+            self._end(Reason.NONE)
+        else:
+            for session in list(self._sessions.values()):
+                session.on_rules_changed()
+        self.client.touch()
 
     def on_session_over(self, session: Session) -> None:
         """It was ended by an exception, or another transport took its name."""
@@ -353,6 +370,11 @@ class ServerConnection:
             self.connection.send_close(
                 spec.CloseCode.INVALID_PATH, f"there is no virtual host {name}", now_ms
             )
+            return
+        refusal = self.client.access.open(self.client.identity, host)
+        if refusal is not None:
+            forced = spec.CloseCode.CONNECTION_FORCED  # as qpidd does
+            self.connection.send_close(forced, refusal.description, now_ms)
             return
         self.client.on_opened(host, "AMQP 0-10")
         self.connection.send_open_ok([])

@@ -38,10 +38,11 @@ from gateway.bridge.host import VirtualHost
 from gateway.faces.client import Client
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
 from gateway.faces.feature_uses import client_text
+from gateway.faces.outcomes import error_of
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.faces.share import Share
-from gateway.message import Encoding
+from gateway.message import Encoding, Refusal
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
@@ -53,7 +54,7 @@ VHOST_PREFIX: Final = "vhost:"
 
 @final
 class ServerConnection:
-    """Implements `Face`, `AuthenticationWaiter`, `Sessions`, `Slowed`."""
+    """Implements `Face`, `AuthenticationWaiter`, `Sessions`, `Slowed`, `Reviewed`."""
 
     def __init__(
         self,
@@ -86,6 +87,7 @@ class ServerConnection:
             self.connection.account,
             face=self,
             slowed=self,
+            reviewed=self,
         )
         self.client.identity = settings.anonymous_name
         self.transactions = Transactions(self.client, self)
@@ -109,6 +111,8 @@ class ServerConnection:
     def reading_paused(self) -> bool:
         """Too much of what the client published is held back, or of what it does not read."""
         if self.behind or self.client.unread_too_much() or self.client.doubt.held_too_much():
+            return True
+        if self.bridge.swamped:
             return True
         held = 0
         for session in self._sessions:
@@ -184,6 +188,23 @@ class ServerConnection:
         self.connection.send_close(error=error)
         self._end(Reason.STOPPING)
         self.client.touch()
+
+    def on_rules_changed(self, now_ms: int) -> None:
+        """Other access rules are in force: end what the client may have no longer."""
+        if self._gone:
+            return
+        refusal = self.client.access.may_stay()
+        if refusal is not None:
+            self._close_for(refusal)
+        else:
+            for session in list(self._sessions):
+                session.on_rules_changed()
+        self.client.touch()
+
+    def _close_for(self, refusal: Refusal) -> None:
+        """The client must not be here."""
+        self.connection.send_close(error=error_of(refusal))
+        self._end(Reason.NONE)
 
     # What transactions ask.
 
@@ -328,7 +349,12 @@ class ServerConnection:
                 "version": Tagged(types.STRING, self.settings.version),
             },
         )
-        client.on_opened(self._host_of(performative.hostname), "AMQP 1.0")
+        host = self._host_of(performative.hostname)
+        refusal = client.access.open(client.identity, host)
+        if refusal is not None:
+            self._close_for(refusal)
+            return
+        client.on_opened(host, "AMQP 1.0")
         if client.draining:
             self.force_close(self.bridge.now_ms)
 

@@ -8,6 +8,8 @@ from gateway.amqp_0_10.frames import FrameWriter
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.states import Role
 from gateway.amqp_0_10.types import Command
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.pressure import Pressure
 from gateway.faces.doubt import Doubt
 from gateway.faces.server_0_10.parking import Parking
 from gateway.message import Condition, Refusal
@@ -33,7 +35,7 @@ def event(command: Command, payload: bytes = b"") -> CommandReceived:
 
 
 def parking(*commands: Command, waits: bool = False) -> Parking:
-    made = Parking(Doubt(1000, Nobody()), Account())
+    made = Parking(Doubt(1000, Nobody(), Pressure(BridgeLimits())), Account())
     if waits:
         made.wait(7, SUBSCRIBE)
     for command in commands:
@@ -115,7 +117,7 @@ def test_nothing_goes_on_before_the_answer() -> None:
 
 
 def test_parked_octets_are_counted_until_they_go_on_or_are_dropped() -> None:
-    doubt = Doubt(1000, Nobody())
+    doubt = Doubt(1000, Nobody(), Pressure(BridgeLimits()))
     parked = Parking(doubt, Account())
     parked.park(event(TRANSFER, b"123"))
     parked.park(event(TRANSFER, b"45"))

@@ -36,6 +36,8 @@ def message_of(number: int) -> Message:
 class FileSegments:
     """Audit segments: one file, a line of text a block, skipping what it has."""
 
+    unsynced_octets = 0
+
     def __init__(self, path: Path) -> None:
         self._file = open(path, "a+b")  # noqa: SIM115  # closed with the process
         self._file.seek(0)
@@ -85,6 +87,7 @@ def main(directory: Path, seed: int) -> None:
         lambda call: call(),
         committed,
         failed,
+        int,
         slack_octets=100_000,
     )
     recovered = store.open()

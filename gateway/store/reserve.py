@@ -1,0 +1,99 @@
+"""Room on the disk that is set aside, so that a full disk does not stop what makes it emptier.
+
+A file of allocated blocks in the data directory. When a write meets a full disk it is removed, and
+what it took is there for settlements and audit records, while publishers are held back (`trouble`);
+it is set aside again when there is room for it and for a little more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from pathlib import Path
+from typing import Final, final
+
+FILE_NAME: Final = "reserve"
+DISK_SHARE: Final = 16  # of a small disk no more than this part is set aside
+MARGIN_SHARE: Final = 4  # beside the reserve this part of it must be free: it would be used at once
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+BLOCK_OCTETS: Final = 512  # what st_blocks counts, whatever the file system's own are
+
+
+def is_full(error: OSError) -> bool:
+    """Whether it says that there is no room left."""
+    return error.errno in FULL
+
+
+@final
+class Reserve:
+    """The file.
+
+    Attributes:
+        wanted: octets to set aside; 0: there is no reserve.
+        held: octets that are.
+    """
+
+    def __init__(self, directory: Path, octets: int) -> None:
+        self._directory = directory
+        self._path = directory / FILE_NAME
+        self._octets = octets
+        self.wanted = 0
+        self.held = 0
+
+    def open(self) -> None:
+        """At start: set aside as much as there is room for, at most half of what is free."""
+        disk = os.statvfs(self._directory)
+        self.wanted = min(self._octets, disk.f_blocks * disk.f_frsize // DISK_SHARE)
+        left = 0
+        with contextlib.suppress(FileNotFoundError):
+            left = self._path.stat().st_blocks * BLOCK_OCTETS
+        try:
+            self._take(min(self.wanted, left + disk.f_bavail * disk.f_frsize // 2))
+        except OSError:  # a file system that cannot set room aside
+            self.wanted = 0
+
+    @property
+    def released(self) -> bool:
+        """It is in use, or was: the disk has been full."""
+        return self.wanted > 0 and self.held == 0
+
+    def release(self) -> bool:
+        """Give it to whoever writes next; whether there was any."""
+        try:
+            self._path.unlink()
+        except OSError:  # a disk that refuses even that has nothing to give
+            return False
+        self.held = 0
+        return True
+
+    def set_aside(self) -> bool:
+        """Have it again, if there is room; whether that is so."""
+        disk = os.statvfs(self._directory)
+        if disk.f_bavail * disk.f_frsize >= self.wanted + self.wanted // MARGIN_SHARE:
+            with contextlib.suppress(OSError):
+                self._take(self.wanted)
+        return self.held > 0
+
+    def _take(self, octets: int) -> None:
+        """That many, or none where the disk is full; another `OSError` is passed on."""
+        self.held = 0
+        try:
+            if octets > 0:
+                self._allocate(octets)
+                self.held = octets
+        except OSError as error:
+            if not is_full(error):
+                raise
+        finally:
+            if not self.held:
+                self.release()
+
+    def _allocate(self, octets: int) -> None:
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.ftruncate(file, octets)
+            os.posix_fallocate(file, 0, octets)
+            os.fsync(file)
+        finally:
+            os.close(file)

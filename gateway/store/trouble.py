@@ -1,0 +1,120 @@
+"""What the disk refuses: counted, told, waited for; and when it is over.
+
+Used by the commit thread. From the first refusal on nothing else is written until what was refused
+is; the reactor is told at once, and holds publishers back until `eased`. A full disk costs the
+reserve first: then everything is committed as ever, and publishers wait until it is set aside
+again. What is told is logged, so the same cause is told again only at the first, second, fourth,
+eighth ... attempt; another one at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, final
+
+from gateway.errors import StoreError
+from gateway.store.interface import CallInReactor, Eased, Failed, StoreCounts
+from gateway.store.reserve import Reserve
+
+RETRY_S: Final = 0.1
+RETRY_MAX_S: Final = 5.0
+WAL_SHARE: Final = 4
+WAL_OCTETS_MIN: Final = 128 * 1024
+RESERVE_IN_USE: Final = "the disk is full; the room set aside for that is in use"
+
+
+@final
+class Trouble:
+    """From the first refusal to the moment when all is written and the reserve is whole."""
+
+    def __init__(
+        self,
+        reserve: Reserve,
+        counts: StoreCounts,
+        call_in_reactor: CallInReactor,
+        failed: Failed,
+        eased: Eased,
+        mark: Callable[[], None],
+    ) -> None:
+        """`mark` writes down how much would be lost if the process were killed now."""
+        self._reserve = reserve
+        self._counts = counts
+        self._call_in_reactor = call_in_reactor
+        self._failed = failed
+        self._eased = eased
+        self._mark = mark
+        self._attempts = 0
+        self._told: set[str] = set()
+        self._on = False
+        self._pause_s = RETRY_S
+
+    @property
+    def on_reserve(self) -> bool:
+        """Whether only room is wanted."""
+        return self._on and self._attempts == 0 and self._reserve.released
+
+    def wal_octets(self, most: int) -> int:
+        """How long the WAL may become: on a full disk its copy must have room in the reserve."""
+        wanted = self._reserve.wanted
+        return min(most, max(wanted // WAL_SHARE, WAL_OCTETS_MIN)) if wanted else most
+
+    def begin(self) -> None:
+        """The thread starts: perhaps already without its reserve."""
+        if self._reserve.released:
+            self._live_on_reserve()
+
+    def refused(self, error: StoreError) -> float:
+        """A write was; seconds to wait before it is tried again."""
+        if error.part == "audit":
+            self._counts.audit_failures += 1
+        else:
+            self._counts.failures += 1
+        if error.full and self._reserve.held and self._reserve.release():
+            self._live_on_reserve()
+            return 0.0
+        self._on = True
+        self._attempts += 1
+        self._mark()
+        cause = str(error)
+        if cause not in self._told or self._attempts & (self._attempts - 1) == 0:
+            self._told.add(cause)
+            self._tell(error)
+        pause_s = self._pause_s
+        self._pause_s = min(2 * pause_s, RETRY_MAX_S)
+        return pause_s
+
+    def written(self) -> None:
+        """What was refused is written now; or nothing was."""
+        if self._attempts == 0:
+            return
+        self._attempts = 0
+        self._pause_s = RETRY_S
+        self._told.clear()
+        if self._reserve.released:
+            self._live_on_reserve()
+        else:
+            self._end()
+
+    def unreadable(self, error: StoreError) -> None:
+        """A row cannot be read again: told, and nobody is held back for it."""
+        self._counts.failures += 1
+        self._tell(error)
+        if not self._on:
+            self._call_in_reactor(self._eased)
+
+    def look_for_room(self) -> None:
+        """While only room is wanted: is there enough for the reserve?"""
+        if self._reserve.set_aside():
+            self._end()
+
+    def _live_on_reserve(self) -> None:
+        self._on = True
+        self._tell(StoreError(RESERVE_IN_USE, full=True, on_reserve=True))
+
+    def _end(self) -> None:
+        self._on = False
+        self._call_in_reactor(self._eased)
+
+    def _tell(self, error: StoreError) -> None:
+        self._call_in_reactor(partial(self._failed, error))

@@ -1,0 +1,195 @@
+"""A disk that is full or broken under a whole gateway: what clients and probes are told."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.faulty_disk import BROKEN, FAULTS, FULL, FaultyDisk
+from support.whole_gateway import WholeGateway
+
+from gateway.audit.reader import Segment, records, segment_paths, verify
+from gateway.clients.client import Delivered, Subscription
+from gateway.clients.letter import Letter, Typed
+from gateway.net.admin.measures import _blocked
+from gateway.store import committer, trouble
+
+ALWAYS = 10**9
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trouble, "RETRY_S", 0.001)
+    monkeypatch.setattr(trouble, "RETRY_MAX_S", 0.01)
+    monkeypatch.setattr(committer, "IDLE_S", 0.01)
+
+
+class Stand:
+    """A gateway on a disk that can be broken, with a client of each protocol."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch, *changes: str) -> None:
+        self.data = directory / "data"
+        self.gateway = WholeGateway(self.data, *changes).start()
+        self.old = self.gateway.connect_0_10()
+        self.new = self.gateway.connect_1_0()
+        self.gateway.result(self.old.declare_queue("q", durable=True))
+        self.disk = FaultyDisk(monkeypatch, self.data)
+
+    @property
+    def bridge(self) -> Any:
+        return self.gateway.service.bridge
+
+    def breaks(self, fault: str) -> None:
+        """From now on: the disk fails, and the gateway has noticed by a publish that it confirms
+        before."""
+        self.disk.fail(fault, times=ALWAYS)
+        self.send(durable=False)
+        self.gateway.let_happen(lambda: self.bridge.store_error is not None)
+
+    def heals(self) -> None:
+        self.disk.heal()
+        self.gateway.let_happen(lambda: self.bridge.store_error is None)
+        self.gateway.run()
+
+    def send(self, address: str = "q", *, durable: bool, client: Any = None) -> list[str]:
+        """Publish; what comes back fills with the outcome."""
+        told: list[str] = []
+        letter = Letter(body=Typed("string", "x"), durable=durable)
+        (client or self.old).send(address, letter).addCallback(told.append)
+        self.gateway.carry()
+        return told
+
+    def logged(self) -> list[str]:
+        """The kinds of all records, which are whole and in order."""
+        self.gateway.stop()
+        assert verify(self.data / "audit") == []
+        return [str(record["kind"]) for record in all_records(self.data / "audit")]
+
+
+def all_records(audit: Path) -> Iterator[dict[str, Any]]:
+    for path in segment_paths(audit):
+        yield from records(Segment(path.name, path.read_bytes()))
+
+
+@pytest.fixture
+def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
+    return Stand(tmp_path, monkeypatch, "store_reserve=0")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_no_publish_is_confirmed_while_the_audit_log_cannot_be_written(
+    stand: Stand, fault: str
+) -> None:
+    stand.breaks(BROKEN if fault == "unsynced" else fault)
+    waiting = [
+        stand.send(durable=durable, client=client)
+        for durable in (False, True)
+        for client in (stand.old, stand.new)
+    ]
+    assert waiting == [[]] * 4
+    ready = stand.gateway.service.ready()
+    assert ready is not None
+    assert "nothing can be committed: cannot write to the audit log" in ready
+    stand.heals()
+    assert waiting == [["accepted"]] * 4
+    assert stand.gateway.service.ready() is None
+    assert stand.logged().count("received") == 5
+
+
+def test_a_message_that_nobody_takes_is_not_confirmed_either(stand: Stand) -> None:
+    stand.breaks(BROKEN)
+    waiting = stand.send("amq.fanout/key", durable=False, client=stand.new)
+    assert waiting == []
+    stand.heals()
+    assert waiting == ["accepted"]
+    assert stand.logged().count("unroutable") == 1
+
+
+def test_a_disk_that_was_full_a_moment_is_told_of_and_counted(stand: Stand) -> None:
+    stand.breaks(FULL)
+    assert blocked(stand) == {"full": 1, "error": 0}
+    stand.heals()
+    assert blocked(stand) == {"full": 0, "error": 0}
+    assert stand.gateway.service.store.counts.audit_failures > 0
+    assert stand.gateway.service.store.counts.failures == 0
+
+
+def blocked(stand: Stand) -> dict[str, int]:
+    return {labels[0]: int(value) for labels, value in _blocked(stand.bridge)}
+
+
+def test_consumers_drain_on_the_reserve_while_publishers_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand = Stand(tmp_path, monkeypatch)
+    reserve = stand.gateway.service.store.reserve
+    assert reserve.held > 0
+    room = [False]
+    set_aside = reserve.set_aside
+    monkeypatch.setattr(reserve, "set_aside", lambda: room[0] and set_aside())
+    stand.gateway.result(stand.old.send("q", Letter(body=Typed("string", "1"), durable=True)))
+    stand.disk.fail(FULL)
+    stand.send(durable=False)
+    stand.gateway.let_happen(lambda: stand.bridge.store_error is not None)
+    assert (reserve.held, blocked(stand)) == (0, {"full": 1, "error": 0})
+    assert stand.gateway.service.ready() is None
+    waiting = stand.send(durable=True)
+    got: list[Delivered] = []
+    taker = stand.gateway.connect_0_10()
+    stand.gateway.result(taker.receive(Subscription("q", credit=10), got.append))
+    stand.gateway.run()
+    for delivered in got:
+        delivered.settle("accept")
+    stand.gateway.run()
+    assert len(got) == 3
+    assert stand.bridge.pressure.messages == 0
+    assert waiting == []
+    room[0] = True
+    stand.gateway.let_happen(lambda: stand.bridge.store_error is None)
+    stand.gateway.run()
+    assert (waiting, reserve.held > 0) == (["accepted"], True)
+    assert stand.logged().count("settled") == 3
+
+
+def test_what_waits_for_the_disk_is_bounded_nothing_is_delivered_or_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand = Stand(tmp_path, monkeypatch, "store_reserve=0", "store_backlog=64KiB")
+    got: list[Delivered] = []
+    for _ in range(5):
+        stand.send(durable=False)
+    stand.gateway.run()
+    stand.breaks(BROKEN)
+    big = Letter(body=Typed("string", "x" * 70_000), durable=True)
+    stand.old.send("q", big)
+    stand.gateway.carry()
+    assert stand.bridge.swamped
+    faces = [guest.pump.face for guest in stand.gateway.guests]
+    assert [face.reading_paused for face in faces] == [True, True]
+    assert [guest.pump._reading_paused for guest in stand.gateway.guests] == [True, True]
+    stand.heals()
+    assert [guest.pump._reading_paused for guest in stand.gateway.guests] == [False, False]
+    taker = stand.gateway.connect_0_10()
+    stand.gateway.result(taker.receive(Subscription("q", credit=10), got.append))
+    stand.gateway.run()
+    assert len(got) == 7
+
+
+def test_a_kill_meanwhile_shows_as_a_gap(stand: Stand, tmp_path: Path) -> None:
+    stand.breaks(BROKEN)
+    stand.disk.let_through = "unlogged"
+    stand.send(durable=False)
+    told_before = stand.gateway.service.store.counts.audit_failures
+    stand.gateway.let_happen(
+        lambda: stand.gateway.service.store.counts.audit_failures > told_before + 1
+    )
+    shutil.copytree(stand.data, tmp_path / "killed")
+    stand.heals()
+    again = WholeGateway(tmp_path / "killed").start()
+    again.stop()
+    (gap,) = verify(tmp_path / "killed" / "audit")
+    assert gap.problem == "gap"
+    assert gap.found > gap.expected

@@ -1,0 +1,103 @@
+from collections.abc import Callable
+from pathlib import Path
+
+from gateway.errors import StoreError
+from gateway.store.interface import StoreCounts
+from gateway.store.reserve import Reserve
+from gateway.store.trouble import Trouble
+
+
+class Told:
+    def __init__(self, directory: Path, reserve_octets: int = 0) -> None:
+        self.log: list[str] = []
+        self.counts = StoreCounts()
+        self.reserve = Reserve(directory, reserve_octets)
+        self.reserve.open()
+        self.marks = 0
+        self.trouble = Trouble(
+            self.reserve, self.counts, self.call, self.failed, self.eased, self.mark
+        )
+
+    def call(self, function: Callable[[], None]) -> None:
+        function()
+
+    def failed(self, error: StoreError) -> None:
+        self.log.append(f"{error}{' (reserve)' if error.on_reserve else ''}")
+
+    def mark(self) -> None:
+        self.marks += 1
+
+    def eased(self) -> None:
+        self.log.append("eased")
+
+
+def test_a_cause_is_told_again_at_growing_intervals_and_another_at_once(tmp_path: Path) -> None:
+    told = Told(tmp_path)
+    for attempt in range(1, 40):
+        told.trouble.refused(StoreError("other" if attempt == 30 else "broken"))
+    assert told.log == ["broken"] * 5 + ["other"] + ["broken"]
+    told.trouble.written()
+    assert told.log[-1] == "eased"
+    assert told.marks == 39
+
+
+def test_pauses_grow_up_to_a_limit_and_begin_anew(tmp_path: Path) -> None:
+    trouble = Told(tmp_path).trouble
+    pauses = [trouble.refused(StoreError("broken")) for _ in range(8)]
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+    trouble.written()
+    assert trouble.refused(StoreError("broken")) == 0.1
+
+
+def test_nothing_is_told_of_writes_that_succeed(tmp_path: Path) -> None:
+    told = Told(tmp_path)
+    told.trouble.written()
+    assert told.log == []
+
+
+def test_failures_are_counted_by_part(tmp_path: Path) -> None:
+    told = Told(tmp_path)
+    told.trouble.refused(StoreError("broken"))
+    told.trouble.refused(StoreError("broken", part="audit"))
+    told.trouble.refused(StoreError("broken", part="audit"))
+    assert (told.counts.failures, told.counts.audit_failures) == (1, 2)
+
+
+def test_a_full_disk_gets_the_reserve_and_is_tried_again_at_once(tmp_path: Path) -> None:
+    told = Told(tmp_path, 4096)
+    assert told.trouble.refused(StoreError("full", full=True)) == 0.0
+    assert told.trouble.on_reserve
+    told.trouble.written()
+    assert told.trouble.refused(StoreError("full", full=True)) > 0
+    assert not told.trouble.on_reserve
+    told.trouble.written()
+    assert told.trouble.on_reserve
+    told.trouble.look_for_room()
+    reserve = "the disk is full; the room set aside for that is in use (reserve)"
+    assert told.log == [reserve, "full", reserve, "eased"]
+    assert not told.trouble.on_reserve
+
+
+def test_a_broken_disk_keeps_the_reserve(tmp_path: Path) -> None:
+    told = Told(tmp_path, 4096)
+    told.trouble.refused(StoreError("broken"))
+    told.trouble.written()
+    assert told.reserve.held == 4096
+    assert told.log == ["broken", "eased"]
+
+
+def test_an_unreadable_row_is_told_and_holds_nobody_back(tmp_path: Path) -> None:
+    told = Told(tmp_path)
+    told.trouble.unreadable(StoreError("row 7"))
+    assert told.log == ["row 7", "eased"]
+    told.trouble.refused(StoreError("broken"))
+    told.trouble.unreadable(StoreError("row 8"))
+    assert told.log[2:] == ["broken", "row 8"]
+
+
+def test_the_wal_is_short_where_the_reserve_is_small(tmp_path: Path) -> None:
+    most = 8 * 1024 * 1024
+    assert Told(tmp_path).trouble.wal_octets(most) == most
+    assert Told(tmp_path, 1024 * 1024).trouble.wal_octets(most) == 256 * 1024
+    assert Told(tmp_path, 4096).trouble.wal_octets(most) == 128 * 1024
+    assert Told(tmp_path, 1024 * 1024).trouble.wal_octets(200) == 200
