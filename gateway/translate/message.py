@@ -180,7 +180,13 @@ def to_0_10(
     if table:
         mp.application_headers = table
     header = header_segment(delivery, mp, others, delivery_count)
-    return Translated010(header, body.octets, crossing.losses, body_changed=body.changed)
+    return Translated010(
+        header,
+        body.octets,
+        crossing.losses,
+        body_changed=body.changed,
+        empty_body=body.empty,
+    )
 
 
 def _refused(crossing: Crossing) -> Translated010:

@@ -106,7 +106,10 @@ class ServerSubscription:
         delivery.body_digest = digest(translated.body)
         delivery.body_changed = translated.body_changed
         command_id = session.send_command(
-            self._transfer(), header=translated.header, body=translated.body
+            self._transfer(),
+            header=translated.header,
+            body=translated.body,
+            empty_body=translated.empty_body,
         )
         self._unsettled.sent(command_id, credit, octets, delivery if self.accept_explicit else None)
         credit.sent(octets)

@@ -87,6 +87,8 @@ class Transfers:
             refusal = Refusal(Condition.UNAUTHORIZED_ACCESS, "user-id is not the connection's user")
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
             return
+        if event.empty_body:
+            arrival.flags |= Flag.EMPTY_BODY
         explicit = transfer.accept_mode == EXPLICIT
         if explicit:
             answers.expect(command_id)
