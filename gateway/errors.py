@@ -26,6 +26,10 @@ class LimitError(DecodeError):
     """Octets that are well formed as far as they go, but past a limit that protects the gateway."""
 
 
+class TooMuchWorkError(GatewayError):
+    """What was asked for would hold up everybody else; who began it answers with a refusal."""
+
+
 class ConfigurationError(GatewayError):
     """A configuration that cannot be used.
 

@@ -26,7 +26,7 @@ from gateway.amqp_0_10.frames import (
     read_command_head,
 )
 from gateway.amqp_0_10.types import Command
-from gateway.errors import DecodeError
+from gateway.errors import DecodeError, LimitError
 from gateway.wire.accounts import Account
 from gateway.wire.buffers import Reader
 from gateway.wire.limits import Limits
@@ -43,6 +43,7 @@ class Assembler:
         code, command, sync: of the command whose last segment `add` has just seen.
         octets: of its command segment.
         payload, body_at: its header and body segments' content, one behind the other.
+        empty_body: its body segment has no octets.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class Assembler:
         "body_at",
         "code",
         "command",
+        "empty_body",
         "octets",
         "payload",
         "sync",
@@ -75,6 +77,7 @@ class Assembler:
         self.sync = False
         self.payload = b""
         self.body_at = 0
+        self.empty_body = False
 
     def idle(self) -> bool:
         """No command is under way."""
@@ -149,6 +152,7 @@ class Assembler:
                 raise FramingError("a command begins within another, or with its content")
             self.payload = b""
             self.body_at = 0
+            self.empty_body = False
             self.command = None
         elif self._type == IDLE or kind <= self._type:
             raise FramingError(f"segment type {kind} is out of order")
@@ -175,6 +179,8 @@ class Assembler:
                 # At once: decoded, it would wait for content that may never come.
                 raise CommandInvalidError(f"command 0x{self.code:04x} has no content")
             self.command = decode(reader, self._limits.depth_max)
+        except LimitError as error:
+            raise ResourceLimitExceededError(str(error)) from error
         except DecodeError as error:
             raise CommandInvalidError(str(error)) from error
 
@@ -184,6 +190,8 @@ class Assembler:
         if kind == HEADER:
             self.payload = octets
             self.body_at = len(octets)
+        elif not octets:
+            self.empty_body = True
         elif self.payload:
             self.payload += octets
         else:

@@ -1,6 +1,12 @@
-"""Typed values from octets: the reading half of what `types` describes."""
+"""Typed values from octets: the reading half of what `types` describes.
+
+What is inside of a compound is read by the same reader, narrowed to it, so that the values in all
+of them together are counted. After a `DecodeError` the reader may be left narrowed.
+"""
 
 from __future__ import annotations
+
+from mypy_extensions import i64 as size_t
 
 from gateway.amqp_0_10 import _spec_constants as spec
 from gateway.amqp_0_10.primitives import (
@@ -112,63 +118,73 @@ def _read_char_utf32(reader: Reader) -> str:
     return chr(scalar)
 
 
-def _open(reader: Reader, depth: int) -> Reader:
+def _enter(reader: Reader, depth: int) -> size_t:
+    """Narrow `reader` to the compound that comes; where it ended before, for `_leave`."""
     if depth <= 0:
         raise LimitError("values nested too deep")
-    return reader.sub(reader.u32())
+    size: size_t = reader.u32()
+    outer = reader.end
+    pos = reader.pos
+    if size > outer - pos:
+        raise DecodeError(f"a compound of {size} octets, {outer - pos} left")
+    reader.end = pos + size
+    return outer
+
+
+def _leave(reader: Reader, outer: size_t) -> None:
+    """Widen `reader` again; the compound must have been read to the last octet."""
+    if reader.remaining():
+        raise DecodeError(f"{reader.remaining()} octets left over")
+    reader.end = outer
 
 
 def read_map(reader: Reader, depth: int = DEPTH_MAX) -> FieldTable:
     """A map, as pairs in their order."""
-    sub = _open(reader, depth)
+    outer = _enter(reader, depth)
     entries: FieldTable = []
-    if sub.remaining() == 0:
-        return entries
-    count = sub.u32()
-    if count * 2 > sub.remaining():
-        raise DecodeError(f"{count} map entries in {sub.remaining()} octets")
-    for _ in range(count):
-        key = get_str8(sub)
-        code = sub.u8()
-        entries.append((key, Tagged(code, read_value(sub, code, depth - 1))))
-    _exhausted(sub)
+    if reader.remaining():
+        count = reader.u32()
+        if count * 2 > reader.remaining():
+            raise DecodeError(f"{count} map entries in {reader.remaining()} octets")
+        reader.spend(count)
+        for _ in range(count):
+            key = get_str8(reader)
+            code = reader.u8()
+            entries.append((key, Tagged(code, read_value(reader, code, depth - 1))))
+    _leave(reader, outer)
     return entries
 
 
 def read_list(reader: Reader, depth: int = DEPTH_MAX) -> list[Tagged]:
     """A list."""
-    sub = _open(reader, depth)
+    outer = _enter(reader, depth)
     values: list[Tagged] = []
-    if sub.remaining() == 0:
-        return values
-    count = sub.u32()
-    if count > sub.remaining():
-        raise DecodeError(f"{count} list elements in {sub.remaining()} octets")
-    for _ in range(count):
-        code = sub.u8()
-        values.append(Tagged(code, read_value(sub, code, depth - 1)))
-    _exhausted(sub)
+    if reader.remaining():
+        count = reader.u32()
+        if count > reader.remaining():
+            raise DecodeError(f"{count} list elements in {reader.remaining()} octets")
+        reader.spend(count)
+        for _ in range(count):
+            code = reader.u8()
+            values.append(Tagged(code, read_value(reader, code, depth - 1)))
+    _leave(reader, outer)
     return values
 
 
 def read_array(reader: Reader, depth: int = DEPTH_MAX) -> Array:
     """An array; one of size 0 is an empty one of void."""
-    sub = _open(reader, depth)
+    outer = _enter(reader, depth)
     values: list[object] = []
-    if sub.remaining() == 0:
-        return Array(spec.VOID, values)
-    code = sub.u8()
-    count = sub.u32()
-    if count > sub.remaining() or (count and code >= spec.VOID):
-        raise DecodeError(f"{count} array elements in {sub.remaining()} octets")
-    values.extend([read_value(sub, code, depth - 1) for _ in range(count)])
-    _exhausted(sub)
-    return Array(code, values)
-
-
-def _exhausted(reader: Reader) -> None:
+    code: int = spec.VOID
     if reader.remaining():
-        raise DecodeError(f"{reader.remaining()} octets left over")
+        code = reader.u8()
+        count = reader.u32()
+        if count > reader.remaining() or (count and code >= spec.VOID):
+            raise DecodeError(f"{count} array elements in {reader.remaining()} octets")
+        reader.spend(count)
+        values.extend([read_value(reader, code, depth - 1) for _ in range(count)])
+    _leave(reader, outer)
+    return Array(code, values)
 
 
 def read_struct32(reader: Reader) -> Struct32:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from gateway.amqp_0_10 import _spec_constants as spec
 from gateway.amqp_0_10.primitives import (
     put_str8,
@@ -9,7 +11,7 @@ from gateway.amqp_0_10.primitives import (
     put_vbin16,
     put_vbin32,
 )
-from gateway.amqp_0_10.types import INTEGERS, WIDTHS, Array, FieldTable, Struct32
+from gateway.amqp_0_10.types import INTEGERS, KEPT, WIDTHS, Array, FieldTable, Struct32
 from gateway.errors import LocalProtocolError
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
@@ -143,6 +145,9 @@ def _write_decimal(writer: Writer, code: int, value: tuple[int, int]) -> None:
 
 def write_map(writer: Writer, entries: FieldTable) -> None:
     """A map, in the order of the pairs."""
+    if len(entries) == 1 and entries[0][1].code == KEPT:
+        writer.raw(cast(bytes, entries[0][1].value))
+        return
     at = writer.size()
     writer.u32(0)
     writer.u32(len(entries))

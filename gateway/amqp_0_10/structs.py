@@ -41,6 +41,7 @@ def read_header(octets: bytes, end: int, depth: int = DEPTH_MAX) -> Header:
     fragment: FragmentProperties | None = None
     message: MessageProperties | None = None
     while reader.remaining():
+        reader.spend(1)
         sub = reader.sub(reader.u32())
         code = sub.u16()
         if code == DeliveryProperties.CODE:

@@ -41,6 +41,14 @@ DEPTH_MAX: Final = 32
 
 FieldTable = list[tuple[str, Tagged]]
 
+KEPT: Final = -1
+"""The code of a map's only entry, if that is the whole map, encoded: it is written as it stands."""
+
+
+def kept_map(octets: bytes) -> FieldTable:
+    """A map that is at hand encoded, to be written; empty octets are an empty one."""
+    return [("", Tagged(KEPT, octets))] if octets else []
+
 
 class Packed:
     """What the generated classes share: a code (class code << 8 | own code) and packed fields."""

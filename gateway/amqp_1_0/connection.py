@@ -23,6 +23,7 @@ from gateway.amqp_1_0.carrier import Carrier
 from gateway.amqp_1_0.channels import Channels
 from gateway.amqp_1_0.errors import (
     ConnectionFieldError,
+    ConnectionLimitError,
     ConnectionScopeError,
     ConnectionStateError,
     FrameDecodeError,
@@ -47,12 +48,13 @@ from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.states import ConnectionInput, ConnectionState
 from gateway.amqp_1_0.timers import REMOTE_IDLE_MIN_MS, Timers
-from gateway.errors import DecodeError
+from gateway.errors import DecodeError, LimitError
 from gateway.wire.accounts import Account
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
 from gateway.wire.sasl import ClientMechanism, MechanismMaker, StepKind
+from gateway.wire.work import WORK
 
 # States that every frame asks about: as plain numbers they compare at no cost.
 _OPENED: Final = int(ConnectionState.OPENED)
@@ -151,7 +153,7 @@ class Connection:
 
     @property
     def sasl_mechanism(self) -> str:
-        """Client: the mechanism that was chosen; "" without SASL, or before."""
+        """The mechanism that the client chose; "" without SASL, or before."""
         return self._layers.mechanism
 
     @property
@@ -263,6 +265,8 @@ class Connection:
                 needed = self._read(octets, reader, events)
             except ConnectionScopeError as error:
                 self._fail(error, events)
+            except LimitError as limit:
+                self._fail(ConnectionLimitError(str(limit)), events)
             except DecodeError as malformed:
                 self._fail(FrameDecodeError(str(malformed)), events)
         if not self.closed:
@@ -288,6 +292,7 @@ class Connection:
                 return needed
             reader.pos = pos + 4
             reader.end = pos + needed
+            reader.elements = WORK.elements_max
             self._pos = pos + needed
             self._receive_frame(reader, events)
             self._timers.received(self._now_ms)

@@ -186,9 +186,13 @@ class DispositionReceived:
     over.
 
     When `settled` they have been forgotten; else `Session.settle_outgoing` ends them.
+
+    Attributes:
+        ended: what it said in a transaction is also of deliveries that were unsettled when their
+            link was detached; there may be no others.
     """
 
-    __slots__ = ("deliveries", "session", "settled", "state")
+    __slots__ = ("deliveries", "ended", "session", "settled", "state")
 
     def __init__(
         self,
@@ -196,11 +200,13 @@ class DispositionReceived:
         deliveries: list[Outgoing],
         settled: bool,
         state: DeliveryState | None,
+        ended: bool = False,
     ) -> None:
         self.session = session
         self.deliveries = deliveries
         self.settled = settled
         self.state = state
+        self.ended = ended
 
 
 @final

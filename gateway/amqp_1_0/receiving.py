@@ -361,8 +361,10 @@ def _receive_disposition(session: Session, disposition: Disposition, events: lis
         if settled:
             for delivery in deliveries:
                 del unsettled[delivery.delivery_id]
-        if deliveries:
-            events.append(DispositionReceived(session, deliveries, settled, disposition.state))
+        state = disposition.state
+        ended = isinstance(state, TransactionalState) and _is_late(session, first, count)
+        if deliveries or ended:
+            events.append(DispositionReceived(session, deliveries, settled, state, ended))
         return
     numbers = _received_in(session.unsettled_in, first, count)
     links = [session.unsettled_in[number] for number in numbers]
@@ -370,8 +372,15 @@ def _receive_disposition(session: Session, disposition: Disposition, events: lis
         for number in numbers:
             del session.unsettled_in[number]
     if numbers:
-        state = disposition.state
-        events.append(SenderDispositionReceived(session, numbers, links, settled, state))
+        events.append(
+            SenderDispositionReceived(session, numbers, links, settled, disposition.state)
+        )
+
+
+def _is_late(session: Session, first: int, count: int) -> bool:
+    """Whether deliveries in a range ended unsettled, with their links."""
+    forgotten = session.sending.forgotten
+    return bool(forgotten) and bool(forgotten.within(first, serial.add(first, count - 1)))
 
 
 # A disposition's range may be far larger than what is unsettled: the smaller of the two is walked.

@@ -71,6 +71,7 @@ def scan(payload: bytes) -> Sections:
 
     Raises:
         DecodeError: not a sequence of sections, or one twice, or out of their order.
+        LimitError: more sections than a message may have values.
     """
     reader = Reader(payload)
     size: int = reader.end
@@ -85,6 +86,7 @@ def scan(payload: bytes) -> Sections:
         if code < last or (code == last and not body) or (body and last > code):
             raise DecodeError("sections out of order")
         if body:
+            reader.spend(1)
             _note_body(found, code, at)
         else:
             _note(found, code, at, int(reader.pos))

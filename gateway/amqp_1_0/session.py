@@ -215,9 +215,7 @@ class Session:
         self.stop(link)
         if link.machine.state == LinkState.ATTACH_SENT:
             self.handles.abandon(link)
-        sent = self.sending.unsettled
-        for number in [n for n, delivery in sent.items() if delivery.link is link]:
-            del sent[number]
+        self.sending.forget(link.handle_out)
         for number in [n for n, owner in self.unsettled_in.items() if owner is link]:
             del self.unsettled_in[number]
 

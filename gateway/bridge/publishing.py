@@ -74,9 +74,9 @@ class Publishing:
         if exchange is None:
             self._refuse(message, topology.unknown, Reason.NOT_FOUND, 0, link)
             return Published(PublishStatus.REFUSED, not_found("exchange", message.exchange))
-        if self._copies.pressure.full():
+        if self._copies.pressure.full(message.publisher):
             self._refuse(message, exchange, Reason.QUEUE_FULL, 0, link)
-            return _refused("the gateway holds as much as it may")
+            return _refused("the gateway holds as much as it may, or as much as it may of yours")
         queues = self._route(exchange, message)
         if not queues:
             if queues is None:
@@ -140,27 +140,57 @@ class Publishing:
         annotations: bytes,
         ticket: Ticket | None = None,
     ) -> None:
-        """Send a message on through an alternate exchange; a full queue does not get it.
+        """Send a message on through an alternate exchange, and on through that one's alternate.
 
-        Who awaits the end of the copy that it was waits for these, too (`ticket`).
+        So it goes until a queue takes it or there is no exchange left, each at most once; a full
+        queue does not get it. Who awaits the end of the copy that it was waits for these, too
+        (`ticket`).
         """
         ledger = self._copies.ledger
-        queues = self._route(exchange, message)
-        if queues is None:
-            WORK.refused += 1
-            ledger.routed(message, exchange, 1, reason)
-            ledger.refused(message, exchange, Reason.TOO_LARGE, 0)
-            return
-        ledger.routed(message, exchange, len(queues), reason)
-        if not queues:
-            ledger.unroutable(message, exchange, Reason.NO_BINDING)
+        tried: list[Exchange] = []
+        while True:
+            tried.append(exchange)
+            queues = self._route(exchange, message)
+            ledger.routed(message, exchange, 1 if queues is None else len(queues), reason)
+            if queues and self._reroute_to(queues, message, exchange, annotations, ticket):
+                return
+            alternate = self._alternate_of(exchange)
+            onward = alternate is not None and alternate not in tried
+            if queues is None:
+                WORK.refused += 1
+                ledger.refused(message, exchange, Reason.TOO_LARGE, 0)
+            elif not queues:
+                why = Reason.ALTERNATE_EXCHANGE if onward else Reason.NO_BINDING
+                ledger.unroutable(message, exchange, why)
+            if alternate is None or not onward:
+                return
+            exchange = alternate
+            reason = Reason.ALTERNATE_EXCHANGE
+
+    def _reroute_to(
+        self,
+        queues: list[Queue],
+        message: Message,
+        exchange: Exchange,
+        annotations: bytes,
+        ticket: Ticket | None,
+    ) -> bool:
+        """Into each of these that is not full; whether there was one."""
+        taken = False
         for queue in queues:
             if queue.full_for(len(message.payload)):
-                ledger.refused(message, exchange, Reason.QUEUE_FULL, queue.node)
+                self._copies.ledger.refused(message, exchange, Reason.QUEUE_FULL, queue.node)
                 continue
             if queue.transit and ticket is not None:
                 ticket.left += 1
             self._enter(queue.only, message, exchange, True, annotations, ticket)
+            taken = True
+        return taken
+
+    def _alternate_of(self, exchange: Exchange) -> Exchange | None:
+        """Where what `exchange` cannot route goes."""
+        name = exchange.alternate_exchange
+        return self._topology.find_exchange(name) if name else None
 
     def _route(self, exchange: Exchange, message: Message) -> list[Queue] | None:
         queues = exchange.router.route(message)
@@ -179,12 +209,8 @@ class Publishing:
     ) -> Published:
         """No binding matched: once to the alternate exchange, unless the publisher wants else."""
         ledger = self._copies.ledger
-        alternate = self._topology.find_exchange(exchange.alternate_exchange)
-        if (
-            alternate is None
-            or not exchange.alternate_exchange
-            or message.flags & (Flag.TELL_UNROUTABLE | Flag.DISCARD_UNROUTABLE)
-        ):
+        alternate = self._alternate_of(exchange)
+        if alternate is None or message.flags & (Flag.TELL_UNROUTABLE | Flag.DISCARD_UNROUTABLE):
             discard = message.flags & Flag.DISCARD_UNROUTABLE
             ledger.received(message, exchange, 1, link)
             ledger.unroutable(
@@ -287,9 +313,12 @@ class Publishing:
             return PENDING
         if message.durable and not durable:
             message.flags |= Flag.TRANSIENT_COPY
-        if publisher is not None and self._copies.pressure.high:
+        pressure = self._copies.pressure
+        if publisher is not None and pressure.holds_back(message.publisher):
             self._copies.ledger.counts.pending += 1
-            self._copies.pressure.hold_back(self._copies.turns.number, publisher, token)
+            pressure.hold_back(
+                self._copies.turns.number, publisher, token, connection=message.publisher
+            )
             return PENDING
         return IN_TURN if durable else DONE
 

@@ -14,7 +14,7 @@ from gateway.bridge.remote.transaction import RemoteTransaction
 from gateway.bridge.seams import IN_TURN, PENDING, Published, Publisher, PublishStatus
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.transaction import AtUpstream, Transaction, drop, refuse_deleted
-from gateway.message import Condition, Delivery, Flag, Message, Refusal
+from gateway.message import Delivery, Flag, Message, Refusal
 
 
 @final
@@ -96,8 +96,10 @@ class Transacting:
         `IN_TURN`: done; safe with the current turn. `PENDING`: `publisher.on_published(token,
         outcome)` follows, also without room; `REJECTED` says that it was rolled back, and the
         deliveries have gone back as failed; with `Condition.IN_DOUBT` nobody knows its end.
-        `REFUSED`: rolled back; the deliveries are as they were. Deliveries that are to have another
-        outcome, or another fate if it fails, are in `transaction.retirements` before.
+        `REFUSED`: rolled back, the deliveries are as they were; resource-limit-exceeded (a queue
+        has no room), resource-deleted (nothing is left of where a message was to go). Deliveries
+        that are to have another outcome, or another fate if it fails, are in
+        `transaction.retirements` before.
         """
         if not transaction.enlisted:
             return IN_TURN
@@ -105,17 +107,17 @@ class Transacting:
         if transaction.remote is not None:
             work = self._work(transaction, transaction.remote)
             return work.commit(publisher, token)
-        full = transaction.full()
-        if full is not None:
+        obstacle = transaction.obstacle()
+        if obstacle is not None:
             self.rollback(transaction)
-            text = f"queue {full.name!r} is full: the transaction is rolled back"
-            refusal = Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
-            return Published(PublishStatus.REFUSED, refusal)
+            return Published(PublishStatus.REFUSED, obstacle)
         self._do(transaction)
         copies = self._copies
-        if copies.pressure.high:
+        if copies.pressure.holds_back(transaction.connection):
             copies.ledger.counts.pending += 1
-            copies.pressure.hold_back(copies.turns.number, publisher, token)
+            copies.pressure.hold_back(
+                copies.turns.number, publisher, token, connection=transaction.connection
+            )
             return PENDING
         return IN_TURN
 

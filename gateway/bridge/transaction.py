@@ -13,10 +13,11 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.audit.schema import Reason
-from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.exchanges.exchange import FANOUT, TOPIC, Exchange
 from gateway.bridge.ledger import Ledger
 from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.quotas import NOBODY, Share
 from gateway.bridge.remote.remote import Remote
 from gateway.bridge.seams import Published, Publisher
 from gateway.bridge.tickets import Ticket
@@ -25,6 +26,7 @@ from gateway.message import (
     MODIFIED_FAILED,
     Condition,
     Delivery,
+    Flag,
     Message,
     Outcome,
     Refusal,
@@ -32,6 +34,9 @@ from gateway.message import (
 
 # What a message of a transaction is taken to need besides its octets.
 OVERHEAD: Final = 256
+# To these one publishes for whoever listens.
+LENIENT: Final = (TOPIC, FANOUT)
+UNDONE: Final = ": the transaction is rolled back"
 
 
 class AtUpstream(Protocol):
@@ -53,9 +58,10 @@ class Held:
 
     Attributes:
         ticket: of a publish to an upstream, whose publisher waits for its outcome.
+        share: whose quota it counts for while it is held.
     """
 
-    __slots__ = ("exchange", "message", "queues", "rerouted", "ticket")
+    __slots__ = ("exchange", "message", "queues", "rerouted", "share", "ticket")
 
     def __init__(
         self,
@@ -70,6 +76,15 @@ class Held:
         self.queues = queues
         self.rerouted = rerouted
         self.ticket = ticket
+        self.share: Share = NOBODY
+
+    def may_vanish(self) -> bool:
+        """Whether it is no error that nobody is left who wants it: not where many may listen.
+
+        Had its queues been deleted before it came, it would have been unroutable.
+        """
+        exchange = self.exchange
+        return exchange.type in LENIENT or self.message.flags & Flag.DISCARD_UNROUTABLE != 0
 
 
 @final
@@ -162,7 +177,8 @@ class Transaction:
         self.held.append(publish)
         self.octets += self._size_of(publish.message)
         publish.exchange.pending += len(publish.queues)
-        pressure.entered(len(publish.message.payload))
+        publish.share = pressure.share_of(publish.message.publisher)
+        pressure.entered(len(publish.message.payload), publish.share)
 
     def let_go(self, pressure: Pressure) -> list[Held]:
         """What was held, which goes where it belongs."""
@@ -170,21 +186,29 @@ class Transaction:
         self.held = []
         for each in held:
             each.exchange.pending -= len(each.queues)
-            pressure.left(len(each.message.payload))
+            pressure.left(len(each.message.payload), each.share)
         return held
 
-    def full(self) -> Queue | None:
-        """A queue whose limits forbid what is to enter it, if there is one."""
+    def obstacle(self) -> Refusal | None:
+        """Why what it holds cannot enter: nothing is left to enter, or a queue has no room."""
         wanted: dict[Queue, tuple[int, int]] = {}
         for each in self.held:
             size = len(each.message.payload)
+            goes = False
             for queue in each.queues:
-                if (queue.max_count or queue.max_size) and not queue.deleted:
+                if queue.deleted:
+                    continue
+                goes = True
+                if queue.max_count or queue.max_size:
                     count, octets = wanted.get(queue, (0, 0))
                     wanted[queue] = (count + 1, octets + size)
+            if not goes and not each.may_vanish():
+                name = each.queues[0].name
+                return Refusal(Condition.RESOURCE_DELETED, f"queue {name!r} was deleted{UNDONE}")
         for queue, (count, octets) in wanted.items():
             if queue.full_for(octets, count):
-                return queue
+                text = f"queue {queue.name!r} is full{UNDONE}"
+                return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
         return None
 
 

@@ -6,14 +6,17 @@ octets, keeps the one timer that the face asked for, and obeys `reading_paused`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
 
 from gateway.bridge.host import VirtualHost
+from gateway.faces.access import AccessBook
 from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.feature_uses import UsesBook
+from gateway.faces.visit import Journal, Silence
 from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
 from gateway.wire.limits import Limits
@@ -31,11 +34,18 @@ class Face(Protocol):
     def reading_paused(self) -> bool:
         """The pump must not read more for now (last resort of back-pressure)."""
 
+    @property
+    def behind(self) -> bool:
+        """Some of what came is to be done in later turns, as the face is asked for octets."""
+
     def receive_data(self, data: bytes, now_ms: int) -> None:
-        """Octets arrived; everything that they ask for is done before this returns."""
+        """Octets arrived; what they ask for is done before this returns, or in later turns."""
 
     def receive_eof(self, now_ms: int) -> None:
-        """The peer will send no more, or the transport is lost; releases everything held."""
+        """The peer will send no more, or the transport is lost; releases everything held.
+
+        If the face is `behind`, that is when it is so no more.
+        """
 
     def data_to_send(self) -> bytes:
         """Octets to write, which the face then forgets."""
@@ -45,6 +55,9 @@ class Face(Protocol):
 
     def handle_deadline(self, now_ms: int) -> None:
         """The time of `next_deadline` has come."""
+
+    def doing(self) -> str:
+        """What it has been at just now, for people: the client, and what it asked for."""
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport's buffer passed its high-water mark (true) or drained (false)."""
@@ -92,6 +105,10 @@ class Authenticator(Protocol):
         """The connection is gone: do not call `waiter`."""
 
 
+def _nobody_waits() -> None:
+    """Nobody wants to hear that a connection has opened."""
+
+
 @final
 @dataclass(init=False, slots=True)
 class Peer:
@@ -101,13 +118,16 @@ class Peer:
         secure: it is inside TLS.
         certificate_name: of the certificate that the client showed and we believe; "": none.
         bindings: what TLS proves of this very connection, by the name of the channel binding.
+        entered: to be called when it has opened.
     """
 
     connection_id: int
     address: str
     secure: bool
     certificate_name: str
+    port: int
     bindings: dict[str, bytes]
+    entered: Callable[[], None]
 
     def __init__(
         self,
@@ -116,13 +136,22 @@ class Peer:
         *,
         secure: bool = False,
         certificate_name: str = "",
+        port: int = 0,
         bindings: dict[str, bytes] | None = None,
+        entered: Callable[[], None] | None = None,
     ) -> None:
         self.connection_id = connection_id
         self.address = address
         self.secure = secure
         self.certificate_name = certificate_name
+        self.port = port
         self.bindings = bindings or {}
+        self.entered = entered or _nobody_waits
+
+    def endpoint(self) -> str:
+        """Address and port, as far as they are known."""
+        host = f"[{self.address}]" if ":" in self.address and self.port else self.address
+        return f"{host}:{self.port}" if self.port else host
 
 
 class Attached(Protocol):
@@ -148,6 +177,8 @@ class FaceSettings:
         anonymous_allowed: whether a 1.0 connection may come without SASL.
         strict: follow the 0-10 XML where deployed clients differ from it.
         counts: shared by all faces.
+        access: the rules in force, and whom they are for; shared.
+        journal: writes the lines of connections; shared by all faces.
         accounts: what is kept for users and virtual hosts; shared by all faces.
         uses: whose uses of what is not offered the audit log does not have yet; shared.
         escrow: whether escrow is sent along with translated messages.
@@ -169,6 +200,8 @@ class FaceSettings:
     anonymous_allowed: bool
     strict: bool
     counts: FaceCounts
+    access: AccessBook
+    journal: Journal
     accounts: Accounts
     uses: UsesBook
     escrow: bool
@@ -191,6 +224,7 @@ class FaceSettings:
         anonymous_allowed: bool = True,
         strict: bool = False,
         counts: FaceCounts | None = None,
+        journal: Journal | None = None,
         accounts: Accounts | None = None,
         escrow: bool = True,
         text_body_value: bool = False,
@@ -206,6 +240,8 @@ class FaceSettings:
         self.anonymous_allowed = anonymous_allowed
         self.strict = strict
         self.counts = counts or FaceCounts()
+        self.access = AccessBook()
+        self.journal: Journal = journal or Silence()
         self.accounts = accounts or Accounts()
         self.uses = UsesBook()
         self.escrow = escrow

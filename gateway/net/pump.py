@@ -76,6 +76,9 @@ class Surroundings(Protocol):
     def first_face(self, pump: Pump) -> Face:
         """The face that a new connection begins with."""
 
+    def begin(self, pump: Pump) -> None:
+        """The connection stands: begin, with TLS where that comes first."""
+
     def gone(self, pump: Pump) -> None:
         """The connection is over."""
 
@@ -88,17 +91,25 @@ class Pump(TwistedProtocol):
     log = Logger()
     transport: Transport  # type: ignore[assignment]  # Twisted's own type says ITransport only
 
-    def __init__(self, around: Surroundings, connection_id: int, address: str) -> None:
+    def __init__(
+        self, around: Surroundings, connection_id: int, address: str, port: int = 0
+    ) -> None:
         self.around = around
         self.connection_id = connection_id
         self.address = address
+        self.port = port
         self.secure = False
         self.handshaken = False  # TLS is up
         self.doubted = ""  # why we do not believe the peer's certificate
         self.certificate_name = ""
         self.tls_context: IOpenSSLContextFactory | None = None
+        self.entered = True  # it has opened, or need not
+        self.early_left = 0  # octets that may come before it has
+        self.entry_deadline_ms: int | None = None
         self._closing = False
         self._lost = False
+        self._left = False  # nothing is held for it any more
+        self._defective = False
         self._reading_paused = False
         self._alarm = Alarm(around.later, around.now_ms, self._deadline)
         self.face: Face = around.first_face(self)
@@ -106,27 +117,36 @@ class Pump(TwistedProtocol):
     # What Twisted calls.
 
     def connectionMade(self) -> None:
-        """Begin; TLS first if this port says so."""
+        """Begin."""
         self.around.turns.attach(self.face, self)
         self.transport.setTcpNoDelay(True)
         self.transport.registerProducer(self, True)
-        if self.tls_context is not None:
-            self.start_tls(self.tls_context, b"")
+        self.around.begin(self)
         self.flush(self.around.now_ms())
 
     def dataReceived(self, data: bytes) -> None:
         """Octets from the peer, after TLS."""
         self.around.counts.octets_received += len(data)
-        if not self._closing:
-            self._read(data)
+        if self._closing:
+            return
+        if not self.entered:
+            self.early_left -= len(data)
+            if self.early_left < 0:
+                self.around.counts.handshake_failures["size"] += 1
+                self.abort()
+                return
+        self._read(data)
 
     def _read(self, data: bytes) -> None:
         face = self.face
+        turns = self.around.turns
+        began_ms = self.around.now_ms()
         try:
-            face.receive_data(data, self.around.now_ms())
+            face.receive_data(data, began_ms)
         except Exception:
             self._broken()
-        self.around.turns.touch(self.face)
+        turns.stalls.over(began_ms, "read", self)
+        turns.touch(self.face)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """The transport is gone, whoever ended it."""
@@ -134,12 +154,30 @@ class Pump(TwistedProtocol):
             return
         self._lost = True
         self._alarm.stop()
+        began_ms = self.around.now_ms()
         try:
-            self.face.receive_eof(self.around.now_ms())
+            self.face.receive_eof(began_ms)
         except Exception:
             self._broken()
+        self.around.turns.stalls.over(began_ms, "read", self)
+        self._leave()
+
+    def _leave(self) -> None:
+        """The connection holds nothing any more, once all that came by it has been done."""
+        if self.face.behind and not self._defective:
+            self.around.turns.touch(self.face)
+            return
+        self._left = True
         self.around.turns.detach(self.face)
         self.around.gone(self)
+
+    def _go_on(self) -> None:
+        """The peer is gone, but not all that it sent has been done."""
+        try:
+            self.face.data_to_send()
+        except Exception:
+            self._broken()
+        self._leave()
 
     def handshakeCompleted(self) -> None:
         """TLS is up: the peer's certificate, if it showed one, was verified."""
@@ -166,7 +204,11 @@ class Pump(TwistedProtocol):
 
     def flush(self, now_ms: int) -> None:
         """Write what the face has; then obey its wishes."""
-        if self._lost or self._closing:
+        if self._lost:
+            if not self._left:
+                self._go_on()
+            return
+        if self._closing:
             return
         face = self.face
         try:
@@ -187,7 +229,14 @@ class Pump(TwistedProtocol):
                 self.transport.pauseProducing()
             else:
                 self.transport.resumeProducing()
+        entry_ms = None if self.entered else self.entry_deadline_ms
+        if entry_ms is not None:
+            deadline_ms = entry_ms if deadline_ms is None else min(deadline_ms, entry_ms)
         self._alarm.set(deadline_ms)
+
+    def who(self) -> str:
+        """Whose connection it is, and what it has been at."""
+        return f"connection {self.connection_id} from {self.address}, {self.face.doing()}"
 
     def become(self, face: Face, data: bytes) -> None:
         """Replace the face; `data` is what it is to read first."""
@@ -237,6 +286,10 @@ class Pump(TwistedProtocol):
             self.face.handle_deadline(now_ms)
         except Exception:
             self._broken()
+        self.around.turns.stalls.over(now_ms, "deadline", self)
+        entry_ms = None if self.entered else self.entry_deadline_ms
+        if entry_ms is not None and now_ms >= entry_ms:
+            self.abort()  # its faces were patient with each of its steps
         self.around.turns.touch(self.face)
 
     def _write_blocked(self, blocked: bool) -> None:
@@ -249,6 +302,7 @@ class Pump(TwistedProtocol):
 
     def _broken(self) -> None:
         """A defect: this connection cannot go on, all others can."""
+        self._defective = True
         self.around.counts.defects += 1
         self.log.failure(
             "connection {connection} from {address} broke",

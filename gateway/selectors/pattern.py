@@ -1,13 +1,17 @@
 """The patterns of LIKE: ``%`` stands for any text, ``_`` for one character (SQL-92, 8.5).
 
 A pattern is cut at its ``%``. The pieces are of fixed length; each is found as early as can be,
-which leaves most to those behind it, so nothing is ever tried twice.
+which leaves most to those behind it, so nothing is ever tried twice. A piece of plain characters is
+found in time that follows the text; one with ``_`` may be tried at every place where its longest
+plain run stands, which is counted as work beforehand.
 """
 
 from __future__ import annotations
 
 import re
 from typing import Final, final
+
+from gateway.wire.work import CHARACTERS_SEARCHED, CHARACTERS_TRIED, WORK
 
 ANY_TEXT: Final = "%"
 ANY_CHARACTER: Final = "_"
@@ -19,9 +23,10 @@ class Piece:
 
     Attributes:
         expression: when some may; else `text` is all.
+        run, run_at: the longest run of characters that are themselves, and where in the piece.
     """
 
-    __slots__ = ("expression", "length", "text")
+    __slots__ = ("expression", "length", "run", "run_at", "text")
 
     def __init__(self, characters: list[str], wild: list[int]) -> None:
         self.length = len(characters)
@@ -32,6 +37,14 @@ class Piece:
             for at in wild:
                 escaped[at] = "."
             self.expression = re.compile("".join(escaped), re.DOTALL)
+        self.run = ""
+        self.run_at = 0
+        start = 0
+        for at in (*wild, self.length):
+            if at - start > len(self.run):
+                self.run = self.text[start:at]
+                self.run_at = start
+            start = at + 1
 
     def stands_at(self, text: str, at: int) -> bool:
         """Whether it is found exactly there."""
@@ -41,10 +54,17 @@ class Piece:
 
     def find(self, text: str, start: int, end: int) -> int:
         """Where it is found first between `start` and `end`, or -1."""
-        if self.expression is None:
-            return text.find(self.text, start, end)
-        found = self.expression.search(text, start, end)
-        return -1 if found is None else found.start()
+        expression = self.expression
+        at = text.find(self.run, start + self.run_at, end)
+        WORK.look(((end if at < 0 else at) - start) // CHARACTERS_SEARCHED)
+        if expression is None or at < 0:
+            return at
+        at -= self.run_at
+        WORK.foresee((end - at) * self.length // CHARACTERS_TRIED)
+        found = expression.search(text, at, end)
+        stop = end if found is None else found.start()
+        WORK.look((stop - at) * self.length // CHARACTERS_TRIED)
+        return -1 if found is None else stop
 
 
 @final

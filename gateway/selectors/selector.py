@@ -2,13 +2,16 @@
 
 The language is that of JMS 2.0, 3.8.1. A selector accepts the messages of which its condition is
 true; one that is false or unknown does not. What a text may cost is bounded: its length, the parts
-of its expression and how deep they are nested; one message costs at most a look at each part.
+of its expression and how deep they are nested; one message costs at most a look at each part, and
+what these look at in long texts is work that has an end: a selector that would need more than a
+verb may cost is given up on that message, and does not accept it.
 """
 
 from __future__ import annotations
 
 from typing import Final, cast, final
 
+from gateway.errors import TooMuchWorkError
 from gateway.message import Condition, Kind, Message, Refusal
 from gateway.selectors.pattern import read_pattern
 from gateway.selectors.tokens import SelectorError, Sort, Token, error, tokens_of
@@ -28,6 +31,7 @@ from gateway.selectors.tree import (
 )
 from gateway.selectors.values import FALSE, TRUE, UNKNOWN, Operator
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import CHARACTERS_READ, PART, WORK
 
 LENGTH_MAX: Final = 16 * 1024  # characters
 PARTS_MAX: Final = 2000
@@ -55,23 +59,34 @@ class Selector:
         text: as it was given.
     """
 
-    __slots__ = ("_condition", "text")
+    __slots__ = ("_condition", "_units", "text")
 
-    def __init__(self, text: str, condition: Expression) -> None:
+    def __init__(self, text: str, condition: Expression, parts: int = 1) -> None:
         self.text = text
         self._condition = condition
+        self._units = parts * PART
 
     def accepts(self, message: Message) -> bool:
         """Whether the condition is true of it."""
-        return self._condition.evaluate(message) is TRUE
+        work = WORK
+        work.units += self._units
+        work.begin()
+        try:
+            return self._condition.evaluate(message) is TRUE
+        except TooMuchWorkError:
+            work.given_up += 1
+            return False
 
 
 def read_selector(text: str) -> Selector | Refusal:
     """The selector that `text` is; refused as an invalid argument, with place and expectation."""
     if len(text) > LENGTH_MAX:
         return _refused(f"it is longer than {LENGTH_MAX} characters")
+    WORK.units += len(text) // CHARACTERS_READ
     try:
-        return Selector(text, _Parser(tokens_of(text)).selector())
+        parser = _Parser(tokens_of(text))
+        condition = parser.selector()
+        return Selector(text, condition, parser.parts)
     except SelectorError as problem:
         return _refused(str(problem))
 
@@ -82,15 +97,19 @@ def _refused(why: str) -> Refusal:
 
 @final
 class _Parser:
-    """One pass over the tokens; a method for each level of precedence, lowest first."""
+    """One pass over the tokens; a method for each level of precedence, lowest first.
 
-    __slots__ = ("_at", "_depth", "_parts", "_tokens")
+    Attributes:
+        parts: operands and comparisons so far.
+    """
+
+    __slots__ = ("_at", "_depth", "_tokens", "parts")
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
         self._at = 0
         self._depth = 0
-        self._parts = 0
+        self.parts = 0
 
     def selector(self) -> Expression:
         """All of it."""
@@ -125,8 +144,8 @@ class _Parser:
             raise error(self._next().at, sign)
 
     def _count_part(self) -> None:
-        self._parts += 1
-        if self._parts > PARTS_MAX:
+        self.parts += 1
+        if self.parts > PARTS_MAX:
             raise error(self._next().at, f"the end after {PARTS_MAX} parts")
 
     def _enter(self) -> None:

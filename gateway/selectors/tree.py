@@ -20,6 +20,7 @@ from gateway.selectors.values import (
     selected,
 )
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import CHARACTERS_SEARCHED, WORK
 
 
 class Expression:
@@ -147,7 +148,12 @@ class In(Expression):
         value = self.operand.evaluate(message)
         if value.code == Kind.NULL:
             return UNKNOWN
-        return TRUE if value.code == Kind.STRING and value.value in self.texts else FALSE
+        if value.code != Kind.STRING:
+            return FALSE
+        text = cast(str, value.value)
+        if len(text) >= CHARACTERS_SEARCHED:
+            WORK.look(len(text) // CHARACTERS_SEARCHED)
+        return TRUE if text in self.texts else FALSE
 
 
 @final

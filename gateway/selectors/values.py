@@ -11,6 +11,7 @@ from typing import Final, cast
 
 from gateway.message import Kind
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import CHARACTERS_SEARCHED, WORK
 
 UNKNOWN: Final = Tagged(Kind.NULL, None)
 TRUE: Final = Tagged(Kind.BOOLEAN, True)
@@ -59,6 +60,10 @@ def compare(left: Tagged, operator: Operator, right: Tagged) -> Tagged:
         return TRUE if _stands(_order(left, right), operator) else FALSE
     if left.code != right.code:
         return FALSE
+    if left.code == Kind.STRING:
+        text = cast(str, left.value)
+        if len(text) >= CHARACTERS_SEARCHED:
+            WORK.look(len(text) // CHARACTERS_SEARCHED)
     if operator == Operator.EQUAL:
         return TRUE if left.value == right.value else FALSE
     if operator == Operator.NOT_EQUAL:

@@ -18,8 +18,18 @@ from gateway.amqp_1_0._spec import DATA, SYMBOLS, Header, Properties
 from gateway.amqp_1_0.primitives.encoding import to_bytes
 from gateway.amqp_1_0.primitives.fields import read_binary, read_descriptor
 from gateway.audit.records import digest
-from gateway.errors import DecodeError
-from gateway.message import NEVER, NO_PRIORITY, NO_TTL, Encoding, Flag, Message, MessageReader
+from gateway.errors import DecodeError, LimitError
+from gateway.message import (
+    NEVER,
+    NO_PRIORITY,
+    NO_TTL,
+    Condition,
+    Encoding,
+    Flag,
+    Message,
+    MessageReader,
+    Refusal,
+)
 from gateway.translate import segment
 from gateway.wire.buffers import Reader
 
@@ -78,11 +88,19 @@ class Arrival:
         return absolute
 
 
+def undecodable(error: DecodeError) -> Refusal:
+    """Why a message is refused whose facts cannot be read."""
+    limit = isinstance(error, LimitError)
+    condition = Condition.RESOURCE_LIMIT_EXCEEDED if limit else Condition.DECODE_ERROR
+    return Refusal(condition, str(error))
+
+
 def arrival_0_10(payload: bytes, body_at: int) -> Arrival:
     """The facts of a 0-10 header segment's content: what stands before `body_at`, if anything."""
     arrival = Arrival()
     reader = Reader(payload, 0, body_at)
     while reader.remaining():
+        reader.spend(1)
         struct = reader.sub(reader.u32())
         code = struct.u16()
         if code == segment.DELIVERY_PROPERTIES:

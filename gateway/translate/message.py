@@ -40,6 +40,10 @@ from gateway.translate.towards_1_0.fields import note_app_id, priority_to_1_0, p
 from gateway.translate.towards_1_0.hop import merge_annotations, onward_to_1_0
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import CONVERSION, CROSSING, ELEMENT, WORK
+
+# What is done for each value that was decoded, by the units that decoding it was.
+AFTER_DECODING: Final = CONVERSION // ELEMENT - 1
 
 ROW_ANNOTATIONS: Final = number("annotations.message")
 ROW_FOOTER: Final = number("footer")
@@ -58,6 +62,7 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
             crossing.lose(ROW_ANNOTATIONS)
             made.losses = crossing.losses
         return made
+    units = WORK.units
     crossing = Crossing(message, context)
     try:
         segment = open_header(message.payload, message.body_at, context.depth_max)
@@ -82,6 +87,7 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
     restore_application_properties(crossing, out, odd)
     footer = _footer_to_1_0(crossing) if crossing.has_escrow else b""
     head = _head(crossing, annotations, properties, out, odd, merged)
+    WORK.units += CROSSING + (WORK.units - units) * AFTER_DECODING
     return Translated10(
         head,
         body.octets + footer,
@@ -153,6 +159,7 @@ def to_0_10(
         if merged:
             return onward_with_annotations(message, context, delivery_count, merged)
         return onward_to_0_10(message, context, delivery_count)
+    units = WORK.units
     crossing = Crossing(message, context)
     if message.message_format != 0:
         return _refused(crossing)
@@ -180,7 +187,14 @@ def to_0_10(
     if table:
         mp.application_headers = table
     header = header_segment(delivery, mp, others, delivery_count)
-    return Translated010(header, body.octets, crossing.losses, body_changed=body.changed)
+    WORK.units += CROSSING + (WORK.units - units) * AFTER_DECODING
+    return Translated010(
+        header,
+        body.octets,
+        crossing.losses,
+        body_changed=body.changed,
+        empty_body=body.empty,
+    )
 
 
 def _refused(crossing: Crossing) -> Translated010:

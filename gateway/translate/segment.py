@@ -73,12 +73,14 @@ def open_header(payload: bytes, end: int, depth: int) -> HeaderSegment:
     """The header segment in the first `end` octets; `DecodeError` if its structs do not decode."""
     delivery: DeliveryProperties | None = None
     properties: MessageProperties | None = None
-    others = b""
+    others: list[bytes] = []
     malformed = False
     reader = Reader(payload, 0, end)
     while reader.remaining():
         at: int = reader.pos
+        reader.spend(1)
         struct = reader.sub(reader.u32())
+        stop: int = struct.end
         code = struct.u16()
         if code == DELIVERY_PROPERTIES:
             delivery = DeliveryProperties.decode_fields(struct, depth)
@@ -87,11 +89,11 @@ def open_header(payload: bytes, end: int, depth: int) -> HeaderSegment:
             try:
                 properties = MessageProperties.decode_fields(struct, depth)
             except DecodeError:
-                properties = _without_headers(Reader(payload, start, struct.end), depth)
+                properties = _without_headers(Reader(payload, start, stop), depth)
                 malformed = True
         else:
-            others += payload[at : reader.pos]
-    header = HeaderSegment(delivery, properties, others)
+            others.append(payload[at : reader.pos])
+    header = HeaderSegment(delivery, properties, b"".join(others))
     header.malformed = malformed
     return header
 

@@ -51,6 +51,7 @@ def decode_map(octets: bytes) -> types.Map | None:
         count = reader.i32()
         if count < 0 or count > reader.remaining():
             return None
+        reader.spend(count)
         seen: set[str] = set()
         for _ in range(count):
             name = _read_text(reader)
@@ -69,6 +70,7 @@ def decode_stream(octets: bytes) -> list[Tagged] | None:
     values: list[Tagged] = []
     try:
         while reader.remaining():
+            reader.spend(1)
             values.append(_read(reader))
     except DecodeError:
         return None

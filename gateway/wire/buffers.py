@@ -3,7 +3,8 @@
 Both are big-endian, as AMQP 0-10 and AMQP 1.0 are. A `Reader` never reads past its `end`, which may
 lie before the end of the buffer: a struct, a list or a frame is decoded by a reader that ends where
 it ends. Every short read raises `DecodeError`, and so do the protocol packages' own checks; nothing
-here returns partial values.
+here returns partial values. A reader also counts the values in the lists, maps and arrays that are
+made of its octets: what takes one octet takes a hundred in memory, and the time to make it.
 """
 
 from __future__ import annotations
@@ -27,15 +28,20 @@ from mypy_extensions import i64 as size_t
 from mypy_extensions import mypyc_attr
 from mypy_extensions import u8 as octet_t
 
-from gateway.errors import DecodeError
+from gateway.errors import DecodeError, LimitError
+from gateway.wire.work import ELEMENT, WORK
 
 
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)
 class Reader:
-    """Reads fixed-width values, octets and text from `buf[pos:end]`, moving `pos`."""
+    """Reads fixed-width values, octets and text from `buf[pos:end]`, moving `pos`.
 
-    __slots__ = ("buf", "end", "pos")
+    Attributes:
+        elements: how many values in compounds may still be read.
+    """
+
+    __slots__ = ("buf", "elements", "end", "pos")
 
     def __init__(self, buf: bytes, pos: size_t = 0, end: size_t = -1) -> None:
         size: size_t = len(buf)
@@ -46,6 +52,15 @@ class Reader:
         self.buf = buf
         self.pos: size_t = pos
         self.end: size_t = end
+        self.elements: size_t = WORK.elements_max
+
+    def spend(self, count: size_t) -> None:
+        """A compound of `count` values is read; `LimitError` when that is one value too many."""
+        left = self.elements - count
+        if left < 0:
+            raise LimitError(f"{count} more values are too many")
+        self.elements = left
+        WORK.units += count * ELEMENT
 
     def remaining(self) -> size_t:
         """Octets left before the end of the window."""
@@ -133,7 +148,9 @@ class Reader:
     def sub(self, count: size_t) -> Reader:
         """A reader of the next `count` octets, which this one has then consumed."""
         pos = self.need(count)
-        return Reader(self.buf, pos, pos + count)
+        sub = Reader(self.buf, pos, pos + count)
+        sub.elements = self.elements
+        return sub
 
     def rest(self) -> bytes:
         """Everything up to the end of the window."""

@@ -14,26 +14,37 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gateway.errors import TooMuchWorkError
+
 # Primitives, in units.
 COMMAND: Final = 200  # a command of any kind but a transfer: taken apart, carried out, answered
-PUBLISH: Final = 60  # a message, beside its copies
-COPY: Final = 40  # a copy comes into a queue, or leaves it
-LOOK: Final = 10  # a copy is looked at
+SETTLING: Final = 30  # a command that settles, or a disposition, beside its deliveries
+PUBLISH: Final = 20  # a message, beside its copies
+COPY: Final = 20  # a copy comes into a queue, or leaves it
+SENDING: Final = 40  # a delivery is sent, beside its translation
+DELIVERY: Final = 20  # a delivery is settled
+LOOK: Final = 2  # a delivery, or a copy, is looked at
+SUBSCRIPTION: Final = 3  # a subscription is told that there is room again
 BINDING: Final = 60  # a binding comes, or goes
 MATCH: Final = 3  # a binding is looked at by exchange.bound, a header or an argument by a router
 STEP: Final = 2  # a word of a routing key meets a node of the bindings' tree
 PART: Final = 5  # a part of a selector
-ELEMENT: Final = 5  # a value is decoded, or encoded
-CONVERSION: Final = 20  # a value is decoded, converted and encoded for the other protocol
+CROSSING: Final = 100  # a message is translated, beside the values in it
+ELEMENT: Final = 5  # a value in a list, map or array is decoded
+CONVERSION: Final = 25  # and converted, and encoded for the other protocol
 RANGE: Final = 5  # a range of command or delivery ids
 
-# Octets for one unit.
-OCTETS_SEARCHED: Final = 64  # a text that a selector searches or compares
-OCTETS_COPIED: Final = 1024
+# How many for one unit.
+CHARACTERS_READ: Final = 1  # of a selector that is made
+CHARACTERS_SEARCHED: Final = 32  # of a text that a selector searches or compares
+CHARACTERS_TRIED: Final = 100  # of such a text, by those of a pattern with wildcards
+OCTETS_COPIED: Final = 256
 
 # Limits, in units.
 SHARE: Final = 50_000  # of one connection, and of dispatching, in one turn: 5 ms
 VERB: Final = 200_000  # what one verb may cost at most: 20 ms
+
+ELEMENTS_MAX: Final = 10_000  # what `Work.elements_max` is if nobody says
 
 
 @final
@@ -46,9 +57,11 @@ class Work:
         refused: verbs refused because they would have cost more than `VERB`.
         given_up: selectors given up on a message because that one cost more than `VERB`.
         end: of the selector that is evaluated now: the units at which it is given up.
+        elements_max: how many values the lists, maps and arrays of one command or message may have
+            together; one that has more is not decoded.
     """
 
-    __slots__ = ("cut", "end", "given_up", "refused", "units")
+    __slots__ = ("cut", "elements_max", "end", "given_up", "refused", "units")
 
     def __init__(self) -> None:
         self.units = 0
@@ -56,6 +69,22 @@ class Work:
         self.refused = 0
         self.given_up = 0
         self.end = 0
+        self.elements_max: int = ELEMENTS_MAX
+
+    def begin(self) -> None:
+        """A selector is evaluated from now on, for `VERB` units at most."""
+        self.end = self.units + VERB
+
+    def look(self, units: int) -> None:
+        """The selector has looked at so much; `TooMuchWorkError` if that was too much."""
+        self.units += units
+        if self.units > self.end:
+            raise TooMuchWorkError("a selector looks at too much of a message")
+
+    def foresee(self, units: int) -> None:
+        """The selector may have to look at so much next; `TooMuchWorkError` if that is too much."""
+        if self.units + units > self.end:
+            raise TooMuchWorkError("a selector would look at too much of a message")
 
 
 WORK: Final = Work()  # one thread does all of it

@@ -4,15 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import values_0_10
+from support.work import units_of
 
 from gateway.amqp_0_10 import _spec_constants as codes
 from gateway.amqp_0_10.decoding import read_array, read_list, read_map, read_str16_array, read_value
 from gateway.amqp_0_10.encoding import write_array, write_list, write_map, write_value
-from gateway.amqp_0_10.types import DEPTH_MAX, Array, Struct32
+from gateway.amqp_0_10.types import DEPTH_MAX, Array, Struct32, kept_map
 from gateway.codegen import amqp_0_10_tables as tables
 from gateway.errors import DecodeError, LimitError, LocalProtocolError
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import ELEMENT, ELEMENTS_MAX, WORK
 
 
 def written(code: int, value: object) -> bytes:
@@ -170,3 +172,37 @@ def test_an_array_of_text_may_have_any_text_type_but_nothing_else() -> None:
 def test_a_value_that_its_code_cannot_carry_is_our_defect(code: int, value: object) -> None:
     with pytest.raises(LocalProtocolError):
         written(code, value)
+
+
+def nulls(number: int) -> Tagged:
+    return Tagged(codes.LIST, [Tagged(codes.VOID, None)] * number)
+
+
+def test_the_values_of_all_compounds_together_are_counted_and_limited() -> None:
+    read(codes.LIST, written(codes.LIST, [nulls(ELEMENTS_MAX // 2 - 1)] * 2))
+    with pytest.raises(LimitError):
+        read(codes.LIST, written(codes.LIST, [nulls(ELEMENTS_MAX // 2)] * 2))
+    with pytest.raises(LimitError):
+        read(codes.MAP, written(codes.MAP, [("a", nulls(ELEMENTS_MAX))]))
+    with pytest.raises(LimitError):
+        read(codes.ARRAY, written(codes.ARRAY, Array(codes.INT8, [0] * (ELEMENTS_MAX + 1))))
+
+
+def test_a_list_costs_its_values_and_one_that_is_too_long_nothing() -> None:
+    def cost(number: int) -> int:
+        octets = written(codes.LIST, nulls(number).value)
+        return units_of(lambda: read(codes.LIST, octets))
+
+    assert (cost(100), cost(1000)) == (100 * ELEMENT, 1000 * ELEMENT)
+    octets = written(codes.LIST, nulls(1_000_000).value)
+    before = WORK.units
+    with pytest.raises(LimitError):
+        read(codes.LIST, octets)
+    assert WORK.units == before
+
+
+def test_a_map_that_is_at_hand_encoded_is_written_as_it_stands() -> None:
+    entries = [("a", Tagged(codes.INT8, 1)), ("b", Tagged(codes.STR16, "x"))]
+    octets = written(codes.MAP, entries)
+    assert written(codes.MAP, kept_map(octets)) == octets
+    assert written(codes.MAP, kept_map(b"")) == written(codes.MAP, [])

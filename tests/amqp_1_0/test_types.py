@@ -3,11 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import values_1_0
 from support.rules import rule
+from support.work import units_of
 
 from gateway.amqp_1_0 import types
 from gateway.errors import DecodeError, LimitError, LocalProtocolError
 from gateway.wire.buffers import Reader
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import ELEMENT, ELEMENTS_MAX, WORK
 
 U = types
 
@@ -206,3 +208,32 @@ def test_depth_is_limited(nest):
 def test_a_value_that_does_not_fit_its_type_is_our_own_error(code, value):
     with pytest.raises(LocalProtocolError):
         types.to_bytes(Tagged(code, value))
+
+
+def nulls(number):
+    return Tagged(U.LIST, [Tagged(U.NULL, None)] * number)
+
+
+def test_the_values_of_all_compounds_together_are_counted_and_limited():
+    two = [nulls(ELEMENTS_MAX // 2 - 1)] * 2
+    types.from_bytes(types.to_bytes(Tagged(U.LIST, two)))
+    for value in (
+        Tagged(U.LIST, [*two, Tagged(U.INT, 1)]),
+        Tagged(U.MAP, [(Tagged(U.INT, n), Tagged(U.INT, 0)) for n in range(ELEMENTS_MAX)]),
+        Tagged(U.ARRAY, types.Array(U.INT, [0] * (ELEMENTS_MAX + 1))),
+    ):
+        with pytest.raises(LimitError):
+            types.from_bytes(types.to_bytes(value))
+
+
+def test_a_list_costs_its_values_and_one_that_is_too_long_nothing():
+    def cost(number):
+        octets = types.to_bytes(nulls(number))
+        return units_of(lambda: types.from_bytes(octets))
+
+    assert (cost(100), cost(1000)) == (100 * ELEMENT, 1000 * ELEMENT)
+    octets = types.to_bytes(nulls(1_000_000))
+    before = WORK.units
+    with pytest.raises(LimitError):
+        types.from_bytes(octets)
+    assert WORK.units == before

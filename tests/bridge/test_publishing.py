@@ -5,8 +5,9 @@ from support.rules import rule
 
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import PublishStatus, QueueSettings
-from gateway.message import Condition, Flag
+from gateway.message import Condition, Flag, Kind
 from gateway.selectors.selector import Selector, read_selector
+from gateway.wire.tagged import Tagged
 
 
 @rule("0-10", "exchange.bind", "multiple-bindings")
@@ -167,4 +168,23 @@ def test_a_copy_with_a_key_of_too_many_words_does_not_pass_a_topic_exchange() ->
     world.host.declaring.delete_queue("full", None)
     world.turn()
     assert (world.bridge.counts.refused, world.depth()) == (1, 0)
+    world.check()
+
+
+def test_a_message_on_which_a_binding_s_selector_is_given_up_is_refused() -> None:
+    world = World()
+    world.queue()
+    world.queue("all")
+    bind(world, "all", "amq.fanout")
+    costly = " OR ".join(["a LIKE '%x%'"] * 500)
+    selector = {"x-apache-selector": Tagged(Kind.STRING, costly)}
+    assert world.host.bindings.bind("q", "amq.fanout", "", selector, b"") is None
+    for content, status in (
+        ("a" * 1_000_000, PublishStatus.REFUSED),
+        ("a" * 100, PublishStatus.DONE),
+    ):
+        headers = {"a": Tagged(Kind.STRING, content)}
+        message = world.message(exchange="amq.fanout", headers=headers)
+        assert world.host.publishing.publish(message, None, 0).status == status
+    assert (world.depth("all"), world.depth(), world.bridge.counts.refused) == (1, 0, 1)
     world.check()

@@ -4,6 +4,7 @@ import pytest
 from support.bridge_world import World
 from support.rules import rule
 
+from gateway.audit.schema import Kind
 from gateway.message import (
     ACCEPTED,
     REJECTED,
@@ -54,6 +55,63 @@ def test_a_full_dead_letter_queue_refuses_and_that_is_in_the_ledger() -> None:
     assert (world.depth("q"), world.depth("dead")) == (0, 1)
     assert world.bridge.counts.refused == 1
     world.check()
+
+
+class Chain:
+    """A queue `q` whose alternate has an alternate, which has one, which is its first again."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        host = self.world.host
+        for name, alternate in (("third", ""), ("second", "third"), ("first", "second")):
+            host.declaring.declare_exchange(name, "direct", alternate_exchange=alternate)
+        host.topology.exchanges["third"].alternate_exchange = "first"  # no client can do that
+        self.world.queue("q", alternate_exchange="first")
+        self.world.queue("dead")
+        self.world.queue("full", max_count=1)
+        self.world.send(b"0", key="full")
+        self.consumer, self.subscription = self.world.subscribe(credit=1)
+        self.world.send(b"1", b"2")
+        self.world.turn()
+
+    def bind(self, queue: str, exchange: str) -> None:
+        assert self.world.host.bindings.bind(queue, exchange, "q", {}, b"") is None
+
+    def loses_both(self) -> None:
+        """One is rejected, and the other goes with its queue."""
+        world = self.world
+        assert world.host.settlement.settle(self.consumer.deliveries[0], REJECTED)
+        assert world.host.declaring.delete_queue("q") is None
+
+
+@pytest.mark.parametrize("exchange", ["first", "second", "third"])
+def test_what_a_queue_gives_away_goes_through_alternates_until_a_queue_takes_it(
+    exchange: str,
+) -> None:
+    chain = Chain()
+    chain.bind("dead", exchange)
+    chain.loses_both()
+    assert chain.world.depth("dead") == 2
+    assert chain.world.bridge.counts.unroutable == 0
+    chain.world.check()
+
+
+def test_a_dead_end_of_alternates_is_counted_and_in_the_audit_log() -> None:
+    chain = Chain()
+    chain.loses_both()
+    assert chain.world.bridge.counts.unroutable == 2
+    raw = chain.world.check().kinds
+    assert (raw[Kind.DEAD_LETTERED], raw[Kind.ROUTED], raw[Kind.UNROUTABLE]) == (2, 6, 6)
+
+
+def test_a_full_queue_takes_nothing_and_so_the_next_alternate_is_tried() -> None:
+    chain = Chain()
+    chain.bind("full", "first")
+    chain.bind("dead", "second")
+    chain.loses_both()
+    assert (chain.world.depth("full"), chain.world.depth("dead")) == (1, 2)
+    assert chain.world.bridge.counts.refused == 2
+    chain.world.check()
 
 
 @pytest.mark.parametrize("outcome", [ACCEPTED, REJECTED, RELEASED])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import selectors
+import time
 from collections.abc import Sequence
 
 from support.gateway_process import GatewayProcess
-from support.raw_peers import HEADER_0_10, Raw010, Raw10, frame_0_10, unfinished_transfer
+from support.raw_peers import HEADER_0_10, Raw, Raw010, Raw10, frame_0_10, unfinished_transfer
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.frames import CONTROL, FIRST_FRAME, FIRST_SEGMENT, LAST_SEGMENT
+from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_1_0 import _spec, types
 from gateway.wire.tagged import Tagged
 
@@ -16,6 +19,12 @@ from .hostile import Attack
 
 MIB = 1024 * 1024
 SESSIONS = 16
+ELSEWHERE = "127.0.0.2"
+ALL_IN_S = 60
+TWO_HOSTS = {
+    "virtual_hosts": [{"name": "default"}, {"name": "other"}],
+    "queues": {"size_high": "20MiB", "size_low": "15MiB", "size_max": "40MiB"},
+}
 
 
 def nulls(count: int) -> Tagged:
@@ -89,6 +98,31 @@ def login_in_parts(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
     return clients
 
 
+def returning_clients(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
+    """Clients of one address that all come back at once; every one of them is let in."""
+    clients = [Raw010(gateway.amqp_port, address=ELSEWHERE) for _ in range(count)]
+    deadline = time.monotonic() + ALL_IN_S
+    with selectors.DefaultSelector() as selector:
+        for client in clients:
+            client.go_on()
+            selector.register(client.socket, selectors.EVENT_READ, client)
+        while selector.get_map():
+            assert time.monotonic() < deadline, f"{len(selector.get_map())} are not in"
+            for key, _events in selector.select(1):
+                client = key.data
+                heard = client.hear()
+                assert heard, "a client was sent away"
+                if client.go_on(heard):
+                    selector.unregister(client.socket)
+    return clients
+
+
+def silent_connections(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Connections that say nothing; whoever comes from another address is let in all the same."""
+    silent: list[Raw] = [Raw(gateway.amqp_port, address=ELSEWHERE) for _ in range(count)]
+    return [*silent, Raw010(gateway.amqp_port, patience_s=10).log_in()]
+
+
 def topic_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
     """Durable bindings by keys of many words, and a restart with them."""
     client = Raw010(gateway.amqp_port, patience_s=60).log_in()
@@ -136,6 +170,20 @@ def long_subjects(gateway: GatewayProcess, count: int) -> Sequence[Raw10]:
     return [client]
 
 
+def full_queue(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
+    """A virtual host whose queue is filled; publishers of the other one go on."""
+    client = Raw010(gateway.amqp_port)
+    client.host = "other"
+    client.log_in()
+    session = client.attach()
+    client.does(session, [spec.QueueDeclare(queue="full")])
+    header = write_header(spec.DeliveryProperties(routing_key="full"), None)
+    for _ in range(count):
+        if not client.publish(session, header, bytes(60_000)):
+            break
+    return [client]
+
+
 def _message(subject: str) -> bytes:
     from support.face_1_0 import message
 
@@ -156,6 +204,9 @@ ATTACKS = (
     Attack(
         "start-ok in parts, before login", login_in_parts, 1000, 20, kept_max=2 * MIB, refused=True
     ),
+    Attack("1,000 clients come back", returning_clients, 1000, 200, kept_max=8 * MIB),
+    Attack("silent connections", silent_connections, 900, 100),
+    Attack("a full queue", full_queue, 1000, 400, config=TWO_HOSTS, kept_max=8 * MIB),
     Attack("topic keys of many words", topic_keys, 5000, 100),
     Attack("subjects of 200 KB", long_subjects, 1000, 20),
 )

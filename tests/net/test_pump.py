@@ -121,6 +121,30 @@ def test_a_lost_connection_is_told_to_the_face_once_and_leaves_no_timer() -> Non
     assert net.counts.lost == net.counts.accepted == 1
 
 
+def test_a_lost_connection_stays_until_all_that_came_by_it_has_been_done() -> None:
+    net = Net()
+    pump, wire, face = connected(net)
+    face.shares = 3
+    pump.dataReceived(b"much")
+    pump.connectionLost()
+    assert net.counts.lost == 0
+    net.turn()
+    assert net.counts.turns == 1 + 3 + 1  # its end has one, too
+    assert (face.shares, net.counts.lost) == (0, 1)
+    assert wire.value() == b""
+    assert net.clock.getDelayedCalls() == []
+
+
+def test_a_lost_connection_that_breaks_while_it_is_behind_is_gone() -> None:
+    net = Net()
+    pump, _wire, face = connected(net)
+    face.shares = 3
+    face.fails = ZeroDivisionError()
+    pump.connectionLost()
+    net.turn()
+    assert net.counts.lost == 1
+
+
 def test_a_defect_in_one_face_ends_that_connection_only() -> None:
     net = Net()
     pump, wire, face = connected(net)

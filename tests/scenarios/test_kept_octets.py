@@ -22,6 +22,7 @@ from gateway.amqp_1_0 import _spec, events, types
 from gateway.bridge.seams import QueueSettings
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import WORK
 
 MIB = 1024 * 1024
 
@@ -225,7 +226,10 @@ def nulls(count: int) -> Tagged:
     return Tagged(types.LIST, [Tagged(types.NULL, None)] * count)
 
 
-def test_nothing_is_kept_of_the_properties_of_open_begin_and_attach() -> None:
+def test_nothing_is_kept_of_the_properties_of_open_begin_and_attach(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(WORK, "elements_max", 100_000)
     hub = Hub()
     hub.host.declaring.declare_queue("q", QueueSettings(), Session(900))
     client = hub.client()
@@ -317,7 +321,10 @@ def test_a_session_that_would_pass_the_account_ends_the_connection() -> None:
     assert close.error.condition == "amqp:resource-limit-exceeded"
 
 
-def test_an_unfinished_delivery_with_a_large_state_counts_as_what_it_is_decoded() -> None:
+def test_an_unfinished_delivery_with_a_large_state_counts_as_what_it_is_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(WORK, "elements_max", 100_000)
     hub = Hub(limits=Limits(kept_max=10 * MIB, message_size_max=MIB))
     hub.host.declaring.declare_queue("q", QueueSettings(), Session(900))
     client = hub.client()

@@ -69,6 +69,43 @@ def test_transfers_are_sent_at_once_and_done_when_their_outcome_is_presumed() ->
     check(gateway)
 
 
+@pytest.mark.parametrize("asked", [True, False], ids=["commit before", "commit after"])
+def test_a_queue_that_is_deleted_before_the_upstream_begins_fails_the_commit(asked: bool) -> None:
+    gateway, remote, client = away()
+    client.publishes(b"1", key="r")
+    if asked:
+        client.says(spec.TxCommit())
+    client.hears()
+    assert gateway.world.host.declaring.delete_queue("r") is None
+    branch = begun(remote)
+    if not asked:
+        client.says(spec.TxCommit())
+    heard = client.hears()
+    assert branch.discharged == [True]
+    branch.work.on_discharged(None)
+    assert (408, 2) in heard + client.hears()
+    assert ended(gateway) == [(ROLLED_BACK, 1)]
+    check(gateway)
+
+
+def test_what_is_sent_in_a_transaction_does_not_go_to_the_alternate_of_a_deleted_queue() -> None:
+    gateway, remote, client = away()
+    gateway.world.host.bindings.bind("q", "amq.fanout", "", {}, b"")
+    client.does(spec.QueueDeclare(queue="r", alternate_exchange="amq.fanout"))
+    client.publishes(b"1", key="r")
+    client.hears()
+    branch = begun(remote)
+    assert gateway.world.host.declaring.delete_queue("r") is None
+    gateway.world.turn()
+    assert gateway.world.depth() == 0
+    client.says(spec.TxCommit())
+    heard = client.hears()
+    assert branch.discharged == [True]
+    branch.work.on_discharged(None)
+    assert (408, 3) in heard + client.hears()
+    check(gateway)
+
+
 def test_a_commit_waits_for_the_upstream_and_what_follows_waits_for_it() -> None:
     gateway, remote, client = away()
     client.publishes(b"1", key="r")

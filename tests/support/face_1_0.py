@@ -101,7 +101,7 @@ class Hub:
                 octets = client.face.data_to_send()
                 if octets:
                     client.events += client.connection.receive_data(octets, self.world.now_ms)
-                    moved = True
+                moved |= bool(octets) or client.face.behind
             if not moved:
                 return
         raise AssertionError("it does not end")

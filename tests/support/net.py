@@ -40,6 +40,9 @@ class FakeBridge:
         self.deadline_ms = None
         self.log.append(f"deadline {now_ms}")
 
+    def who(self) -> str:
+        return "queue 'q'"
+
     def on_committed(self, turn: int) -> None:
         self.log.append(f"committed {turn}")
 
@@ -59,12 +62,17 @@ class FakeFace:
         self.echo = echo
         self.closed = False
         self.reading_paused = False
+        self.shares = 0  # turns that what came still takes
         self.received = b""
         self.to_send = b""
         self.log: list[str] = []
         self.deadline_ms: int | None = None
         self.fails: Exception | None = None
         self.is_drained = True
+
+    @property
+    def behind(self) -> bool:
+        return self.shares > 0
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         if self.fails is not None:
@@ -79,6 +87,7 @@ class FakeFace:
             raise self.fails
 
     def data_to_send(self) -> bytes:
+        self.shares = max(0, self.shares - 1)
         data, self.to_send = self.to_send, b""
         return data
 
@@ -88,6 +97,9 @@ class FakeFace:
     def handle_deadline(self, now_ms: int) -> None:
         self.log.append(f"deadline {now_ms}")
         self.deadline_ms = None
+
+    def doing(self) -> str:
+        return "user 'u': fake"
 
     def write_blocked(self, blocked: bool) -> None:
         self.log.append(f"blocked {blocked}")
@@ -142,6 +154,7 @@ class Net:
         anonymous: bool = True,
         connections_max: int = 10,
         connections_per_address_max: int = 10,
+        entering_per_address_max: int = 10,
         tls_context: object = None,
     ) -> None:
         self.clock = Clock()
@@ -160,6 +173,8 @@ class Net:
             {Ask.SERVE_0_10: self.maker(Ask.SERVE_0_10), Ask.SERVE_1_0: self.maker(Ask.SERVE_1_0)},
             connections_max=connections_max,
             connections_per_address_max=connections_per_address_max,
+            entering_per_address_max=entering_per_address_max,
+            login_octets_max=1000,
             handshake_timeout_ms=10_000,
             tls_context=tls_context,  # type: ignore[arg-type]  # any object will do
         )
@@ -176,8 +191,11 @@ class Net:
 
         return make
 
-    def connect(self, host: str = "192.0.2.1", *, tls_first: bool = False) -> tuple[Pump, Wire]:
-        pump = Listener(self.door, tls_first=tls_first).buildProtocol(IPv4Address("TCP", host, 1))
+    def connect(
+        self, host: str = "192.0.2.1", *, tls_first: bool = False, passed_on: bool = False
+    ) -> tuple[Pump, Wire]:
+        listener = Listener(self.door, tls_first=tls_first, passed_on=passed_on)
+        pump = listener.buildProtocol(IPv4Address("TCP", host, 1))
         assert pump is not None
         wire = Wire()
         wire.protocol = pump

@@ -37,8 +37,12 @@ class Raw:
         ended: the gateway has closed the connection, or does not read any more.
     """
 
-    def __init__(self, port: int, *, patience_s: float = PATIENCE_S) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
+    def __init__(
+        self, port: int, *, patience_s: float = PATIENCE_S, address: str = "127.0.0.1"
+    ) -> None:
+        self.socket = socket.create_connection(
+            ("127.0.0.1", port), timeout=30, source_address=(address, 0)
+        )
         self.socket.settimeout(patience_s)
         self.ended = False
 
@@ -76,9 +80,12 @@ class Raw:
 class Raw010(Raw):
     """A 0-10 client; `log_in` speaks properly, what comes after is the attack's."""
 
-    def __init__(self, port: int, *, patience_s: float = PATIENCE_S) -> None:
-        super().__init__(port, patience_s=patience_s)
+    def __init__(
+        self, port: int, *, patience_s: float = PATIENCE_S, address: str = "127.0.0.1"
+    ) -> None:
+        super().__init__(port, patience_s=patience_s, address=address)
         self.connection = Connection(Role.CLIENT, Limits(), 0)
+        self.host = ""
 
     def log_in(self, user: str = "", password: str = "") -> Self:
         """Up to open-ok."""
@@ -86,10 +93,15 @@ class Raw010(Raw):
         while not self.connection.open:
             heard = self.hear()
             assert heard, "the gateway does not let the client in"
-            for event in self.connection.receive_data(heard, 0):
-                self._answer(type(event).__name__, event, user, password)
-            self._send()
+            self.go_on(heard, user, password)
         return self
+
+    def go_on(self, heard: bytes = b"", user: str = "", password: str = "") -> bool:
+        """One more step of logging in; whether that was the last."""
+        for event in self.connection.receive_data(heard, 0) if heard else ():
+            self._answer(type(event).__name__, event, user, password)
+        self._send()
+        return self.connection.open
 
     def _answer(self, kind: str, event: object, user: str, password: str) -> None:
         if kind == "ControlReceived" and isinstance(
@@ -99,7 +111,7 @@ class Raw010(Raw):
             mechanism = "PLAIN" if user else "ANONYMOUS"
             self.connection.send_start_ok([], mechanism, plain if user else b"", "en_US")
         elif kind == "Tuned":
-            self.connection.send_open("")
+            self.connection.send_open(self.host)
 
     def attach(self, channel: int = 0, name: bytes = b"") -> Session:
         """A session, attached."""

@@ -1,7 +1,8 @@
 """Octets -> `Tagged`: any value of any AMQP 1.0 type (part 1), and moving past one unread.
 
 Depth counts every level of list, map, array and description. A count is checked against the octets
-that are left before anything is made of it; elements that take no octets have a limit of their own.
+that are left, and against the values that the reader may still read, before anything is made of it;
+elements that take no octets have a limit of their own.
 """
 
 from __future__ import annotations
@@ -170,6 +171,7 @@ def _decode_compound(reader: Reader, code: int, depth: int) -> object:
         raise LimitError("nested too deep")
     outer = reader.end
     count = enter(reader, code)
+    reader.spend(count)
     value: object
     if canonical == LIST:
         value = [decode(reader, depth - 1) for _ in range(count)]
@@ -230,7 +232,9 @@ def _decode_pairs(reader: Reader, count: int, depth: int) -> Map:
 def decode_map(reader: Reader, code: int, depth: int = DEPTH_MAX) -> Map:
     """The pairs of the map whose constructor `code` has been read already."""
     outer = reader.end
-    pairs = _decode_pairs(reader, enter(reader, code), depth - 1)
+    count = enter(reader, code)
+    reader.spend(count)
+    pairs = _decode_pairs(reader, count, depth - 1)
     leave(reader, outer)
     return pairs
 

@@ -176,6 +176,7 @@ def read_symbols(reader: Reader) -> list[str]:
         return [read_symbol(reader)]
     outer = reader.end
     count = types.enter(reader, code)
+    reader.spend(count)
     element = reader.u8()
     if element != 0xA3 and element != types.SYMBOL:
         raise _wrong(element, "an array of symbols")

@@ -7,13 +7,19 @@ those that are unsettled.
 from __future__ import annotations
 
 from collections import deque
-from typing import final
+from typing import Final, final
 
 from gateway.amqp_1_0._spec import Flow
 from gateway.amqp_1_0.errors import SessionFieldError
 from gateway.amqp_1_0.transfers.outgoing import Outgoing, write_abort, write_transfer
 from gateway.wire import serial
 from gateway.wire.buffers import Writer
+from gateway.wire.serial import RangeSet
+
+# Of deliveries that ended with their links. Beyond that many ranges the oldest two become one, with
+# what is between them; those that are that far behind the next delivery-id are forgotten.
+FORGOTTEN_RANGES_MAX: Final = 1_000
+FORGOTTEN_FAR: Final = 1 << 30
 
 
 @final
@@ -23,6 +29,7 @@ class SendWindow:
     Attributes:
         next_delivery_id: of our next delivery.
         unsettled: deliveries that we sent, by delivery-id.
+        forgotten: ids of those that were unsettled when their link was detached.
         next_outgoing_id: transfer-id of our next transfer; the first is 0.
         remote_incoming_window: transfers that the peer still takes.
         channel: our outgoing channel.
@@ -32,6 +39,7 @@ class SendWindow:
     __slots__ = (
         "_waiting",
         "channel",
+        "forgotten",
         "next_delivery_id",
         "next_outgoing_id",
         "peer_max_frame_size",
@@ -46,6 +54,7 @@ class SendWindow:
         self.peer_max_frame_size = 0
         self.next_delivery_id = 0
         self.unsettled: dict[int, Outgoing] = {}
+        self.forgotten = RangeSet()
         self.next_outgoing_id = 0
         self.remote_incoming_window = 0
         self._waiting: deque[Outgoing] = deque()
@@ -112,7 +121,21 @@ class SendWindow:
                 write_abort(self.writer, delivery, self.channel, handle)
         self._waiting = kept
 
+    def forget(self, handle: int) -> None:
+        """The link of that handle is detached, and what is unsettled on it ends with it."""
+        sent = self.unsettled
+        forgotten = self.forgotten
+        for number in [n for n, delivery in sent.items() if delivery.link.handle_out == handle]:
+            del sent[number]
+            forgotten.add(number)
+        ranges = forgotten.ranges
+        while ranges and serial.distance(ranges[0][1], self.next_delivery_id) > FORGOTTEN_FAR:
+            del ranges[0]
+        while len(ranges) > FORGOTTEN_RANGES_MAX:
+            forgotten.add_range(ranges[0][0], ranges[1][1])
+
     def clear(self) -> None:
         """The session has ended."""
         self._waiting.clear()
         self.unsettled = {}
+        self.forgotten = RangeSet()

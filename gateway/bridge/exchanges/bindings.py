@@ -23,6 +23,7 @@ from gateway.bridge.seams import Bound, Owner
 from gateway.bridge.turns import TurnBook
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import BINDING, MATCH, VERB, WORK
 
 
 class Named(Protocol):
@@ -225,6 +226,7 @@ class Bindings:
 
     def put(self, exchange: Exchange, binding: Binding) -> None:
         """Add a binding that does not exist yet."""
+        WORK.units += BINDING + MATCH * len(binding.arguments)
         exchange.add(binding)
         self._number += 1
         self._tell_bound(exchange, binding)
@@ -232,6 +234,7 @@ class Bindings:
 
     def remove(self, exchange: Exchange, binding: Binding) -> None:
         """Remove a binding that exists; the last one takes an auto-delete exchange with it."""
+        WORK.units += BINDING
         queue = binding.queue
         stored = queue.kept and exchange.durable and binding.owners is None
         self._tell_unbound(exchange, binding)
@@ -259,10 +262,11 @@ class Bindings:
         queue_name: str | None = None,
         key: str | None = None,
         arguments: dict[str, Tagged] | None = None,
-    ) -> Bound:
+    ) -> Bound | Refusal:
         """The five facts of exchange.bound: is there a binding with the parts that are given?
 
-        `None` is "any". Each given part is tested against the rest.
+        `None` is "any". Each given part is tested against the rest. Refused where too many bindings
+        would have to be looked at: resource-limit-exceeded.
         """
         exchange = self._topology.find_exchange(exchange_name)
         queue = None if queue_name is None else self._topology.find_queue(queue_name)
@@ -271,6 +275,15 @@ class Bindings:
             return Bound(exchange_not_found=exchange is None, queue_not_found=no_queue)
         if not exchange_name:
             return self._bound_by_default(queue_name, key)
+        among = len(exchange.bindings if queue is None else queue.bindings)
+        if key is None and arguments is None and queue is None:
+            return Bound(queue_not_matched=among == 0)
+        units = among * (MATCH if arguments is None else MATCH * (1 + len(arguments)))
+        if units > VERB:
+            WORK.refused += 1
+            text = "there are too many bindings to look at"
+            return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
+        WORK.units += units
         if queue is None:
             found = list(exchange.bindings.values())
         else:

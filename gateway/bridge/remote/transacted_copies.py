@@ -103,15 +103,18 @@ class TransactedCopies:
                     return True
         return False
 
-    def post(self, transaction: UpstreamTransaction, publisher: Publisher) -> None:
-        """What is held goes into the queues, to be sent in `transaction`.
+    def post(self, transaction: UpstreamTransaction, publisher: Publisher) -> bool:
+        """What is held goes into the queues, to be sent in `transaction`; whether all of it could.
 
         `publisher` is told, by number, of copies that end without being sent.
         """
         copies = self._copies
+        whole = True
         copies.ledger.transaction = self._transaction.number
         for each in self._transaction.let_go(copies.pressure):
             queues = refuse_deleted(each, copies.ledger)
+            if not queues and not each.may_vanish():
+                whole = False
             if each.ticket is not None:
                 for _ in range(len(each.queues) - len(queues)):
                     copies.tickets.end(each.ticket, ACCEPTED)
@@ -121,6 +124,7 @@ class TransactedCopies:
                 ticket.transaction = transaction
                 self._put(queue, each, ticket)
         copies.ledger.transaction = 0
+        return whole
 
     def _put(self, queue: Queue, each: Held, ticket: Ticket) -> None:
         message = each.message

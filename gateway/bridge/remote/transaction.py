@@ -82,6 +82,10 @@ MOVED: Final = Refusal(
     Condition.INTERNAL_ERROR, "a queue has moved elsewhere: the transaction is rolled back"
 )
 
+DELETED: Final = Refusal(
+    Condition.RESOURCE_DELETED, "a queue was deleted: the transaction is rolled back"
+)
+
 
 @final
 class RemoteTransaction:
@@ -178,7 +182,7 @@ class RemoteTransaction:
             self._advance()
             return
         self._post()
-        if self._publisher is not None:
+        if self._publisher is not None and self._machine.state == State.OPEN:
             self._close()
 
     def on_presumed(self, delivery: Delivery, outcome: Outcome) -> None:
@@ -212,8 +216,9 @@ class RemoteTransaction:
     # From state to state.
 
     def _post(self) -> None:
-        if self._branch is not None:
-            self._parts.post(self, self)
+        if self._branch is not None and not self._parts.post(self, self):
+            self._fail(DELETED)
+            self._advance()
 
     def _count(self, outcome: Outcome) -> None:
         """A copy has its outcome, as far as the transaction goes."""

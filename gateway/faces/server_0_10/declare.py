@@ -23,9 +23,8 @@ from gateway.amqp_0_10._spec import (
     QueueQuery,
     QueueQueryResult,
 )
-from gateway.amqp_0_10.decoding import read_map
 from gateway.amqp_0_10.encoding import write_map
-from gateway.amqp_0_10.types import Command, FieldTable, Struct
+from gateway.amqp_0_10.types import Command, FieldTable, Struct, kept_map
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
@@ -40,8 +39,9 @@ from gateway.faces.placed import is_remote_exchange, is_remote_queue, selector_o
 from gateway.faces.server_0_10.subscriptions import NO_LOCAL
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
-from gateway.wire.buffers import Reader, Writer
+from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import OCTETS_COPIED, WORK
 
 Answer = Struct | Refusal | None
 
@@ -193,8 +193,9 @@ class Declarations:
         found = self.host.topology.find_exchange(command.name or "")
         if found is None:
             return ExchangeQueryResult(type="", not_found=True, arguments=[])
+        WORK.units += len(found.arguments) // OCTETS_COPIED
         return ExchangeQueryResult(
-            type=found.type, durable=found.durable, arguments=decoded(found.arguments)
+            type=found.type, durable=found.durable, arguments=kept_map(found.arguments)
         )
 
     def on_exchange_bind(self, command: ExchangeBind) -> Refusal | None:
@@ -236,12 +237,14 @@ class Declarations:
         key = command.binding_key or ""
         return self.host.bindings.unbind(command.queue, command.exchange, key, self.owner)
 
-    def on_exchange_bound(self, command: ExchangeBound) -> ExchangeBoundResult:
+    def on_exchange_bound(self, command: ExchangeBound) -> ExchangeBoundResult | Refusal:
         """exchange.bound: answers for names that do not exist (C++ clients resolve names so)."""
         arguments = None if command.arguments is None else neutral(command.arguments)
         bound = self.host.bindings.bound(
             command.exchange or "", command.queue, command.binding_key, arguments
         )
+        if isinstance(bound, Refusal):
+            return bound
         return ExchangeBoundResult(
             exchange_not_found=bound.exchange_not_found,
             queue_not_found=bound.queue_not_found,
@@ -323,13 +326,14 @@ class Declarations:
         if found is None:
             return QueueQueryResult()
         settings = found.settings
+        WORK.units += len(settings.arguments) // OCTETS_COPIED
         return QueueQueryResult(
             queue=found.name,
             alternate_exchange=settings.alternate_exchange or None,
             durable=settings.durable,
             exclusive=settings.exclusive,
             auto_delete=settings.auto_delete,
-            arguments=decoded(settings.arguments),
+            arguments=kept_map(settings.arguments),
             message_count=found.depth,
             subscriber_count=found.users.subscriptions,
         )
@@ -384,8 +388,3 @@ def encoded(arguments: FieldTable) -> bytes:
     writer = Writer()
     write_map(writer, arguments)
     return writer.getvalue()
-
-
-def decoded(octets: bytes) -> FieldTable:
-    """What `encoded` made."""
-    return read_map(Reader(octets)) if octets else []

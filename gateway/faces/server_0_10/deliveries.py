@@ -20,6 +20,7 @@ from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import ACCEPTED, MODIFIED_FAILED, Condition, Outcome, Refusal
 from gateway.translate.outcomes import of_reject, of_release
 from gateway.wire.serial import RangeSet
+from gateway.wire.work import DELIVERY, WORK
 
 
 @final
@@ -62,7 +63,9 @@ class Deliveries:
         return None
 
     def _settle(self, ranges: Ranges, outcome: Outcome) -> None:
-        for delivery in self._unsettled.take(ranges):
+        taken = self._unsettled.take(ranges)
+        WORK.units += DELIVERY * len(taken)
+        for delivery in taken:
             self._settlement.settle(delivery, outcome)
         self._subscriptions.on_settled()
 

@@ -27,12 +27,15 @@ from gateway.faces.features import CLASSES, Feature
 from gateway.faces.server_0_10.answers import Answers, SessionHolder
 from gateway.faces.server_0_10.declare import Declarations, queue_asked_for
 from gateway.faces.server_0_10.deliveries import Deliveries
+from gateway.faces.server_0_10.parking import SETTLING as SETTLES
 from gateway.faces.server_0_10.parking import TOO_MUCH, Parking, Waiting
+from gateway.faces.server_0_10.permissions import Permissions
 from gateway.faces.server_0_10.subscriptions import Subscriptions
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.faces.server_0_10.transfers import Transfers, refuse_late
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
+from gateway.wire.work import COMMAND, RANGE, SETTLING, SHARE, WORK
 
 CLASS_MESSAGE: Final = 4
 CLASS_TX: Final = 5
@@ -49,11 +52,24 @@ FLEETING: Final = frozenset(
     )
 )
 
+# Commands that access rules are asked about.
+ASKED_FOR: Final = frozenset(
+    (
+        spec.MessageSubscribe.CODE,
+        spec.ExchangeDeclare.CODE,
+        spec.ExchangeDelete.CODE,
+        spec.ExchangeQuery.CODE,
+        spec.ExchangeBind.CODE,
+        spec.ExchangeUnbind.CODE,
+        spec.ExchangeBound.CODE,
+        spec.QueueDeclare.CODE,
+        spec.QueueDelete.CODE,
+        spec.QueuePurge.CODE,
+        spec.QueueQuery.CODE,
+    )
+)
 # Octets of a session's name in the audit log; it may have 65,535.
 NAME_TOLD: Final = 255
-
-# Parked commands carried out in one turn.
-COMMANDS_PER_TURN: Final = 1_000
 
 Answer = Struct | Refusal | None
 
@@ -86,6 +102,7 @@ class ServerSession:
         self.declarations = Declarations(
             client.host, self, client.uses, strict=client.settings.strict
         )
+        self.permissions = Permissions(client.access, client.host, client.bridge.queue_size_default)
         self._holder = holder
 
     # What the bridge asks and tells.
@@ -132,6 +149,7 @@ class ServerSession:
         if isinstance(command, spec.MessageTransfer):
             self.transfers.receive(event, command)
             return
+        WORK.units += SETTLING if command.CODE in SETTLES else COMMAND
         self.parking.octets = event.octets
         if isinstance(command, spec.MessageFlush):
             refusal = self.subscriptions.flush(command, command_id)
@@ -141,10 +159,16 @@ class ServerSession:
             answer = self.transactions.carry_out(command, command_id)
             if self.parking.waiting is None:
                 self._answer(answer, command, command_id)
-        elif self._must_look_up(command, command_id):
-            self.parking.wait(command_id, command)
+        elif command.CODE in ASKED_FOR:
+            refusal = self.permissions.refusal(command)
+            if refusal is not None:
+                self._answer(refusal, command, command_id)
+            elif self._must_look_up(command, command_id):
+                self.parking.wait(command_id, command)
+            else:
+                self._carry_out_upstream(command, command_id)
         else:
-            self._carry_out_upstream(command, command_id)
+            self._carry_out_locally(command, command_id)
 
     def _must_look_up(self, command: Command, command_id: int) -> bool:
         """Whether an upstream has to be asked before the command can be answered."""
@@ -197,6 +221,7 @@ class ServerSession:
 
     def _answer(self, answer: Answer, command: Command, command_id: int) -> None:
         """Tell the client what became of a command that is carried out."""
+        self.permissions.carried_out(command)
         if isinstance(answer, Refusal):
             self.answers.fail(answer, command_id=command_id, code=command.CODE)
         elif answer is not None:
@@ -213,7 +238,8 @@ class ServerSession:
         self.transfers.end_failed()
         parking = self.parking
         carried_out = False
-        for _ in range(COMMANDS_PER_TURN):
+        end = WORK.units + SHARE
+        while WORK.units <= end:
             answered = parking.take_answered()
             if answered is not None:
                 carried_out = True
@@ -248,6 +274,7 @@ class ServerSession:
 
     def on_completed(self, ranges: Ranges) -> None:
         """The client has completed transfers: window credit comes back."""
+        WORK.units += SETTLING + RANGE * len(ranges)
         self.unsettled.completed(ranges)
         self.subscriptions.on_completed()
         self.client.touch()
@@ -255,6 +282,12 @@ class ServerSession:
     def resume(self) -> None:
         """There is room again, for whatever was held back for want of it."""
         self.subscriptions.resume()
+
+    def on_rules_changed(self) -> None:
+        """Other access rules are in force: a subscription that they forbid ends the session."""
+        refusal = self.subscriptions.review(self.permissions)
+        if refusal is not None:
+            self.answers.fail(refusal)
 
     def force_off(self) -> None:
         """Another transport takes the name of this session."""

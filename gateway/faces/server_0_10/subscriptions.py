@@ -18,11 +18,13 @@ from gateway.faces.features import Feature
 from gateway.faces.placed import JMS_SELECTOR, SELECTOR, is_remote_queue
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.parking import TOO_MUCH, Parking
+from gateway.faces.server_0_10.permissions import Permissions
 from gateway.faces.server_0_10.subscription import ServerSubscription
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
 from gateway.wire.accounts import DECODED
+from gateway.wire.work import SUBSCRIPTION, WORK
 
 NO_LOCAL: Final = "no-local"
 SELECTOR_ARGUMENTS: Final = frozenset((SELECTOR, JMS_SELECTOR))
@@ -93,13 +95,23 @@ class Subscriptions:
         """Whether there is a subscription whose deliveries are settled as they are sent."""
         return any(not each.accept_explicit for each in self._living.values())
 
+    def review(self, permissions: Permissions) -> Refusal | None:
+        """Why one of them may not go on, by other access rules."""
+        for subscription in self._living.values():
+            refusal = permissions.review(subscription.queue_name(), acquire=subscription.acquire)
+            if refusal is not None:
+                return refusal
+        return None
+
     def resume(self) -> None:
         """There is room again."""
+        WORK.units += SUBSCRIPTION * len(self._living)
         for subscription in self._living.values():
             subscription.resume()
 
     def on_completed(self) -> None:
         """The client has completed transfers: window credit comes back, and there may be room."""
+        WORK.units += SUBSCRIPTION * len(self._living)
         for subscription in self._living.values():
             if subscription.credit.due:
                 subscription.grant()

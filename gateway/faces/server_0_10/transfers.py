@@ -23,7 +23,7 @@ from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.errors import failure_of
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.message import Condition, Flag, Message, Outcome, OutcomeKind, Refusal
-from gateway.translate.facts import Arrival, arrival_0_10, message_from_0_10
+from gateway.translate.facts import Arrival, arrival_0_10, message_from_0_10, undecodable
 from gateway.translate.view import READER
 
 EXPLICIT: Final = int(spec.AcceptMode.EXPLICIT)
@@ -38,6 +38,7 @@ class Transfers:
     """What one session publishes. Implements `Publisher`."""
 
     __slots__ = (
+        "_access",
         "_answers",
         "_client",
         "_failed",
@@ -52,6 +53,7 @@ class Transfers:
     def __init__(self, answers: Answers, transactions: Transactions) -> None:
         self._answers = answers
         self._client = answers.client
+        self._access = answers.client.access
         self._transactions = transactions
         self._publishing = answers.client.host.publishing
         self._transacting = answers.client.host.transacting
@@ -74,7 +76,7 @@ class Transfers:
             arrival = arrival_0_10(event.payload, event.body_at)
         except DecodeError as error:
             _record(self._client, event, Arrival(), Reason.UNDECODABLE)
-            refusal = Refusal(Condition.DECODE_ERROR, str(error))
+            refusal = undecodable(error)
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
             return
         if (transfer.accept_mode or 0) > 1 or (transfer.acquire_mode or 0) > 1:
@@ -87,6 +89,15 @@ class Transfers:
             refusal = Refusal(Condition.UNAUTHORIZED_ACCESS, "user-id is not the connection's user")
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
             return
+        access = self._access
+        if not access.permits.open:
+            denied = access.publish_refusal(transfer.destination or "", arrival.routing_key)
+            if denied is not None:
+                _record(self._client, event, arrival, Reason.NOT_ALLOWED)
+                answers.fail(denied, command_id=command_id, code=transfer.CODE)
+                return
+        if event.empty_body:
+            arrival.flags |= Flag.EMPTY_BODY
         explicit = transfer.accept_mode == EXPLICIT
         if explicit:
             answers.expect(command_id)

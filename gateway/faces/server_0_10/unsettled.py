@@ -13,6 +13,7 @@ from gateway.amqp_0_10.primitives import Ranges
 from gateway.faces.server_0_10.credit import Credit
 from gateway.message import Delivery
 from gateway.wire.serial import add, distance
+from gateway.wire.work import LOOK, RANGE, WORK
 
 V = TypeVar("V")
 
@@ -69,6 +70,7 @@ def _pick(ranges: Ranges, known: dict[int, V]) -> list[int]:
     total = 0
     for first, last in ranges:
         total += max(0, distance(first, last) + 1)
+    WORK.units += RANGE * len(ranges) + LOOK * min(total, len(known))
     if total <= len(known):
         return [
             add(first, step)

@@ -12,6 +12,7 @@ from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error, Open, TransactionalState
 from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED
 from gateway.amqp_1_0.connection import Connection
+from gateway.amqp_1_0.errors import SaslError
 from gateway.amqp_1_0.events import (
     AttachReceived,
     AuthenticationRequested,
@@ -35,15 +36,19 @@ from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
+from gateway.errors import RemoteProtocolError
 from gateway.faces.client import Client
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
 from gateway.faces.feature_uses import client_text
+from gateway.faces.outcomes import error_of
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
-from gateway.message import Encoding
+from gateway.faces.share import Share
+from gateway.message import Encoding, Refusal
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import COMMAND, WORK
 
 CAPABILITIES: Final = ["ANONYMOUS-RELAY"]
 VHOST_PREFIX: Final = "vhost:"
@@ -51,7 +56,7 @@ VHOST_PREFIX: Final = "vhost:"
 
 @final
 class ServerConnection:
-    """Implements `Face`, `AuthenticationWaiter`, `Sessions`, `Slowed`."""
+    """Implements `Face`, `AuthenticationWaiter`, `Sessions`, `Slowed`, `Reviewed`."""
 
     def __init__(
         self,
@@ -65,12 +70,13 @@ class ServerConnection:
         self.bridge = bridge
         self.authenticator = authenticator
         self.settings = settings
+        offered = authenticator.mechanisms()
         self.connection = Connection(
             server=True,
             container_id=settings.container_id,
             limits=settings.limits,
             now_ms=now_ms,
-            mechanisms=authenticator.mechanisms(),
+            mechanisms=offered,
             maker=authenticator,
             sasl_required=not settings.anonymous_allowed,
             strict=settings.strict,
@@ -84,10 +90,13 @@ class ServerConnection:
             self.connection.account,
             face=self,
             slowed=self,
+            reviewed=self,
         )
         self.client.identity = settings.anonymous_name
+        self.client.visit.offered = offered
         self.transactions = Transactions(self.client, self)
         self._sessions: list[ServerSession] = []
+        self._share: Share[Event] = Share()
         self._gone = False
 
     # What the pump calls.
@@ -95,12 +104,17 @@ class ServerConnection:
     @property
     def closed(self) -> bool:
         """The transport is to be closed when what is to be sent has been."""
-        return self.connection.closed
+        return self.connection.closed and not self.behind
+
+    @property
+    def behind(self) -> bool:
+        """Some of what came is to be done in later turns."""
+        return len(self._share.waiting) > 0
 
     @property
     def reading_paused(self) -> bool:
         """Too much of what the client published is held back, or of what it does not read."""
-        if self.client.unread_too_much() or self.client.doubt.held_too_much():
+        if self.behind or self.client.unread_too_much() or self.client.doubt.held_too_much():
             return True
         if self.bridge.swamped:
             return True
@@ -111,19 +125,23 @@ class ServerConnection:
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Octets from the client, and all that they ask for."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         self._take(self.connection.receive_data(data, now_ms))
         self.client.touch()
 
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
+        self._share.ended = True
         self._take(self.connection.receive_eof())
-        self._end(Reason.CONNECTION_LOST)
+        if not self.behind:
+            self._end(Reason.CONNECTION_LOST)
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
         self.client.on_flushed()
+        if self.behind and (self._share.ended or not self.client.unread_too_much()):
+            self._go_on()
         octets = self.connection.data_to_send()
         if self.client.write_blocked:
             self.client.on_written(len(octets))
@@ -138,11 +156,18 @@ class ServerConnection:
 
     def handle_deadline(self, now_ms: int) -> None:
         """Empty frames, and peers that are late."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         if self.reading_paused:
             self.connection.unheard(now_ms)
+        self.client.visit.timed = True
         self._take(self.connection.handle_deadline(now_ms))
+        self.client.visit.timed = False
         self.client.touch()
+
+    def doing(self) -> str:
+        """What it has been at just now."""
+        event = self._share.costliest
+        return self.client.doing("reading" if event is None else type(event).__name__)
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
@@ -155,18 +180,37 @@ class ServerConnection:
         self.client.draining = True
 
     def drained(self) -> bool:
-        """Nothing is unsettled, and nothing waits to be confirmed."""
-        if self.transactions.outstanding():
+        """Nothing is unsettled, and nothing waits to be done or to be confirmed."""
+        if self.behind or self.transactions.outstanding():
             return False
         return not any(session.outstanding() for session in self._sessions)
 
     def force_close(self, now_ms: int) -> None:
         """The operator ends the connection: close with amqp:connection:forced."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
+        while self.behind:  # what was read is not lost
+            self._go_on()
         error = Error(condition=CONNECTION_FORCED, description="the gateway stops")
         self.connection.send_close(error=error)
         self._end(Reason.STOPPING)
         self.client.touch()
+
+    def on_rules_changed(self, now_ms: int) -> None:
+        """Other access rules are in force: end what the client may have no longer."""
+        if self._gone:
+            return
+        refusal = self.client.access.may_stay()
+        if refusal is not None:
+            self._close_for(refusal)
+        else:
+            for session in list(self._sessions):
+                session.on_rules_changed()
+        self.client.touch()
+
+    def _close_for(self, refusal: Refusal) -> None:
+        """The client must not be here."""
+        self.connection.send_close(error=error_of(refusal))
+        self._end(Reason.NONE)
 
     # What transactions ask.
 
@@ -193,7 +237,25 @@ class ServerConnection:
     # Events.
 
     def _take(self, events: list[Event]) -> None:
+        if self._share.come(events):
+            self._carry_out(events)
+
+    def _go_on(self) -> None:
+        """Another share of what waits; the turn's end has been, so the rest is of the next one."""
+        self.client.act(self.bridge.now_ms)
+        self.client.touch()
+        self._carry_out(self._share.take())
+        if self._share.ended and not self.behind:
+            self._end(Reason.CONNECTION_LOST)
+
+    def _carry_out(self, events: list[Event]) -> None:
+        share = self._share
+        end = share.begin()
         for event in events:
+            units = WORK.units
+            if units > end:
+                share.wait(event)
+                continue
             if isinstance(event, DeliveryReceived):
                 held = event.link.session.context
                 if isinstance(held, ServerSession):
@@ -208,8 +270,10 @@ class ServerConnection:
                     held.on_flow(event)
             else:
                 self._take_rare(event)
+            share.did(event, WORK.units - units)
 
     def _take_rare(self, event: Event) -> None:
+        WORK.units += COMMAND
         if isinstance(event, AttachReceived):
             held = event.link.session.context
             if isinstance(held, ServerSession):
@@ -227,7 +291,7 @@ class ServerConnection:
             if isinstance(held, ServerSession):
                 held.resume()
         elif isinstance(event, LinkViolation):
-            self.client.on_violation()
+            self.client.on_violation(str(event.error))
             held = event.link.session.context
             if isinstance(held, ServerSession):
                 held.on_link_failed(event.link)
@@ -237,32 +301,47 @@ class ServerConnection:
             self._end_session(event.session)
             event.session.send_end()
         elif isinstance(event, SessionViolation):
-            self.client.on_violation()
+            self.client.on_violation(str(event.error))
             self._end_session(event.session)
         else:
             self._take_connection(event)
 
     def _take_connection(self, event: Event) -> None:
         if isinstance(event, AuthenticationRequested):
+            self.client.visit.user = event.credentials.username
             self.authenticator.authenticate(event.credentials, self)
         elif isinstance(event, OpenReceived):
             self._on_open(event.open)
         elif isinstance(event, CloseReceived):
+            if event.error is not None:
+                said = f"by the client: {event.error.condition} {event.error.description or ''}"
+                self.client.visit.because(Reason.NONE, said.strip())
             self._end(Reason.NONE)
             self.connection.send_close()
         elif isinstance(event, Violation):
-            self.client.on_violation()
-            self._end(Reason.CONNECTION_LOST)
+            self._on_violation(event.error)
         elif isinstance(event, ConnectionLost):
             self._end(Reason.CONNECTION_LOST)
 
     # The connection.
 
+    def _on_violation(self, error: RemoteProtocolError) -> None:
+        visit = self.client.visit
+        if isinstance(error, SaslError):
+            # A login that failed breaks no rule, but is the end.
+            known = visit.mechanism = self.connection.sasl_mechanism
+            reason = Reason.LOGIN_FAILED if known in visit.offered else Reason.NO_MECHANISM
+            visit.because(reason, str(error))
+            self.client.on_violation("", ends=True)
+        else:
+            self.client.on_violation(str(error), ends=True)
+        self._end(Reason.CONNECTION_LOST)
+
     def on_authenticated(self, identity: str | None, now_ms: int) -> None:
         """The authenticator's answer."""
         if self._gone or self.connection.closed:
             return
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         step = self.connection.send_verdict(identity is not None)
         if step != StepKind.CHALLENGE:
             self.client.on_authenticated(identity if step == StepKind.GRANTED else None)
@@ -292,7 +371,13 @@ class ServerConnection:
                 "version": Tagged(types.STRING, self.settings.version),
             },
         )
-        client.on_opened(self._host_of(performative.hostname), "AMQP 1.0")
+        host = self._host_of(performative.hostname)
+        refusal = client.access.open(client.identity, host)
+        if refusal is not None:
+            self._close_for(refusal)
+            return
+        client.visit.mechanism = self.connection.sasl_mechanism
+        client.on_opened(host)
         if client.draining:
             self.force_close(self.bridge.now_ms)
 

@@ -13,6 +13,7 @@ from gateway.faces.server_1_0.consumer import Consumer
 from gateway.faces.server_1_0.control_link import ControlLink
 from gateway.faces.server_1_0.producer import Producer
 from gateway.faces.server_1_0.transactions import Transactions
+from gateway.wire.work import SUBSCRIPTION, WORK
 
 
 @final
@@ -107,6 +108,7 @@ class Links:
 
     def resume(self) -> None:
         """There is room again, for whatever was held back for want of it."""
+        WORK.units += SUBSCRIPTION * len(self.consumers)
         for consumer in self.consumers.values():
             consumer.resume()
 

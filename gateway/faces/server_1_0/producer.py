@@ -30,7 +30,13 @@ from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
 from gateway.translate.addresses import Capability, Node, resolve
 from gateway.translate.batch import BATCH_FORMAT, messages_in
-from gateway.translate.facts import Arrival, arrival_1_0, from_foreign, message_from_1_0
+from gateway.translate.facts import (
+    Arrival,
+    arrival_1_0,
+    from_foreign,
+    message_from_1_0,
+    undecodable,
+)
 from gateway.translate.view import READER
 
 DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
@@ -75,6 +81,8 @@ class Producer:
         self.dynamic = dynamic
         self.number = client.bridge.numbers.next_link()
         self.lenient = self._is_lenient(capabilities)
+        # Whether rules have to be asked for each message: what the target names does not decide.
+        self._each_asked = node is None or (bool(node.exchange) and node.key is None)
         self._answers = Answers(client, link, self, tells_tags=node is None)
         # What is held back, by token: a delivery-id, or a number below 0 for what came settled.
         self._held_back = 0
@@ -172,7 +180,7 @@ class Producer:
             arrival = arrival_1_0(payload) if message_format == 0 else from_foreign(payload)
         except DecodeError as error:
             self._record(payload, from_foreign(payload), message_format, Reason.UNDECODABLE)
-            return Refusal(Condition.DECODE_ERROR, str(error))
+            return undecodable(error)
         if not self._client.may_claim(arrival.user_id):
             self._record(payload, arrival, message_format, Reason.WRONG_USER)
             return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
@@ -185,6 +193,12 @@ class Producer:
         key = node.queue
         if node.exchange:
             key = node.key if node.key is not None else arrival.subject or ""
+        access = self._client.access
+        if not access.permits.open and self._each_asked:
+            denied = access.publish_refusal(node.exchange, key)
+            if denied is not None:
+                self._record(payload, arrival, message_format, Reason.NOT_ALLOWED)
+                return denied
         bridge = self._client.bridge
         return message_from_1_0(
             arrival,

@@ -25,8 +25,9 @@ from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
 from gateway.faces.features import Feature
-from gateway.faces.outcomes import without_words
+from gateway.faces.outcomes import error_of, without_words
 from gateway.faces.safe_with import SafeWith
+from gateway.faces.server_1_0 import permissions
 from gateway.faces.server_1_0.approach import Approach
 from gateway.faces.server_1_0.attach import attach_consumer, attach_producer, refuse
 from gateway.faces.server_1_0.consumer import Consumer
@@ -34,6 +35,7 @@ from gateway.faces.server_1_0.control_link import ControlLink
 from gateway.faces.server_1_0.links import Links
 from gateway.faces.server_1_0.producer import Producer
 from gateway.faces.server_1_0.transactions import Transactions
+from gateway.wire.work import DELIVERY, SETTLING, WORK
 
 
 @final
@@ -73,6 +75,7 @@ class ServerSession:
             refusal = attach_consumer(self.links, link, event.attach)
         if refusal is not None:
             self.client.uses.on_refused(refusal)
+            self.client.visit.step(f"link {link.name!r} is refused: {refusal.description}")
             refuse(link, refusal)
 
     def on_detach(self, event: DetachReceived) -> None:
@@ -111,6 +114,18 @@ class ServerSession:
         elif isinstance(held, Approach):
             self.links.forget_approach(link)
 
+    def on_rules_changed(self) -> None:
+        """Other access rules are in force: detach the links that they forbid."""
+        links = self.links
+        for producer in list(links.producers.values()):
+            refusal = permissions.producer_refusal(links, producer.node)
+            if refusal is not None and producer.number in links.producers:
+                producer.on_unanswerable(error_of(refusal))
+        for consumer in list(links.consumers.values()):
+            refusal = permissions.review(links, consumer)
+            if refusal is not None and consumer in links.consumers.values():
+                consumer.on_cancelled(refusal.condition, refusal.description)
+
     # Deliveries.
 
     def on_delivery(self, event: DeliveryReceived) -> None:
@@ -133,6 +148,7 @@ class ServerSession:
 
     def on_flow(self, event: FlowReceived) -> None:
         """A client gives credit, or tells its own state."""
+        WORK.units += SETTLING
         held = event.link.context
         if not isinstance(held, Consumer):
             return
@@ -147,6 +163,7 @@ class ServerSession:
         """A client speaks of what it received."""
         state = event.state
         settled = event.settled
+        WORK.units += SETTLING + DELIVERY * len(event.deliveries)
         if isinstance(state, TransactionalState):
             self._on_retired(event, state)
             return
@@ -181,6 +198,8 @@ class ServerSession:
                 transactions.retire(
                     work, held.unsettled, delivery, settled=event.settled, state=state.outcome
                 )
+        if event.ended:
+            transactions.on_ended(state.txn_id)
         self.resume()
         self.client.touch()
 

@@ -30,6 +30,9 @@ from gateway.faces.server_1_0.unsettled import ClientTransaction, Control, Retir
 from gateway.message import Condition, Outcome, Refusal
 
 TWO_TRANSACTIONS: Final = "a delivery is in another transaction, which is not discharged"
+ENDED: Final = Refusal(
+    Condition.ILLEGAL_STATE, "a delivery in the transaction is not the client's any more"
+)
 
 
 class Sessions(Protocol):
@@ -179,6 +182,7 @@ class Transactions:
     ) -> Retired | None:
         delivery = unsettled.deliveries.get(outgoing.delivery_id)
         if delivery is None:
+            self._fail(work, ENDED)  # its link has gone, or it has an outcome outside
             return None
         outcome: Outcome | None = unsettled.outcome_for(delivery, outcome_of(state))
         if outcome is None:
@@ -191,12 +195,25 @@ class Transactions:
         if refusal is None:
             work.transaction.retirements[retired.retirement] = None
         else:
-            self._client.uses.on_refused(refusal)
-            work.fail(refusal)
+            self._fail(work, refusal)
         del unsettled.deliveries[outgoing.delivery_id]
         unsettled.retired[outgoing.delivery_id] = retired
         work.retired[retired] = None
         return retired
+
+    def on_ended(self, txn_id: bytes) -> None:
+        """The client gives an outcome to what went back when its link was detached: too late.
+
+        Such a delivery would still be live, had the link's terminus not expired (2.7.6, 3.5.1), so
+        that the client cannot know: its transaction fails.
+        """
+        work = self._open.get(txn_id)
+        if work is not None:
+            self._fail(work, ENDED)
+
+    def _fail(self, work: ClientTransaction, refusal: Refusal) -> None:
+        self._client.uses.on_refused(refusal)
+        work.fail(refusal)
 
     def keep(self, retired: Retired) -> None:
         """A delivery cannot go back to its link: the client has settled it, or that has gone."""

@@ -131,6 +131,11 @@ class UpstreamConnection:
         """Never: what comes was granted credit."""
         return False
 
+    @property
+    def behind(self) -> bool:
+        """Never: all that comes is done at once."""
+        return False
+
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Octets from the upstream, and all that they mean."""
         self.upstream.bridge.now_ms = now_ms
@@ -171,6 +176,10 @@ class UpstreamConnection:
         if not self._gone:
             self.upstream.handle_deadline(now_ms)
         self.upstream.turns.touch(self)
+
+    def doing(self) -> str:
+        """Whose connection it is."""
+        return f"upstream {self.upstream.name}"
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""

@@ -1,10 +1,14 @@
 """Connections that come in: ports, the first octets, and who the peer is.
 
 listen                       listeners: who may connect, and which face a connection gets
+admission, first_faces       how many may connect and log in at a time; who waits for that
+proxy_header                 whose connection a load balancer passes on
 first_octets                 what the protocol header asks for
 authenticate                 SASL behind the faces' `Authenticator`
 passwords, password_threads  verifying them, aside of the reactor
 throttle, fair_queue         who has to wait for that, and how long
 users                        the users file
+decisions                    what the log tells of access rules
+journal                      the log's lines of connections
 ports                        the ports, by name
 """

@@ -2,7 +2,8 @@
 
 A connection begins with a `Threshold`, a face that reads the protocol header and then gives way to
 the protocol's own face, which is handed all octets, the header included. TLS comes first on the
-`amqps` port, and on the other one where the header asks for it (`AMQP 2 1 0 0`).
+`amqps` port, and on the other one where the header asks for it (`AMQP 2 1 0 0`). Before that it may
+have to wait for its turn, or a proxy says whose it is (`first_faces`).
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from twisted.logger import Logger
 from gateway.faces.face import Authenticator, Face, Peer
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
+from gateway.net.listening.admission import Admission
 from gateway.net.listening.authenticate import Authentication
+from gateway.net.listening.first_faces import PassedOn, Unheard
 from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask, choose
-from gateway.net.pump import Pump
+from gateway.net.pump import LINGER_MS, Pump
 from gateway.net.tls import channel_bindings
 from gateway.net.turns import TurnLoop
 
@@ -44,6 +47,7 @@ class Threshold:
         self._left = False  # whatever ends this connection from now on is counted elsewhere
         self.closed = False
         self.reading_paused = False
+        self.behind = False
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Collect the header, then hand over or refuse."""
@@ -90,6 +94,10 @@ class Threshold:
         """Too late."""
         self._fail("timeout")
 
+    def doing(self) -> str:
+        """It has read a header."""
+        return "protocol header"
+
     def write_blocked(self, blocked: bool) -> None:
         """Eight octets never block."""
 
@@ -125,6 +133,8 @@ class Door:
         *,
         connections_max: int,
         connections_per_address_max: int,
+        entering_per_address_max: int,
+        login_octets_max: int,
         handshake_timeout_ms: int,
         tls_context: IOpenSSLContextFactory | None = None,
     ) -> None:
@@ -135,28 +145,40 @@ class Door:
         self.counts = counts
         self.makers = makers
         self.connections_max = connections_max
-        self.connections_per_address_max = connections_per_address_max
+        self.login_octets_max = login_octets_max
         self.handshake_timeout_ms = handshake_timeout_ms
         self.tls_context = tls_context
         self.pumps: dict[int, Pump] = {}
-        self.by_address: dict[str, int] = {}
+        self._admission = Admission(
+            counts,
+            lambda let_in: later.callLater(0, let_in),
+            per_address_max=connections_per_address_max,
+            entering_max=entering_per_address_max,
+        )
         self.on_empty: Callable[[], None] | None = None
+        self._passed_on: set[int] = set()  # those whose proxy has not said from where they are
         self._last_id = 0
 
-    def admit(self, address: str, *, tls_first: bool) -> Pump | None:
-        """A pump for a new connection; `None`: it is one too many."""
-        from_address = self.by_address.get(address, 0)
+    def admit(
+        self, address: str, *, tls_first: bool, passed_on: bool = False, port: int = 0
+    ) -> Pump | None:
+        """A pump for a new connection; `None`: it is one too many.
+
+        `passed_on`: a proxy says first from which address it is.
+        """
         if len(self.pumps) >= self.connections_max:
             self.counts.refused["limit"] += 1
             return None
-        if from_address >= self.connections_per_address_max:
-            self.counts.refused["address_limit"] += 1
+        if not passed_on and not self._admission.come(address):
             return None
-        pump = Pump(self, self.next_id(), address)
+        pump = Pump(self, self.next_id(), address, port)
+        pump.entered = False
+        pump.early_left = self.login_octets_max
         if tls_first:
             pump.tls_context = self.tls_context
+        if passed_on:
+            self._passed_on.add(pump.connection_id)
         self.pumps[pump.connection_id] = pump
-        self.by_address[address] = from_address + 1
         self.counts.accepted += 1
         return pump
 
@@ -169,17 +191,78 @@ class Door:
         """The connection is over: room for another one."""
         del self.pumps[pump.connection_id]
         self.counts.lost += 1
-        left = self.by_address[pump.address] - 1
-        if left:
-            self.by_address[pump.address] = left
+        if pump.connection_id in self._passed_on:
+            self._passed_on.remove(pump.connection_id)
         else:
-            del self.by_address[pump.address]
+            self._admission.gone(pump.address, pump.connection_id)
         if not self.pumps and self.on_empty is not None:
             self.on_empty()
 
     def first_face(self, pump: Pump) -> Face:
-        """Every connection begins by saying which protocol it speaks."""
-        return Threshold(self, pump, self.now_ms() + self.handshake_timeout_ms)
+        """Nothing is heard before it stands."""
+        return Unheard()
+
+    def begin(self, pump: Pump) -> None:
+        """A connection stands: hear it, if it may be heard by now."""
+        if pump.connection_id not in self._passed_on:
+            self._enter(pump, b"")
+            return
+
+        def failed(problem: str) -> None:
+            self.counts.handshake_failures["proxy"] += 1
+            self.log.warn(
+                "{address} is no proxy: {problem}",
+                address=pump.address,
+                problem=problem or "it said nothing",
+            )
+
+        told = PassedOn(
+            self.now_ms() + self.handshake_timeout_ms,
+            lambda address, rest: self._on_passed_on(pump, address, rest),
+            failed,
+        )
+        pump.become(told, b"")
+
+    def _on_passed_on(self, pump: Pump, address: str, rest: bytes) -> None:
+        """A proxy has said from which address a connection is; "": it is the proxy's own."""
+        if address:
+            pump.address = address
+            pump.port = 0
+        if not self._admission.come(pump.address):
+            pump.abort()
+            return
+        self._passed_on.remove(pump.connection_id)
+        self._enter(pump, rest)
+
+    def _enter(self, pump: Pump, rest: bytes) -> None:
+        """Hear a connection now, or when it is its turn."""
+        unheard = Unheard()
+        number = pump.connection_id
+        if self._admission.enter(pump.address, number, lambda: self._let_in(pump, unheard)):
+            self._hear(pump, rest)
+        else:
+            pump.entry_deadline_ms = None
+            pump.become(unheard, rest)
+
+    def _let_in(self, pump: Pump, unheard: Unheard) -> None:
+        if pump.connection_id in self.pumps and not unheard.closed:
+            self._hear(pump, unheard.read)
+
+    def _hear(self, pump: Pump, rest: bytes) -> None:
+        """Every connection begins by saying which protocol it speaks, perhaps inside TLS."""
+        deadline_ms = self.now_ms() + self.handshake_timeout_ms
+        # In order its face ends it: this is for who is slow with each step anew.
+        pump.entry_deadline_ms = deadline_ms + LINGER_MS
+        context = pump.tls_context
+        pump.become(Threshold(self, pump, deadline_ms), rest if context is None else b"")
+        if context is not None:
+            pump.start_tls(context, rest)
+
+    def _on_entered(self, pump: Pump) -> None:
+        """A connection has opened: the next of its address may be heard."""
+        if not pump.entered:
+            pump.entered = True
+            self._admission.entered(pump.address, pump.connection_id)
 
     def begin_tls(self, pump: Pump, deadline_ms: int, rest: bytes) -> None:
         """Answer the TLS header; what follows is a new protocol header inside TLS."""
@@ -196,7 +279,9 @@ class Door:
             pump.address,
             secure=pump.secure,
             certificate_name=pump.certificate_name,
+            port=pump.port,
             bindings=channel_bindings(pump.transport) if pump.secure else None,
+            entered=lambda: self._on_entered(pump),
         )
         return self.makers[ask](self.authentication.for_peer(peer), peer, now_ms)
 
@@ -207,11 +292,13 @@ class Listener(ServerFactory[Pump]):
 
     noisy = False
 
-    def __init__(self, door: Door, *, tls_first: bool = False) -> None:
+    def __init__(self, door: Door, *, tls_first: bool = False, passed_on: bool = False) -> None:
         self.door = door
         self.tls_first = tls_first
+        self.passed_on = passed_on
 
     def buildProtocol(self, addr: IAddress | None) -> Pump | None:
         """A pump, or `None` where a limit is reached: Twisted then closes the connection."""
         host = str(getattr(addr, "host", "unknown"))
-        return self.door.admit(host, tls_first=self.tls_first)
+        port = int(getattr(addr, "port", 0))
+        return self.door.admit(host, tls_first=self.tls_first, passed_on=self.passed_on, port=port)

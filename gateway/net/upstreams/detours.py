@@ -108,6 +108,11 @@ class DetourDialer(Factory):
             hostname=self._dialers.hostname or self.host.host,
         )
 
+    def begin(self, pump: Pump) -> None:
+        """TLS, where it comes first."""
+        if pump.tls_context is not None:
+            pump.start_tls(pump.tls_context, b"")
+
     def gone(self, pump: Pump) -> None:
         """The transport is over; the face has told the detour."""
         self._dialers.forget(self._detour)

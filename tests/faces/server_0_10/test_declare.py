@@ -3,11 +3,14 @@
 import pytest
 from support.rules import rule
 from support.talk_0_10 import Client, Gateway
+from support.work import units_of
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10._spec_constants import BOOLEAN, INT32, INT64, STR16, UINT32
+from gateway.amqp_0_10._spec_constants import BOOLEAN, INT32, INT64, LIST, STR16, UINT32, VOID
 from gateway.amqp_0_10.types import Command
+from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import COMMAND, COPY, OCTETS_COPIED, SHARE, VERB
 
 
 def client() -> Client:
@@ -508,3 +511,72 @@ def test_an_empty_selector_in_a_binding_selects_nothing() -> None:
     empty = [("x-filter-jms-selector", Tagged(STR16, ""))]
     talker.does(declare(), bind(to="amq.direct", arguments=empty))
     assert is_bound(talker.gateway)
+
+
+def read(talker: Client, octets: bytes) -> int:
+    """The units that one read costs."""
+    return units_of(lambda: talker.face.receive_data(octets, talker.gateway.world.now_ms))
+
+
+def test_a_query_is_answered_with_the_octets_of_the_arguments_as_they_were_kept() -> None:
+    talker = client()
+    arguments = [("voids", Tagged(LIST, [Tagged(VOID, None)] * 9000)), ("a", Tagged(INT32, 1))]
+    talker.does(declare(arguments=arguments), exchange(arguments=arguments))
+    for query in (spec.QueueQuery(queue="q"), spec.ExchangeQuery(name="x")):
+        talker.says(query)
+        octets = talker.connection.data_to_send()
+        units = read(talker, octets)
+        assert units <= COMMAND + 9100 // OCTETS_COPIED
+        assert units_of(talker.face.connection.data_to_send) == 0
+        [answer, _] = talker.does(query)
+        assert answer.arguments == arguments
+
+
+def test_arguments_of_too_many_values_end_the_session() -> None:
+    talker = client()
+    arguments = [("voids", Tagged(LIST, [Tagged(VOID, None)] * 20_000))]
+    assert talker.does(declare(arguments=arguments))[0] == (506, 0)
+
+
+def test_bindings_are_looked_at_for_exchange_bound_up_to_a_limit() -> None:
+    gateway = Gateway()
+    host = gateway.world.host
+    gateway.world.queue("q")
+
+    def binds(first: int, end: int) -> None:
+        for number in range(first, end):
+            host.bindings.bind("q", "amq.direct", str(number), {}, b"")
+
+    def looks() -> int:
+        return units_of(lambda: host.bindings.bound("amq.direct", None, "7"))
+
+    binds(0, 100)
+    few = looks()
+    binds(100, 1000)
+    assert looks() == 10 * few
+    arguments = {str(number): Tagged(INT32, 1) for number in range(VERB // 1000)}
+    refused = host.bindings.bound("amq.direct", None, "7", arguments)
+    assert isinstance(refused, Refusal)
+    assert refused.condition == Condition.RESOURCE_LIMIT_EXCEEDED
+    talker = gateway.session()
+    table = list(arguments.items())
+    bound = spec.ExchangeBound(exchange="amq.direct", binding_key="7", arguments=table)
+    assert talker.does(bound)[0] == (506, 0)
+
+
+def test_a_purge_of_a_long_queue_is_complete_when_all_has_gone() -> None:
+    talker = client()
+    talker.does(declare())
+    world = talker.gateway.world
+    for _ in range(3 * SHARE // COPY):
+        world.host.publishing.publish(world.message(key="q"), None, 0)
+    world.turn()
+    purge = talker.says(spec.QueuePurge(queue="q"))
+    query = talker.says(spec.QueueQuery(queue="q"))
+    talker.face.receive_data(talker.connection.data_to_send(), world.now_ms)
+    world.bridge.end_turn(world.now_ms)
+    assert world.depth() > 0
+    heard = talker.hears()
+    assert f"completed {purge}-{query}" in heard or f"completed {purge}-{purge}" in heard
+    [answer] = [one for one in heard if isinstance(one, spec.QueueQueryResult)]
+    assert answer.message_count == 0

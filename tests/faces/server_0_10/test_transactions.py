@@ -181,10 +181,39 @@ def test_a_transaction_that_holds_too_much_is_refused_more() -> None:
     check(gateway)
 
 
-def test_copies_for_a_queue_that_is_gone_at_the_commit_end_there() -> None:
+def test_a_commit_fails_when_the_queue_of_a_message_in_it_has_been_deleted() -> None:
     gateway = gateway_with()
+    gateway.world.queue("other")
+    client, other = selected(gateway), gateway.session()
+    client.publishes(b"1", key="other")
+    client.publishes(b"2")
+    client.hears()
+    other.does(spec.QueueDelete(queue="q"), spec.QueueDeclare(queue="q"))
+    assert client.does(spec.TxCommit()) == [(408, 3), "ended 0"]
+    assert (gateway.world.depth(), gateway.world.depth("other")) == (0, 0)
+    assert ended(gateway) == [(ROLLED_BACK, 1)]
+    assert check(gateway).kinds[Kind.ROLLED_BACK] == 2
+
+
+def test_a_message_loses_only_its_copy_for_a_queue_that_is_deleted() -> None:
+    gateway = gateway_with()
+    gateway.world.queue("other")
+    for queue in ("q", "other"):
+        gateway.world.host.bindings.bind(queue, "amq.direct", "k", {}, b"")
     client = selected(gateway)
-    client.publishes(b"1")
+    client.publishes(b"1", to="amq.direct", key="k")
+    client.does(spec.QueueDelete(queue="q"))
+    assert client.does(spec.TxCommit()) == ["completed 3-3"]
+    assert gateway.world.depth("other") == 1
+    assert check(gateway).kinds[Kind.REFUSED] == 1
+
+
+@pytest.mark.parametrize("exchange", ["amq.topic", "amq.fanout"])
+def test_a_commit_does_not_fail_because_a_listener_has_left(exchange: str) -> None:
+    gateway = gateway_with()
+    gateway.world.host.bindings.bind("q", exchange, "k", {}, b"")
+    client = selected(gateway)
+    client.publishes(b"1", to=exchange, key="k")
     client.does(spec.QueueDelete(queue="q"))
     assert client.does(spec.TxCommit()) == ["completed 3-3"]
     assert check(gateway).kinds[Kind.REFUSED] == 1

@@ -251,6 +251,16 @@ def test_a_link_that_goes_before_outcomes_are_told_fails_the_discharge():
     at.end()
 
 
+def test_a_queue_that_is_deleted_takes_the_transaction_with_it():
+    at = Controller()
+    txn_id = at.declares()
+    assert isinstance(at.posts(at.sender(), txn_id), TransactionalState)
+    assert at.hub.host.declaring.delete_queue("q") is None
+    assert error_of(at.commits(txn_id)) == ROLLBACK
+    assert at.ended() == [ROLLED_BACK]
+    at.end()
+
+
 def test_a_detach_waits_for_the_presumed_outcome():
     at = Controller()
     txn_id = at.declares()
@@ -446,6 +456,69 @@ def test_the_end_of_a_link_leaves_what_it_retired_in_the_transaction():
     at.commits(good)
     at.rolls_back(bad)
     assert at.depth() == 1
+    at.end()
+
+
+def says_of(event, txn_id, *, settled=True, last=None):
+    """A disposition that the client's own session would not send: the link has gone."""
+    event.link.session.write(
+        _spec.Disposition(
+            role=_spec.RECEIVER,
+            first=event.delivery_id,
+            last=last,
+            settled=settled,
+            state=TransactionalState(txn_id=txn_id, outcome=ACCEPTED),
+        )
+    )
+
+
+@rule("1.0", "4.4.4", "unprocessable-fails-the-discharge")
+@pytest.mark.parametrize("settled", [True, False])
+@pytest.mark.parametrize("heard", [True, False], ids=["detached before", "in one read"])
+@pytest.mark.parametrize("closed", [True, False])
+def test_an_outcome_for_a_delivery_whose_link_has_gone_fails_the_discharge(closed, heard, settled):
+    at = Controller()
+    at.puts(b"1", b"2")
+    receiver = at.receiver()
+    first, second = at.gets(receiver)
+    good, bad = at.declares(), at.declares()
+    at.retires(first, good)
+    receiver.send_detach(closed=closed)
+    if heard:
+        at.client.step()
+    says_of(second, bad, settled=settled)
+    at.client.step()
+    assert error_of(at.commits(bad)) == ROLLBACK
+    assert at.commits(good) == ACCEPTED
+    assert at.depth() == 1
+    assert bodies(at.gets(at.receiver())) == [b"2"]
+    at.end()
+
+
+def test_an_outcome_for_a_delivery_of_a_queue_that_is_deleted_fails_the_discharge():
+    at = Controller()
+    at.puts(b"1")
+    (event,) = at.gets(at.receiver())
+    txn_id = at.declares()
+    assert at.hub.host.declaring.delete_queue("q") is None
+    at.client.step()
+    says_of(event, txn_id)
+    at.client.step()
+    assert error_of(at.commits(txn_id)) == ROLLBACK
+    at.end()
+
+
+def test_a_range_may_hold_what_has_been_settled_before():
+    at = Controller()
+    at.puts(b"1", b"2")
+    receiver = at.receiver()
+    first, second = at.gets(receiver)
+    txn_id = at.declares()
+    at.settles(first)
+    says_of(first, txn_id, last=second.delivery_id)
+    at.client.step()
+    assert at.commits(txn_id) == ACCEPTED
+    assert at.depth() == 0
     at.end()
 
 

@@ -1,0 +1,68 @@
+"""What one connection may have done in one turn; what came beyond that waits for later ones.
+
+Events are carried out in their order until the connection has had its share, in units of `work`.
+The others are kept, reading pauses, and each following turn carries out another share of them, so
+that a connection which asks for much holds up itself and nobody else. It may well be gone before
+all that it sent has been carried out: it ends behind that.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar, final
+
+from gateway.wire.work import SHARE, WORK
+
+E = TypeVar("E")
+
+
+@final
+class Share(Generic[E]):
+    """The events of one connection that are carried out, or wait.
+
+    Attributes:
+        waiting: those that came and are not carried out yet.
+        costliest: of those that were carried out last, the one of most work: for whoever asks what
+            took so long.
+        ended: nothing more comes, and the connection is over behind what waits.
+    """
+
+    __slots__ = ("_end", "_most", "costliest", "ended", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: list[E] = []
+        self.costliest: E | None = None
+        self.ended = False
+        self._end = 0
+        self._most = -1
+
+    def come(self, events: list[E]) -> bool:
+        """More has come; whether it can begin now, since nothing waits before it."""
+        if not self.waiting:
+            return True
+        self.waiting.extend(events)
+        return False
+
+    def begin(self) -> int:
+        """A share of this turn begins; the units at which it is over."""
+        self.costliest = None
+        self._most = -1
+        self._end = WORK.units + SHARE
+        return self._end
+
+    def did(self, event: E, units: int) -> None:
+        """An event was carried out for so many units."""
+        if units > self._most:
+            self._most = units
+            self.costliest = event
+
+    def wait(self, event: E) -> None:
+        """The share is over: an event waits."""
+        if not self.waiting:
+            WORK.cut += 1
+        self.waiting.append(event)
+
+    def take(self) -> list[E]:
+        """What waits, to be carried out from where it was left."""
+        waiting = self.waiting
+        self.waiting = []
+        return waiting

@@ -1,0 +1,120 @@
+"""How many connections an address may have, and how many that have not opened are heard at a time.
+
+Those beyond wait for their turn, unheard, in the order in which they came: a thousand clients that
+come back at once through one load balancer are all let in, and whoever opens none of its
+connections holds up its own address and no other.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import deque
+from collections.abc import Callable
+from typing import Final, final
+
+from gateway.net.counts import NetCounts
+
+PREFIX_6: Final = 64  # who has an IPv6 address has all of that prefix
+
+
+def share_of(address: str) -> str:
+    """Whose share of the limits a connection from `address` takes."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((found, PREFIX_6), strict=False))
+
+
+@final
+class Share:
+    """What one address has.
+
+    Attributes:
+        connections: all of them.
+        entering: those that are heard and have not opened.
+        waiting: what lets those in that are not heard yet, by their numbers, in their order.
+    """
+
+    __slots__ = ("connections", "entering", "waiting")
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self.entering: set[int] = set()
+        self.waiting: dict[int, Callable[[], None]] = {}
+
+
+@final
+class Admission:
+    """The shares of all addresses that have connections."""
+
+    def __init__(
+        self,
+        counts: NetCounts,
+        in_turn: Callable[[Callable[[], None]], object],
+        *,
+        per_address_max: int,
+        entering_max: int,
+    ) -> None:
+        self._counts = counts
+        self._in_turn = in_turn
+        self._per_address_max = per_address_max
+        self._entering_max = entering_max
+        self._shares: dict[str, Share] = {}
+
+    def come(self, address: str) -> bool:
+        """One more connection; `False`: it is one too many."""
+        name = share_of(address)
+        share = self._shares.get(name)
+        if share is None:
+            share = Share()
+        elif share.connections >= self._per_address_max:
+            self._counts.refused["address_limit"] += 1
+            return False
+        share.connections += 1
+        self._shares[name] = share
+        return True
+
+    def enter(self, address: str, number: int, let_in: Callable[[], None]) -> bool:
+        """Connection `number` wants to be heard; `False`: it is let in when its turn comes."""
+        share = self._shares[share_of(address)]
+        if len(share.entering) >= self._entering_max:
+            share.waiting[number] = let_in
+            self._counts.waiting += 1
+            return False
+        share.entering.add(number)
+        return True
+
+    def entered(self, address: str, number: int) -> None:
+        """It has opened: the next one's turn."""
+        share = self._shares[share_of(address)]
+        share.entering.discard(number)
+        self._next(share)
+
+    def gone(self, address: str, number: int) -> None:
+        """The connection is over."""
+        name = share_of(address)
+        share = self._shares[name]
+        share.connections -= 1
+        share.entering.discard(number)
+        if share.waiting.pop(number, None) is not None:
+            self._counts.waiting -= 1
+        if share.connections:
+            self._next(share)
+        else:
+            del self._shares[name]
+
+    def _next(self, share: Share) -> None:
+        turns: deque[Callable[[], None]] = deque()
+        while share.waiting and len(share.entering) < self._entering_max:
+            number = next(iter(share.waiting))
+            turns.append(share.waiting.pop(number))
+            share.entering.add(number)
+            self._counts.waiting -= 1
+        for let_in in turns:
+            # In a call of its own: it must not break whoever has just opened, or ended.
+            self._in_turn(let_in)

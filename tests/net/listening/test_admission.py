@@ -1,0 +1,82 @@
+"""Shares of addresses: how many connections, and how many of them are heard before their open."""
+
+from collections.abc import Callable
+
+import pytest
+
+from gateway.net.counts import NetCounts
+from gateway.net.listening.admission import Admission, share_of
+
+
+class Gate:
+    """An admission, and who was let in late."""
+
+    def __init__(self, *, per_address: int = 10, entering: int = 2) -> None:
+        self.counts = NetCounts()
+        self.let_in: list[int] = []
+        self.admission = Admission(
+            self.counts, self.at_once, per_address_max=per_address, entering_max=entering
+        )
+
+    def at_once(self, let_in: Callable[[], None]) -> None:
+        let_in()
+
+    def enters(self, address: str, number: int) -> bool:
+        assert self.admission.come(address)
+        return self.admission.enter(address, number, lambda: self.let_in.append(number))
+
+
+@pytest.mark.parametrize(
+    ("address", "share"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("2001:db8::1", "2001:db8::/64"),
+        ("2001:db8::ffff:1", "2001:db8::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_an_ipv6_prefix_is_one_address(address: str, share: str) -> None:
+    assert share_of(address) == share
+
+
+def test_those_beyond_wait_in_their_order() -> None:
+    gate = Gate()
+    assert [gate.enters("a", number) for number in range(5)] == [True, True, False, False, False]
+    assert gate.counts.waiting == 3
+    gate.admission.entered("a", 1)
+    assert gate.let_in == [2]
+    gate.admission.gone("a", 0)
+    assert gate.let_in == [2, 3]
+    gate.admission.gone("a", 4)  # it waited
+    gate.admission.entered("a", 2)
+    assert gate.let_in == [2, 3]
+    assert gate.counts.waiting == 0
+
+
+def test_addresses_do_not_wait_for_one_another() -> None:
+    gate = Gate()
+    for number in range(5):
+        gate.enters("a", number)
+    assert gate.enters("b", 7)
+
+
+def test_who_has_opened_and_goes_lets_nobody_in_twice() -> None:
+    gate = Gate(entering=1)
+    for number in range(3):
+        gate.enters("a", number)
+    gate.admission.entered("a", 0)
+    gate.admission.gone("a", 0)
+    assert gate.let_in == [1]
+
+
+def test_one_connection_too_many_is_not_let_in_until_another_one_goes() -> None:
+    gate = Gate(per_address=2)
+    gate.enters("a", 1)
+    gate.enters("a", 2)
+    assert not gate.admission.come("a")
+    assert gate.admission.come("b")
+    gate.admission.gone("a", 1)
+    assert gate.admission.come("a")
+    assert gate.counts.refused["address_limit"] == 1

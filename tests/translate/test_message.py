@@ -1,0 +1,66 @@
+"""What a translation costs, by the values in the message."""
+
+import pytest
+from support.work import grows_linearly, units_of
+from translate.cases import Seen, in_1_0, new_message, old_message
+from translate.messages import body_list, context, data, message_0_10, sent_to_1_0, value
+
+from gateway.amqp_0_10 import _spec_constants as old
+from gateway.amqp_1_0 import types as new
+from gateway.errors import LimitError
+from gateway.translate.facts import arrival_0_10, arrival_1_0
+from gateway.translate.message import to_0_10, to_1_0
+from gateway.wire.tagged import Tagged
+from gateway.wire.work import CONVERSION, CROSSING, ELEMENTS_MAX
+
+NULL = Tagged(new.NULL, None)
+
+
+def cost_to_0_10(number: int) -> int:
+    message = new_message(body=value(Tagged(new.LIST, [NULL] * number)))
+    return units_of(lambda: to_0_10(message, context()))
+
+
+def cost_to_1_0(number: int) -> int:
+    body = body_list([Tagged(old.VOID, None)] * number)
+    message = old_message(body, content_type="amqp/list")
+    return units_of(lambda: to_1_0(message, context()))
+
+
+def test_a_translation_costs_the_values_that_are_translated() -> None:
+    assert grows_linearly(cost_to_0_10(500), cost_to_0_10(5000), 10)
+    assert grows_linearly(cost_to_1_0(500), cost_to_1_0(5000), 10)
+    # The way back is tried out, too.
+    assert cost_to_0_10(5000) <= CROSSING + 2 * 5000 * CONVERSION + 1000
+
+
+def test_a_body_of_too_many_values_costs_next_to_nothing() -> None:
+    few = ELEMENTS_MAX // 10
+    assert cost_to_0_10(50 * ELEMENTS_MAX) < cost_to_0_10(few)
+    assert cost_to_1_0(50 * ELEMENTS_MAX) < cost_to_1_0(few)
+
+
+def test_headers_of_too_many_values_are_a_counted_loss() -> None:
+    headers = [("list", Tagged(old.LIST, [Tagged(old.VOID, None)] * (ELEMENTS_MAX + 1)))]
+    made = to_1_0(old_message(b"body", headers=headers), context())
+    assert [loss.row for loss in made.losses] == ["header.malformed"]
+    assert b"body" in made.body
+
+
+def test_sections_and_structs_are_counted_before_they_are_taken_for_a_message() -> None:
+    with pytest.raises(LimitError):
+        arrival_1_0(data(*[b""] * (ELEMENTS_MAX + 1)))
+    structs = b"\x00\x00\x00\x02\x7f\x7f" * (ELEMENTS_MAX + 1)
+    with pytest.raises(LimitError):
+        arrival_0_10(structs, len(structs))
+
+
+def test_a_body_of_too_many_values_is_opaque_and_goes_back_as_it_was() -> None:
+    body = value(Tagged(new.LIST, [NULL] * (ELEMENTS_MAX + 1)))
+    seen = Seen(new_message(to="q", body=body))
+    assert (seen.body, seen.mp.content_type) == (body, "application/x-amqp-1.0-value")
+    assert seen.losses == ["body.opaque"]
+    assert sent_to_1_0(message_0_10(seen.dp, seen.mp, seen.body), context())[0].endswith(body)
+    message = old_message(body_list([Tagged(old.VOID, None)] * 20_000), content_type="amqp/list")
+    made = in_1_0(message)
+    assert (made["body"], made["content_type"]) == ([message.body()], "amqp/list")
