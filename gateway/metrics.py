@@ -58,7 +58,7 @@ METRICS: Final = (
     _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),
     _counter("gateway_connections_refused_total", "TCP connections beyond a limit.", "reason"),
     _gauge(
-        "gateway_connections_waiting",
+        "gateway_waiting_connections",
         "TCP connections that wait until others from their address have opened.",
     ),
     _counter(
@@ -71,6 +71,16 @@ METRICS: Final = (
         "Answers to clients that authenticated.",
         "mechanism",
         "outcome",
+    ),
+    _gauge("gateway_admin_connections", "Connections to the admin port."),
+    _counter(
+        "gateway_admin_connections_cut_total",
+        "Those that gave way to others, beyond `admin_connections`.",
+    ),
+    _counter(
+        "gateway_admin_refused_total",
+        "Requests at the admin port that were refused by their head.",
+        "reason",
     ),
     _counter(
         "gateway_access_refused_total",
@@ -85,8 +95,8 @@ METRICS: Final = (
         "gateway_plain_logins_in_clear_total",
         "Passwords that crossed the network without TLS; the log names each user once.",
     ),
-    _gauge("gateway_logins_waiting", "Logins that wait for a thread to check their password."),
-    _gauge("gateway_login_throttle_entries", "Failures and known users that are remembered."),
+    _gauge("gateway_waiting_logins", "Logins that wait for a thread to check their password."),
+    _gauge("gateway_throttle_entries", "Failures and known users that are remembered."),
     _counter(
         "gateway_protocol_errors_total",
         "Connections closed because the client broke its protocol.",
@@ -138,6 +148,16 @@ METRICS: Final = (
     _gauge("gateway_queues", "Queues."),
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),
+    _gauge(
+        "gateway_quotas_used_up",
+        "Users and virtual hosts that have used up their quota of what queues hold.",
+        "scope",
+    ),
+    _counter(
+        "gateway_quota_held_back_total",
+        "Publishes held back since their user or virtual host has used up its quota.",
+        "scope",
+    ),
     _gauge("gateway_unsettled_messages", "Deliveries sent and not settled yet."),
     _gauge(
         "gateway_waiting_publishes",

@@ -37,8 +37,9 @@ from gateway.metrics import METRICS, OBJECT_METRICS, Collector
 from gateway.net.admin.control import Control
 from gateway.net.admin.http import admin_site
 from gateway.net.admin.measures import Sources, object_readers, readers
+from gateway.net.admin.tokens import Tokens
 from gateway.net.clock import GatewayClock
-from gateway.net.counts import NetCounts
+from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import (
     AUDIT_FOLDER,
     Disk,
@@ -52,6 +53,7 @@ from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.decisions import DecisionLog
 from gateway.net.listening.first_octets import Ask
+from gateway.net.listening.journal import ConnectionLog
 from gateway.net.listening.listen import Door, Listener
 from gateway.net.listening.password_threads import PasswordThreads
 from gateway.net.listening.passwords import Passwords
@@ -59,7 +61,7 @@ from gateway.net.listening.ports import Ports
 from gateway.net.logs import set_level
 from gateway.net.open_files import raise_file_limit
 from gateway.net.stopping import Stage, Stopping
-from gateway.net.tls import tls_context
+from gateway.net.tls import tls_context, within_tls
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.last_life import LastLife
 from gateway.net.upstreams.reload import Reloading
@@ -106,8 +108,9 @@ class Service:
         self.ports = Ports(reactor)
         self._timers: list[LoopingCall] = []
         self._threads = PasswordThreads(reactor, self.clock.now_ms)
-        self._tls = _tls(settings)
         self.access = load_rules(settings)
+        self._tls, self._admin_context = _tls(settings), _admin_tls(settings)
+        self.tokens = Tokens(lambda: self.reloading.settings, self.clock.now_ms, AdminCounts())
         segments = LateSegments(settings.data_directory / AUDIT_FOLDER)
         self.store = SqliteStore(
             settings.data_directory,
@@ -191,7 +194,11 @@ class Service:
         bridge = Bridge(
             audit,
             self.store,
-            self.settings.queues.as_limits(self.settings.store_backlog),
+            self.settings.queues.as_limits(
+                self.settings.store_backlog,
+                users=not self.settings.anonymous_allowed,
+                hosts=len(hosts) > 1,
+            ),
             reader=READER,
             hosts=hosts,
             default_host=hosts[0],
@@ -228,6 +235,7 @@ class Service:
                 for hostname in host.hostnames
             },
             anonymous_name=self.authentication.anonymous_name,
+            journal=ConnectionLog(self.clock.now_ms),
             anonymous_allowed=settings.anonymous_allowed,
             strict=settings.strict,
             accounts=Accounts(settings.limits.user_size, settings.limits.host_size),
@@ -272,13 +280,14 @@ class Service:
 
     def _prepare(self, settings: Settings) -> Callable[[], None]:
         """Read the files of other settings; what is returned makes them count."""
-        tls = _tls(settings)
+        tls, admin_tls = _tls(settings), _admin_tls(settings)
         passwords = self._passwords(settings)
         access = load_rules(settings)
 
         def count() -> None:
             self.settings = settings
             self.door.tls_context = tls
+            self._admin_context = admin_tls
             self.authentication.passwords = passwords
             self.authentication.anonymous_allowed = settings.anonymous_allowed
             self.authentication.require_tls_for = tuple(settings.require_tls_for)
@@ -338,8 +347,7 @@ class Service:
                     listen.amqps,
                     Listener(self.door, tls_first=True, passed_on="amqps" in proxies),
                 )
-            self.ports.listen("admin", self.settings.admin, site)
-            self.faces.admin_address = f"http://{self.addresses['admin']}"
+            self._listen_for_admin(site)
         except StartupError:
             self._close_listeners()
             self._finish()
@@ -357,6 +365,13 @@ class Service:
         self.turns.schedule()
         self._say_started()
 
+    def _listen_for_admin(self, site: Site) -> None:
+        secure = self.settings.admin_tls
+        factory = within_tls(site, lambda: self._admin_context) if secure else site
+        self.ports.listen("admin", self.settings.admin, factory)
+        scheme = "https" if secure else "http"
+        self.faces.admin_address = f"{scheme}://{self.addresses['admin']}"
+
     def _admin_site(self) -> Site:
         sources = Sources(
             bridge=self.bridge,
@@ -366,6 +381,7 @@ class Service:
             store=self.store.counts,
             disk=Disk(self.settings.data_directory, AUDIT_FOLDER),
             net=self.counts,
+            admin=self.tokens.counts,
             authentication=self.authentication,
             clock=self.clock,
             ready=self.ready,
@@ -380,10 +396,19 @@ class Service:
             self.reloading,
             self.upstreams,
             self.bridge,
+            self.tokens,
             lambda: self.read_again(),
             self.clock.now_ms,
         )
-        return admin_site(self.collector, objects, self.ready, control)
+        return admin_site(
+            self.collector,
+            objects,
+            self.ready,
+            control,
+            tokens=self.tokens,
+            reactor=self.reactor,
+            connections_max=self.settings.admin_connections,
+        )
 
     def _every(self, interval_s: float, call: Callable[[], None]) -> None:
         timer = LoopingCall(call)
@@ -505,6 +530,7 @@ def _tls(settings: Settings) -> IOpenSSLContextFactory | None:
         tls.certificate,
         tls.key,
         tls.client_ca,
+        client_crl=tls.client_crl,
         require_client_certificate=tls.require_client_certificate,
     )
 
@@ -518,6 +544,14 @@ def _say_rules(service: Service) -> None:
         )
 
 
+def _admin_tls(settings: Settings) -> IOpenSSLContextFactory | None:
+    """The same certificate; who asks shows a token, and no certificate."""
+    tls = settings.tls
+    if tls is None or not settings.admin_tls:
+        return None
+    return tls_context(tls.certificate, tls.key, None, require_client_certificate=False)
+
+
 def _warn(service: Service) -> None:
     """Say what is allowed, but perhaps not meant."""
     settings = service.settings
@@ -527,7 +561,8 @@ def _warn(service: Service) -> None:
         service.log.warn(
             "only {files} files may be open: fewer connections than limits allow", files=files
         )
-    if settings.admin_token_file is not None and not settings.admin.loopback:
+    tokens = settings.admin_token_file or settings.metrics_token_file
+    if tokens is not None and not settings.admin_tls and not settings.admin.loopback:
         service.log.warn(
             "the admin token crosses the network in clear text on {admin}",
             admin=str(settings.admin),

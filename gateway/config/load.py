@@ -124,11 +124,13 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
 
 def anchor(settings: Settings, base: pathlib.Path) -> Settings:
     """The same settings with every path absolute."""
-    changes = _absolute(settings, ("data_directory", "users_file", "admin_token_file"), base)
     access = _absolute(settings.access, ("file", "qpidd_file"), base)
+    changes = _absolute(
+        settings, ("data_directory", "users_file", "admin_token_file", "metrics_token_file"), base
+    )
     changes["access"] = settings.access.model_copy(update=access)
     if settings.tls is not None:
-        files = _absolute(settings.tls, ("certificate", "key", "client_ca"), base)
+        files = _absolute(settings.tls, ("certificate", "key", "client_ca", "client_crl"), base)
         changes["tls"] = settings.tls.model_copy(update=files)
     changes["upstreams"] = {
         name: _anchored(upstream, base) for name, upstream in settings.upstreams.items()
@@ -178,6 +180,10 @@ def _listening(settings: Settings) -> Iterator[tuple[list[str], str]]:
     listen = settings.listen
     if listen.amqp is None and listen.amqps is None:
         yield ["listen.amqp", "listen.amqps"], "nothing to listen on: set it or listen.amqps"
+    if settings.admin_tls and settings.tls is None:
+        yield ["admin_tls", "tls"], "needs tls.certificate and tls.key"
+    if settings.tls is not None and settings.tls.client_crl and not settings.tls.client_ca:
+        yield ["tls.client_crl", "tls.client_ca"], "needs tls.client_ca"
     if listen.amqps is not None and settings.tls is None:
         yield ["listen.amqps", "tls"], "needs tls.certificate and tls.key"
     for name in listen.proxy_protocol:
@@ -225,10 +231,12 @@ def _files(settings: Settings) -> Iterator[tuple[list[str], str]]:
         "admin_token_file": settings.admin_token_file,
         "access.file": settings.access.file,
         "access.qpidd_file": settings.access.qpidd_file,
+        "metrics_token_file": settings.metrics_token_file,
     }
     if settings.tls is not None:
         files |= {f"tls.{name}": getattr(settings.tls, name) for name in ("certificate", "key")}
         files["tls.client_ca"] = settings.tls.client_ca
+        files["tls.client_crl"] = settings.tls.client_crl
     if settings.access.file is not None and settings.access.qpidd_file is not None:
         yield ["access.qpidd_file", "access.file"], "either this or access.file"
     for path, file in files.items():

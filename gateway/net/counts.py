@@ -8,6 +8,7 @@ from typing import Final, final
 LAG_BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
 REFUSALS: Final = ("limit", "address_limit")
+ADMIN_REFUSALS: Final = ("no_token", "wrong_token", "throttled", "body", "amqp")
 HANDSHAKE_FAILURES: Final = ("timeout", "header", "tls", "closed", "proxy", "size")
 
 
@@ -81,3 +82,20 @@ class NetCounts:
         self.waiting = 0
         self.defects = 0
         self.lag_s = Histogram(LAG_BOUNDS_S)
+
+
+@final
+class AdminCounts:
+    """Connections to the admin port, and what was refused there.
+
+    Attributes:
+        open: connections; `gave_way`: those that were cut off for others.
+        refused: requests, by reason.
+    """
+
+    __slots__ = ("gave_way", "open", "refused")
+
+    def __init__(self) -> None:
+        self.open = 0
+        self.gave_way = 0
+        self.refused = dict.fromkeys(ADMIN_REFUSALS, 0)

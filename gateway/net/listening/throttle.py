@@ -141,6 +141,14 @@ class Throttle:
             self._addresses.take(place, now_ms)
         return wait_ms
 
+    def wait_ms(self, address: str, user: str, now_ms: int) -> int:
+        """How long a try would have to wait, for callers who do not hold it back but refuse it."""
+        pair, place, _name = _sources(address, user)
+        waits_ms = [self._pairs.wait_ms(pair, now_ms)]
+        if pair not in self._known:
+            waits_ms.append(self._addresses.wait_ms(place, now_ms))
+        return max(0, *waits_ms)
+
     def failed(self, address: str, user: str, now_ms: int) -> None:
         """It was not this user, or there is none of the name."""
         pair, place, name = _sources(address, user)

@@ -33,6 +33,7 @@ RELOADABLE: Final = (
     "admin_token_file",
     "anonymous",
     "logging.level",
+    "metrics_token_file",
     "nodes",
     "require_tls_for",
     "scram_iterations",

@@ -52,6 +52,7 @@ class Stay:
             self.whole.service.reloading,
             self.whole.service.upstreams,
             self.whole.service.bridge,
+            self.whole.service.tokens,
             self.read,
             self.whole.service.clock.now_ms,
         )
