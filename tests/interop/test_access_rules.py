@@ -1,4 +1,4 @@
-"""What real clients hear when access rules let them, and when they do not; a reload, by a signal."""
+"""What real clients hear when access rules let them, and when they do not; a reload by a signal."""
 
 from __future__ import annotations
 
