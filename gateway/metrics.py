@@ -58,7 +58,7 @@ METRICS: Final = (
     _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),
     _counter("gateway_connections_refused_total", "TCP connections beyond a limit.", "reason"),
     _gauge(
-        "gateway_connections_waiting",
+        "gateway_waiting_connections",
         "TCP connections that wait until others from their address have opened.",
     ),
     _counter(
@@ -81,6 +81,11 @@ METRICS: Final = (
         "gateway_admin_refused_total",
         "Requests at the admin port that were refused by their head.",
         "reason",
+    ),
+    _counter(
+        "gateway_access_refused_total",
+        "What clients asked for and may not do by the access rules, or their quotas.",
+        "action",
     ),
     _counter(
         "gateway_logins_throttled_total",
@@ -143,6 +148,16 @@ METRICS: Final = (
     _gauge("gateway_queues", "Queues."),
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),
+    _gauge(
+        "gateway_quotas_used_up",
+        "Users and virtual hosts that have used up their quota of what queues hold.",
+        "scope",
+    ),
+    _counter(
+        "gateway_quota_held_back_total",
+        "Publishes held back since their user or virtual host has used up its quota.",
+        "scope",
+    ),
     _gauge("gateway_unsettled_messages", "Deliveries sent and not settled yet."),
     _gauge(
         "gateway_waiting_publishes",

@@ -17,15 +17,17 @@ from typing import Final, cast, final
 from twisted.internet.interfaces import IOpenSSLContextFactory
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall
-from twisted.logger import Logger
+from twisted.logger import Logger, LogLevel
 from twisted.web.server import Site
 
 from gateway import __version__
 from gateway.audit.records import AuditLog
+from gateway.audit.schema import Reason
 from gateway.audit.segment import SegmentWriter
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.node_names import plain_host
 from gateway.config import Address, Settings, may_show_passwords
+from gateway.config.access import LoadedRules, access_notes, load_rules
 from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
 from gateway.faces.accounts import Accounts
 from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
@@ -49,7 +51,9 @@ from gateway.net.data_directory import (
 from gateway.net.exposed import exposed
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listening.authenticate import Authentication
+from gateway.net.listening.decisions import DecisionLog
 from gateway.net.listening.first_octets import Ask
+from gateway.net.listening.journal import ConnectionLog
 from gateway.net.listening.listen import Door, Listener
 from gateway.net.listening.password_threads import PasswordThreads
 from gateway.net.listening.passwords import Passwords
@@ -104,6 +108,7 @@ class Service:
         self.ports = Ports(reactor)
         self._timers: list[LoopingCall] = []
         self._threads = PasswordThreads(reactor, self.clock.now_ms)
+        self.access = load_rules(settings)
         self._tls, self._admin_context = _tls(settings), _admin_tls(settings)
         self.tokens = Tokens(lambda: self.reloading.settings, self.clock.now_ms, AdminCounts())
         segments = LateSegments(settings.data_directory / AUDIT_FOLDER)
@@ -122,6 +127,9 @@ class Service:
             self.bridge = self._bridge(segments.writer())
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
             self.faces = self._face_settings()
+            self.faces.access.rules = self.access.rules
+            self.faces.access.file = str(self.access.file or "")
+            self.faces.access.teller = DecisionLog(self.clock.now_ms)
             for name in self.bridge.hosts:  # before relays, which keep the one that they find
                 self.faces.replies[name] = ReplyTable(keep_new=True)
             self.upstreams = Upstreams(
@@ -129,6 +137,7 @@ class Service:
             )
             self._recover(segments.writer().damaged)
             self._keep_replies()
+            self._record_rules()
             self.door = self._door()
             self.reloading = self._reloading()
         except BaseException:
@@ -185,7 +194,11 @@ class Service:
         bridge = Bridge(
             audit,
             self.store,
-            self.settings.queues.as_limits(self.settings.store_backlog),
+            self.settings.queues.as_limits(
+                self.settings.store_backlog,
+                users=not self.settings.anonymous_allowed,
+                hosts=len(hosts) > 1,
+            ),
             reader=READER,
             hosts=hosts,
             default_host=hosts[0],
@@ -222,6 +235,7 @@ class Service:
                 for hostname in host.hostnames
             },
             anonymous_name=self.authentication.anonymous_name,
+            journal=ConnectionLog(self.clock.now_ms),
             anonymous_allowed=settings.anonymous_allowed,
             strict=settings.strict,
             accounts=Accounts(settings.limits.user_size, settings.limits.host_size),
@@ -268,6 +282,7 @@ class Service:
         """Read the files of other settings; what is returned makes them count."""
         tls, admin_tls = _tls(settings), _admin_tls(settings)
         passwords = self._passwords(settings)
+        access = load_rules(settings)
 
         def count() -> None:
             self.settings = settings
@@ -278,8 +293,31 @@ class Service:
             self.authentication.require_tls_for = tuple(settings.require_tls_for)
             self.faces.anonymous_allowed = settings.anonymous_allowed
             set_level(settings.logging.level)
+            self._adopt(access)
 
         return count
+
+    def _record_rules(self, reason: Reason = Reason.NONE) -> None:
+        """The audit log has which rules count from now on; "" where there are none."""
+        audit, access = self.bridge.audit, self.access
+        audit.rules_changed(
+            self.bridge.now_ms,
+            rules=audit.passing("access"),
+            sha256=audit.passing(access.digest),
+            file=audit.passing(str(access.file or "")),
+            reason=reason,
+        )
+
+    def _adopt(self, access: LoadedRules) -> None:
+        """Other access rules: they count at once, also for who is connected."""
+        if access.digest == self.access.digest and access.file == self.access.file:
+            return
+        self.access = access
+        self.bridge.now_ms = self.clock.now_ms()
+        self._record_rules(Reason.OPERATOR)
+        self.faces.access.adopt(access.rules, str(access.file or ""), self.bridge.now_ms)
+        self.turns.schedule()
+        _say_rules(self)
 
     def _serve_0_10(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
         return server_0_10.ServerConnection(
@@ -475,7 +513,8 @@ def check(settings: Settings) -> list[str]:
         ConfigurationError: with what cannot be used.
     """
     _tls(settings)
-    told = exposed(settings)
+    rules = access_notes(load_rules(settings), settings)
+    told = [f"access rules: {note}" for note in rules] + exposed(settings)
     if settings.users_file is not None:
         passwords = Passwords(settings.users_file, iterations_max=settings.scram_iterations)
         passwords.load()
@@ -496,6 +535,15 @@ def _tls(settings: Settings) -> IOpenSSLContextFactory | None:
     )
 
 
+def _say_rules(service: Service) -> None:
+    """Say which access rules count, and what of them has no effect."""
+    for note in access_notes(service.access, service.settings):
+        unmeant = service.access.rules is None and service.settings.users_file is not None
+        service.log.emit(
+            LogLevel.warn if unmeant else LogLevel.info, "access rules: {note}", note=note
+        )
+
+
 def _admin_tls(settings: Settings) -> IOpenSSLContextFactory | None:
     """The same certificate; who asks shows a token, and no certificate."""
     tls = settings.tls
@@ -507,6 +555,7 @@ def _admin_tls(settings: Settings) -> IOpenSSLContextFactory | None:
 def _warn(service: Service) -> None:
     """Say what is allowed, but perhaps not meant."""
     settings = service.settings
+    _say_rules(service)
     files = raise_file_limit(settings.limits.connections + FILES_BESIDES)
     if files < settings.limits.connections + FILES_BESIDES:
         service.log.warn(

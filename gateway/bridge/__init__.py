@@ -6,7 +6,7 @@
     topology, owners, refusals, node_names, numbers   names, who owns them, and their numbers
     transaction, tickets       work done as one; who hears of the end of a copy
     ledger                     every step of every copy: one record, one count
-    pressure, limits           what all together hold, and may hold
+    pressure, quotas, limits   what all together hold, what one user or host does, and may hold
     awaited                    what a stop waits for, in words
     seams                      the values and protocols that the verbs are spoken in
     exchanges/                 from a message to the queues that get a copy

@@ -81,6 +81,7 @@ class Bridge:
         "numbers",
         "pressure",
         "problems",
+        "queue_size_default",
         "store_error",
         "swamped",
         "turns",
@@ -112,6 +113,7 @@ class Bridge:
         self._absent: dict[int, AbsentQueue] = {}
         self._plain_host = plain_host or default_host
         self._limits = limits
+        self.queue_size_default = limits.queue_size_default
         self._reader = reader
         self.numbers = Numbers(audit.incarnation)
         self._deadlines = Deadlines()
@@ -144,7 +146,7 @@ class Bridge:
 
     @now_ms.setter
     def now_ms(self, now_ms: int) -> None:
-        self.ledger.now_ms = now_ms
+        self.ledger.begin(now_ms)
 
     def wait(self, waiter: CommitWaiter) -> int:
         """`waiter.on_committed(turn)` once the current turn, whose number is returned, is safe.
@@ -167,7 +169,7 @@ class Bridge:
         Whether there is more to dispatch at once (the turn's budget was used up): the turn loop
         then schedules another turn, after it has flushed and read.
         """
-        self.ledger.now_ms = now_ms
+        self.ledger.begin(now_ms)
         if not self.swamped:
             self._dispatcher.run(self._limits.turn_deliveries)
         for notebook in self._notebooks.values():
@@ -187,7 +189,7 @@ class Bridge:
 
         No more than a turn's worth: what is left over is due at once.
         """
-        self.ledger.now_ms = now_ms
+        self.ledger.begin(now_ms)
         budget = self._limits.turn_deliveries
         while budget > 0:
             queue = self._deadlines.take_due(now_ms)
@@ -275,7 +277,7 @@ class Bridge:
 
         Notes that have become too old meanwhile are removed.
         """
-        self.ledger.now_ms = now_ms
+        self.ledger.begin(now_ms)
         for notebook in self._notebooks.values():
             notebook.trim(self.turns.writes, now_ms)
         self._checkpoint_queues()

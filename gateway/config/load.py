@@ -60,7 +60,7 @@ def read(path: pathlib.Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigurationError([(str(path), error.strerror or str(error))]) from None
     except yaml.YAMLError as error:
-        raise ConfigurationError([(str(path), _said(error))]) from None
+        raise ConfigurationError([(str(path), said(error))]) from None
     if not octets.strip():
         raise ConfigurationError([(str(path), "is empty: for the defaults, write so in a comment")])
     if raw is None:
@@ -84,10 +84,10 @@ def apply(raw: dict[str, Any], change: str) -> None:
     try:
         place[keys[-1]] = yaml.load(value, Loader)
     except yaml.YAMLError as error:
-        raise ConfigurationError([(path, _said(error))]) from None
+        raise ConfigurationError([(path, said(error))]) from None
 
 
-def _said(error: yaml.YAMLError) -> str:
+def said(error: yaml.YAMLError) -> str:
     """In one line, without the parser's names for what it reads and its mark under the place."""
     text = re.sub(r' in "<(byte|unicode) string>",', " at", str(error))
     return " ".join(re.sub(r"\^\s*$", "", text, flags=re.MULTILINE).split())
@@ -107,7 +107,7 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
             break
         except pydantic.ValidationError as error:
             errors = error.errors(include_url=False)
-            told = [_problem(found["loc"], found) for found in errors]
+            told = [problem_of(found["loc"], found) for found in errors]
             broken = [path for path, _text in problems]
             # What is set aside does not make what it stood in a problem, too.
             problems += [
@@ -125,6 +125,7 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
 
 def anchor(settings: Settings, base: pathlib.Path) -> Settings:
     """The same settings with every path absolute."""
+    access = _absolute(settings.access, ("file", "qpidd_file"), base)
     changes = _absolute(
         settings,
         (
@@ -136,6 +137,7 @@ def anchor(settings: Settings, base: pathlib.Path) -> Settings:
         ),
         base,
     )
+    changes["access"] = settings.access.model_copy(update=access)
     if settings.tls is not None:
         files = _absolute(settings.tls, ("certificate", "key", "client_ca", "client_crl"), base)
         changes["tls"] = settings.tls.model_copy(update=files)
@@ -246,12 +248,16 @@ def _files(settings: Settings) -> Iterator[tuple[list[str], str]]:
     files = {
         "users_file": settings.users_file,
         "admin_token_file": settings.admin_token_file,
+        "access.file": settings.access.file,
+        "access.qpidd_file": settings.access.qpidd_file,
         "metrics_token_file": settings.metrics_token_file,
     }
     if settings.tls is not None:
         files |= {f"tls.{name}": getattr(settings.tls, name) for name in ("certificate", "key")}
         files["tls.client_ca"] = settings.tls.client_ca
         files["tls.client_crl"] = settings.tls.client_crl
+    if settings.access.file is not None and settings.access.qpidd_file is not None:
+        yield ["access.qpidd_file", "access.file"], "either this or access.file"
     for path, file in files.items():
         if file is not None and not file.is_file():
             yield [path], f"there is no file {file}"
@@ -280,7 +286,8 @@ SAID_OTHERWISE = {
 }
 
 
-def _problem(location: tuple[int | str, ...], found: Any) -> Problem:
+def problem_of(location: tuple[int | str, ...], found: Any) -> Problem:
+    """What pydantic found, in the gateway's words."""
     # Any: pydantic's ErrorDetails, whose ctx differs by type of error.
     text = str(found["msg"]).replace("Input should", "must", 1)
     if found["type"] == "value_error":

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.limits import NO_QUOTA, BridgeLimits
 from gateway.config.section import Count, Section
 from gateway.config.units import Address, address, duration, size
 from gateway.config.upstreams import NodeSection, UpstreamSection
@@ -163,6 +163,12 @@ class QueueSettings(Section):
     """... until no more than this is left."""
     messages_max: Count = 4_000_000
     """Messages above which publishing is refused."""
+    user_size: Annotated[int, *size(0, "1TiB")] = 0
+    """Octets of one user's messages in all queues above which its publishers wait, until no more
+    than three quarters of it are left; twice as much is refused. 0: where there are users, three
+    quarters of `size_high`."""
+    host_size: Annotated[int, *size(0, "1TiB")] = 0
+    """The same of one virtual host. 0: where there are several, three quarters of `size_high`."""
     queue_size: Annotated[int, *size(0, "1TiB")] = 0
     """Size limit of a queue that was declared without one; 0 is none."""
     queues: Count = 100_000
@@ -185,10 +191,18 @@ class QueueSettings(Section):
     turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Messages sent in one turn of the event loop before it reads again."""
 
-    def as_limits(self, backlog_octets_max: int) -> BridgeLimits:
-        """The same, as the plain values that the bridge is given."""
+    def as_limits(
+        self, backlog_octets_max: int, *, users: bool = False, hosts: bool = False
+    ) -> BridgeLimits:
+        """The same, as the plain values that the bridge is given.
+
+        `users`, `hosts`: there are several.
+        """
+        usual = self.size_high * 3 // 4
         return BridgeLimits(
             backlog_octets_max=backlog_octets_max,
+            user_octets=self.user_size or (usual if users else NO_QUOTA),
+            host_octets=self.host_size or (usual if hosts else NO_QUOTA),
             octets_high=self.size_high,
             octets_low=self.size_low,
             octets_max=self.size_max,
@@ -229,6 +243,17 @@ class TranslationSettings(Section):
     """A 0-10 text body as a 1.0 data section, or as an amqp-value string."""
     timestamp: bool = False
     """Write the time of arrival into messages that have none."""
+
+
+class AccessSettings(Section):
+    """Who may do what; without a file everybody may everything. Read again at each reload."""
+
+    file: pathlib.Path | None = None
+    """The gateway's own rules, in YAML (docs/access.md)."""
+    qpidd_file: pathlib.Path | None = None
+    """The ACL file of a qpidd, which decides as it does there; instead of `file`."""
+    qpidd_realm: Annotated[str, Field(min_length=1, max_length=255)] = "QPID"
+    """What a user without a realm has behind the "@" in that file."""
 
 
 class LoggingSettings(Section):
@@ -282,6 +307,7 @@ class Settings(Section):
     nothing."""
     users_file: pathlib.Path | None = None
     """Users and their SCRAM verifiers, as `amqp-gateway user add` writes them."""
+    access: AccessSettings = AccessSettings()
     require_tls_for: list[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]] = Field(
         default_factory=list
     )

@@ -215,6 +215,10 @@ class ServerSubscription:
         """How many of its deliveries have not ended."""
         return self._bridged().unsettled
 
+    def queue_name(self) -> str:
+        """The queue that it is for."""
+        return self._bridged().queue_name
+
     def _bridged(self) -> Subscription:
         bridged = self.bridged
         assert bridged is not None

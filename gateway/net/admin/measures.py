@@ -9,6 +9,7 @@ from typing import Final, final
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.quotas import Quota
 from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.features import Feature
@@ -20,6 +21,7 @@ from gateway.net.data_directory import Disk
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.upstreams.measures import upstream_readers
 from gateway.net.upstreams.upstreams import Upstreams
+from gateway.permissions.actions import Action
 from gateway.store.interface import StoreCounts
 from gateway.translate.context import Counts as TranslationCounts
 from gateway.translate.mapping_rows import ROWS
@@ -92,9 +94,12 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_connections_opened_total": lambda: _protocols(faces.connections_opened),
         "gateway_connections_accepted_total": lambda: _one(net.accepted),
         "gateway_connections_refused_total": lambda: _labelled(net.refused),
-        "gateway_connections_waiting": lambda: _one(net.waiting),
+        "gateway_waiting_connections": lambda: _one(net.waiting),
         "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
         "gateway_authentications_total": lambda: _authentications(sources.authentication),
+        "gateway_access_refused_total": lambda: _labelled(
+            {action.name.lower(): faces.access_refused[action] for action in Action}
+        ),
         "gateway_admin_connections": lambda: _one(sources.admin.open),
         "gateway_admin_connections_cut_total": lambda: _one(sources.admin.gave_way),
         "gateway_admin_refused_total": lambda: _labelled(sources.admin.refused),
@@ -136,6 +141,8 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_queues": lambda: _one(sum(1 for _ in _queues(bridge))),
         "gateway_queue_depth_messages": lambda: _one(bridge.pressure.messages),
         "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.octets),
+        "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
+        "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
         "gateway_unsettled_messages": lambda: _one(
             sum(queue.unsettled for _host, queue in _queues(bridge))
         ),
@@ -214,6 +221,12 @@ def _blocked(bridge: Bridge) -> list[Sample]:
 
 def _stages(bridge: Bridge) -> list[Sample]:
     return [((stage, outcome), getattr(bridge.counts, name)) for stage, outcome, name in STAGES]
+
+
+def _quotas(bridge: Bridge, measure: Callable[[Quota], int]) -> list[Sample]:
+    quotas = bridge.pressure.quotas
+    scopes = {"user": quotas.users, "virtual_host": quotas.hosts}
+    return [((scope,), sum(map(measure, each.values()))) for scope, each in scopes.items()]
 
 
 def _rows(by_number: list[int]) -> list[Sample]:

@@ -29,6 +29,7 @@ from gateway.net.upstreams.upstreams import Estate, Upstreams
 
 # What counts without a restart; all other keys must stay as they are.
 RELOADABLE: Final = (
+    "access",
     "admin_token_file",
     "anonymous",
     "logging.level",
