@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gateway.audit.schema import Reason
 from gateway.errors import ConfigurationError
-from gateway.faces.face import Ending
+from gateway.faces.face import Ending, endpoint
 from gateway.net.listening.listen import Door
 from gateway.net.pump import Pump
 
@@ -29,7 +29,7 @@ def _connection(pump: Pump, now_ms: int) -> Told:
     status = pump.face.status()
     told: Told = {
         "number": pump.connection_id,
-        "address": pump.address,
+        "address": endpoint(pump.address, pump.port),
         "tls": pump.secure,
         "since": datetime.fromtimestamp(pump.since_ms / 1000, UTC).isoformat(timespec="seconds"),
         "since_s": round((now_ms - pump.since_ms) / 1000, 1),
@@ -52,4 +52,4 @@ def close(door: Door, number: int, text: str) -> str:
     status = pump.face.status()
     who = "a client that is not in yet" if status is None else status.user or "no user"
     door.end(pump, Ending(text or CLOSED, Reason.OPERATOR))
-    return f"connection {number} of {who} from {pump.address} is closed"
+    return f"connection {number} of {who} from {endpoint(pump.address, pump.port)} is closed"

@@ -284,14 +284,17 @@ class PeerAuthenticator:
 
     def _check(self, passwords: Passwords, threads: Threads, credentials: Credentials) -> None:
         username, password = credentials.username, credentials.password
-        now_ms = self.shared.now_ms()
+        now_ms, address = self.shared.now_ms(), self.peer.address
+        known = self.shared.throttle.knows(address, self._compared, now_ms)
 
         def check() -> str | None:
             self._verifiers = passwords.user(username)
             return passwords.check(username, password, now_ms)
 
         answer = threads.run(
-            lambda: check() if self._waiter else None, self.peer.address, self._compared
+            lambda: check() if self._waiter else None,
+            f"{address} known" if known else address,  # a place of their own in the round
+            self._compared,
         )
         answer.addCallbacks(
             lambda identity: self._judge(PLAIN, identity),

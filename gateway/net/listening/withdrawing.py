@@ -12,7 +12,7 @@ from typing import Final
 from twisted.logger import Logger
 
 from gateway.audit.schema import Reason
-from gateway.faces.face import Ending
+from gateway.faces.face import Ending, endpoint
 from gateway.net.listening.listen import Door
 from gateway.net.tls import is_believed
 
@@ -37,7 +37,7 @@ def end_withdrawn(door: Door) -> int:
                 "connection {number} of {user} from {address} ends: {why}",
                 number=number,
                 user=status.user or "a client without a login",
-                address=pump.address,
+                address=endpoint(pump.address, pump.port),
                 why=why,
             )
             door.end(pump, Ending(why, REASON, withdrawn=True))

@@ -45,7 +45,8 @@ def test_a_connection_is_told_with_all_that_is_known_of_it(whole: WholeGateway) 
     assert [each["number"] for each in (first, second)] == [1, 2]
     assert [each["protocol"] for each in (first, second)] == ["0-10", "1.0"]
     for each in (first, second):
-        assert (each["address"], each["user"], each["mechanism"]) == ("127.0.0.1", "", "ANONYMOUS")
+        who = (each["address"], each["user"], each["mechanism"])
+        assert who == ("127.0.0.1:40000", "", "ANONYMOUS")
         assert (each["open"], each["tls"], each["sessions"], each["since_s"]) == (True, False, 1, 5)
         assert each["since"] == "2023-11-14T22:13:20+00:00"
         assert "127.0.0.1" not in each["product"]

@@ -378,7 +378,7 @@ def test_a_connection_is_shown_and_closed_by_the_admin_port(stay: Stay) -> None:
         200,
         ["the server closed the connection: moved away (amqp:connection:forced)"],
     )
-    assert told["done"] == "connection 1 of no user from 127.0.0.1 is closed"
+    assert told["done"] == "connection 1 of no user from 127.0.0.1:40000 is closed"
     stay.whole.pass_time(5)
     assert stay.ask("connections")[1] == {"connections": []}
 
