@@ -255,3 +255,24 @@ def test_every_key_has_a_help_text_and_a_default_that_the_loader_would_take() ->
 def test_every_limit_of_the_protocol_packages_has_a_key_with_the_same_default() -> None:
     assert Settings().limits.as_limits() == Limits()
     assert Settings().queues.as_limits(Settings().store_backlog) == BridgeLimits()
+
+
+@pytest.mark.parametrize(
+    ("upstreams", "nodes", "at"),
+    [
+        ({}, [{"upstream": "nowhere"}], [0]),
+        ({}, [{"queue": 5, "upstream": "nowhere"}], [0]),
+        ({}, [5, {"queue": "x", "upstream": "nowhere"}], [1]),
+        ({}, [{"queue": "y"}, {"queue": "x", "upstream": "nowhere", "spool": "maybe"}], [1]),
+        ({"a": {"hosts": ["x"]}}, [{"queue": "y"}, {"queue": "x", "upstream": "nowhere"}], [1]),
+        ({"a": {"hosts": ["x"]}}, [5, {"queue": "x", "upstream": "a"}], []),
+        (None, [5, {"queue": "x", "upstream": "nowhere"}, {"queue": "y", "upstream": 7}], [1]),
+    ],
+)
+def test_an_upstream_that_there_is_not_is_told_whatever_else_is_wrong(
+    upstreams: object, nodes: list[object], at: list[int]
+) -> None:
+    found = problems(f"upstreams={json.dumps(upstreams)}", f"nodes={json.dumps(nodes)}")
+    told = [path for path, text in found.items() if text == 'there is no upstream "nowhere"']
+    assert told == [f"nodes.{each}.upstream" for each in at]
+    assert len(found) > len(told)

@@ -408,3 +408,13 @@ def test_clients_of_both_protocols_prove_their_passwords(
     with pytest.raises(ClientError):
         whole.result(bad.ready())
     whole.stop()
+
+
+def test_our_own_clients_say_that_a_user_is_needed(tmp_path: pathlib.Path) -> None:
+    users = tmp_path / "users.yaml"
+    write_users(users, {"alice": make_user("secret", 10)})
+    whole = WholeGateway(tmp_path / "data", f"users_file={users}").start()
+    for connect in (whole.connect_0_10, whole.connect_1_0):
+        with pytest.raises(ClientError, match=r"a user name is needed \(--user\): .*PLAIN"):
+            whole.result(connect().ready())
+    whole.stop()

@@ -15,6 +15,7 @@ from gateway.cli import ctl_connections, ctl_status
 from gateway.cli.options import FILE
 from gateway.errors import ConfigurationError, GatewayError
 
+NO_TOKEN: Final = "{file}: this is no token: one word of printable ASCII characters"
 WAIT_S: Final = 3700  # a switch may take switch_timeout, which is an hour at most
 Told = dict[str, Any]  # Any: what JSON holds
 Asked = Callable[[], "Admin"]  # made by the command
@@ -52,8 +53,13 @@ class Admin:
             raise click.UsageError("it needs --token-file, before the command")
         try:
             self._token = token_file.read_text(encoding="ascii").strip()
-        except (OSError, ValueError) as error:
-            raise click.UsageError(f"{token_file}: {error}") from None
+        except OSError as error:
+            raise click.UsageError(f"{token_file}: {error.strerror or error}") from None
+        except ValueError:
+            raise click.UsageError(NO_TOKEN.format(file=token_file)) from None
+        # What is in another file is nobody's business: it is neither sent nor shown.
+        if not self._token.isprintable() or " " in self._token or not self._token:
+            raise click.UsageError(NO_TOKEN.format(file=token_file))
 
     def ask(self, command: str, body: Told | None = None) -> Told:
         """The answer; GET without a body. Raises what the gateway refuses."""

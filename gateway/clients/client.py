@@ -27,6 +27,11 @@ TRACE: Final = "amqp-gateway"
 NONCE_OCTETS: Final = 24
 
 
+def login_needed(offered: list[str]) -> str:
+    """What is said of a server that takes nobody without a name."""
+    return f"a user name is needed (--user): the server offers {', '.join(offered) or 'nothing'}"
+
+
 class ClientError(GatewayError):
     """The peer, or the way to it, did not let us do what was asked."""
 

@@ -36,7 +36,7 @@ from gateway.amqp_0_10.states import Role
 from gateway.amqp_0_10.structs import open_struct
 from gateway.amqp_0_10.types import Command, Struct
 from gateway.clients import codec_0_10
-from gateway.clients.client import Login, Subscription, Take, Waiting
+from gateway.clients.client import Login, Subscription, Take, Waiting, login_needed
 from gateway.clients.letter import Letter
 from gateway.errors import DecodeError
 from gateway.wire.limits import Limits
@@ -222,7 +222,10 @@ class Client010:
     def close(self, now_ms: int) -> Deferred[None]:
         """Detach, close, and fire when the server has agreed."""
         if not self._connection.closed:
-            self._connection.send_close(spec.CloseCode.NORMAL, "", now_ms)
+            if self._connection.open:
+                self._connection.send_close(spec.CloseCode.NORMAL, "", now_ms)
+            else:
+                self._connection.drop()  # nobody has answered yet
             self.flush()
         return self._closed
 
@@ -314,6 +317,8 @@ class Client010:
             offered = ", ".join(start.mechanisms or [])
             wanted = ", ".join(each.name() for each in able)
             self._failure = f"the server does not offer {wanted}, but {offered}"
+            if self._login.username is None:
+                self._failure = login_needed([str(each) for each in start.mechanisms or []])
             self._connection.drop()
             return
         self._mechanism = mechanism

@@ -21,7 +21,7 @@ from gateway.amqp_1_0._spec import (
     Target,
 )
 from gateway.amqp_1_0.connection import Connection
-from gateway.amqp_1_0.errors import SaslError
+from gateway.amqp_1_0.errors import NoMechanismError, SaslError
 from gateway.amqp_1_0.events import (
     AttachReceived,
     BeginReceived,
@@ -42,7 +42,7 @@ from gateway.amqp_1_0.events import (
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.clients import codec_1_0
-from gateway.clients.client import ClientError, Login, Subscription, Take, Waiting
+from gateway.clients.client import ClientError, Login, Subscription, Take, Waiting, login_needed
 from gateway.clients.letter import Letter
 from gateway.errors import DecodeError
 from gateway.wire.limits import Limits
@@ -141,6 +141,7 @@ class Client10:
 
     def __init__(self, login: Login, now_ms: int, limits: Limits | None = None) -> None:
         self.flush: Callable[[], None] = lambda: None
+        self._anonymous = login.username is None
         self._host = f"vhost:{login.virtual_host}" if login.virtual_host else None
         self._connection = Connection(
             server=False,
@@ -298,6 +299,9 @@ class Client10:
             self._end(f"the server closed the connection{_because(event.error)}")
         elif isinstance(event, Violation | SessionViolation | LinkViolation):
             refused = isinstance(event.error, SaslError)
+            if isinstance(event.error, NoMechanismError) and self._anonymous:
+                self._end(login_needed(event.error.offered))
+                return
             self._end(f"{'' if refused else 'the server broke the protocol: '}{event.error}")
         elif isinstance(event, ConnectionLost):
             self._end("the connection was lost, or authentication failed")

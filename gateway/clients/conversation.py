@@ -10,8 +10,9 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast, final
 
+from OpenSSL import SSL, crypto
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.endpoints import HostnameEndpoint, connectProtocol, wrapClientTLS
 from twisted.internet.error import ConnectError, DNSLookupError
 from twisted.internet.interfaces import IStreamClientEndpoint
@@ -52,26 +53,38 @@ class Connector:
         self.clock = GatewayClock()
         self._clients: list[Client] = []
 
-    async def connect_0_10(self, where: Where, login: Login) -> Client010:
+    async def connect_0_10(
+        self, where: Where, login: Login, timeout_s: float = CONNECT_TIMEOUT_S
+    ) -> Client010:
         """A 0-10 client with its session attached. Raises ClientError."""
         client = Client010(login, self.clock.now_ms())
-        await self._connect(client, where)
+        await self._connect(client, where, timeout_s)
         return client
 
-    async def connect_1_0(self, where: Where, login: Login) -> Client10:
+    async def connect_1_0(
+        self, where: Where, login: Login, timeout_s: float = CONNECT_TIMEOUT_S
+    ) -> Client10:
         """A 1.0 client with its session begun. Raises ClientError."""
         client = Client10(login, self.clock.now_ms())
-        await self._connect(client, where)
+        await self._connect(client, where, timeout_s)
         return client
 
-    async def _connect(self, client: Client, where: Where) -> None:
+    async def answered(self, answer: Deferred[T], what: str, timeout_s: float) -> T:
+        """What a Deferred comes to, in time. Raises ClientError: `what` did not happen."""
+        answer.addTimeout(timeout_s, self.reactor)
+        try:
+            return await answer
+        except TimeoutError:
+            raise ClientError(f"{what}: no answer within {timeout_s:g} s") from None
+
+    async def _connect(self, client: Client, where: Where, timeout_s: float) -> None:
         protocol = ClientProtocol(client, self.reactor, self.clock.now_ms)
         try:
             await connectProtocol(self._endpoint(where), protocol)
         except (ConnectError, DNSLookupError, OSError) as error:
             raise ClientError(f"cannot connect to {where.host}:{where.port}: {error}") from None
         self._clients.append(client)
-        await client.ready()
+        await self.answered(client.ready(), f"{where.host}:{where.port}", timeout_s)
 
     def _endpoint(self, where: Where) -> IStreamClientEndpoint:
         endpoint: IStreamClientEndpoint = HostnameEndpoint(
@@ -79,7 +92,12 @@ class Connector:
         )
         if where.tls_ca is None:
             return endpoint
-        trusted = Certificate.loadPEM(where.tls_ca.read_bytes())
+        try:
+            trusted = Certificate.loadPEM(where.tls_ca.read_bytes())
+        except OSError as error:
+            raise ClientError(f"cannot read {where.tls_ca}: {error.strerror}") from None
+        except (SSL.Error, crypto.Error, ValueError):
+            raise ClientError(f"{where.tls_ca} is no PEM file with a certificate") from None
         options = optionsForClientTLS(where.host, trustRoot=trusted)
         return wrapClientTLS(options, endpoint)
 
@@ -115,13 +133,21 @@ def converse(script: Callable[[Connector], Steps[T]]) -> T:
             results.append(await script(connector))
         except BaseException:
             failures.append(Failure())
-        await connector.close()
-        reactor.stop()
+        if interrupted:
+            return  # the reactor stops already, and connections have ended with it
+        try:
+            await connector.close()
+        finally:
+            if not interrupted:
+                reactor.removeSystemEventTrigger(trigger)
+                reactor.stop()
 
+    interrupted: list[bool] = []
+    trigger = reactor.addSystemEventTrigger("before", "shutdown", lambda: interrupted.append(True))
     reactor.callWhenRunning(lambda: Deferred.fromCoroutine(whole()))
     reactor.run()
+    if interrupted:
+        raise ClientError("interrupted")
     if failures:
         failures[0].raiseException()
-    if not results:
-        raise ClientError("interrupted")
     return results[0]

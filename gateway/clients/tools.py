@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Any, Final, final
 
 from twisted.internet.defer import Deferred, TimeoutError
 from twisted.python.failure import Failure
@@ -15,13 +15,16 @@ from gateway.clients.conversation import Connector, Where
 from gateway.clients.letter import Letter, Typed
 
 IN_FLIGHT: Final = 1000
+NO_ANSWER: Final = "no answer"
 
 
-async def connect(connector: Connector, protocol: str, where: Where, login: Login) -> Client:
-    """A connected client of a protocol, ``0-10`` or ``1.0``."""
+async def connect(
+    connector: Connector, protocol: str, where: Where, login: Login, timeout_s: float
+) -> Client:
+    """A connected client of a protocol, ``0-10`` or ``1.0``. Raises ClientError, also in time."""
     if protocol == "0-10":
-        return await connector.connect_0_10(where, login)
-    return await connector.connect_1_0(where, login)
+        return await connector.connect_0_10(where, login, timeout_s)
+    return await connector.connect_1_0(where, login, timeout_s)
 
 
 def numbered(letter: Letter, number: int) -> Letter:
@@ -49,10 +52,15 @@ class Outgoing:
 async def send(
     connector: Connector, what: Outgoing, progress: Callable[[int], None]
 ) -> Counter[str]:
-    """Send `count` letters, no more than `IN_FLIGHT` at a time unanswered; outcomes by name."""
-    client = await connect(connector, what.protocol, what.where, what.login)
+    """Send `count` letters, no more than `IN_FLIGHT` at a time unanswered; outcomes by name.
+
+    Once there is no answer in time, nothing more is sent.
+    """
+    client = await connect(connector, what.protocol, what.where, what.login, what.timeout_s)
     if what.create:
-        await create(client, what.address)
+        await connector.answered(
+            create(client, what.address), f"--create {what.address}", what.timeout_s
+        )
     outcomes: Counter[str] = Counter()
     answers: list[Deferred[str]] = []
     for number in range(1, what.count + 1):
@@ -62,6 +70,8 @@ async def send(
                 answer.addTimeout(what.timeout_s, connector.reactor)
             await _collect(answers, outcomes, progress)
             answers = []
+            if outcomes[NO_ANSWER]:
+                break
     return outcomes
 
 
@@ -84,15 +94,16 @@ async def outcome_of(answer: Deferred[str]) -> str:
     try:
         return await answer
     except TimeoutError:
-        return "no answer"
+        return NO_ANSWER
 
 
-async def create(client: Client, queue: str) -> None:
+def create(client: Client, queue: str) -> Deferred[Any]:
     """Declare a durable queue, which only 0-10 can."""
     declare = getattr(client, "declare_queue", None)
     if declare is None:
         raise ClientError("AMQP 1.0 has no command that makes a queue: --create needs 0-10")
-    await declare(queue, durable=True)
+    declared: Deferred[Any] = declare(queue, durable=True)
+    return declared
 
 
 @final
@@ -115,11 +126,12 @@ async def receive(connector: Connector, what: Incoming, show: Callable[[Letter],
 
     Raises ClientError: also when the connection ends before.
     """
-    client = await connect(connector, what.protocol, what.where, what.login)
+    address, timeout_s = what.subscription.address, what.timeout_s
+    client = await connect(connector, what.protocol, what.where, what.login, timeout_s)
     if what.create:
-        await create(client, what.subscription.address)
+        await connector.answered(create(client, address), f"--create {address}", timeout_s)
     arrived = Arrivals(what, show, connector)
-    await client.receive(what.subscription, arrived.take)
+    await connector.answered(client.receive(what.subscription, arrived.take), address, timeout_s)
     client.lost().addErrback(arrived.fail)
     await arrived.done
     return arrived.count

@@ -11,7 +11,7 @@ from typing import Any
 import pydantic
 import yaml
 
-from gateway.config.remote_rules import remote_rules
+from gateway.config.remote_rules import remote_rules, unknown_upstream
 from gateway.config.section import Section
 from gateway.config.settings import Settings
 from gateway.config.upstreams import UpstreamSection
@@ -118,6 +118,7 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
     broken = [path for path, _text in problems]
     settings = _where_its_data_is(anchor(settings, base))
     problems += [(reads[0], text) for reads, text in rules(settings) if not _touches(broken, reads)]
+    problems += [each for each in _unknown_upstreams(raw) if each not in problems]
     if problems:
         raise ConfigurationError(problems)
     return settings
@@ -261,6 +262,17 @@ def _files(settings: Settings) -> Iterator[tuple[list[str], str]]:
     for path, file in files.items():
         if file is not None and not file.is_file():
             yield [path], f"there is no file {file}"
+
+
+def _unknown_upstreams(raw: dict[str, Any]) -> Iterator[Problem]:
+    """Of rules that were set aside with their list, too: what is named is there, or is not."""
+    nodes, upstreams = raw.get("nodes"), raw.get("upstreams", {})
+    if not isinstance(nodes, list) or not isinstance(upstreams or {}, dict):
+        return
+    for at, node in enumerate(nodes):
+        name = node.get("upstream") if isinstance(node, dict) else None
+        if isinstance(name, str) and name not in (upstreams or {}):
+            yield f"nodes.{at}.upstream", unknown_upstream(name)
 
 
 def _within(broken: list[str], path: str) -> bool:

@@ -157,6 +157,11 @@ def _nodes(settings: Settings, profiles: dict[str, Profile]) -> Found:
     hosts = [each.name for each in settings.virtual_hosts]
     for at, node in enumerate(settings.nodes):
         path = f"nodes.{at}"
+        if node.upstream is not None and node.upstream not in settings.upstreams:
+            yield (
+                [f"{path}.upstream", f"upstreams.{node.upstream}"],
+                unknown_upstream(node.upstream),
+            )
         if (node.queue is None) == (node.exchange is None):
             yield [path], "must have one of queue and exchange"
             continue
@@ -169,11 +174,6 @@ def _nodes(settings: Settings, profiles: dict[str, Profile]) -> Found:
         if first is not None:
             yield [path], f"fits no name that nodes.{first} does not fit, which comes first"
         yield from _keys_for(path, node)
-        if node.upstream is not None and node.upstream not in settings.upstreams:
-            yield (
-                [f"{path}.upstream", f"upstreams.{node.upstream}"],
-                f'there is no upstream "{node.upstream}"',
-            )
         templates = {}
         for key in ("address", "subscription"):
             problem, template = _template(node, key)
@@ -182,6 +182,11 @@ def _nodes(settings: Settings, profiles: dict[str, Profile]) -> Found:
             templates[key] = template
         if node.upstream in profiles:
             yield from _profile(path, node, profiles[node.upstream], templates["address"])
+
+
+def unknown_upstream(name: str) -> str:
+    """What is said of a rule that names it."""
+    return f'there is no upstream "{name}"'
 
 
 def _hidden_by(nodes: list[NodeSection], at: int) -> int | None:

@@ -141,3 +141,18 @@ def test_a_subscription_is_assigned(gateway: Gateway) -> None:
             "virtual_host": "",
         },
     )
+
+
+@pytest.mark.parametrize("content", ["top secret\nlines", "not a t\u00f6ken", "", "two words"])
+def test_a_file_that_holds_no_token_is_neither_sent_nor_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, content: str
+) -> None:
+    gateway = Gateway(monkeypatch, tmp_path / "token")
+    file = tmp_path / "wrong"
+    file.write_text(content)
+    done = CliRunner().invoke(commands, ["ctl", "--token-file", str(file), "status"])
+    assert done.exit_code == 2
+    assert f"{file}: this is no token" in done.output
+    assert gateway.asked == ("", None)
+    for word in content.split():
+        assert word not in done.output.replace("this is no token: one word of", "").split()

@@ -9,6 +9,7 @@ from support.whole_gateway import WholeGateway
 from twisted.internet.defer import Deferred
 
 from gateway.clients.client import Login
+from gateway.clients.conversation import Connector
 
 
 class MemoryConnector:
@@ -17,15 +18,17 @@ class MemoryConnector:
         self.reactor = whole.reactor
         self.clock = whole.service.clock
 
-    async def connect_0_10(self, _where: object, login: Login) -> Any:
+    async def connect_0_10(self, _where: object, login: Login, _timeout_s: float = 0) -> Any:
         client = self.whole.connect_0_10(login)
         await client.ready()
         return client
 
-    async def connect_1_0(self, _where: object, login: Login) -> Any:
+    async def connect_1_0(self, _where: object, login: Login, _timeout_s: float = 0) -> Any:
         client = self.whole.connect_1_0(login)
         await client.ready()
         return client
+
+    answered = Connector.answered
 
     def pause(self, seconds: float) -> Deferred[None]:
         later: Deferred[None] = Deferred()

@@ -294,8 +294,12 @@ class Door:
 
     def end(self, pump: Pump, why: Ending) -> None:
         """Tell a client that its connection ends, and end it."""
+        is_in = pump.face.status() is not None
         pump.face.force_close(self.now_ms(), why)
         self.turns.touch(pump.face)
+        if not is_in:  # it is not waited for
+            pump.flush(self.now_ms())
+            pump.close()
 
 
 @final

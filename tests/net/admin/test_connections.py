@@ -6,7 +6,9 @@ import pathlib
 from typing import Any
 
 import pytest
+from support.net import Wire
 from support.whole_gateway import WholeGateway
+from twisted.internet.address import IPv4Address
 
 from gateway.clients.client import Client
 from gateway.clients.letter import Letter, Typed
@@ -76,6 +78,23 @@ def test_a_connection_is_closed_and_its_client_told_why(
     assert end_of(whole, other) == ""
     assert [each["number"] for each in told(whole)] == [2]
     whole.stop()
+
+
+@pytest.mark.parametrize("said", [b"", b"AMQP\x01\x01\x00\x0a", b"AMQP\x03\x01\x00\x00"])
+def test_what_is_not_in_yet_is_closed_at_once(whole: WholeGateway, said: bytes) -> None:
+    factory = whole.reactor.tcpServers[0][1]
+    pump = factory.buildProtocol(IPv4Address("TCP", "192.0.2.7", 40_000))
+    wire = Wire()
+    wire.protocol = pump
+    pump.makeConnection(wire)
+    pump.dataReceived(said)
+    whole.run()
+    told_it = close(whole.service.door, 1, "no")
+    assert told_it == "connection 1 of a client that is not in yet from 192.0.2.7:40000 is closed"
+    whole.run()
+    assert wire.half_closed or wire.aborted
+    pump.connectionLost()
+    assert told(whole) == []
 
 
 def test_without_a_reason_it_is_told_who_did_it(whole: WholeGateway) -> None:
