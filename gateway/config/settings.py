@@ -302,6 +302,9 @@ class Settings(Section):
     store_backlog: Annotated[int, *size("64KiB", "1TiB")] = 64 * 1024 * 1024
     """Octets that may wait for a disk that refuses to write; above it nothing is delivered, and
     nothing read from clients, until it writes again."""
+    former_data_directory: pathlib.Path | None = None
+    """Where that was before: what lies there is used where it is, while `data_directory` has
+    nothing."""
     users_file: pathlib.Path | None = None
     """Users and their SCRAM verifiers, as `amqp-gateway user add` writes them."""
     access: AccessSettings = AccessSettings()

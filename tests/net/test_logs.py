@@ -102,5 +102,5 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.net.renewal.Renewal",
         "gateway.net.upstream.Dialer",
     ]
-    unnamed = ["DecisionLog", "Pump", "Service", "Stopping", "Tokens", "TurnLoop"]
+    unnamed = ["DecisionLog", "Pump", "Service", "Stalls", "Stopping", "Tokens", "TurnLoop"]
     assert names.count("") == len(unnamed)
