@@ -58,7 +58,7 @@ METRICS: Final = (
     _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),
     _counter("gateway_connections_refused_total", "TCP connections beyond a limit.", "reason"),
     _gauge(
-        "gateway_connections_waiting",
+        "gateway_waiting_connections",
         "TCP connections that wait until others from their address have opened.",
     ),
     _counter(

@@ -53,6 +53,7 @@ from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.decisions import DecisionLog
 from gateway.net.listening.first_octets import Ask
+from gateway.net.listening.journal import ConnectionLog
 from gateway.net.listening.listen import Door, Listener
 from gateway.net.listening.password_threads import PasswordThreads
 from gateway.net.listening.passwords import Passwords
@@ -234,6 +235,7 @@ class Service:
                 for hostname in host.hostnames
             },
             anonymous_name=self.authentication.anonymous_name,
+            journal=ConnectionLog(self.clock.now_ms),
             anonymous_allowed=settings.anonymous_allowed,
             strict=settings.strict,
             accounts=Accounts(settings.limits.user_size, settings.limits.host_size),

@@ -146,7 +146,7 @@ class Bridge:
 
     @now_ms.setter
     def now_ms(self, now_ms: int) -> None:
-        self.ledger.now_ms = now_ms
+        self.ledger.begin(now_ms)
 
     def wait(self, waiter: CommitWaiter) -> int:
         """`waiter.on_committed(turn)` once the current turn, whose number is returned, is safe.
@@ -169,7 +169,7 @@ class Bridge:
         Whether there is more to dispatch at once (the turn's budget was used up): the turn loop
         then schedules another turn, after it has flushed and read.
         """
-        self.ledger.now_ms = now_ms
+        self.ledger.begin(now_ms)
         clearing = False
         if not self.swamped:
             clearing = self._clear()
@@ -205,7 +205,7 @@ class Bridge:
 
         No more than a turn's worth: what is left over is due at once.
         """
-        self.ledger.now_ms = now_ms
+        self.ledger.begin(now_ms)
         budget = self._limits.turn_deliveries
         while budget > 0:
             queue = self._deadlines.take_due(now_ms)
@@ -293,7 +293,7 @@ class Bridge:
 
         Notes that have become too old meanwhile are removed.
         """
-        self.ledger.now_ms = now_ms
+        self.ledger.begin(now_ms)
         for notebook in self._notebooks.values():
             notebook.trim(self.turns.writes, now_ms)
         self._checkpoint_queues()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import TYPES, Exchange
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
@@ -335,4 +336,6 @@ class Declaring:
             return refusal
         if queue.transit:
             return 0  # What is on its way to the gateway was not in the queue yet.
-        return self._settlement.purge(queue)
+        purged = self._settlement.purge(queue)
+        self._topology.names.record(Reason.PURGE, queue.node, 0, queue.settings.durable, purged)
+        return purged

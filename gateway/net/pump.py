@@ -91,10 +91,13 @@ class Pump(TwistedProtocol):
     log = Logger()
     transport: Transport  # type: ignore[assignment]  # Twisted's own type says ITransport only
 
-    def __init__(self, around: Surroundings, connection_id: int, address: str) -> None:
+    def __init__(
+        self, around: Surroundings, connection_id: int, address: str, port: int = 0
+    ) -> None:
         self.around = around
         self.connection_id = connection_id
         self.address = address
+        self.port = port
         self.secure = False
         self.handshaken = False  # TLS is up
         self.doubted = ""  # why we do not believe the peer's certificate

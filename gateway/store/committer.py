@@ -130,6 +130,8 @@ class Committer:
             self._finish()
         except StoreError as error:
             self.error = error
+            if not self._stopping.is_set():
+                raise
         except BaseException as error:
             self.error = StoreError(f"the store stopped: {type(error).__name__}: {error}")
             raise

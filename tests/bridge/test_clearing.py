@@ -4,7 +4,7 @@ from support.bridge_world import World, bind
 from support.work import units_of
 
 from gateway.message import ACCEPTED, Refusal
-from gateway.wire.work import COPY, SHARE, VERB, WORK
+from gateway.wire.work import COPY, SHARE, VERB
 
 MANY = 3 * SHARE // COPY
 

@@ -30,7 +30,7 @@ def compiler() -> str | None:
 def compiled(directory: Path) -> Path:
     """The library."""
     found = compiler()
-    assert found is not None, "no C compiler: run tests/interop/install"
+    assert found is not None, "no C compiler: run tests/interop/install proton"
     library = directory / "disk.so"
     subprocess.run(
         [found, "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl", "-pthread"], check=True

@@ -92,6 +92,7 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
     assert sorted(filter(None, names)) == [
         "gateway.net.authenticate.Authentication",
         "gateway.net.authenticate.PeerAuthenticator",
+        "gateway.net.connections",
         "gateway.net.control.Control",
         "gateway.net.credentials.UpstreamCredentials",
         "gateway.net.detours.DetourDialers",

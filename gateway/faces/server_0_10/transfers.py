@@ -96,6 +96,8 @@ class Transfers:
                 _record(self._client, event, arrival, Reason.NOT_ALLOWED)
                 answers.fail(denied, command_id=command_id, code=transfer.CODE)
                 return
+        if event.empty_body:
+            arrival.flags |= Flag.EMPTY_BODY
         explicit = transfer.accept_mode == EXPLICIT
         if explicit:
             answers.expect(command_id)

@@ -37,6 +37,7 @@ class Approach:
         links = self._links
         if not links.forget_approach(self.link):
             return
+        links.client.act(links.client.bridge.now_ms)
         if refusal is None:
             answer_producer(links, self.link, self.attach, self.node)
         else:

@@ -75,6 +75,7 @@ class ServerSession:
             refusal = attach_consumer(self.links, link, event.attach)
         if refusal is not None:
             self.client.uses.on_refused(refusal)
+            self.client.visit.step(f"link {link.name!r} is refused: {refusal.description}")
             refuse(link, refusal)
 
     def on_detach(self, event: DetachReceived) -> None:

@@ -95,7 +95,7 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_connections_opened_total": lambda: _protocols(faces.connections_opened),
         "gateway_connections_accepted_total": lambda: _one(net.accepted),
         "gateway_connections_refused_total": lambda: _labelled(net.refused),
-        "gateway_connections_waiting": lambda: _one(net.waiting),
+        "gateway_waiting_connections": lambda: _one(net.waiting),
         "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
         "gateway_authentications_total": lambda: _authentications(sources.authentication),
         "gateway_access_refused_total": lambda: _labelled(

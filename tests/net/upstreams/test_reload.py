@@ -41,6 +41,7 @@ class Stay:
             "listen": {"amqp": "127.0.0.1:0"},
             "admin": "127.0.0.1:0",
             "data_directory": str(directory / "data"),
+            "store_reserve": 0,
             "admin_token_file": str(self.token),
             "upstreams": UPSTREAMS,
             "nodes": [{"queue": "far", "upstream": "a"}, {"exchange": "x", "upstream": "b"}],
