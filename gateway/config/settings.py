@@ -182,6 +182,11 @@ class QueueSettings(Section):
     """Octets of a binding key."""
     route_cache: Annotated[int, Field(ge=0, le=10_000_000)] = 10_000
     """Routing keys of a topic exchange whose queues are remembered."""
+    route_cache_size: Annotated[int, *size("64KiB", "1GiB")] = 16 * 1024 * 1024
+    """Octets of memory that those take, of all topic exchanges of a virtual host."""
+    topology_size: Annotated[int, *size("1MiB", "64GiB")] = 512 * 1024 * 1024
+    """Octets of memory that a virtual host's queues, exchanges and bindings take, with their names,
+    keys and arguments; a declare or bind beyond it is refused."""
     transaction_size: Annotated[int, *size("64KiB", "2GiB")] = 64 * 1024 * 1024
     """Octets of the messages that one transaction of a client holds until its commit; 256 more
     are counted for each message, and only these of those that go to an upstream."""
@@ -214,6 +219,8 @@ class QueueSettings(Section):
             name_max=self.name_length,
             key_max=self.key_length,
             route_cache_max=self.route_cache,
+            route_cache_octets_max=self.route_cache_size,
+            topology_octets_max=self.topology_size,
             transaction_octets_max=self.transaction_size,
             turn_deliveries=self.turn_deliveries,
         )
