@@ -153,7 +153,7 @@ class Connection:
 
     @property
     def sasl_mechanism(self) -> str:
-        """Client: the mechanism that was chosen; "" without SASL, or before."""
+        """The mechanism that the client chose; "" without SASL, or before."""
         return self._layers.mechanism
 
     @property

@@ -78,8 +78,8 @@ class Layers:
 
     @property
     def mechanism(self) -> str:
-        """Client: the SASL mechanism that was chosen; "" without, or before."""
-        return self._sasl_client.chosen
+        """The SASL mechanism that the client chose, whatever came of it; "" without, or before."""
+        return self._sasl_client.chosen or self._sasl_server.asked
 
     @property
     def offered(self) -> list[str]:

@@ -86,7 +86,11 @@ SASL: Final[Table] = {
 
 @final
 class SaslServer:
-    """The server's side."""
+    """The server's side.
+
+    Attributes:
+        hostname, asked: the hostname and the mechanism that the client named; "" before.
+    """
 
     def __init__(self, writer: Writer, mechanisms: list[str], maker: MechanismMaker | None) -> None:
         self.writer = writer
@@ -94,6 +98,7 @@ class SaslServer:
         self._maker = maker
         self.machine = Machine(SASL, SaslState.WAIT_INIT)
         self.hostname: str | None = None
+        self.asked = ""
         self._mechanism: ServerMechanism | None = None
         self._rounds = 0
 
@@ -112,6 +117,7 @@ class SaslServer:
         state = self.machine.state
         if isinstance(frame, SaslInit) and state == SaslState.WAIT_INIT:
             self.hostname = frame.hostname
+            self.asked = frame.mechanism
             if frame.mechanism in self.mechanisms:
                 self._mechanism = self._begin(frame.mechanism)
             return self._respond(frame.initial_response)

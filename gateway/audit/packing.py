@@ -43,11 +43,14 @@ class RecordPacker:
         "_names",
         "_new_names",
         "_out",
+        "_passing",
+        "_past",
         "_rotate",
         "_segment_age_ms",
         "_segment_octets",
         "_segment_since_ms",
         "_segment_size",
+        "_spare",
         "_texts",
         "incarnation",
         "next_sequence",
@@ -75,6 +78,9 @@ class RecordPacker:
         self._announced: list[int] = [1]
         self._new_names: list[int] = []
         self._forgotten: list[int] = []
+        self._passing: dict[str, int] = {}  # of this turn
+        self._past: list[int] = []  # numbers that have passed in this segment
+        self._spare: list[int] = []  # and those of segments before
 
     def name(self, text: str) -> int:
         """The number of a text, for `schema.NAME_FIELDS`; cut at 1,024 octets."""
@@ -90,13 +96,21 @@ class RecordPacker:
         """The number of a text that only records of this turn use: nobody has to forget it.
 
         For what peers choose, such as their address and product: whoever has named the same text
-        keeps it.
+        keeps it. A later segment may use the number again.
         """
-        known = self._names.get(text)
-        if known is not None:
-            return known
-        number = self.name(text)
-        self.forget(number)
+        number = self._names.get(text)
+        if number is None:
+            number = self._passing.get(text)
+        if number is None:
+            if self._spare:
+                number = self._spare.pop()
+                self._texts[number] = text
+                self._announced[number] = 0
+            else:
+                number = len(self._texts)
+                self._texts.append(text)
+                self._announced.append(0)
+            self._passing[text] = number
         return number
 
     def forget(self, number: int) -> None:
@@ -139,12 +153,18 @@ class RecordPacker:
         for number in self._forgotten:
             self._texts[number] = ""
         self._forgotten.clear()
+        for number in self._passing.values():
+            self._texts[number] = ""
+            self._past.append(number)
+        self._passing.clear()
 
     def _end_segment(self) -> None:
         """The next block starts a new segment, which repeats the names that it uses."""
         self._rotate = True
         self._segment_size = 0
         self._generation += 1
+        self._spare.extend(self._past)
+        self._past.clear()
 
     def _frame(self, parts: list[bytes], kind: int, content: bytes) -> None:
         flags: int = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import TYPES, Exchange
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
@@ -272,15 +273,18 @@ class Declaring:
     def purge_at_upstream(
         self, name: str, waiter: LookUpWaiter, token: int, owner: Owner | None = None
     ) -> bool | Refusal:
-        """Have the upstream of a remote queue empty its node; `False`: the queue is local.
+        """Have the upstream of a remote queue empty its node, or empty a long queue bit by bit.
 
-        `waiter.on_looked_up(token, refusal)` follows; then it is `purge_queue`'s turn.
+        `waiter.on_looked_up(token, refusal)` follows; then it is `purge_queue`'s turn. `False`: it
+        is at once.
         """
         queue = self._topology.find_queue(name)
-        if queue is None or queue.placement is None:
+        if queue is None:
             return False
         refusal = locked(queue, owner)
-        if refusal is None:
+        if refusal is None and queue.placement is None:
+            return self._settlement.clearing.purge(queue, waiter, token)
+        if refusal is None and queue.placement is not None:
             refusal = queue.placement.remote.purge(self._name, name, waiter, token)
         return True if refusal is None else refusal
 
@@ -338,4 +342,6 @@ class Declaring:
             return refusal
         if queue.transit:
             return 0  # What is on its way to the gateway was not in the queue yet.
-        return self._settlement.purge(queue)
+        purged = self._settlement.purge(queue)
+        self._topology.names.record(Reason.PURGE, queue.node, 0, queue.settings.durable, purged)
+        return purged

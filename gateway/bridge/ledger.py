@@ -137,16 +137,26 @@ class Ledger:
 
     Attributes:
         now_ms: the turn's time.
+        connection, actor: for whom the work is done that is under way: a connection's number, and
+            its user's in the audit log; 0: the gateway by itself, or an upstream.
         transaction: the one that is worked on; 0 outside of transactions.
     """
 
-    __slots__ = ("audit", "counts", "now_ms", "transaction")
+    __slots__ = ("actor", "audit", "connection", "counts", "now_ms", "transaction")
 
     def __init__(self, audit: AuditLog, now_ms: int) -> None:
         self.audit = audit
         self.counts = Counts()
         self.now_ms = now_ms
         self.transaction = 0
+        self.connection = 0
+        self.actor = 0
+
+    def begin(self, now_ms: int, connection: int = 0, actor: int = 0) -> None:
+        """Somebody begins to act: a connection, or nobody but the gateway."""
+        self.now_ms = now_ms
+        self.connection = connection
+        self.actor = actor
 
     def received(self, message: Message, exchange: Exchange, copies: int, link: int) -> None:
         """A message was routed to `copies` queues; none counts as one copy."""

@@ -60,12 +60,21 @@ class NodeNames:
         del self._uses[name]
         self._ledger.audit.forget(number)
 
-    def record(self, reason: Reason, node: int, exchange: int, durable: bool) -> None:
-        """Something came to be, or ended: `node` is a queue's number, `exchange` an exchange's."""
-        self._ledger.audit.topology(
-            self._ledger.now_ms,
+    def record(
+        self, reason: Reason, node: int, exchange: int, durable: bool, copies: int = 0
+    ) -> None:
+        """Something came to be, or ended: `node` is a queue's number, `exchange` an exchange's.
+
+        Whoever acts has done it. `copies`: how many a purge took.
+        """
+        ledger = self._ledger
+        ledger.audit.topology(
+            ledger.now_ms,
             reason=reason,
             node=node,
             exchange=exchange,
+            connection=ledger.connection,
+            actor=ledger.actor,
             flags=int(Flag.DURABLE) if durable else 0,
+            copies=copies,
         )

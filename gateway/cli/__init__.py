@@ -1,7 +1,8 @@
 """The command line: commands and their arguments; what they do is elsewhere.
 
 main, options                        the command itself; options that several have
-run, check_connect                   `serve` and `check`; what is shown of upstreams
+run                                  `serve` and `check`
+check_connect, check_may             what is shown of upstreams; of access rules
 ctl, ctl_status                      `ctl`; what is shown by its `status`
 messages, demo                       `send` and `receive`; `demo`
 audit, trace, features               `audit` and `reconcile`

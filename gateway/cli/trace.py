@@ -92,7 +92,8 @@ class Trace:
             self._connections.clear()
             self._links.clear()
         elif kind == "connection-opened":
-            who = f"{record.get('peer', 'somebody')} ({record.get('protocol', '?')})"
+            user = record.get("actor") or record.get("peer", "somebody")
+            who = f"{user} ({record.get('protocol', '?')})"
             self._connections[record["connection"]] = who
         elif kind == "link-attached":
             peer = self._connections.get(record.get("connection", 0), UNKNOWN)

@@ -44,6 +44,9 @@ class Tls(Section):
     """PEM file: the certificate's private key, not encrypted."""
     client_ca: pathlib.Path | None = None
     """PEM file: authorities of client certificates. Clients that show one may use SASL EXTERNAL."""
+    client_crl: pathlib.Path | None = None
+    """PEM file: revocation lists of those authorities, of each that has issued client certificates;
+    read again at a reload. A list that is out of date lets nobody in whom it would speak of."""
     require_client_certificate: bool = False
     """Refuse TLS clients that show no certificate; needs `client_ca`."""
 
@@ -249,6 +252,17 @@ class TranslationSettings(Section):
     """Write the time of arrival into messages that have none."""
 
 
+class AccessSettings(Section):
+    """Who may do what; without a file everybody may everything. Read again at each reload."""
+
+    file: pathlib.Path | None = None
+    """The gateway's own rules, in YAML (docs/access.md)."""
+    qpidd_file: pathlib.Path | None = None
+    """The ACL file of a qpidd, which decides as it does there; instead of `file`."""
+    qpidd_realm: Annotated[str, Field(min_length=1, max_length=255)] = "QPID"
+    """What a user without a realm has behind the "@" in that file."""
+
+
 class LoggingSettings(Section):
     """Log lines, on standard error."""
 
@@ -279,6 +293,13 @@ class Settings(Section):
     admin_token_file: pathlib.Path | None = None
     """File with the token that `amqp-gateway ctl` shows to look at this gateway and to change it;
     read again each time. Unset: there is no such access."""
+    metrics_token_file: pathlib.Path | None = None
+    """File with the token that Prometheus has to show for /metrics (as a bearer token; the admin
+    token is as good); read again each time. Unset: whoever reaches the port may see them."""
+    admin_tls: bool = False
+    """The admin port speaks HTTPS, with the certificate of `tls`."""
+    admin_connections: Annotated[int, Field(ge=10, le=10_000)] = 100
+    """Connections to the admin port at a time; then the longest idle one gives way."""
     data_directory: pathlib.Path = Field(default_factory=default_data_directory)
     """Messages, topology and the audit log. One gateway at a time."""
     store_reserve: Annotated[int, *size(0, "1TiB")] = 64 * 1024 * 1024
@@ -288,8 +309,12 @@ class Settings(Section):
     store_backlog: Annotated[int, *size("64KiB", "1TiB")] = 64 * 1024 * 1024
     """Octets that may wait for a disk that refuses to write; above it nothing is delivered, and
     nothing read from clients, until it writes again."""
+    former_data_directory: pathlib.Path | None = None
+    """Where that was before: what lies there is used where it is, while `data_directory` has
+    nothing."""
     users_file: pathlib.Path | None = None
     """Users and their SCRAM verifiers, as `amqp-gateway user add` writes them."""
+    access: AccessSettings = AccessSettings()
     require_tls_for: list[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]] = Field(
         default_factory=list
     )

@@ -11,10 +11,12 @@ from typing import final
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
+from gateway.faces.access import ClientAccess, Reviewed
 from gateway.faces.doubt import Doubt, Slowed
 from gateway.faces.face import Face, FaceSettings, Peer, Turns
 from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.host_nodes import HostNodes
+from gateway.faces.visit import Visit
 from gateway.message import Encoding
 from gateway.translate.context import Context
 from gateway.wire.accounts import Account
@@ -25,6 +27,7 @@ class Client:
     """What sessions ask of their connection, and what is counted and recorded of it.
 
     Attributes:
+        access: what it may do.
         host, nodes: the virtual host that it has opened, and its names; the default one before.
         identity: its user.
         authenticated: that user is not the anonymous one.
@@ -32,6 +35,7 @@ class Client:
         java: it is a Java client of 0-10.
         session_flow: it takes producer flow, by 0-10.
         draining: the gateway stops: no new deliveries, credit, sessions or links.
+        visit: what is told of it in the audit log and in the log's lines.
         account: what is kept on its behalf.
         write_blocked: its transport takes no more for now.
         unread: octets of answers that it has been given since then.
@@ -40,10 +44,10 @@ class Client:
     __slots__ = (
         "_context",
         "_face",
-        "_opened",
         "_protocol",
         "_touched",
         "_turns",
+        "access",
         "account",
         "authenticated",
         "bridge",
@@ -59,6 +63,7 @@ class Client:
         "settings",
         "unread",
         "uses",
+        "visit",
         "write_blocked",
     )
 
@@ -73,6 +78,7 @@ class Client:
         *,
         face: Face,
         slowed: Slowed,
+        reviewed: Reviewed,
     ) -> None:
         self.bridge = bridge
         self.peer = peer
@@ -92,13 +98,22 @@ class Client:
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
+        self.access = ClientAccess(
+            settings.access, settings.counts, bridge, peer.connection_id, peer.address, reviewed
+        )
         self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed, bridge.pressure)
         self._turns = turns
         self._face = face
         self._protocol = int(protocol)
         self._context: Context | None = None
+        name = "AMQP 1.0" if protocol == Encoding.AMQP_1_0 else "AMQP 0-10"
+        self.visit = Visit(settings.journal, peer.connection_id, peer.endpoint(), name)
         self._touched = False  # since `on_flushed`
-        self._opened = False
+
+    def act(self, now_ms: int) -> None:
+        """What the bridge is asked from now on is asked for this client."""
+        visit = self.visit
+        self.bridge.ledger.begin(now_ms, visit.number, visit.actor)
 
     # What sessions and links ask.
 
@@ -153,6 +168,7 @@ class Client:
 
     def record_link(self, number: int, *, node: int, flags: int) -> None:
         """Put the begin of a link or subscription into the audit log; `node`: its node's number."""
+        self.visit.step(f"link {number} is attached")
         self.bridge.audit.link_attached(
             self.bridge.now_ms,
             number,
@@ -163,6 +179,7 @@ class Client:
 
     def record_link_end(self, number: int, reason: Reason = Reason.NONE) -> None:
         """The same of its end, when nothing of it is unsettled."""
+        self.visit.step(f"link {number} is detached")
         self.bridge.audit.link_detached(
             self.bridge.now_ms, number, connection=self.peer.connection_id, reason=reason
         )
@@ -196,37 +213,44 @@ class Client:
         """Who it is; `None`: it could not prove that."""
         if identity is None:
             self.settings.counts.authentication_failures[self._protocol] += 1
+            self.visit.because(Reason.LOGIN_FAILED, "its login failed")
         else:
             self.identity = identity
             self.uses.identity = identity
             self.authenticated = identity != self.settings.anonymous_name
 
-    def on_opened(self, host: VirtualHost, protocol: str) -> None:
-        """It has opened a virtual host; `protocol`: its name for operators."""
+    def on_opened(self, host: VirtualHost) -> None:
+        """It has opened a virtual host."""
         self.host = host
         self.nodes = HostNodes(host)
-        self._opened = True
         self.peer.entered()
         self.bridge.pressure.join(self.peer.connection_id, self.identity, host.name)
         accounts = self.settings.accounts
         self.account.join(accounts.user(self.identity))
         self.account.join(accounts.host(host.name))
         self.settings.counts.connections_opened[self._protocol] += 1
-        audit = self.bridge.audit
-        audit.connection_opened(
-            self.bridge.now_ms,
-            self.peer.connection_id,
-            protocol=audit.name(protocol),
-            peer=audit.name(self.identity),
-        )
+        visit = self.visit
+        visit.user = self.identity
+        visit.product = self.uses.client
+        visit.open(self.bridge.audit, self.bridge.now_ms, host.name)
+        self.act(self.bridge.now_ms)
 
-    def on_violation(self) -> None:
-        """It has broken the rules of its protocol."""
+    def on_violation(self, problem: str, *, ends: bool = False) -> None:
+        """It has broken the rules of its protocol; `ends`: all of it is over with that.
+
+        `problem`: how; "" where that is told otherwise.
+        """
         self.settings.counts.protocol_errors[self._protocol] += 1
+        if problem:
+            self.visit.broke(problem)
+        if problem and ends:
+            late = self.visit.timed
+            self.visit.because(Reason.TIMED_OUT if late else Reason.BROKE_PROTOCOL, problem)
 
     def on_session_attached(self, session: int) -> None:
         """A session of that name in the audit log has begun."""
         self.settings.counts.sessions_opened[self._protocol] += 1
+        self.visit.step("a session is attached")
         self.bridge.audit.session_attached(
             self.bridge.now_ms, self.peer.connection_id, session=session
         )
@@ -237,6 +261,7 @@ class Client:
 
     def record_session_end(self, session: int, reason: Reason) -> None:
         """Put the end of a session into the audit log."""
+        self.visit.step(f"a session has ended: {reason.name.lower()}")
         self.bridge.audit.session_detached(
             self.bridge.now_ms, self.peer.connection_id, session=session, reason=reason
         )
@@ -244,13 +269,15 @@ class Client:
     def on_closed(self, reason: Reason) -> None:
         """The connection is over, in good order where there is no `reason`."""
         self.uses.end()
+        self.access.close()
         self.account.close()
         self.bridge.pressure.quotas.leave(self.peer.connection_id)
-        if self._opened:
+        visit = self.visit
+        if visit.opened:
             self.settings.counts.connections_closed[self._protocol] += 1
-            self.bridge.audit.connection_closed(
-                self.bridge.now_ms, self.peer.connection_id, reason=reason
-            )
+        elif not visit.product:
+            visit.product = self.uses.client
+        visit.end(self.bridge.audit, self.bridge.now_ms, reason)
 
 
 def is_own(user_id: bytes, identity: str) -> bool:

@@ -85,11 +85,8 @@ class DynamicNodes:
         name = f"{container[:NAME_PART_MAX]}.{link[:NAME_PART_MAX]}.{self._tag}-{self._made}"
         return name.replace("/", "_")
 
-    def make(
-        self, container: str, link: str, policy: int, owner: Owner, *, topic: bool
-    ) -> DynamicNode | Refusal:
-        """A new queue, or exchange, named after whom it is for."""
-        name = self.name(container, link)
+    def make(self, name: str, policy: int, owner: Owner, *, topic: bool) -> DynamicNode | Refusal:
+        """A new queue, or exchange, of a name that is fresh."""
         if topic:
             exchange = self.host.declaring.declare_exchange(name, FANOUT)
             if isinstance(exchange, Refusal):

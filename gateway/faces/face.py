@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 from gateway.bridge.host import VirtualHost
+from gateway.faces.access import AccessBook
 from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.feature_uses import UsesBook
+from gateway.faces.visit import Journal, Silence
 from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
 from gateway.wire.limits import Limits
@@ -123,6 +125,7 @@ class Peer:
     address: str
     secure: bool
     certificate_name: str
+    port: int
     bindings: dict[str, bytes]
     entered: Callable[[], None]
 
@@ -133,6 +136,7 @@ class Peer:
         *,
         secure: bool = False,
         certificate_name: str = "",
+        port: int = 0,
         bindings: dict[str, bytes] | None = None,
         entered: Callable[[], None] | None = None,
     ) -> None:
@@ -140,8 +144,14 @@ class Peer:
         self.address = address
         self.secure = secure
         self.certificate_name = certificate_name
+        self.port = port
         self.bindings = bindings or {}
         self.entered = entered or _nobody_waits
+
+    def endpoint(self) -> str:
+        """Address and port, as far as they are known."""
+        host = f"[{self.address}]" if ":" in self.address and self.port else self.address
+        return f"{host}:{self.port}" if self.port else host
 
 
 class Attached(Protocol):
@@ -167,6 +177,8 @@ class FaceSettings:
         anonymous_allowed: whether a 1.0 connection may come without SASL.
         strict: follow the 0-10 XML where deployed clients differ from it.
         counts: shared by all faces.
+        access: the rules in force, and whom they are for; shared.
+        journal: writes the lines of connections; shared by all faces.
         accounts: what is kept for users and virtual hosts; shared by all faces.
         uses: whose uses of what is not offered the audit log does not have yet; shared.
         escrow: whether escrow is sent along with translated messages.
@@ -188,6 +200,8 @@ class FaceSettings:
     anonymous_allowed: bool
     strict: bool
     counts: FaceCounts
+    access: AccessBook
+    journal: Journal
     accounts: Accounts
     uses: UsesBook
     escrow: bool
@@ -210,6 +224,7 @@ class FaceSettings:
         anonymous_allowed: bool = True,
         strict: bool = False,
         counts: FaceCounts | None = None,
+        journal: Journal | None = None,
         accounts: Accounts | None = None,
         escrow: bool = True,
         text_body_value: bool = False,
@@ -225,6 +240,8 @@ class FaceSettings:
         self.anonymous_allowed = anonymous_allowed
         self.strict = strict
         self.counts = counts or FaceCounts()
+        self.access = AccessBook()
+        self.journal: Journal = journal or Silence()
         self.accounts = accounts or Accounts()
         self.uses = UsesBook()
         self.escrow = escrow

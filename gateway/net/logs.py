@@ -39,6 +39,11 @@ def set_level(level: str) -> None:
     PROCESS.setLogLevelForNamespace(NAMESPACE, LEVELS[level])
 
 
+def writes_steps() -> bool:
+    """Whether debug lines are written: who makes many of them asks first."""
+    return bool(PROCESS.logLevelForNamespace(NAMESPACE) <= LogLevel.debug)
+
+
 def observer(
     stream: TextIO, *, level: str, form: str, predicate: LogLevelFilterPredicate | None = None
 ) -> ILogObserver:

@@ -91,10 +91,13 @@ class Pump(TwistedProtocol):
     log = Logger()
     transport: Transport  # type: ignore[assignment]  # Twisted's own type says ITransport only
 
-    def __init__(self, around: Surroundings, connection_id: int, address: str) -> None:
+    def __init__(
+        self, around: Surroundings, connection_id: int, address: str, port: int = 0
+    ) -> None:
         self.around = around
         self.connection_id = connection_id
         self.address = address
+        self.port = port
         self.secure = False
         self.handshaken = False  # TLS is up
         self.doubted = ""  # why we do not believe the peer's certificate
@@ -136,11 +139,14 @@ class Pump(TwistedProtocol):
 
     def _read(self, data: bytes) -> None:
         face = self.face
+        turns = self.around.turns
+        began_ms = self.around.now_ms()
         try:
-            face.receive_data(data, self.around.now_ms())
+            face.receive_data(data, began_ms)
         except Exception:
             self._broken()
-        self.around.turns.touch(self.face)
+        turns.stalls.over(began_ms, "read", self)
+        turns.touch(self.face)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """The transport is gone, whoever ended it."""
@@ -148,10 +154,12 @@ class Pump(TwistedProtocol):
             return
         self._lost = True
         self._alarm.stop()
+        began_ms = self.around.now_ms()
         try:
-            self.face.receive_eof(self.around.now_ms())
+            self.face.receive_eof(began_ms)
         except Exception:
             self._broken()
+        self.around.turns.stalls.over(began_ms, "read", self)
         self._leave()
 
     def _leave(self) -> None:
@@ -226,6 +234,10 @@ class Pump(TwistedProtocol):
             deadline_ms = entry_ms if deadline_ms is None else min(deadline_ms, entry_ms)
         self._alarm.set(deadline_ms)
 
+    def who(self) -> str:
+        """Whose connection it is, and what it has been at."""
+        return f"connection {self.connection_id} from {self.address}, {self.face.doing()}"
+
     def become(self, face: Face, data: bytes) -> None:
         """Replace the face; `data` is what it is to read first."""
         self.around.turns.detach(self.face)
@@ -274,6 +286,7 @@ class Pump(TwistedProtocol):
             self.face.handle_deadline(now_ms)
         except Exception:
             self._broken()
+        self.around.turns.stalls.over(now_ms, "deadline", self)
         entry_ms = None if self.entered else self.entry_deadline_ms
         if entry_ms is not None and now_ms >= entry_ms:
             self.abort()  # its faces were patient with each of its steps

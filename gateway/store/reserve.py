@@ -69,9 +69,9 @@ class Reserve:
 
     def set_aside(self) -> bool:
         """Have it again, if there is room; whether that is so."""
-        disk = os.statvfs(self._directory)
-        if disk.f_bavail * disk.f_frsize >= self.wanted + self.wanted // MARGIN_SHARE:
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            disk = os.statvfs(self._directory)
+            if disk.f_bavail * disk.f_frsize >= self.wanted + self.wanted // MARGIN_SHARE:
                 self._take(self.wanted)
         return self.held > 0
 

@@ -26,7 +26,11 @@ RESERVE_IN_USE: Final = "the disk is full; the room set aside for that is in use
 
 @final
 class Trouble:
-    """From the first refusal to the moment when all is written and the reserve is whole."""
+    """From the first refusal to the moment when all is written and the reserve is whole.
+
+    Attributes:
+        attempts: how often what is to be written has been refused; 0: nothing is.
+    """
 
     def __init__(
         self,
@@ -44,7 +48,7 @@ class Trouble:
         self._failed = failed
         self._eased = eased
         self._mark = mark
-        self._attempts = 0
+        self.attempts = 0
         self._told: set[str] = set()
         self._on = False
         self._pause_s = RETRY_S
@@ -52,7 +56,7 @@ class Trouble:
     @property
     def on_reserve(self) -> bool:
         """Whether only room is wanted."""
-        return self._on and self._attempts == 0 and self._reserve.released
+        return self._on and self.attempts == 0 and self._reserve.released
 
     def wal_octets(self, most: int) -> int:
         """How long the WAL may become: on a full disk its copy must have room in the reserve."""
@@ -74,10 +78,10 @@ class Trouble:
             self._live_on_reserve()
             return 0.0
         self._on = True
-        self._attempts += 1
+        self.attempts += 1
         self._mark()
         cause = str(error)
-        if cause not in self._told or self._attempts & (self._attempts - 1) == 0:
+        if cause not in self._told or self.attempts & (self.attempts - 1) == 0:
             self._told.add(cause)
             self._tell(error)
         pause_s = self._pause_s
@@ -86,9 +90,9 @@ class Trouble:
 
     def written(self) -> None:
         """What was refused is written now; or nothing was."""
-        if self._attempts == 0:
+        if self.attempts == 0:
             return
-        self._attempts = 0
+        self.attempts = 0
         self._pause_s = RETRY_S
         self._told.clear()
         if self._reserve.released:

@@ -119,4 +119,36 @@ def test_a_text_in_passing_is_told_with_its_turn_and_takes_nobodys_name():
     log.topology(1, reason=1, node=queue)
     second = segment_of(log.take_block(1))
     assert list(names_in(second.octets, next(second.blocks()))) == [(queue, "orders")]
-    assert "somebody" not in log._names
+
+
+def test_the_number_of_a_text_in_passing_is_used_again_by_a_later_segment_only():
+    log = AuditLog(1, segment_octets=RECORD_OCTETS * 3)
+    numbers, told = [], []
+    for turn in range(12):
+        numbers.append(log.passing(f"10.0.0.1:{turn}"))
+        assert log.passing(f"10.0.0.1:{turn}") == numbers[-1]
+        log.connection_opened(turn, 1, protocol=0, peer=0, address=numbers[-1])
+        octets = log.take_block(turn)
+        segment = segment_of(octets)
+        first, _ = segment.blocks()
+        told.append((bool(first.flags & BlockFlag.SEGMENT_STARTS), numbers[-1]))
+        assert list(names_in(segment.octets, first)) == [(numbers[-1], f"10.0.0.1:{turn}")]
+    segments: list[list[int]] = []
+    for starts, number in told:
+        if starts:
+            segments.append([])
+        segments[-1].append(number)
+    assert len(segments) > 3
+    assert all(len(set(each)) == len(each) for each in segments)
+    assert max(numbers) == len(segments[0])
+
+
+def test_who_names_a_text_that_is_passing_has_it_for_good():
+    log = AuditLog(1, segment_octets=1)
+    passing = log.passing("orders")
+    queue = log.name("orders")
+    assert queue != passing
+    for turn in range(3):
+        log.topology(turn, reason=1, node=queue)
+        segment = segment_of(log.take_block(turn))
+        assert list(names_in(segment.octets, next(segment.blocks()))) == [(queue, "orders")]

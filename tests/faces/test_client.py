@@ -33,6 +33,7 @@ class Connection:
             Account(),
             face=self,  # type: ignore[arg-type]  # only handed back to `touch`
             slowed=self,
+            reviewed=self,
         )
 
     def touch(self, face: Face) -> None:
@@ -40,6 +41,9 @@ class Connection:
 
     def on_doubt(self) -> None:
         raise AssertionError("nothing is held")
+
+    def on_rules_changed(self, now_ms: int) -> None:
+        raise AssertionError("there are no rules")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +99,7 @@ def test_translations_know_the_host_that_was_opened_and_the_time() -> None:
     connection = Connection()
     client = connection.client
     host = connection.world.bridge.hosts["test"]
-    client.on_opened(host, "AMQP 1.0")
+    client.on_opened(host)
     context = client.context()
     assert context.nodes is client.nodes
     assert client.nodes.host is host
@@ -105,11 +109,12 @@ def test_translations_know_the_host_that_was_opened_and_the_time() -> None:
 
 
 def test_what_never_opened_is_not_counted_as_closed() -> None:
+    refused = Connection()
+    refused.client.on_closed(Reason.CONNECTION_LOST)
+    assert refused.settings.counts.connections_closed[PROTOCOL] == 0
     connection = Connection()
-    connection.client.on_closed(Reason.CONNECTION_LOST)
     counts = connection.settings.counts
-    assert counts.connections_closed[PROTOCOL] == 0
-    connection.client.on_opened(connection.world.host, "AMQP 1.0")
+    connection.client.on_opened(connection.world.host)
     connection.client.on_closed(Reason.NONE)
     assert (counts.connections_opened[PROTOCOL], counts.connections_closed[PROTOCOL]) == (1, 1)
 
@@ -121,7 +126,7 @@ def test_links_and_failures_are_counted_by_protocol() -> None:
     client.on_link(opened=True)
     client.on_link(opened=False)
     client.on_authenticated(None)
-    client.on_violation()
+    client.on_violation("rule")
     assert counts.links_opened == counts.links_closed == [0, 1]
     assert counts.authentication_failures == counts.protocol_errors == [0, 1]
     assert client.identity == ""

@@ -92,6 +92,7 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
     assert sorted(filter(None, names)) == [
         "gateway.net.authenticate.Authentication",
         "gateway.net.authenticate.PeerAuthenticator",
+        "gateway.net.connections",
         "gateway.net.control.Control",
         "gateway.net.credentials.UpstreamCredentials",
         "gateway.net.detours.DetourDialers",
@@ -101,4 +102,5 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.net.renewal.Renewal",
         "gateway.net.upstream.Dialer",
     ]
-    assert names.count("") == len(["Pump", "Service", "Stopping", "TurnLoop"])
+    unnamed = ["DecisionLog", "Pump", "Service", "Stalls", "Stopping", "Tokens", "TurnLoop"]
+    assert names.count("") == len(unnamed)

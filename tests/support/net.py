@@ -40,6 +40,9 @@ class FakeBridge:
         self.deadline_ms = None
         self.log.append(f"deadline {now_ms}")
 
+    def who(self) -> str:
+        return "queue 'q'"
+
     def on_committed(self, turn: int) -> None:
         self.log.append(f"committed {turn}")
 

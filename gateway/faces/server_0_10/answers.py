@@ -88,6 +88,7 @@ class Answers:
         if self.over:
             return
         self.client.uses.on_refused(refusal)
+        self.client.visit.step(f"a session is ended: {refusal.description}")
         self.flush()
         self.session.fail(execution_error(refusal), command_id=command_id, code=code)
         self._holder.on_session_over(self.session)

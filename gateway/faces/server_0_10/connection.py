@@ -56,7 +56,7 @@ JMS_SELECTOR: Final = "qpid.jms-selector"
 
 @final
 class ServerConnection:
-    """Implements `Face`, `AuthenticationWaiter`, `SessionHolder`, `Slowed`."""
+    """Implements `Face`, `AuthenticationWaiter`, `SessionHolder`, `Slowed`, `Reviewed`."""
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class ServerConnection:
             self.connection.account,
             face=self,
             slowed=self,
+            reviewed=self,
         )
         self._mechanism: ServerMechanism | None = None
         self._granted = False  # the client has still to say so
@@ -114,12 +115,12 @@ class ServerConnection:
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Octets from the client, and all that they ask for."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         self._take(self.connection.receive_data(data, now_ms), now_ms)
 
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         self._share.ended = True
         self._take(self.connection.receive_eof(), now_ms)
         if not self.behind:
@@ -128,6 +129,7 @@ class ServerConnection:
     def data_to_send(self) -> bytes:
         """Octets for the client."""
         self.client.on_flushed()
+        self.client.act(self.bridge.now_ms)
         if self.behind and (self._share.ended or not self.client.unread_too_much()):
             self._go_on()
         for session in list(self._sessions.values()):
@@ -145,10 +147,12 @@ class ServerConnection:
 
     def handle_deadline(self, now_ms: int) -> None:
         """Heartbeats, and peers that are late."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         if self.reading_paused:
             self.connection.unheard(now_ms)
+        self.client.visit.timed = True
         self._take(self.connection.handle_deadline(now_ms), now_ms)
+        self.client.visit.timed = False
 
     def doing(self) -> str:
         """What it has been at just now."""
@@ -190,6 +194,20 @@ class ServerConnection:
         for session in self._sessions.values():
             session.transfers.stop_producer()
 
+    def on_rules_changed(self, now_ms: int) -> None:
+        """Other access rules are in force: end what the client may have no longer."""
+        if self._gone:
+            return
+        refusal = self.client.access.may_stay()
+        if refusal is not None:
+            forced = spec.CloseCode.CONNECTION_FORCED
+            self.connection.send_close(forced, refusal.description, now_ms)
+            self._end(Reason.NONE)
+        else:
+            for session in list(self._sessions.values()):
+                session.on_rules_changed()
+        self.client.touch()
+
     def on_session_over(self, session: Session) -> None:
         """It was ended by an exception, or another transport took its name."""
         ended = self._of(session)
@@ -205,6 +223,7 @@ class ServerConnection:
 
     def _go_on(self) -> None:
         """Another share of what waits; the turn's end has been, so the rest is of the next one."""
+        self.client.act(self.bridge.now_ms)
         self.client.touch()
         self._carry_out(self._share.take(), self.bridge.now_ms)
         if self._share.ended and not self.behind:
@@ -240,8 +259,9 @@ class ServerConnection:
     def _take_rare(self, event: Event, now_ms: int) -> None:
         WORK.units += COMMAND
         if isinstance(event, HeaderReceived):
+            self.client.visit.offered = self.authenticator.mechanisms()
             self.connection.send_start(
-                self._server_properties(), self.authenticator.mechanisms(), LOCALES
+                self._server_properties(), self.client.visit.offered, LOCALES
             )
         elif isinstance(event, ControlReceived):
             self._on_control(event, now_ms)
@@ -251,14 +271,17 @@ class ServerConnection:
             event.session.send_timeout(0)  # nothing is kept after a detach
         elif isinstance(event, SessionEnded):
             if event.error is not None:
-                self.client.on_violation()
+                self.client.on_violation(str(event.error))
             ended = self._of(event.session)
             if ended is not None:
                 self._end_session(ended, Reason.SESSION_ENDED)
         elif isinstance(event, Violation):
-            self.client.on_violation()
+            self.client.on_violation(str(event.error), ends=True)
             self._end(Reason.CONNECTION_LOST)
         elif isinstance(event, ConnectionClosed):
+            if event.code:
+                by = "by the client" if event.by_peer else "by the gateway"
+                self.client.visit.because(Reason.NONE, f"{by}: {event.code} {event.text}".strip())
             self._end(Reason.NONE if event.code else Reason.CONNECTION_LOST)
 
     # Negotiation.
@@ -297,8 +320,10 @@ class ServerConnection:
                 client.session_flow = bool(value.value)
             elif key == FEDERATION_PROPERTY:
                 client.uses.count(Feature.FEDERATION)
-        mechanism = self.authenticator.begin(start_ok.mechanism or "")
+        client.visit.mechanism = start_ok.mechanism or ""
+        mechanism = self.authenticator.begin(client.visit.mechanism)
         if mechanism is None:
+            client.visit.because(Reason.NO_MECHANISM, "")
             client.on_authenticated(None)
             self.connection.drop()  # without a word, as the XML says
             self._end(Reason.NONE)
@@ -319,6 +344,7 @@ class ServerConnection:
         if step.kind == StepKind.CHALLENGE:
             self.connection.send_secure(step.octets)
         elif step.kind == StepKind.VERIFY and step.credentials is not None:
+            self.client.visit.user = step.credentials.username
             self.authenticator.authenticate(step.credentials, self)
         elif step.kind == StepKind.GRANTED and step.octets:
             # No control ends SASL with data: it goes as a challenge, whose answer is empty.
@@ -352,11 +378,16 @@ class ServerConnection:
         if host is None and len(self.bridge.hosts) == 1:
             host = self.bridge.default_host  # with one virtual host, every name reaches it
         if host is None:
-            self.connection.send_close(
-                spec.CloseCode.INVALID_PATH, f"there is no virtual host {name}", now_ms
-            )
+            text = f"there is no virtual host {name}"
+            self.client.visit.because(Reason.NOT_FOUND, text)
+            self.connection.send_close(spec.CloseCode.INVALID_PATH, text, now_ms)
             return
-        self.client.on_opened(host, "AMQP 0-10")
+        refusal = self.client.access.open(self.client.identity, host)
+        if refusal is not None:
+            forced = spec.CloseCode.CONNECTION_FORCED  # as qpidd does
+            self.connection.send_close(forced, refusal.description, now_ms)
+            return
+        self.client.on_opened(host)
         self.connection.send_open_ok([])
 
     # Sessions.

@@ -21,6 +21,7 @@ from gateway.faces.dynamic import policy_of
 from gateway.faces.features import EXCHANGES, Feature
 from gateway.faces.outcomes import error_of, outcome_of
 from gateway.faces.placed import JMS_SELECTOR, is_remote_exchange, is_remote_queue, selector_of
+from gateway.faces.server_1_0 import permissions
 from gateway.faces.server_1_0.approach import Approach, answer_producer
 from gateway.faces.server_1_0.consumer import Asked, Consumer
 from gateway.faces.server_1_0.links import Links
@@ -55,7 +56,10 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
     elif target.address is not None:
         node = resolve(target.address, capability_of(asked), links.client.nodes)
         if node is None:
-            return Refusal(Condition.NOT_FOUND, f"there is no node {target.address!r}")
+            return permissions.not_found(links, target.address)
+        refusal = permissions.producer_refusal(links, node)
+        if refusal is not None:
+            return refusal
     if node is not None and node.exchange in EXCHANGES:
         _count(links, EXCHANGES[node.exchange])
     if node is not None and node.queue and not made:
@@ -81,9 +85,12 @@ def _make(
     if address is not None:
         return Refusal(Condition.INVALID_ARGUMENT, "a dynamic terminus with an address")
     topic = capability_of(asked) == Capability.TOPIC
-    made = links.dynamics.make(
-        links.client.container, attach.name, policy_of(properties), links.owner, topic=topic
-    )
+    name = links.dynamics.name(links.client.container, attach.name)
+    refusal = permissions.dynamic_refusal(links, name, topic=topic)
+    if refusal is not None:
+        return refusal
+    made = links.dynamics.make(name, policy_of(properties), links.owner, topic=topic)
+    links.client.access.created()
     if isinstance(made, Refusal):
         return made
     if topic:
@@ -110,7 +117,7 @@ def attach_consumer(links: Links, link: Link, attach: Attach) -> Refusal | None:
     else:
         found = resolve(source.address or "", capability_of(asked), links.client.nodes)
         if found is None:
-            return Refusal(Condition.NOT_FOUND, f"there is no node {source.address!r}")
+            return permissions.not_found(links, source.address or "")
         node = found
     consumer = _consumer(links, link, attach, source, node.queue or node.exchange, made)
     if node.queue:
@@ -143,6 +150,9 @@ def _consumer(
 
 def _consume(links: Links, consumer: Consumer, queue: str, source: Source) -> Refusal | None:
     """Consume or browse a queue."""
+    refusal = permissions.consumer_refusal(links, queue, acquire=consumer.acquire)
+    if refusal is not None:
+        return refusal
     remote = is_remote_queue(links.client.host, queue)
     if not _has_room(consumer, source, remote):
         return TOO_MUCH
@@ -214,7 +224,11 @@ def _subscribe(
     else:
         queue = links.dynamics.name(links.client.container, attach.name)
         settings = QueueSettings(auto_delete=True)
+    refusal = permissions.subscription_refusal(links, exchange, key, queue, settings)
+    if refusal is not None:
+        return refusal
     declared = host.declaring.declare_queue(queue, settings, links.owner)
+    links.client.access.created()
     if isinstance(declared, Refusal):
         return declared
     consumer.acquire = True  # it has the queue for itself, whatever mode it asked for
@@ -281,6 +295,9 @@ def _recover(links: Links, link: Link, attach: Attach) -> Refusal | None:
     queue = links.client.host.topology.find_queue(name)
     if queue is None:
         return Refusal(Condition.NOT_FOUND, "there is no subscription of that name")
+    refusal = permissions.consumer_refusal(links, name, acquire=True)
+    if refusal is not None:
+        return refusal
     address = None
     for exchange, key in queue.bindings:
         address = f"{exchange}/{key}" if key else exchange

@@ -12,6 +12,7 @@ from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error, Open, TransactionalState
 from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED
 from gateway.amqp_1_0.connection import Connection
+from gateway.amqp_1_0.errors import SaslError
 from gateway.amqp_1_0.events import (
     AttachReceived,
     AuthenticationRequested,
@@ -35,13 +36,15 @@ from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
+from gateway.errors import RemoteProtocolError
 from gateway.faces.client import Client
 from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
 from gateway.faces.feature_uses import client_text
+from gateway.faces.outcomes import error_of
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.faces.share import Share
-from gateway.message import Encoding
+from gateway.message import Encoding, Refusal
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
@@ -53,7 +56,7 @@ VHOST_PREFIX: Final = "vhost:"
 
 @final
 class ServerConnection:
-    """Implements `Face`, `AuthenticationWaiter`, `Sessions`, `Slowed`."""
+    """Implements `Face`, `AuthenticationWaiter`, `Sessions`, `Slowed`, `Reviewed`."""
 
     def __init__(
         self,
@@ -67,12 +70,13 @@ class ServerConnection:
         self.bridge = bridge
         self.authenticator = authenticator
         self.settings = settings
+        offered = authenticator.mechanisms()
         self.connection = Connection(
             server=True,
             container_id=settings.container_id,
             limits=settings.limits,
             now_ms=now_ms,
-            mechanisms=authenticator.mechanisms(),
+            mechanisms=offered,
             maker=authenticator,
             sasl_required=not settings.anonymous_allowed,
             strict=settings.strict,
@@ -86,8 +90,10 @@ class ServerConnection:
             self.connection.account,
             face=self,
             slowed=self,
+            reviewed=self,
         )
         self.client.identity = settings.anonymous_name
+        self.client.visit.offered = offered
         self.transactions = Transactions(self.client, self)
         self._sessions: list[ServerSession] = []
         self._share: Share[Event] = Share()
@@ -119,13 +125,13 @@ class ServerConnection:
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Octets from the client, and all that they ask for."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         self._take(self.connection.receive_data(data, now_ms))
         self.client.touch()
 
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         self._share.ended = True
         self._take(self.connection.receive_eof())
         if not self.behind:
@@ -150,10 +156,12 @@ class ServerConnection:
 
     def handle_deadline(self, now_ms: int) -> None:
         """Empty frames, and peers that are late."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         if self.reading_paused:
             self.connection.unheard(now_ms)
+        self.client.visit.timed = True
         self._take(self.connection.handle_deadline(now_ms))
+        self.client.visit.timed = False
         self.client.touch()
 
     def doing(self) -> str:
@@ -179,13 +187,30 @@ class ServerConnection:
 
     def force_close(self, now_ms: int) -> None:
         """The operator ends the connection: close with amqp:connection:forced."""
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         while self.behind:  # what was read is not lost
             self._go_on()
         error = Error(condition=CONNECTION_FORCED, description="the gateway stops")
         self.connection.send_close(error=error)
         self._end(Reason.STOPPING)
         self.client.touch()
+
+    def on_rules_changed(self, now_ms: int) -> None:
+        """Other access rules are in force: end what the client may have no longer."""
+        if self._gone:
+            return
+        refusal = self.client.access.may_stay()
+        if refusal is not None:
+            self._close_for(refusal)
+        else:
+            for session in list(self._sessions):
+                session.on_rules_changed()
+        self.client.touch()
+
+    def _close_for(self, refusal: Refusal) -> None:
+        """The client must not be here."""
+        self.connection.send_close(error=error_of(refusal))
+        self._end(Reason.NONE)
 
     # What transactions ask.
 
@@ -217,6 +242,7 @@ class ServerConnection:
 
     def _go_on(self) -> None:
         """Another share of what waits; the turn's end has been, so the rest is of the next one."""
+        self.client.act(self.bridge.now_ms)
         self.client.touch()
         self._carry_out(self._share.take())
         if self._share.ended and not self.behind:
@@ -265,7 +291,7 @@ class ServerConnection:
             if isinstance(held, ServerSession):
                 held.resume()
         elif isinstance(event, LinkViolation):
-            self.client.on_violation()
+            self.client.on_violation(str(event.error))
             held = event.link.session.context
             if isinstance(held, ServerSession):
                 held.on_link_failed(event.link)
@@ -275,32 +301,47 @@ class ServerConnection:
             self._end_session(event.session)
             event.session.send_end()
         elif isinstance(event, SessionViolation):
-            self.client.on_violation()
+            self.client.on_violation(str(event.error))
             self._end_session(event.session)
         else:
             self._take_connection(event)
 
     def _take_connection(self, event: Event) -> None:
         if isinstance(event, AuthenticationRequested):
+            self.client.visit.user = event.credentials.username
             self.authenticator.authenticate(event.credentials, self)
         elif isinstance(event, OpenReceived):
             self._on_open(event.open)
         elif isinstance(event, CloseReceived):
+            if event.error is not None:
+                said = f"by the client: {event.error.condition} {event.error.description or ''}"
+                self.client.visit.because(Reason.NONE, said.strip())
             self._end(Reason.NONE)
             self.connection.send_close()
         elif isinstance(event, Violation):
-            self.client.on_violation()
-            self._end(Reason.CONNECTION_LOST)
+            self._on_violation(event.error)
         elif isinstance(event, ConnectionLost):
             self._end(Reason.CONNECTION_LOST)
 
     # The connection.
 
+    def _on_violation(self, error: RemoteProtocolError) -> None:
+        visit = self.client.visit
+        if isinstance(error, SaslError):
+            # A login that failed breaks no rule, but is the end.
+            known = visit.mechanism = self.connection.sasl_mechanism
+            reason = Reason.LOGIN_FAILED if known in visit.offered else Reason.NO_MECHANISM
+            visit.because(reason, str(error))
+            self.client.on_violation("", ends=True)
+        else:
+            self.client.on_violation(str(error), ends=True)
+        self._end(Reason.CONNECTION_LOST)
+
     def on_authenticated(self, identity: str | None, now_ms: int) -> None:
         """The authenticator's answer."""
         if self._gone or self.connection.closed:
             return
-        self.bridge.now_ms = now_ms
+        self.client.act(now_ms)
         step = self.connection.send_verdict(identity is not None)
         if step != StepKind.CHALLENGE:
             self.client.on_authenticated(identity if step == StepKind.GRANTED else None)
@@ -330,7 +371,13 @@ class ServerConnection:
                 "version": Tagged(types.STRING, self.settings.version),
             },
         )
-        client.on_opened(self._host_of(performative.hostname), "AMQP 1.0")
+        host = self._host_of(performative.hostname)
+        refusal = client.access.open(client.identity, host)
+        if refusal is not None:
+            self._close_for(refusal)
+            return
+        client.visit.mechanism = self.connection.sasl_mechanism
+        client.on_opened(host)
         if client.draining:
             self.force_close(self.bridge.now_ms)
 

@@ -18,10 +18,9 @@ so holds until the next reload or restart: the configuration is the truth.
 
 from __future__ import annotations
 
-import hmac
 import json
 from collections.abc import Callable
-from typing import Any, Final, final
+from typing import Any, final
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -36,12 +35,12 @@ from gateway.config import Settings
 from gateway.config.load import rules
 from gateway.config.placement import matches
 from gateway.errors import ConfigurationError, GatewayError
+from gateway.net.admin.channel import BODY_MAX
 from gateway.net.admin.status import status
+from gateway.net.admin.tokens import Tokens
 from gateway.net.upstreams.reload import BusyError, MissingError, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
-BODY_MAX: Final = 64 * 1024
-BEARER: Final = b"Bearer "
 Answer = dict[str, Any]  # Any: what JSON holds
 
 
@@ -57,6 +56,7 @@ class Control(Resource):
         reloading: Reloading,
         upstreams: Upstreams,
         bridge: Bridge,
+        tokens: Tokens,
         read_again: Callable[[], Settings],
         now_ms: Callable[[], int],
     ) -> None:
@@ -64,6 +64,7 @@ class Control(Resource):
         self._reloading = reloading
         self._upstreams = upstreams
         self._bridge = bridge
+        self._tokens = tokens
         self._read_again = read_again
         self._now_ms = now_ms
 
@@ -117,21 +118,16 @@ class Control(Resource):
 
     def _admit(self, request: Request) -> bytes | int | None:
         """`None`, or the answer to somebody who may not."""
-        file = self._reloading.settings.admin_token_file
-        if file is None:
-            return _missing(request)
-        try:
-            token = file.read_bytes().strip()
-        except OSError as error:
-            self.log.error("admin_token_file: {error}", error=error)
-            token = b""
         shown = request.getHeader(b"authorization") or b""
-        own = shown.startswith(BEARER) and hmac.compare_digest(shown[len(BEARER) :].strip(), token)
-        if own and token:
+        address = str(getattr(request.getClientAddress(), "host", "unknown"))
+        refused = self._tokens.judge(bytes(request.path).decode("ascii", "replace"), shown, address)
+        if refused is None:
             return None
-        request.setHeader(b"www-authenticate", b"Bearer")
-        wrong = "this is not its admin token" if shown else "show the admin token"
-        return _json(request, 401, {"problems": [_problem("", wrong)]})
+        if refused.code == 404:
+            return _missing(request)
+        if refused.code == 401:
+            request.setHeader(b"www-authenticate", b"Bearer")
+        return _json(request, refused.code, {"problems": [_problem("", refused.problem)]})
 
     def _refuse(self, request: Request, what: str, error: GatewayError) -> bytes:
         found = error.problems if isinstance(error, ConfigurationError) else [("", str(error))]

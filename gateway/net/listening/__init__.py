@@ -8,5 +8,7 @@ authenticate                 SASL behind the faces' `Authenticator`
 passwords, password_threads  verifying them, aside of the reactor
 throttle, fair_queue         who has to wait for that, and how long
 users                        the users file
+decisions                    what the log tells of access rules
+journal                      the log's lines of connections
 ports                        the ports, by name
 """

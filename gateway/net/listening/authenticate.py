@@ -251,10 +251,11 @@ class PeerAuthenticator:
 
     def _check(self, passwords: Passwords, threads: Threads, credentials: Credentials) -> None:
         username, password = credentials.username, credentials.password
-        now_ms = self.shared.now_ms()
+        now_ms, address = self.shared.now_ms(), self.peer.address
+        known = self.shared.throttle.knows(address, self._compared, now_ms)
         answer = threads.run(
             lambda: passwords.check(username, password, now_ms) if self._waiter else None,
-            self.peer.address,
+            f"{address} known" if known else address,  # a place of their own in the round
             self._compared,
         )
         answer.addCallbacks(

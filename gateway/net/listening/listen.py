@@ -159,7 +159,9 @@ class Door:
         self._passed_on: set[int] = set()  # those whose proxy has not said from where they are
         self._last_id = 0
 
-    def admit(self, address: str, *, tls_first: bool, passed_on: bool = False) -> Pump | None:
+    def admit(
+        self, address: str, *, tls_first: bool, passed_on: bool = False, port: int = 0
+    ) -> Pump | None:
         """A pump for a new connection; `None`: it is one too many.
 
         `passed_on`: a proxy says first from which address it is.
@@ -169,7 +171,7 @@ class Door:
             return None
         if not passed_on and not self._admission.come(address):
             return None
-        pump = Pump(self, self.next_id(), address)
+        pump = Pump(self, self.next_id(), address, port)
         pump.entered = False
         pump.early_left = self.login_octets_max
         if tls_first:
@@ -225,6 +227,7 @@ class Door:
         """A proxy has said from which address a connection is; "": it is the proxy's own."""
         if address:
             pump.address = address
+            pump.port = 0
         if not self._admission.come(pump.address):
             pump.abort()
             return
@@ -276,6 +279,7 @@ class Door:
             pump.address,
             secure=pump.secure,
             certificate_name=pump.certificate_name,
+            port=pump.port,
             bindings=channel_bindings(pump.transport) if pump.secure else None,
             entered=lambda: self._on_entered(pump),
         )
@@ -296,4 +300,5 @@ class Listener(ServerFactory[Pump]):
     def buildProtocol(self, addr: IAddress | None) -> Pump | None:
         """A pump, or `None` where a limit is reached: Twisted then closes the connection."""
         host = str(getattr(addr, "host", "unknown"))
-        return self.door.admit(host, tls_first=self.tls_first, passed_on=self.passed_on)
+        port = int(getattr(addr, "port", 0))
+        return self.door.admit(host, tls_first=self.tls_first, passed_on=self.passed_on, port=port)

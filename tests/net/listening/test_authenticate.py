@@ -485,3 +485,15 @@ def test_who_sends_a_password_in_clear_text_is_named_once_and_counted(desk: Desk
     assert said[0] == ("alice sends a password in clear text, from 192.0.2.1: PLAIN without TLS")
     assert len(said) == 2 and said[1].startswith("refused a login")
     assert desk.shared.plain_in_clear == 2
+
+
+def test_whoever_has_been_here_does_not_queue_behind_those_who_guess(desk: Desk) -> None:
+    assert desk.answer("PLAIN", "alice", "secret") == "alice"
+    desk.now_ms += REMEMBERED_MS
+    assert desk.answer("PLAIN", "alice", "secret") == "alice"
+    assert desk.answer("PLAIN", "bob", "b") is None
+    assert desk.threads.sources == [
+        ("192.0.2.1", "alice"),
+        ("192.0.2.1 known", "alice"),
+        ("192.0.2.1", "bob"),
+    ]

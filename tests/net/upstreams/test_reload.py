@@ -41,6 +41,7 @@ class Stay:
             "listen": {"amqp": "127.0.0.1:0"},
             "admin": "127.0.0.1:0",
             "data_directory": str(directory / "data"),
+            "store_reserve": 0,
             "admin_token_file": str(self.token),
             "upstreams": UPSTREAMS,
             "nodes": [{"queue": "far", "upstream": "a"}, {"exchange": "x", "upstream": "b"}],
@@ -52,6 +53,7 @@ class Stay:
             self.whole.service.reloading,
             self.whole.service.upstreams,
             self.whole.service.bridge,
+            self.whole.service.tokens,
             self.read,
             self.whole.service.clock.now_ms,
         )

@@ -1,0 +1,126 @@
+"""The log's lines of connections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from twisted.logger import LogEvent, capturedLogs, formatEvent
+
+from gateway.audit.records import AuditLog
+from gateway.audit.schema import Reason
+from gateway.faces.visit import Visit
+from gateway.net.listening.journal import ConnectionLog
+from gateway.net.logs import set_level
+
+
+class Log:
+    """A journal with a clock that the test sets."""
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+        self.journal = ConnectionLog(lambda: self.now_ms)
+
+    def visit(self, number: int = 7) -> Visit:
+        visit = Visit(self.journal, number, "10.0.0.1:4711", "AMQP 0-10")
+        visit.user = "ann"
+        visit.product = "spout (qpid 1.39) from 10.0.0.1"
+        visit.mechanism = "PLAIN"
+        visit.offered = ["SCRAM-SHA-256", "ANONYMOUS"]
+        return visit
+
+
+@pytest.fixture
+def steps() -> Iterator[None]:
+    set_level("debug")
+    yield
+    set_level("info")
+
+
+def lines(events: list[LogEvent]) -> list[tuple[str, str | None]]:
+    return [(event["log_level"].name, formatEvent(event)) for event in events]
+
+
+def test_a_connection_has_a_line_when_it_opens_and_one_when_it_closes() -> None:
+    visit = Log().visit()
+    audit = AuditLog(1)
+    with capturedLogs() as captured:
+        visit.open(audit, 1, "/")
+        visit.end(audit, 1, Reason.CONNECTION_LOST)
+    assert lines(captured) == [
+        (
+            "info",
+            "connection 7 from 10.0.0.1:4711 opened: 'ann' by spout (qpid 1.39) from 10.0.0.1,"
+            " AMQP 0-10, PLAIN, virtual host '/'",
+        ),
+        (
+            "info",
+            "connection 7 from 10.0.0.1:4711 closed: its transport ended:"
+            " 'ann' by spout (qpid 1.39) from 10.0.0.1",
+        ),
+    ]
+
+
+def test_a_refused_one_tells_which_mechanism_was_asked_for_and_which_were_offered() -> None:
+    visit = Log().visit()
+    visit.mechanism = "GSSAPI"
+    visit.user = ""
+    visit.because(Reason.NO_MECHANISM, "")
+    with capturedLogs() as captured:
+        visit.end(AuditLog(1), 1, Reason.NONE)
+    assert lines(captured) == [
+        (
+            "warn",
+            "connection 7 from 10.0.0.1:4711 refused: it asked for mechanism 'GSSAPI',"
+            " offered were: SCRAM-SHA-256 ANONYMOUS:"
+            " nobody by spout (qpid 1.39) from 10.0.0.1, AMQP 0-10",
+        )
+    ]
+
+
+def test_refusals_are_told_one_line_a_second() -> None:
+    log = Log()
+    told = []
+    for now_ms in (0, 1, 999, 1000):
+        log.now_ms = now_ms
+        visit = log.visit()
+        visit.because(Reason.NOT_FOUND, "there is no virtual host x")
+        with capturedLogs() as captured:
+            visit.end(AuditLog(1), 1, Reason.NONE)
+        told += lines(captured)
+    assert [level for level, _ in told] == ["warn", "debug", "debug", "warn"]
+    assert str(told[-1][1]).endswith("; 2 more since the last such line")
+
+
+@pytest.mark.parametrize("reason", [Reason.LOGIN_FAILED, Reason.LEFT])
+def test_what_is_told_elsewhere_or_is_of_no_interest_is_for_who_looks_closely(
+    reason: Reason,
+) -> None:
+    visit = Log().visit()
+    visit.because(reason, "")
+    with capturedLogs() as captured:
+        visit.end(AuditLog(1), 1, Reason.NONE)
+    assert [level for level, _ in lines(captured)] == ["debug"]
+
+
+def test_a_breach_of_the_protocol_is_told_once_of_each_connection() -> None:
+    visit = Log().visit()
+    with capturedLogs() as captured:
+        visit.broke("a frame of 3 octets")
+        visit.broke("x" * 1000)
+    first, second = lines(captured)
+    assert first == (
+        "warn",
+        "connection 7 from 10.0.0.1:4711 broke its protocol: a frame of 3 octets:"
+        " 'ann' by spout (qpid 1.39) from 10.0.0.1",
+    )
+    assert (second[0], len(str(second[1])) < 400) == ("debug", True)
+
+
+def test_steps_are_lines_where_debug_lines_are_written(steps: None) -> None:
+    visit = Log().visit()
+    with capturedLogs() as captured:
+        visit.step("a session is attached")
+        set_level("info")
+        visit.step("another")
+    assert lines(captured) == [("debug", "connection 7 from 10.0.0.1:4711: a session is attached")]
