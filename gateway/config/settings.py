@@ -93,6 +93,8 @@ class LimitSettings(Section):
     """From accepting a connection to its open, TLS and authentication included."""
     heartbeat: Annotated[int, *duration("0s", "18h")] = 120_000
     """0-10 heartbeat offered, in whole seconds; 0s offers none."""
+    heartbeat_minimum: Annotated[int, *duration("0s", "18h")] = 0
+    """The least that a 0-10 client must choose of it; 0s lets it choose none, as many do."""
     idle_timeout: Annotated[int, *duration("0s", "24h")] = 120_000
     """1.0 idle-timeout asked of clients; 0s asks for none."""
     session_window: Annotated[int, Field(ge=1, le=2**31 - 1)] = 2048
@@ -132,6 +134,7 @@ class LimitSettings(Section):
             table_size_max=self.table_size,
             handshake_timeout_ms=self.handshake_timeout,
             heartbeat_s=self.heartbeat // 1000,
+            heartbeat_min_s=self.heartbeat_minimum // 1000,
             idle_timeout_ms=self.idle_timeout,
             session_window=self.session_window,
             link_credit=self.link_credit,
