@@ -133,4 +133,3 @@ def _part(path: Path, place: int) -> int:
     """A number in a segment's name; 0 where somebody gave it another name."""
     parts = path.name.partition(".")[0].split("-")
     return int(parts[place]) if len(parts) > place and parts[place].isdecimal() else 0
-

@@ -13,7 +13,7 @@ from gateway.cli.demo import demo
 from gateway.cli.messages import receive, send
 from gateway.cli.run import check, serve
 from gateway.cli.users import user
-from gateway.errors import ConfigurationError, GatewayError
+from gateway.errors import ConfigurationError, GatewayError, UnknownStoreError
 from gateway.service import form
 
 EPILOG = """
@@ -38,7 +38,7 @@ class Commands(click.Group):
             ctx.exit(2)
         except GatewayError as error:
             click.echo(f"amqp-gateway: {error}", err=True)
-            ctx.exit(1)
+            ctx.exit(2 if isinstance(error, UnknownStoreError) else 1)
 
 
 @click.group(

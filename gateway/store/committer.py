@@ -41,7 +41,7 @@ from typing import Final, final
 
 from gateway.errors import DecodeError, StoreError
 from gateway.store.database import Database
-from gateway.store.interface import AuditSegments, CallInReactor, Committed, StoreCounts
+from gateway.store.interface import AuditSegments, CallInReactor, Committed, LogKeeper, StoreCounts
 from gateway.store.log_rows import pack_row, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recovery import TopologyChanges
@@ -96,6 +96,7 @@ class Committer:
         slack_octets: int,
         call_in_reactor: CallInReactor,
         committed: Committed,
+        log: LogKeeper | None = None,
     ) -> None:
         self.waiting: SimpleQueue[Turn] = SimpleQueue()
         self.error: StoreError | None = None
@@ -108,6 +109,7 @@ class Committer:
         self._slack_octets = slack_octets
         self._call_in_reactor = call_in_reactor
         self._committed = committed
+        self._log = log
         self._stopping = Event()
         self._final_audit = b""
         self._loose: list[bytes] = []
@@ -269,6 +271,8 @@ class Committer:
         if self._wal_octets >= self._trouble.wal_octets(WAL_OCTETS):
             self._database.checkpoint()
             self._wal_octets = 0
+        if idle:
+            self._remember()
         if idle and self._trouble.on_reserve:
             self._look_for_room()
         self._counts.rows = len(self._occupancy.rows)
@@ -284,10 +288,17 @@ class Committer:
         self._segments.sync()
         self._loose.clear()
         self._loose_octets = 0
+        self._remember(moved=True)
+
+    def _remember(self, *, moved: bool = False) -> None:
+        """The store knows how far the audit log has come, so that nobody can cut it unnoticed."""
+        if self._log is not None:
+            self._database.remember(self._log.ends(), moved=moved)
 
     def delete_dead(self) -> None:
         """Delete all rows that nobody needs; before the thread runs, anybody may call it."""
         self._sync_segments()
+        self._remember()
         self._doomed += self._occupancy.take_dead()
         # Ascending: a row is never gone before an older one that it supersedes something in.
         self._doomed.sort()
@@ -302,4 +313,5 @@ class Committer:
             self._insist(partial(self._segments.append, self._final_audit))
         self._insist(self.delete_dead)
         self._insist(self._segments.close)
+        self._insist(self._remember)
         self._insist(self._database.stopped)
