@@ -35,6 +35,7 @@ from gateway.metrics import METRICS, OBJECT_METRICS, Collector
 from gateway.net.admin.control import Control
 from gateway.net.admin.http import admin_site
 from gateway.net.admin.measures import Sources, object_readers, readers
+from gateway.net.backup import Backup
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import NetCounts
 from gateway.net.data_directory import (
@@ -384,6 +385,7 @@ class Service:
             self.bridge,
             lambda: self.read_again(),
             self.clock.now_ms,
+            Backup(self.store, self.settings.data_directory, self.reactor.callFromThread),
         )
         return admin_site(self.collector, objects, self.ready, control)
 

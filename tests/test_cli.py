@@ -97,11 +97,11 @@ def test_serve_hands_the_settings_on_and_exits_as_the_service_does(
 ) -> None:
     served: list[Any] = []
     monkeypatch.setattr(run, "begin_logging", lambda *_, **__: None)
-    monkeypatch.setattr(run, "run", lambda settings, _again: served.append(settings) or 3)
+    monkeypatch.setattr(run, "run", lambda settings, _again, **_: served.append(settings) or 3)
     assert amqp_gateway("serve", "--set", "limits.links=5").exit_code == 3
     assert served[0].limits.links == 5
 
-    def cannot(_settings: object, _read_again: object) -> int:
+    def cannot(_settings: object, _read_again: object, **_: object) -> int:
         raise StartupError("cannot listen on 127.0.0.1:5672: Address already in use")
 
     monkeypatch.setattr(run, "run", cannot)

@@ -24,6 +24,7 @@ THINGS = (
     "up",
     "rules",
     "blocked",
+    "differences",
 )
 
 

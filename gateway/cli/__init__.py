@@ -3,6 +3,7 @@
 main, options                        the command itself; options that several have
 run, check_connect                   `serve` and `check`; what is shown of upstreams
 ctl, ctl_status                      `ctl`; what is shown by its `status`
+backup                               `backup`
 messages, demo                       `send` and `receive`; `demo`
 audit, trace, features               `audit` and `reconcile`
 users                                `user`

@@ -128,9 +128,10 @@ def verify_log(log: pathlib.Path | None) -> None:
 
     Exit code 1 if anything is missing, reordered, edited or cut off.
     """
-    log = log or default_log().parent
-    data, log = (log, log / AUDIT_FOLDER) if (log / AUDIT_FOLDER).is_dir() else (None, log)
-    ends = NOTHING_KNOWN if data is None else _remembered(data)
+    data = log or default_log().parent
+    inside = log is None or (data / AUDIT_FOLDER).is_dir()
+    log = data / AUDIT_FOLDER if inside else data
+    ends = _remembered(data) if inside and log.is_dir() else NOTHING_KNOWN
     files = segment_paths(log) if ends.last is not None else _segments(log)
     found: list[Damage | Difference] = [*verify(log), *differences(log, ends)]
     for damage in found:

@@ -8,6 +8,7 @@ import click
 
 from gateway import __version__
 from gateway.cli.audit import audit, reconcile
+from gateway.cli.backup import backup
 from gateway.cli.ctl import ctl
 from gateway.cli.demo import demo
 from gateway.cli.messages import receive, send
@@ -60,7 +61,7 @@ def commands() -> None:
     """
 
 
-for command in (serve, check, ctl, demo, send, receive, user, audit, reconcile):
+for command in (serve, check, ctl, backup, demo, send, receive, user, audit, reconcile):
     commands.add_command(command)
 
 

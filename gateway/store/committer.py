@@ -34,11 +34,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event
 from time import perf_counter_ns
 from typing import Final, final
 
+from gateway.audit.ends import NOTHING_KNOWN, LogEnds
 from gateway.errors import DecodeError, StoreError
 from gateway.store.database import Database
 from gateway.store.interface import AuditSegments, CallInReactor, Committed, LogKeeper, StoreCounts
@@ -62,6 +64,9 @@ IDLE_S: Final = 1.0
 
 Turn = tuple[int, bytes, bytes]
 _STOP: Final[Turn] = (-1, b"", b"")
+_COPY: Final[Turn] = (-2, b"", b"")  # a backup is asked for
+
+Copied = Callable[[StoreError | LogEnds], None]
 
 
 @final
@@ -116,12 +121,22 @@ class Committer:
         self._loose_octets = 0
         self._wal_octets = 0
         self._doomed: list[int] = []
+        self._copies: SimpleQueue[tuple[Path, Copied]] = SimpleQueue()
 
     def stop(self, final_audit: bytes) -> None:
         """From another thread: finish what waits, then `final_audit`, then end."""
         self._final_audit = final_audit
         self._stopping.set()
         self.waiting.put(_STOP)
+
+    def copy(self, path: Path, copied: Copied) -> None:
+        """From another thread: copy the store to a new file, as it is with its audit log.
+
+        `copied` is called in the reactor: with the ends of the log that has all that the copy has,
+        and nothing more of what is durable; or with the error.
+        """
+        self._copies.put((path, copied))
+        self.waiting.put(_COPY)
 
     def run(self) -> None:
         """The thread; `error` says afterwards why the store could not be closed in order."""
@@ -143,7 +158,36 @@ class Committer:
         if turns or rewritten:
             self._settle(self._group(turns, rewritten))
         self._insist(partial(self._tidy, idle=not turns))
+        while more and not self._copies.empty():
+            self._copy(*self._copies.get_nowait())
         return more
+
+    def _copy(self, path: Path, copied: Copied) -> None:
+        answer: StoreError | LogEnds
+        try:
+            self._database.copy_to(path, self._commit_waiting)
+            # Nothing was committed since the last share, so that the log has no more either.
+            self._insist(self._sync_segments)
+            answer = NOTHING_KNOWN if self._log is None else self._log.ends()
+        except StoreError as error:
+            answer = error
+        self._call_in_reactor(partial(copied, answer))
+
+    def _commit_waiting(self) -> None:
+        """What has come while the store is copied; it is not, when it is time to stop."""
+        if self._stopping.is_set():
+            raise StoreError("the gateway stops")
+        turns: list[Turn] = []
+        with suppress(Empty):
+            while not self._stopping.is_set():
+                turn = self.waiting.get_nowait()
+                if turn is _STOP:
+                    self.waiting.put(turn)
+                    break
+                if turn is not _COPY:
+                    turns.append(turn)
+        if turns:
+            self._settle(self._group(turns, []))
 
     def _insist(self, write: Callable[[], None]) -> None:
         """Have something written, however often it takes; each time it goes on where it failed."""
@@ -173,8 +217,9 @@ class Committer:
         try:
             turn = self.waiting.get(timeout=self._patience())
             while turn is not _STOP:
-                turns.append(turn)
-                octets += len(turn[1]) + len(turn[2])
+                if turn is not _COPY:
+                    turns.append(turn)
+                    octets += len(turn[1]) + len(turn[2])
                 if octets >= GROUP_OCTETS:
                     return turns, True
                 turn = self.waiting.get_nowait()
@@ -309,6 +354,9 @@ class Committer:
 
     def _finish(self) -> None:
         """The last audit block, everything in its place, closed in order."""
+        while not self._copies.empty():
+            _, copied = self._copies.get_nowait()
+            self._call_in_reactor(partial(copied, StoreError("the gateway stops")))
         if self._final_audit:
             self._insist(partial(self._segments.append, self._final_audit))
         self._insist(self.delete_dead)

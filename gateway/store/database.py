@@ -22,7 +22,7 @@ and that synced, before anything is written behind it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, final
@@ -35,6 +35,7 @@ from gateway.store.interface import TopologyRow
 
 FORMAT: Final = 1
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
+COPIED_PAGES: Final = 512  # at a time, of a backup: commits go on in between
 FIRST: Final = "first"
 LAST: Final = "last"
 PLACES: Final = (FIRST, LAST)
@@ -272,6 +273,24 @@ class Database:
             if 2 * holes > pages and (pages - holes) * octets <= SHRUNK_OCTETS:
                 self._db.execute("VACUUM")
         self.checkpoint(shrink=True)
+
+    def copy_to(self, path: Path, between: Callable[[], None]) -> None:
+        """Copy all of it to a new file, a share at a time; `between` shares it may be written to.
+
+        The copy has what was written so (SQLite's backup of the connection that writes), but
+        nothing behind its last share.
+        """
+
+        def shown(status: int, _left: int, _total: int) -> None:
+            if status != sqlite3.SQLITE_DONE:
+                between()
+
+        with _as_store_errors("cannot copy the store"):
+            target = sqlite3.connect(path, isolation_level=None)
+            try:
+                self._db.backup(target, pages=COPIED_PAGES, progress=shown)
+            finally:
+                target.close()
 
     def close(self) -> None:
         """Let go of the file, whatever state it is in."""

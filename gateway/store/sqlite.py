@@ -15,7 +15,7 @@ from typing import Final, final
 
 from gateway.audit.ends import NOTHING_KNOWN, LogEnds
 from gateway.errors import DecodeError, StartupError, StoreError
-from gateway.store.committer import Committer
+from gateway.store.committer import Committer, Copied
 from gateway.store.database import Database
 from gateway.store.interface import (
     AuditSegments,
@@ -103,6 +103,10 @@ class SqliteStore:
         self.counts.turns_submitted += 1
         self.counts.octets_submitted += len(writes) + len(audit_block)
         self._committer.waiting.put((turn, writes, audit_block))
+
+    def copy(self, path: Path, copied: Copied) -> None:
+        """Copy it to a new file while it goes on; see `Committer.copy`."""
+        self._committer.copy(path, copied)
 
     def close(self, final_audit: bytes) -> None:
         """See `Store.close`."""

@@ -6,6 +6,8 @@ POST /ctl/resume    {"node": "orders"}
 POST /ctl/switch    {"node": "orders", "upstream": "new"}: answered when it is done; refused, if
                     `new` says that it does not have what is to live at it
 POST /ctl/reload    read the configuration again
+POST /ctl/backup    {"directory": "/backups/monday"}: copy store and audit log to a new directory
+                    where the gateway runs
 
 A request shows `Authorization: Bearer TOKEN`; without `admin_token_file` all of it is 404. Answers
 are JSON: {"done": ...} or {"problems": [{"key": ..., "problem": ...}]}. A rule is named by its
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import pathlib
 from collections.abc import Callable
 from typing import Any, Final, final
 
@@ -37,6 +40,7 @@ from gateway.config.load import rules
 from gateway.config.placement import matches
 from gateway.errors import ConfigurationError, GatewayError
 from gateway.net.admin.status import status
+from gateway.net.backup import Backup
 from gateway.net.upstreams.reload import BusyError, MissingError, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
@@ -59,6 +63,7 @@ class Control(Resource):
         bridge: Bridge,
         read_again: Callable[[], Settings],
         now_ms: Callable[[], int],
+        backup: Backup,
     ) -> None:
         super().__init__()
         self._reloading = reloading
@@ -66,6 +71,7 @@ class Control(Resource):
         self._bridge = bridge
         self._read_again = read_again
         self._now_ms = now_ms
+        self._backup = backup
 
     def render_GET(self, request: Request) -> bytes | int:
         """Only the status."""
@@ -83,7 +89,7 @@ class Control(Resource):
         if refused is not None:
             return refused
         command = _command(request)
-        if command not in ("pause", "resume", "switch", "reload"):
+        if command not in ("pause", "resume", "switch", "reload", "backup"):
             return _missing(request)
         what = command
         try:
@@ -146,6 +152,8 @@ class Control(Resource):
     def _do(self, command: str, asked: Answer) -> Deferred[str]:
         if command == "reload":
             return self._reloading.reload(self._read_again)
+        if command == "backup":
+            return self._backup.make(pathlib.Path(_text(asked, "directory")))
         settings = self._reloading.settings
         at = _rule(settings, _text(asked, "node"))
         change: dict[str, object] = {"paused": command == "pause"}
@@ -204,7 +212,7 @@ def _asked(request: Request) -> Answer:
 
 def _in_words(command: str, asked: Answer) -> str:
     """What is asked for, as the log tells it."""
-    given = [asked.get("node"), asked.get("upstream")]
+    given = [asked.get("node"), asked.get("upstream"), asked.get("directory")]
     return " ".join([command, *(repr(each)[:80] for each in given if isinstance(each, str))])
 
 
