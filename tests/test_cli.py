@@ -186,6 +186,26 @@ def test_ctl_says_why_it_was_refused(
     assert amqp_gateway("ctl", "--token-file", str(tmp_path / "none"), "status").exit_code == 2
 
 
+def test_backup_asks_for_a_directory_that_the_gateway_can_find(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    asked: list[Any] = []
+
+    def answer(request: Any, timeout: float) -> Any:
+        asked.append((request.full_url, json.loads(request.data)))
+        return io.BytesIO(json.dumps({"done": "done"}).encode())
+
+    monkeypatch.setattr(ctl.urllib.request, "urlopen", answer)
+    monkeypatch.chdir(tmp_path)
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    done = amqp_gateway("backup", "--token-file", str(token), "copy")
+    assert (done.exit_code, done.output) == (0, "done\n")
+    wanted = {"directory": str(tmp_path / "copy")}
+    assert asked == [("http://127.0.0.1:9672/ctl/backup", wanted)]
+    assert amqp_gateway("backup", "copy").exit_code == 2
+
+
 def test_ctl_takes_the_admin_port_without_a_scheme(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
