@@ -320,6 +320,10 @@ METRICS: Final = (
     _gauge("gateway_store_rows", "Rows in the store's log."),
     _gauge("gateway_store_rows_damaged", "Rows found unreadable at start."),
     _counter("gateway_audit_records_total", "Audit records so far."),
+    _gauge(
+        "gateway_audit_log_differences",
+        "Ways in which the audit log was not what the store remembers of it, at start.",
+    ),
     _gauge("gateway_clock_drift_seconds", "How far wall time has left the gateway's clock."),
 )
 

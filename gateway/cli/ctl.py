@@ -49,7 +49,7 @@ class Admin:
     def __init__(self, url: str, token_file: pathlib.Path | None) -> None:
         self._url = (url if "://" in url else f"http://{url}").rstrip("/")
         if token_file is None:  # not before: the help of a command needs none
-            raise click.UsageError("it needs --token-file, before the command")
+            raise click.UsageError("it needs --token-file (of ctl: before the command)")
         try:
             self._token = token_file.read_text(encoding="ascii").strip()
         except (OSError, ValueError) as error:

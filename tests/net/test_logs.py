@@ -11,7 +11,7 @@ from twisted.python.failure import Failure
 import gateway
 from gateway.net.logs import observer
 
-NAME = re.compile(r'^    log = Logger\((?:namespace="(.*)")?\)$', re.MULTILINE)
+NAME = re.compile(r'^ *log(?:: Final)? = Logger\((?:namespace="(.*)")?\)$', re.MULTILINE)
 
 
 def event(level: LogLevel, text: str, namespace: str = "gateway.test") -> LogEvent:

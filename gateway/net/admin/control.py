@@ -11,6 +11,8 @@ POST /ctl/close     {"connection": 7, "reason": "moved to another gateway"}: it 
 GET  /ctl/subscriptions  durable subscriptions of 1.0 clients, and queues that may be such
 POST /ctl/assign    {"queue": ..., "user": ..., "container": ..., "link": ..., "virtual_host": ...}:
                     the subscription is that user's; user "": of clients without a login
+POST /ctl/backup    {"directory": "/backups/monday"}: copy store and audit log to a new directory
+                    where the gateway runs
 
 A request shows `Authorization: Bearer TOKEN`; without `admin_token_file` all of it is 404. Answers
 are JSON: {"done": ...} or {"problems": [{"key": ..., "problem": ...}]}. A rule is named by its
@@ -24,6 +26,7 @@ so holds until the next reload or restart: the configuration is the truth.
 from __future__ import annotations
 
 import json
+import pathlib
 from collections.abc import Callable
 from typing import Any, Final, final
 
@@ -46,11 +49,12 @@ from gateway.net.admin.connections import close, connections
 from gateway.net.admin.status import status
 from gateway.net.admin.subscriptions import assign, subscriptions
 from gateway.net.admin.tokens import Tokens
+from gateway.net.backup import Backup
 from gateway.net.listening.listen import Door
 from gateway.net.upstreams.reload import BusyError, MissingError, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
-COMMANDS: Final = ("pause", "resume", "switch", "reload", "close", "assign")
+COMMANDS: Final = ("pause", "resume", "switch", "reload", "backup", "close", "assign")
 Answer = dict[str, Any]  # Any: what JSON holds
 
 
@@ -70,6 +74,7 @@ class Control(Resource):
         read_again: Callable[[], Settings],
         now_ms: Callable[[], int],
         door: Door,
+        backup: Backup,
     ) -> None:
         super().__init__()
         self._reloading = reloading
@@ -84,6 +89,7 @@ class Control(Resource):
             "connections": lambda: connections(door),
             "subscriptions": lambda: subscriptions(bridge),
         }
+        self._backup = backup
 
     def render_GET(self, request: Request) -> bytes | int:
         """What there is to see."""
@@ -159,6 +165,8 @@ class Control(Resource):
             return self._reloading.reload(self._read_again)
         if command in ("close", "assign"):
             return succeed(self._do_at_once(command, asked))
+        if command == "backup":
+            return self._backup.make(pathlib.Path(_text(asked, "directory")))
         settings = self._reloading.settings
         at = _rule(settings, _text(asked, "node"))
         change: dict[str, object] = {"paused": command == "pause"}
@@ -231,7 +239,8 @@ def _asked(request: Request) -> Answer:
 
 def _in_words(command: str, asked: Answer) -> str:
     """What is asked for, as the log tells it."""
-    given = [asked.get(key) for key in ("node", "upstream", "connection", "queue", "user")]
+    named = ("node", "upstream", "connection", "queue", "user", "directory")
+    given = [asked.get(key) for key in named]
     return " ".join([command, *(repr(each)[:80] for each in given if each is not None)])
 
 

@@ -183,6 +183,7 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_store_waiting_bytes": lambda: _one(store.octets_waiting),
         "gateway_store_rows": lambda: _one(store.rows),
         "gateway_store_rows_damaged": lambda: _one(store.rows_damaged),
+        "gateway_audit_log_differences": lambda: _one(store.log_differences),
         "gateway_audit_records_total": lambda: _one(int(bridge.audit.next_sequence) - 1),
         "gateway_clock_drift_seconds": lambda: _one(sources.clock.drift_ms() / 1000),
     }
