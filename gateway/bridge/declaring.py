@@ -175,6 +175,10 @@ class Declaring:
             return self._redeclare(queue, settings, owner, passive)
         if passive:
             return not_found("queue", name)
+        return self.make_queue(name, settings, owner)
+
+    def make_queue(self, name: str, settings: QueueSettings, owner: Owner) -> Queue | Refusal:
+        """The same of a queue that is known not to exist; no rule places that of a subscriber."""
         refusal = self._check_new_queue(name, settings)
         if refusal is not None:
             return refusal

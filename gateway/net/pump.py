@@ -105,6 +105,9 @@ class Pump(TwistedProtocol):
         self.around = around
         self.connection_id = connection_id
         self.address = address
+        self.since_ms = around.now_ms()
+        self.octets_received = 0
+        self.octets_sent = 0
         self.port = port
         self.secure = False
         self.handshaken = False  # TLS is up
@@ -136,6 +139,7 @@ class Pump(TwistedProtocol):
     def dataReceived(self, data: bytes) -> None:
         """Octets from the peer, after TLS."""
         self.around.counts.octets_received += len(data)
+        self.octets_received += len(data)
         if self._closing:
             return
         if not self.entered:
@@ -228,6 +232,7 @@ class Pump(TwistedProtocol):
             return
         if data:
             self.around.counts.octets_sent += len(data)
+            self.octets_sent += len(data)
             self.transport.write(data)
         if closed:
             self.close()

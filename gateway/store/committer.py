@@ -276,9 +276,12 @@ class Committer:
         if self._wal_octets >= self._trouble.wal_octets(WAL_OCTETS):
             self._database.checkpoint()
             self._wal_octets = 0
-        if self._trouble.on_reserve and perf_counter_ns() >= self._look_ns:
-            self._look_for_room()
-            self._look_ns = perf_counter_ns() + int(IDLE_S * 1e9)
+        if self._trouble.on_reserve:
+            now_ns = perf_counter_ns()
+            if self._look_ns and now_ns >= self._look_ns:
+                self._look_for_room()
+                self._look_ns = 0
+            self._look_ns = self._look_ns or now_ns + int(IDLE_S * 1e9)
         self._counts.rows = len(self._occupancy.rows)
 
     def _look_for_room(self) -> None:
