@@ -146,6 +146,15 @@ METRICS: Final = (
         "scope",
     ),
     _gauge("gateway_queues", "Queues."),
+    _gauge(
+        "gateway_topology_bytes",
+        "Octets of memory that queues, exchanges and bindings take, without messages.",
+    ),
+    _gauge("gateway_routes_bytes", "Octets of the routes that topic exchanges remember."),
+    _counter(
+        "gateway_topology_refused_total",
+        "Declares and binds beyond `queues.topology_size`.",
+    ),
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),
     _gauge(
@@ -272,6 +281,24 @@ METRICS: Final = (
         "gateway_event_loop_lag_seconds", "histogram", "How late a timer fired that was due."
     ),
     _counter("gateway_turns_total", "Passes of the event loop that had work."),
+    _counter(
+        "gateway_stalls_total",
+        "Pieces of work that held the event loop for more than 100 ms; the log says whose.",
+        "piece",
+    ),
+    _counter(
+        "gateway_work_units_total",
+        "Work done, in units of about a tenth of a microsecond where the gateway is compiled.",
+    ),
+    _counter(
+        "gateway_turns_cut_total",
+        "Turns in which a connection had had its share of the work, and went on in a later one.",
+    ),
+    _counter("gateway_work_refused_total", "What was refused because it was too much work."),
+    _counter(
+        "gateway_selectors_given_up_total",
+        "Messages that a selector did not accept because it looked at too much of them.",
+    ),
     _counter("gateway_defects_total", "Exceptions where none may come from; each is in the log."),
     _counter("gateway_store_commits_total", "Transactions of the durable store."),
     _counter("gateway_store_commit_seconds_total", "Time spent in them."),

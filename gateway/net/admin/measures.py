@@ -25,6 +25,7 @@ from gateway.permissions.actions import Action
 from gateway.store.interface import StoreCounts
 from gateway.translate.context import Counts as TranslationCounts
 from gateway.translate.mapping_rows import ROWS
+from gateway.wire.work import WORK
 
 PROTOCOLS: Final = {Encoding.AMQP_0_10: "0-10", Encoding.AMQP_1_0: "1.0"}
 OBJECTS_MAX: Final = 10_000
@@ -139,6 +140,15 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_kept_bytes": lambda: _one(sources.accounts.everybody.held),
         "gateway_kept_refused_total": lambda: _labelled(sources.accounts.refusals()),
         "gateway_queues": lambda: _one(sum(1 for _ in _queues(bridge))),
+        "gateway_topology_bytes": lambda: _one(
+            sum(host.bindings.kept.held for host in bridge.hosts.values())
+        ),
+        "gateway_routes_bytes": lambda: _one(
+            sum(host.topology.routes.held for host in bridge.hosts.values())
+        ),
+        "gateway_topology_refused_total": lambda: _one(
+            sum(host.bindings.kept.refused for host in bridge.hosts.values())
+        ),
         "gateway_queue_depth_messages": lambda: _one(bridge.pressure.messages),
         "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.octets),
         "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
@@ -154,6 +164,11 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_paused_rules": lambda: _one(net.paused_rules),
         "gateway_event_loop_lag_seconds": lambda: _lag(net),
         "gateway_turns_total": lambda: _one(net.turns),
+        "gateway_stalls_total": lambda: _labelled(net.stalls),
+        "gateway_work_units_total": lambda: _one(WORK.units),
+        "gateway_turns_cut_total": lambda: _one(WORK.cut),
+        "gateway_work_refused_total": lambda: _one(WORK.refused),
+        "gateway_selectors_given_up_total": lambda: _one(WORK.given_up),
         "gateway_defects_total": lambda: _one(net.defects),
         "gateway_store_commits_total": lambda: _one(store.commits),
         "gateway_store_commit_seconds_total": lambda: _one(store.commit_us / 1e6),

@@ -83,6 +83,14 @@ class Passwords:
                 if users and not self._without(mechanism)
             ]
 
+    def has(self, name: str) -> bool:
+        """Whether the file, as it was read last, has that user."""
+        return prepared_or_none(name) in self._users
+
+    def user(self, name: str) -> User | None:
+        """The verifiers of that user, in the file as it was read last."""
+        return self._users.get(prepared_or_none(name))
+
     def _without(self, mechanism: str) -> list[str]:
         """The users for whom the mechanism cannot be offered."""
         return [
