@@ -359,7 +359,7 @@ def test_selectors_that_look_at_much_are_asked_in_several_turns() -> None:
 
         assert units_of(turn) <= SHARE + VERB
         turns += 1
-    assert turns >= 50 * 2 * (1_000_000 // 32) // SHARE // 2
+    assert turns >= 50 * 2 * (1_000_000 // 16) // SHARE // 2
     assert world.bridge.who() == "queue 'q'"
     world.host.publishing.publish(
         world.message(key="q", headers={"a": Tagged(Kind.STRING, "x")}), None, 0
