@@ -146,6 +146,15 @@ METRICS: Final = (
         "scope",
     ),
     _gauge("gateway_queues", "Queues."),
+    _gauge(
+        "gateway_topology_bytes",
+        "Octets of memory that queues, exchanges and bindings take, without messages.",
+    ),
+    _gauge("gateway_routes_bytes", "Octets of the routes that topic exchanges remember."),
+    _counter(
+        "gateway_topology_refused_total",
+        "Declares and binds beyond `queues.topology_size`.",
+    ),
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),
     _gauge(

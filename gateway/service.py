@@ -58,6 +58,7 @@ from gateway.net.listening.listen import Door, Listener
 from gateway.net.listening.password_threads import PasswordThreads
 from gateway.net.listening.passwords import Passwords
 from gateway.net.listening.ports import Ports
+from gateway.net.listening.withdrawing import end_withdrawn
 from gateway.net.logs import set_level
 from gateway.net.open_files import raise_file_limit
 from gateway.net.stopping import Stage, Stopping
@@ -72,6 +73,7 @@ from gateway.translate.replies import ReplyTable
 from gateway.translate.view import READER
 from gateway.wire import buffers
 
+USERS_LOOK_S: Final = 5
 FILES_BESIDES: Final = 64  # store, audit log, ports, libraries
 THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -127,6 +129,7 @@ class Service:
             self.bridge = self._bridge(segments.writer())
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
             self.faces = self._face_settings()
+            self.faces.logins = self.authentication
             self.faces.access.rules = self.access.rules
             self.faces.access.file = str(self.access.file or "")
             self.faces.access.teller = DecisionLog(self.clock.now_ms)
@@ -167,6 +170,7 @@ class Service:
             passwords=passwords,
             threads=self._threads,
             require_tls_for=tuple(self.settings.require_tls_for),
+            certificates=_certificates(self.settings),
         )
 
     def _passwords(self, settings: Settings) -> Passwords | None:
@@ -289,11 +293,13 @@ class Service:
             self.door.tls_context = tls
             self._admin_context = admin_tls
             self.authentication.passwords = passwords
+            self.authentication.certificates = _certificates(settings)
             self.authentication.anonymous_allowed = settings.anonymous_allowed
             self.authentication.require_tls_for = tuple(settings.require_tls_for)
             self.faces.anonymous_allowed = settings.anonymous_allowed
             set_level(settings.logging.level)
             self._adopt(access)
+            end_withdrawn(self.door)
 
         return count
 
@@ -360,6 +366,7 @@ class Service:
             self.clock.now_ms, self.turns, self.bridge, self.upstreams, self.reloading
         )
         self._every(LOOK_S, renewal.look)
+        self._every(USERS_LOOK_S, self.authentication.refresh)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()
@@ -399,6 +406,7 @@ class Service:
             self.tokens,
             lambda: self.read_again(),
             self.clock.now_ms,
+            self.door,
         )
         return admin_site(
             self.collector,
@@ -520,6 +528,11 @@ def check(settings: Settings) -> list[str]:
         passwords.load()
         told += passwords.withheld()
     return told
+
+
+def _certificates(settings: Settings) -> bool:
+    """Whether clients may log in by a certificate."""
+    return settings.tls is not None and settings.tls.client_ca is not None
 
 
 def _tls(settings: Settings) -> IOpenSSLContextFactory | None:

@@ -1,6 +1,7 @@
 """Twisted: turns, pumps, listeners, dialers and the admin port. Meaning is in the faces.
 
 pump, turns     one connection's transport; one pass over all that was readable
+keepalive       peers that are gone without a word
 listening/      connections that come in
 upstreams/      connections that the gateway dials
 admin/          metrics, health, control

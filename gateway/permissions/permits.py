@@ -22,12 +22,13 @@ class Permits:
     Attributes:
         open: nobody needs to be asked for what is published.
         octets: what is remembered.
+        rules: those that decide; `None`: there are none.
     """
 
-    __slots__ = ("_address", "_by_exchange", "_host", "_rules", "_user", "octets", "open")
+    __slots__ = ("_address", "_by_exchange", "_host", "_user", "octets", "open", "rules")
 
     def __init__(self, rules: AccessRules | None, user: str, host: str, address: str) -> None:
-        self._rules = rules
+        self.rules = rules
         self._user = user
         self._host = host
         self._address = address
@@ -37,7 +38,7 @@ class Permits:
 
     def may(self, asked: Asked) -> Decision:
         """Decide."""
-        rules = self._rules
+        rules = self.rules
         if rules is None:
             return UNRESTRICTED
         return rules.may(self._user, self._host, self._address, asked)

@@ -36,7 +36,7 @@ from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event
-from time import perf_counter_ns
+from time import perf_counter_ns, sleep
 from typing import Final, final
 
 from gateway.errors import DecodeError, StoreError
@@ -59,6 +59,7 @@ PAGE_OCTETS: Final = 8192
 DEAD_ROWS: Final = 1024
 DEAD_OCTETS: Final = 4 * 1024 * 1024
 IDLE_S: Final = 1.0
+STOP_ATTEMPTS: Final = 4  # then a stop gives up
 
 Turn = tuple[int, bytes, bytes]
 _STOP: Final[Turn] = (-1, b"", b"")
@@ -114,6 +115,7 @@ class Committer:
         self._loose_octets = 0
         self._wal_octets = 0
         self._doomed: list[int] = []
+        self._look_ns = 0
 
     def stop(self, final_audit: bytes) -> None:
         """From another thread: finish what waits, then `final_audit`, then end."""
@@ -152,9 +154,12 @@ class Committer:
                 write()
             except StoreError as error:
                 pause_s = self._trouble.refused(error)
-                if pause_s and self._stopping.is_set():
-                    raise
-                self._stopping.wait(pause_s)
+                if self._stopping.is_set():
+                    if self._trouble.attempts >= STOP_ATTEMPTS:
+                        raise
+                    sleep(pause_s)
+                else:
+                    self._stopping.wait(pause_s)
                 if error.full:
                     self._make_room()
             else:
@@ -271,8 +276,12 @@ class Committer:
         if self._wal_octets >= self._trouble.wal_octets(WAL_OCTETS):
             self._database.checkpoint()
             self._wal_octets = 0
-        if idle and self._trouble.on_reserve:
-            self._look_for_room()
+        if self._trouble.on_reserve:
+            now_ns = perf_counter_ns()
+            if self._look_ns and now_ns >= self._look_ns:
+                self._look_for_room()
+                self._look_ns = 0
+            self._look_ns = self._look_ns or now_ns + int(IDLE_S * 1e9)
         self._counts.rows = len(self._occupancy.rows)
 
     def _look_for_room(self) -> None:

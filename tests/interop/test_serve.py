@@ -303,6 +303,10 @@ def test_a_key_that_is_not_the_certificates_is_one_line(tmp_path: pathlib.Path) 
 def test_scram_is_bound_to_the_connection_by_the_servers_certificate(secured: Secured) -> None:
     add = ["user", "add", "--file", str(secured.users), "--password-stdin", "alice"]
     assert secured.served.tool(*add, given="secret").returncode == 0
+    # A login makes the gateway look into its users file, of which the offer depends.
+    send = ["send", "-p", "1.0", "--to", "amq.fanout", "--user", "alice", "--password-stdin"]
+    send += ["--port", str(secured.served.ports["AMQP over TLS"])]
+    secured.served.tool(*send, "--tls-ca", str(secured.authority.ca), given="secret\n")
     for binding, fits in ((None, True), (b"x" * 32, False)):
         address = ("127.0.0.1", secured.served.ports["AMQP over TLS"])
         with (

@@ -181,7 +181,7 @@ class Producer:
         except DecodeError as error:
             self._record(payload, from_foreign(payload), message_format, Reason.UNDECODABLE)
             return undecodable(error)
-        if not self._client.may_claim(arrival.user_id):
+        if not self._client.may_claim(arrival):
             self._record(payload, arrival, message_format, Reason.WRONG_USER)
             return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
         node = self.node

@@ -61,6 +61,10 @@ class ServerSession:
         """The number that its messages carry as publisher."""
         return self.client.peer.connection_id
 
+    def user(self) -> str:
+        """Whose it is; "" without a login."""
+        return self.client.user()
+
     # Links.
 
     def on_attach(self, event: AttachReceived) -> None:
