@@ -74,6 +74,7 @@ from gateway.translate.replies import ReplyTable
 from gateway.translate.view import READER
 from gateway.wire import buffers
 
+USERS_LOOK_S: Final = 5
 FILES_BESIDES: Final = 64  # store, audit log, ports, libraries
 THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -398,6 +399,7 @@ class Service:
             self.clock.now_ms, self.turns, self.bridge, self.upstreams, self.reloading
         )
         self._every(LOOK_S, renewal.look)
+        self._every(USERS_LOOK_S, self.authentication.refresh)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()

@@ -138,7 +138,7 @@ def test_ctl_asks_the_admin_port_with_the_token(
 ) -> None:
     asked: list[Any] = []
 
-    def answer(request: Any, timeout: float) -> Any:
+    def answer(request: Any, timeout: float, context: Any) -> Any:
         asked.append((request.full_url, request.data, request.headers["Authorization"]))
         told = STATUS if request.data is None else {"done": "done"}
         return io.BytesIO(json.dumps(told).encode())
@@ -174,7 +174,7 @@ def test_ctl_says_why_it_was_refused(
 ) -> None:
     problems = {"problems": [{"key": "nodes", "problem": "there is no rule"}]}
 
-    def refuse(request: Any, timeout: float) -> Any:
+    def refuse(request: Any, timeout: float, context: Any) -> Any:
         body = io.BytesIO(json.dumps(problems).encode())
         raise HTTPError(request.full_url, code, "no", Message(), body)
 
@@ -209,7 +209,7 @@ def test_backup_asks_for_a_directory_that_the_gateway_can_find(
 def test_ctl_takes_the_admin_port_without_a_scheme(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
-    def answer(request: Any, timeout: float) -> Any:
+    def answer(request: Any, timeout: float, context: Any) -> Any:
         assert request.full_url == "http://10.0.0.5:9672/ctl/status"
         return io.BytesIO(json.dumps(STATUS).encode())
 

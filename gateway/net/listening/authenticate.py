@@ -146,6 +146,13 @@ class Authentication:
             address=peer.address,
         )
 
+    def refresh(self) -> None:
+        """What is offered depends on the users file: look whether it has changed."""
+        passwords, threads = self.passwords, self.threads
+        if passwords is not None and threads is not None:
+            looked = threads.look(passwords.refresh)
+            looked.addErrback(lambda failure: self.log.failure("users file", failure))
+
     def for_peer(self, peer: Peer) -> PeerAuthenticator:
         """The `Authenticator` of one connection."""
         return PeerAuthenticator(self, peer)
