@@ -29,7 +29,16 @@ PURE = os.environ.get("GATEWAY_PURE", "")
 # What pip runs before it builds: to run mypyc for these, too, would take as long each time.
 DESCRIBING = {"egg_info", "dist_info"}
 
-HOT_PACKAGES = ["wire", "amqp_0_10", "amqp_1_0", "selectors", "translate", "bridge", "faces"]
+HOT_PACKAGES = [
+    "wire",
+    "amqp_0_10",
+    "amqp_1_0",
+    "selectors",
+    "permissions",
+    "translate",
+    "bridge",
+    "faces",
+]
 HOT_STORE = ["writes", "log_rows", "recovery", "occupancy", "rewriting"]
 HOT_MODULES = [
     *["errors", "message", "audit/packing", "audit/records"],

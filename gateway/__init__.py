@@ -9,7 +9,7 @@ The layers, top down; a package imports only from the rows below its own:
     config | metrics                  typed settings and node rules; every metric in one table
     faces                             protocol events <-> bridge verbs, for clients and upstreams
     bridge | translate                exchanges, queues, credit, transit; 0-10 <-> 1.0 values
-    selectors                         the selector language of JMS
+    selectors | permissions           the selector language of JMS; access rules
     amqp_0_10 | amqp_1_0 | store      sans-IO protocols; the embedded durable store
     message                           the values that the middle speaks
     audit                             audit records and log segments

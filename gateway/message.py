@@ -182,6 +182,7 @@ class Flag(IntEnum):
     TRANSIENT_COPY = 16  # a durable message that only transient queues hold
     TELL_UNROUTABLE = 32  # its publisher hears of no route: the exchange's alternate is not tried
     OUTCOMES = 64  # its publisher takes released and modified as they are (1.0)
+    EMPTY_BODY = 128  # 0-10: its body segment has come, without an octet: it is not absent
 
 
 @final

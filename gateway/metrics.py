@@ -58,7 +58,7 @@ METRICS: Final = (
     _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),
     _counter("gateway_connections_refused_total", "TCP connections beyond a limit.", "reason"),
     _gauge(
-        "gateway_connections_waiting",
+        "gateway_waiting_connections",
         "TCP connections that wait until others from their address have opened.",
     ),
     _counter(
@@ -72,6 +72,21 @@ METRICS: Final = (
         "mechanism",
         "outcome",
     ),
+    _gauge("gateway_admin_connections", "Connections to the admin port."),
+    _counter(
+        "gateway_admin_connections_cut_total",
+        "Those that gave way to others, beyond `admin_connections`.",
+    ),
+    _counter(
+        "gateway_admin_refused_total",
+        "Requests at the admin port that were refused by their head.",
+        "reason",
+    ),
+    _counter(
+        "gateway_access_refused_total",
+        "What clients asked for and may not do by the access rules, or their quotas.",
+        "action",
+    ),
     _counter(
         "gateway_logins_throttled_total",
         "Logins refused unheard, since too many before them had failed.",
@@ -80,8 +95,8 @@ METRICS: Final = (
         "gateway_plain_logins_in_clear_total",
         "Passwords that crossed the network without TLS; the log names each user once.",
     ),
-    _gauge("gateway_logins_waiting", "Logins that wait for a thread to check their password."),
-    _gauge("gateway_login_throttle_entries", "Failures and known users that are remembered."),
+    _gauge("gateway_waiting_logins", "Logins that wait for a thread to check their password."),
+    _gauge("gateway_throttle_entries", "Failures and known users that are remembered."),
     _counter(
         "gateway_protocol_errors_total",
         "Connections closed because the client broke its protocol.",
@@ -133,6 +148,16 @@ METRICS: Final = (
     _gauge("gateway_queues", "Queues."),
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),
+    _gauge(
+        "gateway_quotas_used_up",
+        "Users and virtual hosts that have used up their quota of what queues hold.",
+        "scope",
+    ),
+    _counter(
+        "gateway_quota_held_back_total",
+        "Publishes held back since their user or virtual host has used up its quota.",
+        "scope",
+    ),
     _gauge("gateway_unsettled_messages", "Deliveries sent and not settled yet."),
     _gauge(
         "gateway_waiting_publishes",
@@ -247,6 +272,24 @@ METRICS: Final = (
         "gateway_event_loop_lag_seconds", "histogram", "How late a timer fired that was due."
     ),
     _counter("gateway_turns_total", "Passes of the event loop that had work."),
+    _counter(
+        "gateway_stalls_total",
+        "Pieces of work that held the event loop for more than 100 ms; the log says whose.",
+        "piece",
+    ),
+    _counter(
+        "gateway_work_units_total",
+        "Work done, in units of about a tenth of a microsecond where the gateway is compiled.",
+    ),
+    _counter(
+        "gateway_turns_cut_total",
+        "Turns in which a connection had had its share of the work, and went on in a later one.",
+    ),
+    _counter("gateway_work_refused_total", "What was refused because it was too much work."),
+    _counter(
+        "gateway_selectors_given_up_total",
+        "Messages that a selector did not accept because it looked at too much of them.",
+    ),
     _counter("gateway_defects_total", "Exceptions where none may come from; each is in the log."),
     _counter("gateway_store_commits_total", "Transactions of the durable store."),
     _counter("gateway_store_commit_seconds_total", "Time spent in them."),

@@ -17,15 +17,17 @@ from typing import Final, cast, final
 from twisted.internet.interfaces import IOpenSSLContextFactory
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall
-from twisted.logger import Logger
+from twisted.logger import Logger, LogLevel
 from twisted.web.server import Site
 
 from gateway import __version__
 from gateway.audit.records import AuditLog
+from gateway.audit.schema import Reason
 from gateway.audit.segment import SegmentWriter
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.node_names import plain_host
 from gateway.config import Address, Settings, may_show_passwords
+from gateway.config.access import LoadedRules, access_notes, load_rules
 from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
 from gateway.faces.accounts import Accounts
 from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
@@ -35,9 +37,10 @@ from gateway.metrics import METRICS, OBJECT_METRICS, Collector
 from gateway.net.admin.control import Control
 from gateway.net.admin.http import admin_site
 from gateway.net.admin.measures import Sources, object_readers, readers
+from gateway.net.admin.tokens import Tokens
 from gateway.net.backup import Backup
 from gateway.net.clock import GatewayClock
-from gateway.net.counts import NetCounts
+from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import (
     AUDIT_FOLDER,
     Disk,
@@ -49,16 +52,18 @@ from gateway.net.data_directory import (
 from gateway.net.exposed import exposed
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listening.authenticate import Authentication
+from gateway.net.listening.decisions import DecisionLog
 from gateway.net.listening.first_octets import Ask
 from gateway.net.listening.journal import ConnectionLog
 from gateway.net.listening.listen import Door, Listener
 from gateway.net.listening.password_threads import PasswordThreads
 from gateway.net.listening.passwords import Passwords
 from gateway.net.listening.ports import Ports
+from gateway.net.listening.withdrawing import end_withdrawn
 from gateway.net.logs import set_level
 from gateway.net.open_files import raise_file_limit
 from gateway.net.stopping import Stage, Stopping
-from gateway.net.tls import tls_context
+from gateway.net.tls import tls_context, within_tls
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.last_life import LastLife
 from gateway.net.upstreams.reload import Reloading
@@ -110,7 +115,9 @@ class Service:
         self.ports = Ports(reactor)
         self._timers: list[LoopingCall] = []
         self._threads = PasswordThreads(reactor, self.clock.now_ms)
-        self._tls = _tls(settings)
+        self.access = load_rules(settings)
+        self._tls, self._admin_context = _tls(settings), _admin_tls(settings)
+        self.tokens = Tokens(lambda: self.reloading.settings, self.clock.now_ms, AdminCounts())
         segments = LateSegments(
             settings.data_directory / AUDIT_FOLDER, accept_new_store=accept_new_store
         )
@@ -131,6 +138,10 @@ class Service:
             self._tell_of_log(segments)
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
             self.faces = self._face_settings()
+            self.faces.logins = self.authentication
+            self.faces.access.rules = self.access.rules
+            self.faces.access.file = str(self.access.file or "")
+            self.faces.access.teller = DecisionLog(self.clock.now_ms)
             for name in self.bridge.hosts:  # before relays, which keep the one that they find
                 self.faces.replies[name] = ReplyTable(keep_new=True)
             self.upstreams = Upstreams(
@@ -138,6 +149,7 @@ class Service:
             )
             self._recover(segments.writer().damaged)
             self._keep_replies()
+            self._record_rules()
             self.door = self._door()
             self.reloading = self._reloading()
         except BaseException:
@@ -167,6 +179,7 @@ class Service:
             passwords=passwords,
             threads=self._threads,
             require_tls_for=tuple(self.settings.require_tls_for),
+            certificates=_certificates(self.settings),
         )
 
     def _passwords(self, settings: Settings) -> Passwords | None:
@@ -194,7 +207,11 @@ class Service:
         bridge = Bridge(
             audit,
             self.store,
-            self.settings.queues.as_limits(self.settings.store_backlog),
+            self.settings.queues.as_limits(
+                self.settings.store_backlog,
+                users=not self.settings.anonymous_allowed,
+                hosts=len(hosts) > 1,
+            ),
             reader=READER,
             hosts=hosts,
             default_host=hosts[0],
@@ -299,19 +316,46 @@ class Service:
 
     def _prepare(self, settings: Settings) -> Callable[[], None]:
         """Read the files of other settings; what is returned makes them count."""
-        tls = _tls(settings)
+        tls, admin_tls = _tls(settings), _admin_tls(settings)
         passwords = self._passwords(settings)
+        access = load_rules(settings)
 
         def count() -> None:
             self.settings = settings
             self.door.tls_context = tls
+            self._admin_context = admin_tls
             self.authentication.passwords = passwords
+            self.authentication.certificates = _certificates(settings)
             self.authentication.anonymous_allowed = settings.anonymous_allowed
             self.authentication.require_tls_for = tuple(settings.require_tls_for)
             self.faces.anonymous_allowed = settings.anonymous_allowed
             set_level(settings.logging.level)
+            self._adopt(access)
+            end_withdrawn(self.door)
 
         return count
+
+    def _record_rules(self, reason: Reason = Reason.NONE) -> None:
+        """The audit log has which rules count from now on; "" where there are none."""
+        audit, access = self.bridge.audit, self.access
+        audit.rules_changed(
+            self.bridge.now_ms,
+            rules=audit.passing("access"),
+            sha256=audit.passing(access.digest),
+            file=audit.passing(str(access.file or "")),
+            reason=reason,
+        )
+
+    def _adopt(self, access: LoadedRules) -> None:
+        """Other access rules: they count at once, also for who is connected."""
+        if access.digest == self.access.digest and access.file == self.access.file:
+            return
+        self.access = access
+        self.bridge.now_ms = self.clock.now_ms()
+        self._record_rules(Reason.OPERATOR)
+        self.faces.access.adopt(access.rules, str(access.file or ""), self.bridge.now_ms)
+        self.turns.schedule()
+        _say_rules(self)
 
     def _serve_0_10(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
         return server_0_10.ServerConnection(
@@ -341,8 +385,7 @@ class Service:
                     listen.amqps,
                     Listener(self.door, tls_first=True, passed_on="amqps" in proxies),
                 )
-            self.ports.listen("admin", self.settings.admin, site)
-            self.faces.admin_address = f"http://{self.addresses['admin']}"
+            self._listen_for_admin(site)
         except StartupError:
             self._close_listeners()
             self._finish()
@@ -360,6 +403,13 @@ class Service:
         self.turns.schedule()
         self._say_started()
 
+    def _listen_for_admin(self, site: Site) -> None:
+        secure = self.settings.admin_tls
+        factory = within_tls(site, lambda: self._admin_context) if secure else site
+        self.ports.listen("admin", self.settings.admin, factory)
+        scheme = "https" if secure else "http"
+        self.faces.admin_address = f"{scheme}://{self.addresses['admin']}"
+
     def _admin_site(self) -> Site:
         sources = Sources(
             bridge=self.bridge,
@@ -369,6 +419,7 @@ class Service:
             store=self.store.counts,
             disk=Disk(self.settings.data_directory, AUDIT_FOLDER),
             net=self.counts,
+            admin=self.tokens.counts,
             authentication=self.authentication,
             clock=self.clock,
             ready=self.ready,
@@ -383,11 +434,21 @@ class Service:
             self.reloading,
             self.upstreams,
             self.bridge,
+            self.tokens,
             lambda: self.read_again(),
             self.clock.now_ms,
+            self.door,
             Backup(self.store, self.settings.data_directory, self.reactor.callFromThread),
         )
-        return admin_site(self.collector, objects, self.ready, control)
+        return admin_site(
+            self.collector,
+            objects,
+            self.ready,
+            control,
+            tokens=self.tokens,
+            reactor=self.reactor,
+            connections_max=self.settings.admin_connections,
+        )
 
     def _every(self, interval_s: float, call: Callable[[], None]) -> None:
         timer = LoopingCall(call)
@@ -492,12 +553,18 @@ def check(settings: Settings) -> list[str]:
         ConfigurationError: with what cannot be used.
     """
     _tls(settings)
-    told = exposed(settings)
+    rules = access_notes(load_rules(settings), settings)
+    told = [f"access rules: {note}" for note in rules] + exposed(settings)
     if settings.users_file is not None:
         passwords = Passwords(settings.users_file, iterations_max=settings.scram_iterations)
         passwords.load()
         told += passwords.withheld()
     return told
+
+
+def _certificates(settings: Settings) -> bool:
+    """Whether clients may log in by a certificate."""
+    return settings.tls is not None and settings.tls.client_ca is not None
 
 
 def _tls(settings: Settings) -> IOpenSSLContextFactory | None:
@@ -508,19 +575,39 @@ def _tls(settings: Settings) -> IOpenSSLContextFactory | None:
         tls.certificate,
         tls.key,
         tls.client_ca,
+        client_crl=tls.client_crl,
         require_client_certificate=tls.require_client_certificate,
     )
+
+
+def _say_rules(service: Service) -> None:
+    """Say which access rules count, and what of them has no effect."""
+    for note in access_notes(service.access, service.settings):
+        unmeant = service.access.rules is None and service.settings.users_file is not None
+        service.log.emit(
+            LogLevel.warn if unmeant else LogLevel.info, "access rules: {note}", note=note
+        )
+
+
+def _admin_tls(settings: Settings) -> IOpenSSLContextFactory | None:
+    """The same certificate; who asks shows a token, and no certificate."""
+    tls = settings.tls
+    if tls is None or not settings.admin_tls:
+        return None
+    return tls_context(tls.certificate, tls.key, None, require_client_certificate=False)
 
 
 def _warn(service: Service) -> None:
     """Say what is allowed, but perhaps not meant."""
     settings = service.settings
+    _say_rules(service)
     files = raise_file_limit(settings.limits.connections + FILES_BESIDES)
     if files < settings.limits.connections + FILES_BESIDES:
         service.log.warn(
             "only {files} files may be open: fewer connections than limits allow", files=files
         )
-    if settings.admin_token_file is not None and not settings.admin.loopback:
+    tokens = settings.admin_token_file or settings.metrics_token_file
+    if tokens is not None and not settings.admin_tls and not settings.admin.loopback:
         service.log.warn(
             "the admin token crosses the network in clear text on {admin}",
             admin=str(settings.admin),

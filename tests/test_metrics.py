@@ -20,6 +20,8 @@ THINGS = (
     "queues",
     "subscriptions",
     "publishes",
+    "logins",
+    "entries",
     "tries",
     "up",
     "rules",

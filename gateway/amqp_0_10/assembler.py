@@ -43,6 +43,7 @@ class Assembler:
         code, command, sync: of the command whose last segment `add` has just seen.
         octets: of its command segment.
         payload, body_at: its header and body segments' content, one behind the other.
+        empty_body: its body segment has no octets.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class Assembler:
         "body_at",
         "code",
         "command",
+        "empty_body",
         "octets",
         "payload",
         "sync",
@@ -75,6 +77,7 @@ class Assembler:
         self.sync = False
         self.payload = b""
         self.body_at = 0
+        self.empty_body = False
 
     def idle(self) -> bool:
         """No command is under way."""
@@ -149,6 +152,7 @@ class Assembler:
                 raise FramingError("a command begins within another, or with its content")
             self.payload = b""
             self.body_at = 0
+            self.empty_body = False
             self.command = None
         elif self._type == IDLE or kind <= self._type:
             raise FramingError(f"segment type {kind} is out of order")
@@ -186,6 +190,8 @@ class Assembler:
         if kind == HEADER:
             self.payload = octets
             self.body_at = len(octets)
+        elif not octets:
+            self.empty_body = True
         elif self.payload:
             self.payload += octets
         else:

@@ -119,9 +119,19 @@ class CommandReceived(Event):
         payload: header segment's content, then body segment's content; empty without them.
         body_at: where the body begins in `payload`.
         octets: of the command, as it came, without its content.
+        empty_body: there is a body segment, without octets; else an empty body is an absent one.
     """
 
-    __slots__ = ("body_at", "command", "command_id", "octets", "payload", "session", "sync")
+    __slots__ = (
+        "body_at",
+        "command",
+        "command_id",
+        "empty_body",
+        "octets",
+        "payload",
+        "session",
+        "sync",
+    )
 
     def __init__(
         self,
@@ -132,6 +142,7 @@ class CommandReceived(Event):
         payload: bytes,
         body_at: int,
         octets: int = 0,
+        empty_body: bool = False,
     ) -> None:
         self.session = session
         self.command_id = command_id
@@ -140,6 +151,7 @@ class CommandReceived(Event):
         self.sync = sync
         self.payload = payload
         self.body_at = body_at
+        self.empty_body = empty_body
 
 
 @final

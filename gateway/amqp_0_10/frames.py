@@ -163,10 +163,17 @@ class FrameWriter:
         self._finish(at, FIRST_SEGMENT | LAST_SEGMENT, CONTROL, channel)
 
     def command(
-        self, channel: int, command: Command, sync: bool, header: bytes | None, body: bytes
+        self,
+        channel: int,
+        command: Command,
+        sync: bool,
+        header: bytes | None,
+        body: bytes,
+        empty_body: bool = False,
     ) -> None:
         """Write a command; with `header` it has content: a header segment and a body, unless empty.
 
+        `empty_body`: also an empty body has its segment, of one frame without octets.
         A body alone is not possible: deployed clients wait for the header segment.
         """
         if self.silent:
@@ -180,8 +187,9 @@ class FrameWriter:
         command.encode_fields(out)
         self._finish(at, flags, COMMAND, channel)
         if header is not None:
-            self._segment(0 if body else LAST_SEGMENT, HEADER, channel, header)
-            if body:
+            has_body = empty_body or len(body) > 0
+            self._segment(0 if has_body else LAST_SEGMENT, HEADER, channel, header)
+            if has_body:
                 self._segment(LAST_SEGMENT, BODY, channel, body)
 
     def _frame_header(self, flags: int, kind: int, channel: int, size: int) -> None:

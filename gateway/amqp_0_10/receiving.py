@@ -100,6 +100,7 @@ def _receive_command(session: Session, incoming: Incoming, events: list[Event]) 
                 assembler.payload,
                 assembler.body_at,
                 assembler.octets,
+                assembler.empty_body,
             )
         )
     elif isinstance(command, spec.ExecutionSync):

@@ -144,12 +144,16 @@ class Session:
         sync: bool = False,
         header: bytes | None = None,
         body: bytes = b"",
+        empty_body: bool = False,
     ) -> int:
-        """Send a command; its id. With content, `header` is given, `b""` being an empty one."""
+        """Send a command; its id. With content, `header` is given, `b""` being an empty one.
+
+        `empty_body`: also an empty `body` has its segment.
+        """
         if self.machine.state != _ATTACHED:
             raise LocalProtocolError("a command on a session that is not attached")
         command_id = self.outgoing.advance()
-        self._frames.command(self.channel, command, sync, header, body)
+        self._frames.command(self.channel, command, sync, header, body, empty_body)
         if command_id % FLUSH_EVERY == FLUSH_EVERY - 1:
             self.send_control(spec.SessionFlush(completed=True))
         return command_id

@@ -3,10 +3,11 @@
     bridge, turns              all virtual hosts, and the turn that is under way
     host                       one virtual host: its parts, which faces hold, and what spans them
     publishing, subscribing, settlement, declaring, transacting   what the verbs do
+    clearing                   queues of which more goes than can go in one turn
     topology, owners, refusals, node_names, numbers   names, who owns them, and their numbers
     transaction, tickets       work done as one; who hears of the end of a copy
     ledger                     every step of every copy: one record, one count
-    pressure, limits           what all together hold, and may hold
+    pressure, quotas, limits   what all together hold, what one user or host does, and may hold
     awaited                    what a stop waits for, in words
     seams                      the values and protocols that the verbs are spoken in
     exchanges/                 from a message to the queues that get a copy

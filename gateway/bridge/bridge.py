@@ -81,6 +81,7 @@ class Bridge:
         "numbers",
         "pressure",
         "problems",
+        "queue_size_default",
         "store_error",
         "swamped",
         "turns",
@@ -112,6 +113,7 @@ class Bridge:
         self._absent: dict[int, AbsentQueue] = {}
         self._plain_host = plain_host or default_host
         self._limits = limits
+        self.queue_size_default = limits.queue_size_default
         self._reader = reader
         self.numbers = Numbers(audit.incarnation)
         self._deadlines = Deadlines()
@@ -168,7 +170,9 @@ class Bridge:
         then schedules another turn, after it has flushed and read.
         """
         self.ledger.begin(now_ms)
+        clearing = False
         if not self.swamped:
+            clearing = self._clear()
             self._dispatcher.run(self._limits.turn_deliveries)
         for notebook in self._notebooks.values():
             notebook.collect(self.turns.writes, now_ms)
@@ -176,7 +180,21 @@ class Bridge:
         turns.end(self.audit.take_block(now_ms))
         self.swamped = turns.blocked and turns.octets_waiting() >= self._limits.backlog_octets_max
         self._on_safe()
-        return self._dispatcher.has_work and not self.swamped
+        return (clearing or self._dispatcher.has_work) and not self.swamped
+
+    def _clear(self) -> bool:
+        """Go on with queues that are emptied; whether there is more."""
+        more = False
+        for host in self.hosts.values():
+            clearing = host.settlement.clearing
+            if clearing.has_work:
+                clearing.run()
+                more |= clearing.has_work
+        return more
+
+    def who(self) -> str:
+        """Which queue has kept dispatching busy most in the last turn."""
+        return self._dispatcher.who()
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called (expiry, auto-delete), in gateway ms."""
@@ -323,6 +341,8 @@ class Bridge:
             for queue in host.topology.queues.values():
                 queues[queue.number] = queue
             for queue in host.nodes.outbound.values():
+                queues[queue.number] = queue
+            for queue in host.settlement.clearing.deleted_queues():
                 queues[queue.number] = queue
         for subscription in self._dispatcher.links.values():
             if subscription.queue.depth:

@@ -171,6 +171,10 @@ class Declaring:
             return self._redeclare(queue, settings, owner, passive)
         if passive:
             return not_found("queue", name)
+        return self.make_queue(name, settings, owner)
+
+    def make_queue(self, name: str, settings: QueueSettings, owner: Owner) -> Queue | Refusal:
+        """The same of a queue that is known not to exist; no rule places that of a subscriber."""
         refusal = self._check_new_queue(name, settings)
         if refusal is not None:
             return refusal
@@ -267,15 +271,18 @@ class Declaring:
     def purge_at_upstream(
         self, name: str, waiter: LookUpWaiter, token: int, owner: Owner | None = None
     ) -> bool | Refusal:
-        """Have the upstream of a remote queue empty its node; `False`: the queue is local.
+        """Have the upstream of a remote queue empty its node, or empty a long queue bit by bit.
 
-        `waiter.on_looked_up(token, refusal)` follows; then it is `purge_queue`'s turn.
+        `waiter.on_looked_up(token, refusal)` follows; then it is `purge_queue`'s turn. `False`: it
+        is at once.
         """
         queue = self._topology.find_queue(name)
-        if queue is None or queue.placement is None:
+        if queue is None:
             return False
         refusal = locked(queue, owner)
-        if refusal is None:
+        if refusal is None and queue.placement is None:
+            return self._settlement.clearing.purge(queue, waiter, token)
+        if refusal is None and queue.placement is not None:
             refusal = queue.placement.remote.purge(self._name, name, waiter, token)
         return True if refusal is None else refusal
 

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
+
+NO_QUOTA: Final = 1 << 62
 
 
 @final
@@ -19,6 +21,8 @@ class BridgeLimits:
             publishes are `PENDING`) until it is at or below low.
         octets_max: above it a publish is refused: the last defence against who does not wait.
         messages_high, messages_low, messages_max: the same by number of copies.
+        user_octets, host_octets: of one user's messages, of one virtual host's: above, its
+            publishers wait; above twice as much it is refused.
         queue_size_default: `max_size` of a queue that names none; 0 is none.
         queues_max, exchanges_max, bindings_max: of one virtual host.
         subscriptions_max: of one queue.
@@ -39,6 +43,8 @@ class BridgeLimits:
     messages_high: int
     messages_low: int
     messages_max: int
+    user_octets: int
+    host_octets: int
     queue_size_default: int
     queues_max: int
     exchanges_max: int
@@ -61,6 +67,8 @@ class BridgeLimits:
         messages_high: int = 2_000_000,
         messages_low: int = 1_500_000,
         messages_max: int = 4_000_000,
+        user_octets: int = NO_QUOTA,
+        host_octets: int = NO_QUOTA,
         queue_size_default: int = 0,
         queues_max: int = 100_000,
         exchanges_max: int = 10_000,
@@ -80,6 +88,8 @@ class BridgeLimits:
         self.messages_high = messages_high
         self.messages_low = messages_low
         self.messages_max = messages_max
+        self.user_octets = user_octets
+        self.host_octets = host_octets
         self.queue_size_default = queue_size_default
         self.queues_max = queues_max
         self.exchanges_max = exchanges_max

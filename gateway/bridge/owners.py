@@ -118,7 +118,7 @@ class Owners:
         self._numbers.queue_deleted(queue.next_position)
         self._settlement.abandon(queue)
         line.cancel_all(Condition.RESOURCE_DELETED, f"queue {queue.name!r} was deleted")
-        if unused:
+        if unused and not queue.clearing:
             self._topology.forget_queue(queue)
 
     def _owned_by(self, owner: Owner) -> Owned:

@@ -2,8 +2,9 @@
 
 Above the high-water mark a publish is taken but not confirmed (`PENDING`); its publisher is told
 when the total is at or below the low-water mark and the turn of the publish is safe. Above the
-maximum publishes are refused: that is for who goes on without waiting. While the disk refuses, or
-is full, it is as if the high-water mark had been passed.
+maximum publishes are refused: that is for who goes on without waiting. The same holds for what one
+user or one virtual host has of it (`quotas`). While the disk refuses, or is full, it is as if the
+high-water mark had been passed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import deque
 from typing import final
 
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.quotas import Quotas, Share, Waiting
 from gateway.bridge.seams import Publisher
 from gateway.message import ACCEPTED, Outcome
 
@@ -25,40 +27,83 @@ class Pressure:
         high: publishers wait: the high-water mark was passed, and the low one not reached since,
             or `blocked`.
         blocked: the disk refuses.
+        quotas: what users and virtual hosts have of it.
     """
 
-    __slots__ = ("_limits", "_waiting", "blocked", "high", "messages", "octets")
+    __slots__ = (
+        "_limits",
+        "_publisher",
+        "_share",
+        "_waiting",
+        "blocked",
+        "high",
+        "messages",
+        "octets",
+        "quotas",
+    )
 
     def __init__(self, limits: BridgeLimits) -> None:
         self._limits = limits
-        self._waiting: deque[tuple[int, Publisher, int, Outcome]] = deque()
+        self._waiting: deque[Waiting] = deque()
         self.octets = 0
         self.messages = 0
         self.high = False
         self.blocked = False
+        self.quotas = Quotas(limits.user_octets, limits.host_octets)
+        # Whose message came last: many come in a row.
+        self._publisher = 0
+        self._share: Share = self.quotas.of_connection(0)
 
     @property
     def waiting(self) -> int:
         """How many publishes are held back."""
-        return len(self._waiting)
+        waiting = len(self._waiting)
+        for quota in self.quotas.holding:
+            waiting += len(quota.waiting)
+        return waiting
 
-    def full(self) -> bool:
-        """Whether nothing more may come in."""
-        return self.octets >= self._limits.octets_max or self.messages >= self._limits.messages_max
+    def full(self, publisher: int) -> bool:
+        """Whether nothing more may come in, by that connection."""
+        if self.octets >= self._limits.octets_max or self.messages >= self._limits.messages_max:
+            return True
+        share = self.share_of(publisher)
+        return share.user.full or share.host.full
 
-    def entered(self, size: int) -> None:
-        """A copy came in."""
+    def share_of(self, publisher: int) -> Share:
+        """Whose it is that comes by that connection."""
+        if publisher != self._publisher:
+            self._publisher = publisher
+            self._share = self.quotas.of_connection(publisher)
+        return self._share
+
+    def join(self, connection: int, user: str, host: str) -> None:
+        """What comes by that connection is this user's, in this virtual host."""
+        self.quotas.join(connection, user, host)
+        self._publisher = 0
+        self._share = self.quotas.of_connection(0)
+
+    def entered(self, size: int, share: Share) -> None:
+        """A copy came in, for `share`."""
+        share.octets += size
+        if not share.dirty:
+            self.quotas.touch(share)
         self.octets += size
         self.messages += 1
         if self.octets > self._limits.octets_high or self.messages > self._limits.messages_high:
             self.high = True
 
-    def changed(self, difference: int) -> None:
+    def changed(self, difference: int, share: Share) -> None:
         """A copy grew or shrank; what that means for publishers shows with the next one."""
+        share.octets += difference
+        if not share.dirty:
+            self.quotas.touch(share)
         self.octets += difference
 
-    def left(self, size: int) -> None:
+    def left(self, size: int, share: Share) -> None:
         """A copy left."""
+        share.octets -= size
+        if not share.dirty:
+            self.quotas.touch(share)
         self.octets -= size
         self.messages -= 1
         if (
@@ -79,15 +124,40 @@ class Pressure:
         self.blocked = False
         self.high = self.octets > limits.octets_high or self.messages > limits.messages_high
 
+    def holds_back(self, connection: int) -> bool:
+        """Whether what has just come by that connection is to be confirmed later."""
+        return self.high or self.share_of(connection).high() is not None
+
     def hold_back(
-        self, turn: int, publisher: Publisher, token: int, outcome: Outcome = ACCEPTED
+        self,
+        turn: int,
+        publisher: Publisher,
+        token: int,
+        outcome: Outcome = ACCEPTED,
+        connection: int = 0,
     ) -> None:
         """Confirm this publish later."""
-        self._waiting.append((turn, publisher, token, outcome))
+        quota = self.share_of(connection).high()
+        waiting = (turn, publisher, token, outcome)
+        if quota is None:
+            self._waiting.append(waiting)
+        else:
+            self.quotas.hold_back(quota, waiting)
 
     def release(self, safe: int) -> None:
         """Confirm what need not be held back any longer: `safe` is the latest safe turn."""
-        waiting = self._waiting
-        while waiting and not self.high and waiting[0][0] <= safe:
-            _, publisher, token, outcome = waiting.popleft()
-            publisher.on_published(token, outcome)
+        self.quotas.settle()
+        if self.high:
+            return
+        _confirm(self._waiting, safe)
+        if self.quotas.holding:
+            for quota in list(self.quotas.holding):
+                if not quota.high:
+                    _confirm(quota.waiting, safe)
+            self.quotas.forget_empty()
+
+
+def _confirm(waiting: deque[Waiting], safe: int) -> None:
+    while waiting and waiting[0][0] <= safe:
+        _, publisher, token, outcome = waiting.popleft()
+        publisher.on_published(token, outcome)

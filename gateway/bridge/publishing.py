@@ -74,9 +74,9 @@ class Publishing:
         if exchange is None:
             self._refuse(message, topology.unknown, Reason.NOT_FOUND, 0, link)
             return Published(PublishStatus.REFUSED, not_found("exchange", message.exchange))
-        if self._copies.pressure.full():
+        if self._copies.pressure.full(message.publisher):
             self._refuse(message, exchange, Reason.QUEUE_FULL, 0, link)
-            return _refused("the gateway holds as much as it may")
+            return _refused("the gateway holds as much as it may, or as much as it may of yours")
         queues = self._route(exchange, message)
         if not queues:
             if queues is None:
@@ -313,9 +313,12 @@ class Publishing:
             return PENDING
         if message.durable and not durable:
             message.flags |= Flag.TRANSIENT_COPY
-        if publisher is not None and self._copies.pressure.high:
+        pressure = self._copies.pressure
+        if publisher is not None and pressure.holds_back(message.publisher):
             self._copies.ledger.counts.pending += 1
-            self._copies.pressure.hold_back(self._copies.turns.number, publisher, token)
+            pressure.hold_back(
+                self._copies.turns.number, publisher, token, connection=message.publisher
+            )
             return PENDING
         return IN_TURN if durable else DONE
 

@@ -11,6 +11,7 @@ from typing import final
 
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.audit.schema import Reason
+from gateway.bridge.clearing import Clearing
 from gateway.bridge.ledger import COPY
 from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.copies import Copies
@@ -21,13 +22,18 @@ from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.transit import GONE, Transit
 from gateway.bridge.topology import Topology
 from gateway.message import ACCEPTED, Delivery, Outcome, OutcomeKind
+from gateway.wire import work
 
 
 @final
 class Settlement:
-    """The verbs settle, acquire, purge, and the end of queues and links."""
+    """The verbs settle, acquire, purge, and the end of queues and links. Implements `Emptied`.
 
-    __slots__ = ("_copies", "_dispatcher", "_publishing", "_topology", "_transit")
+    Attributes:
+        clearing: queues of which more goes than can go in one turn.
+    """
+
+    __slots__ = ("_copies", "_dispatcher", "_publishing", "_topology", "_transit", "clearing")
 
     def __init__(
         self,
@@ -36,6 +42,7 @@ class Settlement:
         publishing: Publishing,
         transit: Transit,
     ) -> None:
+        self.clearing = Clearing(self)
         self._transit = transit
         self._topology = topology
         self._dispatcher = dispatcher
@@ -167,32 +174,46 @@ class Settlement:
         entry = queue.places.next_at(0)
         while entry is not None:
             if entry.holder == AVAILABLE:
-                self._copies.ledger.purged(queue, entry, Reason.PURGE)
-                self._copies.leave(queue, entry)
+                self.drop(queue, entry)
                 count += 1
             entry = queue.places.next_at(entry.position + 1)
+        work.WORK.units += count * work.COPY
         return count
 
+    def drop(self, queue: Queue, entry: Entry) -> None:
+        """An available copy is purged."""
+        self._copies.ledger.purged(queue, entry, Reason.PURGE)
+        self._copies.leave(queue, entry)
+
     def abandon(self, queue: Queue) -> None:
-        """A queue is deleted: its available copies go, the acquired ones when they are settled."""
-        entry = queue.places.next_at(0)
-        while entry is not None:
-            if entry.holder == AVAILABLE:
-                self._orphan(queue, entry)
-            entry = queue.places.next_at(entry.position + 1)
+        """A queue is deleted: its available copies go, the acquired ones when they are settled.
+
+        If these are many, they go over several turns.
+        """
+        if not self.clearing.abandon(queue):
+            queue.clearing = True
+            self._topology.count_alternate(queue.settings.alternate_exchange, 1)
         self._topology.rows.store_deleted(queue)
 
     def end_deleted(self, queue: Queue) -> None:
         """The store brought a deleted queue back: nobody has its copies any more."""
         self.abandon(queue)
-        self._topology.forget_queue(queue)
+        if not queue.clearing:
+            self._topology.forget_queue(queue)
+
+    def on_cleared(self, queue: Queue) -> None:
+        """A deleted queue has no available copies any more."""
+        queue.clearing = False
+        self._topology.count_alternate(queue.settings.alternate_exchange, -1)
+        if queue.users.links == 0:
+            self._topology.forget_queue(queue)
 
     def forget_link(self, subscription: Subscription) -> None:
         """Nothing of a cancelled subscription is unsettled any more."""
         del self._dispatcher.links[subscription.number]
         queue = subscription.queue
         queue.users.links -= 1
-        if queue.deleted and queue.users.links == 0:
+        if queue.deleted and queue.users.links == 0 and not queue.clearing:
             self._topology.forget_queue(queue)
 
     def _reject(self, delivery: Delivery, queue: Queue, entry: Entry) -> None:
@@ -213,7 +234,7 @@ class Settlement:
         if outcome.annotations:
             self._copies.annotate(queue, entry, outcome.annotations)
         if queue.deleted:
-            self._orphan(queue, entry)
+            self.orphan(queue, entry)
             return
         line = self._topology.lines[queue.number]
         if outcome.undeliverable_here and not subscription.cancelled and queue.placement is None:
@@ -221,7 +242,7 @@ class Settlement:
         self._copies.give_back(queue, entry)
         line.on_returned(entry)
 
-    def _orphan(self, queue: Queue, entry: Entry) -> None:
+    def orphan(self, queue: Queue, entry: Entry) -> None:
         """A copy of a deleted queue (0-10 queue.delete): to the alternate exchange, or dropped.
 
         What is in a transaction fails with that.

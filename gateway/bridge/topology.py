@@ -85,7 +85,7 @@ class DefaultRouter:
         queue = self._queues.get(message.routing_key)
         if queue is None:
             queue = self._topology.find_queue(message.routing_key)
-        return self._nowhere if queue is None else queue.only
+        return self._nowhere if queue is None else queue.by_name
 
 
 @final
@@ -96,6 +96,7 @@ class Topology:
         unknown: stands for exchanges that do not exist, in the audit log.
         rows: what the store keeps of it.
         rules: which nodes are remote; `None`: all are local.
+        subscribed: the queues of durable subscriptions, by `Subscriber.key`.
         no_local: how many queues keep out what their owners publish.
     """
 
@@ -110,6 +111,7 @@ class Topology:
         "queues",
         "rows",
         "rules",
+        "subscribed",
         "unknown",
     )
 
@@ -124,6 +126,7 @@ class Topology:
         self.rules: Rules | None = None
         self.no_local = 0
         self.queues: dict[str, Queue] = {}
+        self.subscribed: dict[str, Queue] = {}
         self.lines: dict[int, Line] = {}
         self.exchanges: dict[str, Exchange] = {}
         self.unknown = self.predeclare(UNKNOWN_EXCHANGE, DIRECT)
@@ -218,7 +221,9 @@ class Topology:
         if settings.max_size == 0:
             queue.max_size = self._limits.queue_size_default
         queue.node = self.names.name(name)
-        if self.rules is not None:
+        if settings.subscriber is not None:
+            self.subscribed[settings.subscriber.key()] = queue
+        elif self.rules is not None:
             self.rules.adopt_queue(queue)
         self.queues[name] = queue
         self.no_local += settings.no_local
@@ -269,6 +274,8 @@ class Topology:
             exchange = self.exchanges[exchange_name]
             self.bindings.remove(exchange, exchange.bindings[(queue.name, key)])
         del self.queues[queue.name]
+        if queue.settings.subscriber is not None:
+            self.subscribed.pop(queue.settings.subscriber.key(), None)
         del self.lines[queue.number]
         self.no_local -= queue.settings.no_local
         self.count_alternate(queue.settings.alternate_exchange, -1)

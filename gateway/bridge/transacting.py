@@ -113,9 +113,11 @@ class Transacting:
             return Published(PublishStatus.REFUSED, obstacle)
         self._do(transaction)
         copies = self._copies
-        if copies.pressure.high:
+        if copies.pressure.holds_back(transaction.connection):
             copies.ledger.counts.pending += 1
-            copies.pressure.hold_back(copies.turns.number, publisher, token)
+            copies.pressure.hold_back(
+                copies.turns.number, publisher, token, connection=transaction.connection
+            )
             return PENDING
         return IN_TURN
 

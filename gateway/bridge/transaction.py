@@ -17,6 +17,7 @@ from gateway.bridge.exchanges.exchange import FANOUT, TOPIC, Exchange
 from gateway.bridge.ledger import Ledger
 from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.quotas import NOBODY, Share
 from gateway.bridge.remote.remote import Remote
 from gateway.bridge.seams import Published, Publisher
 from gateway.bridge.tickets import Ticket
@@ -57,9 +58,10 @@ class Held:
 
     Attributes:
         ticket: of a publish to an upstream, whose publisher waits for its outcome.
+        share: whose quota it counts for while it is held.
     """
 
-    __slots__ = ("exchange", "message", "queues", "rerouted", "ticket")
+    __slots__ = ("exchange", "message", "queues", "rerouted", "share", "ticket")
 
     def __init__(
         self,
@@ -74,6 +76,7 @@ class Held:
         self.queues = queues
         self.rerouted = rerouted
         self.ticket = ticket
+        self.share: Share = NOBODY
 
     def may_vanish(self) -> bool:
         """Whether it is no error that nobody is left who wants it: not where many may listen.
@@ -174,7 +177,8 @@ class Transaction:
         self.held.append(publish)
         self.octets += self._size_of(publish.message)
         publish.exchange.pending += len(publish.queues)
-        pressure.entered(len(publish.message.payload))
+        publish.share = pressure.share_of(publish.message.publisher)
+        pressure.entered(len(publish.message.payload), publish.share)
 
     def let_go(self, pressure: Pressure) -> list[Held]:
         """What was held, which goes where it belongs."""
@@ -182,7 +186,7 @@ class Transaction:
         self.held = []
         for each in held:
             each.exchange.pending -= len(each.queues)
-            pressure.left(len(each.message.payload))
+            pressure.left(len(each.message.payload), each.share)
         return held
 
     def obstacle(self) -> Refusal | None:

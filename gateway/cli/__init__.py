@@ -1,8 +1,9 @@
 """The command line: commands and their arguments; what they do is elsewhere.
 
 main, options                        the command itself; options that several have
-run, check_connect                   `serve` and `check`; what is shown of upstreams
-ctl, ctl_status                      `ctl`; what is shown by its `status`
+run                                  `serve` and `check`
+check_connect, check_may             what is shown of upstreams; of access rules
+ctl, ctl_status, ctl_connections     `ctl`; what is shown of upstreams; of clients
 backup                               `backup`
 messages, demo                       `send` and `receive`; `demo`
 audit, trace, features               `audit` and `reconcile`

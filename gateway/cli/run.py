@@ -12,11 +12,12 @@ import click
 import yaml
 from twisted.internet.posixbase import PosixReactorBase
 
-from gateway.cli import check_connect
+from gateway.cli import check_connect, check_may
 from gateway.cli.options import configuration
 from gateway.clients.conversation import converse
 from gateway.clients.survey import Survey
 from gateway.config import Settings, keys, load, notes, resolved, schema
+from gateway.config.access import load_rules
 from gateway.net.logs import begin_logging
 from gateway.service import check as check_files
 from gateway.service import run
@@ -72,6 +73,8 @@ def serve(config: pathlib.Path | None, changes: tuple[str, ...], accept_new_stor
 Examples:
   amqp-gateway check --config gateway.yaml
   amqp-gateway check --config gateway.yaml --connect
+  amqp-gateway check --config gateway.yaml --may alice publish orders
+  amqp-gateway check --config gateway.yaml --may alice publish amq.topic/news.de
   amqp-gateway check --keys
   amqp-gateway check --profiles
   amqp-gateway check --schema > gateway.schema.json
@@ -79,8 +82,8 @@ Examples:
 \b
 Exit codes:
   0  it is valid; with --connect: all upstreams are reached, and no node is missing
-  1  with --connect: an upstream cannot be reached, does not answer, or lacks a node or
-     something that its profile counts on
+  1  with --may: the answer is no; with --connect: an upstream cannot be reached, does not
+     answer, or lacks a node or something that its profile counts on
   2  wrong arguments, or a wrong configuration
 """
 )
@@ -97,12 +100,25 @@ Exit codes:
 )
 @click.option("--connect", is_flag=True, help="Ask the upstreams, too, and say what they answer.")
 @click.option("--json", "as_json", is_flag=True, help="With --connect: as one JSON object.")
+@click.option(
+    "--may",
+    nargs=3,
+    metavar="USER ACTION NODE",
+    help="Say whether a user may do that, and by which line of the access rules.",
+)
+@click.option("--virtual-host", help="With --may: in this virtual host; by default in the first.")
+@click.option("--address", default="127.0.0.1", help="With --may: coming from this address.")
+@click.option("--exchange", "is_exchange", is_flag=True, help="With --may: NODE is an exchange.")
 def check(
     config: pathlib.Path | None,
     changes: tuple[str, ...],
     show: str | None,
     connect: bool,
     as_json: bool,
+    may: tuple[str, str, str] | None,
+    virtual_host: str | None,
+    address: str,
+    is_exchange: bool,
 ) -> None:
     """Validate a configuration and print what it comes to, every default filled in.
 
@@ -112,6 +128,13 @@ def check(
     nodes named one by one it has, and what will not work for which rule. Nothing is made at it,
     taken or sent. Lines that begin with "!!" are what is wrong.
     """
+    if may is not None:
+        settings = load(config, list(changes))
+        host = virtual_host or settings.virtual_hosts[0].name
+        question = check_may.Question(*may, host=host, address=address, exchange=is_exchange)
+        answer = question.decision(load_rules(settings))
+        click.echo(str(answer))
+        click.get_current_context().exit(0 if answer.allowed else 1)
     if connect:
         settings = load(config, list(changes))
         check_files(settings)

@@ -46,6 +46,8 @@ from gateway.wire.tagged import Tagged
 UNLIMITED: Final = 0xFFFFFFFF
 EXCHANGE_TYPES_WITHOUT_KEY: Final = ("fanout", "headers")
 """Binding to these needs no key."""
+BODIES: Final = ("string", "binary")
+"""Of these types is a body that may be empty without being absent."""
 
 
 @final
@@ -236,7 +238,9 @@ class Client010:
             accept_mode=spec.AcceptMode.EXPLICIT,
             acquire_mode=spec.AcquireMode.PRE_ACQUIRED,
         )
-        command_id = self._session.send_command(transfer, header=header, body=body)
+        command_id = self._session.send_command(
+            transfer, header=header, body=body, empty_body=letter.body.type in BODIES
+        )
         self._outcomes[command_id] = done
         self.flush()
         return done

@@ -4,6 +4,7 @@ settings, upstreams      every key: those of the gateway, those of upstreams and
 section, units           what keys are made of: sections; durations, sizes and addresses
 load                     from YAML to `Settings`
 remote_rules             what spans several keys of upstreams and nodes
+access                   the access rules, from their file
 placement                the node rules at work: what lives where, by what address
 describe                 all keys as a table, as a schema; what a configuration comes to
 """

@@ -96,7 +96,9 @@ def schema() -> dict[str, Any]:
     made = Settings.model_json_schema()
     _untitle(made)
     for section in _below(Section):
-        place = made if section is Settings else made["$defs"][section.__name__]
+        place = made if section is Settings else made["$defs"].get(section.__name__)
+        if place is None:
+            continue  # of another file
         for name, value in _defaults(section).items():
             # pydantic gives its inner number for a default such as "64KiB"
             place["properties"][name]["default"] = value

@@ -18,6 +18,7 @@ from gateway.config.upstreams import UpstreamSection
 from gateway.errors import ConfigurationError
 from gateway.translate.profiles.loading import is_path
 
+STORE = "store.sqlite"
 Problem = tuple[str, str]
 
 
@@ -59,7 +60,7 @@ def read(path: pathlib.Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigurationError([(str(path), error.strerror or str(error))]) from None
     except yaml.YAMLError as error:
-        raise ConfigurationError([(str(path), _said(error))]) from None
+        raise ConfigurationError([(str(path), said(error))]) from None
     if not octets.strip():
         raise ConfigurationError([(str(path), "is empty: for the defaults, write so in a comment")])
     if raw is None:
@@ -83,10 +84,10 @@ def apply(raw: dict[str, Any], change: str) -> None:
     try:
         place[keys[-1]] = yaml.load(value, Loader)
     except yaml.YAMLError as error:
-        raise ConfigurationError([(path, _said(error))]) from None
+        raise ConfigurationError([(path, said(error))]) from None
 
 
-def _said(error: yaml.YAMLError) -> str:
+def said(error: yaml.YAMLError) -> str:
     """In one line, without the parser's names for what it reads and its mark under the place."""
     text = re.sub(r' in "<(byte|unicode) string>",', " at", str(error))
     return " ".join(re.sub(r"\^\s*$", "", text, flags=re.MULTILINE).split())
@@ -106,7 +107,7 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
             break
         except pydantic.ValidationError as error:
             errors = error.errors(include_url=False)
-            told = [_problem(found["loc"], found) for found in errors]
+            told = [problem_of(found["loc"], found) for found in errors]
             broken = [path for path, _text in problems]
             # What is set aside does not make what it stood in a problem, too.
             problems += [
@@ -115,7 +116,7 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
             for found in reversed(errors):  # so that the items of a list keep their numbers
                 _remove(rest, found["loc"], found["type"] == "missing")
     broken = [path for path, _text in problems]
-    settings = anchor(settings, base)
+    settings = _where_its_data_is(anchor(settings, base))
     problems += [(reads[0], text) for reads, text in rules(settings) if not _touches(broken, reads)]
     if problems:
         raise ConfigurationError(problems)
@@ -124,14 +125,36 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
 
 def anchor(settings: Settings, base: pathlib.Path) -> Settings:
     """The same settings with every path absolute."""
-    changes = _absolute(settings, ("data_directory", "users_file", "admin_token_file"), base)
+    access = _absolute(settings.access, ("file", "qpidd_file"), base)
+    changes = _absolute(
+        settings,
+        (
+            "data_directory",
+            "former_data_directory",
+            "users_file",
+            "admin_token_file",
+            "metrics_token_file",
+        ),
+        base,
+    )
+    changes["access"] = settings.access.model_copy(update=access)
     if settings.tls is not None:
-        files = _absolute(settings.tls, ("certificate", "key", "client_ca"), base)
+        files = _absolute(settings.tls, ("certificate", "key", "client_ca", "client_crl"), base)
         changes["tls"] = settings.tls.model_copy(update=files)
     changes["upstreams"] = {
         name: _anchored(upstream, base) for name, upstream in settings.upstreams.items()
     }
     return settings.model_copy(update=changes)
+
+
+def _where_its_data_is(settings: Settings) -> Settings:
+    """The same, with the data directory in which there is something."""
+    former = settings.former_data_directory
+    if former is None or (settings.data_directory / STORE).exists():
+        return settings
+    if not (former / STORE).exists():
+        return settings
+    return settings.model_copy(update={"data_directory": former})
 
 
 def _anchored(upstream: UpstreamSection, base: pathlib.Path) -> UpstreamSection:
@@ -176,6 +199,10 @@ def _listening(settings: Settings) -> Iterator[tuple[list[str], str]]:
     listen = settings.listen
     if listen.amqp is None and listen.amqps is None:
         yield ["listen.amqp", "listen.amqps"], "nothing to listen on: set it or listen.amqps"
+    if settings.admin_tls and settings.tls is None:
+        yield ["admin_tls", "tls"], "needs tls.certificate and tls.key"
+    if settings.tls is not None and settings.tls.client_crl and not settings.tls.client_ca:
+        yield ["tls.client_crl", "tls.client_ca"], "needs tls.client_ca"
     if listen.amqps is not None and settings.tls is None:
         yield ["listen.amqps", "tls"], "needs tls.certificate and tls.key"
     for name in listen.proxy_protocol:
@@ -221,10 +248,16 @@ def _files(settings: Settings) -> Iterator[tuple[list[str], str]]:
     files = {
         "users_file": settings.users_file,
         "admin_token_file": settings.admin_token_file,
+        "access.file": settings.access.file,
+        "access.qpidd_file": settings.access.qpidd_file,
+        "metrics_token_file": settings.metrics_token_file,
     }
     if settings.tls is not None:
         files |= {f"tls.{name}": getattr(settings.tls, name) for name in ("certificate", "key")}
         files["tls.client_ca"] = settings.tls.client_ca
+        files["tls.client_crl"] = settings.tls.client_crl
+    if settings.access.file is not None and settings.access.qpidd_file is not None:
+        yield ["access.qpidd_file", "access.file"], "either this or access.file"
     for path, file in files.items():
         if file is not None and not file.is_file():
             yield [path], f"there is no file {file}"
@@ -253,7 +286,8 @@ SAID_OTHERWISE = {
 }
 
 
-def _problem(location: tuple[int | str, ...], found: Any) -> Problem:
+def problem_of(location: tuple[int | str, ...], found: Any) -> Problem:
+    """What pydantic found, in the gateway's words."""
     # Any: pydantic's ErrorDetails, whose ctx differs by type of error.
     text = str(found["msg"]).replace("Input should", "must", 1)
     if found["type"] == "value_error":

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.limits import NO_QUOTA, BridgeLimits
 from gateway.config.section import Count, Section
 from gateway.config.units import Address, address, duration, size
 from gateway.config.upstreams import NodeSection, UpstreamSection
@@ -44,6 +44,9 @@ class Tls(Section):
     """PEM file: the certificate's private key, not encrypted."""
     client_ca: pathlib.Path | None = None
     """PEM file: authorities of client certificates. Clients that show one may use SASL EXTERNAL."""
+    client_crl: pathlib.Path | None = None
+    """PEM file: revocation lists of those authorities, of each that has issued client certificates;
+    read again at a reload. A list that is out of date lets nobody in whom it would speak of."""
     require_client_certificate: bool = False
     """Refuse TLS clients that show no certificate; needs `client_ca`."""
 
@@ -160,6 +163,12 @@ class QueueSettings(Section):
     """... until no more than this is left."""
     messages_max: Count = 4_000_000
     """Messages above which publishing is refused."""
+    user_size: Annotated[int, *size(0, "1TiB")] = 0
+    """Octets of one user's messages in all queues above which its publishers wait, until no more
+    than three quarters of it are left; twice as much is refused. 0: where there are users, three
+    quarters of `size_high`."""
+    host_size: Annotated[int, *size(0, "1TiB")] = 0
+    """The same of one virtual host. 0: where there are several, three quarters of `size_high`."""
     queue_size: Annotated[int, *size(0, "1TiB")] = 0
     """Size limit of a queue that was declared without one; 0 is none."""
     queues: Count = 100_000
@@ -182,10 +191,18 @@ class QueueSettings(Section):
     turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Messages sent in one turn of the event loop before it reads again."""
 
-    def as_limits(self, backlog_octets_max: int) -> BridgeLimits:
-        """The same, as the plain values that the bridge is given."""
+    def as_limits(
+        self, backlog_octets_max: int, *, users: bool = False, hosts: bool = False
+    ) -> BridgeLimits:
+        """The same, as the plain values that the bridge is given.
+
+        `users`, `hosts`: there are several.
+        """
+        usual = self.size_high * 3 // 4
         return BridgeLimits(
             backlog_octets_max=backlog_octets_max,
+            user_octets=self.user_size or (usual if users else NO_QUOTA),
+            host_octets=self.host_size or (usual if hosts else NO_QUOTA),
             octets_high=self.size_high,
             octets_low=self.size_low,
             octets_max=self.size_max,
@@ -228,6 +245,17 @@ class TranslationSettings(Section):
     """Write the time of arrival into messages that have none."""
 
 
+class AccessSettings(Section):
+    """Who may do what; without a file everybody may everything. Read again at each reload."""
+
+    file: pathlib.Path | None = None
+    """The gateway's own rules, in YAML (docs/access.md)."""
+    qpidd_file: pathlib.Path | None = None
+    """The ACL file of a qpidd, which decides as it does there; instead of `file`."""
+    qpidd_realm: Annotated[str, Field(min_length=1, max_length=255)] = "QPID"
+    """What a user without a realm has behind the "@" in that file."""
+
+
 class LoggingSettings(Section):
     """Log lines, on standard error."""
 
@@ -258,6 +286,13 @@ class Settings(Section):
     admin_token_file: pathlib.Path | None = None
     """File with the token that `amqp-gateway ctl` shows to look at this gateway and to change it;
     read again each time. Unset: there is no such access."""
+    metrics_token_file: pathlib.Path | None = None
+    """File with the token that Prometheus has to show for /metrics (as a bearer token; the admin
+    token is as good); read again each time. Unset: whoever reaches the port may see them."""
+    admin_tls: bool = False
+    """The admin port speaks HTTPS, with the certificate of `tls`."""
+    admin_connections: Annotated[int, Field(ge=10, le=10_000)] = 100
+    """Connections to the admin port at a time; then the longest idle one gives way."""
     data_directory: pathlib.Path = Field(default_factory=default_data_directory)
     """Messages, topology and the audit log. One gateway at a time."""
     store_reserve: Annotated[int, *size(0, "1TiB")] = 64 * 1024 * 1024
@@ -267,8 +302,12 @@ class Settings(Section):
     store_backlog: Annotated[int, *size("64KiB", "1TiB")] = 64 * 1024 * 1024
     """Octets that may wait for a disk that refuses to write; above it nothing is delivered, and
     nothing read from clients, until it writes again."""
+    former_data_directory: pathlib.Path | None = None
+    """Where that was before: what lies there is used where it is, while `data_directory` has
+    nothing."""
     users_file: pathlib.Path | None = None
     """Users and their SCRAM verifiers, as `amqp-gateway user add` writes them."""
+    access: AccessSettings = AccessSettings()
     require_tls_for: list[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]] = Field(
         default_factory=list
     )

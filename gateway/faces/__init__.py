@@ -12,6 +12,7 @@ and what they share:
     client         a server's client: who it is, and what its sessions have in common
     visit          one connection in the audit log and in the log's lines
     doubt          what one connection makes the gateway hold, by octets
+    access, asking what a client may, by the access rules; questions about nodes, in their words
     share          what one connection may have done in one turn, by work
     accounts       what is kept for users and virtual hosts, by octets
     safe_with      what is done once its turn is safe

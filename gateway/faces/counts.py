@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from gateway.faces.features import Feature
+from gateway.permissions.actions import Action
 
 
 @final
@@ -15,6 +16,7 @@ class FaceCounts:
     """
 
     __slots__ = (
+        "access_refused",
         "arguments_ignored",
         "authentication_failures",
         "connections_closed",
@@ -39,6 +41,7 @@ class FaceCounts:
         self.links_closed = [0, 0]
         self.protocol_errors = [0, 0]
         self.authentication_failures = [0, 0]
+        self.access_refused = [0 for _ in Action]  # by action
         self.transactions_declared = 0  # by 1.0 clients
         self.transactions_discharged = 0  # or rolled back with their control links
         self.transactions_refused = 0  # beyond the limit

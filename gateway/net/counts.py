@@ -7,7 +7,9 @@ from typing import Final, final
 
 LAG_BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
+PIECES: Final = ("read", "flush", "dispatch", "commit", "deadline")
 REFUSALS: Final = ("limit", "address_limit")
+ADMIN_REFUSALS: Final = ("no_token", "wrong_token", "throttled", "body", "amqp")
 HANDSHAKE_FAILURES: Final = ("timeout", "header", "tls", "closed", "proxy", "size")
 
 
@@ -51,6 +53,7 @@ class NetCounts:
         defects: exceptions caught where none may come from; each is a log entry.
         changes: of the settings while we run, done and refused; `paused_rules`: how many are.
         lag_s: how late a timer fired that was due every second.
+        stalls: pieces of work that held the event loop too long.
     """
 
     __slots__ = (
@@ -64,6 +67,7 @@ class NetCounts:
         "octets_sent",
         "paused_rules",
         "refused",
+        "stalls",
         "turns",
         "waiting",
     )
@@ -81,3 +85,21 @@ class NetCounts:
         self.waiting = 0
         self.defects = 0
         self.lag_s = Histogram(LAG_BOUNDS_S)
+        self.stalls = dict.fromkeys(PIECES, 0)
+
+
+@final
+class AdminCounts:
+    """Connections to the admin port, and what was refused there.
+
+    Attributes:
+        open: connections; `gave_way`: those that were cut off for others.
+        refused: requests, by reason.
+    """
+
+    __slots__ = ("gave_way", "open", "refused")
+
+    def __init__(self) -> None:
+        self.open = 0
+        self.gave_way = 0
+        self.refused = dict.fromkeys(ADMIN_REFUSALS, 0)

@@ -37,6 +37,7 @@ def _secrets(settings: Settings) -> list[tuple[str, pathlib.Path]]:
     found: list[tuple[str, pathlib.Path | None]] = [
         ("users_file", settings.users_file),
         ("admin_token_file", settings.admin_token_file),
+        ("metrics_token_file", settings.metrics_token_file),
     ]
     if settings.tls is not None:
         found.append(("tls.key", settings.tls.key))

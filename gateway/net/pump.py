@@ -97,6 +97,9 @@ class Pump(TwistedProtocol):
         self.around = around
         self.connection_id = connection_id
         self.address = address
+        self.since_ms = around.now_ms()
+        self.octets_received = 0
+        self.octets_sent = 0
         self.port = port
         self.secure = False
         self.handshaken = False  # TLS is up
@@ -127,6 +130,7 @@ class Pump(TwistedProtocol):
     def dataReceived(self, data: bytes) -> None:
         """Octets from the peer, after TLS."""
         self.around.counts.octets_received += len(data)
+        self.octets_received += len(data)
         if self._closing:
             return
         if not self.entered:
@@ -139,11 +143,14 @@ class Pump(TwistedProtocol):
 
     def _read(self, data: bytes) -> None:
         face = self.face
+        turns = self.around.turns
+        began_ms = self.around.now_ms()
         try:
-            face.receive_data(data, self.around.now_ms())
+            face.receive_data(data, began_ms)
         except Exception:
             self._broken()
-        self.around.turns.touch(self.face)
+        turns.stalls.over(began_ms, "read", self)
+        turns.touch(self.face)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """The transport is gone, whoever ended it."""
@@ -151,10 +158,12 @@ class Pump(TwistedProtocol):
             return
         self._lost = True
         self._alarm.stop()
+        began_ms = self.around.now_ms()
         try:
-            self.face.receive_eof(self.around.now_ms())
+            self.face.receive_eof(began_ms)
         except Exception:
             self._broken()
+        self.around.turns.stalls.over(began_ms, "read", self)
         self._leave()
 
     def _leave(self) -> None:
@@ -214,6 +223,7 @@ class Pump(TwistedProtocol):
             return
         if data:
             self.around.counts.octets_sent += len(data)
+            self.octets_sent += len(data)
             self.transport.write(data)
         if closed:
             self.close()
@@ -228,6 +238,10 @@ class Pump(TwistedProtocol):
         if entry_ms is not None:
             deadline_ms = entry_ms if deadline_ms is None else min(deadline_ms, entry_ms)
         self._alarm.set(deadline_ms)
+
+    def who(self) -> str:
+        """Whose connection it is, and what it has been at."""
+        return f"connection {self.connection_id} from {self.address}, {self.face.doing()}"
 
     def become(self, face: Face, data: bytes) -> None:
         """Replace the face; `data` is what it is to read first."""
@@ -277,6 +291,7 @@ class Pump(TwistedProtocol):
             self.face.handle_deadline(now_ms)
         except Exception:
             self._broken()
+        self.around.turns.stalls.over(now_ms, "deadline", self)
         entry_ms = None if self.entered else self.entry_deadline_ms
         if entry_ms is not None and now_ms >= entry_ms:
             self.abort()  # its faces were patient with each of its steps

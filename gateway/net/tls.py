@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Callable
 from typing import Any, Final, Protocol, cast, final
 
 from cryptography import x509
@@ -19,14 +20,16 @@ from service_identity.cryptography import (
 from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.error import VerifyError
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSSLContextFactory
+from twisted.internet.protocol import ServerFactory
 from twisted.internet.ssl import (
+    AcceptableCiphers,
     Certificate,
     CertificateOptions,
     PrivateCertificate,
     optionsForClientTLS,
     trustRootFromCertificates,
 )
-from twisted.protocols.tls import TLSMemoryBIOProtocol
+from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from zope.interface import implementer
 
 from gateway.errors import ConfigurationError
@@ -44,6 +47,7 @@ DOUBTS: Final = {
 }
 
 
+CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE+AES:!aNULL:!MD5:!DSS"
 EXPORTER_LABEL: Final = b"EXPORTER-Channel-Binding"
 EXPORTER_OCTETS: Final = 32
 
@@ -53,9 +57,13 @@ def tls_context(
     key: pathlib.Path,
     client_ca: pathlib.Path | None,
     *,
+    client_crl: pathlib.Path | None = None,
     require_client_certificate: bool,
 ) -> IOpenSSLContextFactory:
     """TLS 1.2 and later; client certificates are verified if an authority is given.
+
+    What was recorded stays secret when the key is lost: suites without forward secrecy are left
+    out (TLS 1.3 has none).
 
     Raises:
         ConfigurationError: a file cannot be read or used, or the key is another certificate's.
@@ -75,13 +83,52 @@ def tls_context(
             verify=bool(trusted),
             caCerts=[each.original for each in trusted],
             requireCertificate=require_client_certificate,
+            acceptableCiphers=AcceptableCiphers.fromOpenSSLCipherString(CIPHERS),
         )
-        options.getContext()  # says now that key and certificate do not match
+        context = options.getContext()  # says now that key and certificate do not match
+        if client_crl is not None:
+            blame, key_path = client_crl, "tls.client_crl"
+            _revoke(context, client_crl)
     except OSError as error:
         raise ConfigurationError([(key_path, f"cannot read {blame}: {error.strerror}")]) from None
     except (SSL.Error, crypto.Error, VerifyError, ValueError) as error:
         raise ConfigurationError([(key_path, f"{blame} cannot be used: {error!r}")]) from None
     return options
+
+
+def _revoke(context: SSL.Context, path: pathlib.Path) -> None:
+    """Believe no certificate that the lists in the file revoke."""
+    mark = b"-----END X509 CRL-----"
+    parts = path.read_bytes().split(mark)
+    if len(parts) == 1:
+        raise ValueError("there is no PEM revocation list in it")
+    store = context.get_cert_store()
+    assert store is not None
+    for part in parts[:-1]:
+        store.add_crl(x509.load_pem_x509_crl(part + mark))
+    store.set_flags(crypto.X509StoreFlags.CRL_CHECK)
+
+
+@final
+@implementer(IOpenSSLContextFactory)
+class Current:
+    """The context that is in force when a connection comes."""
+
+    def __init__(self, context: Callable[[], IOpenSSLContextFactory | None]) -> None:
+        self._context = context
+
+    def getContext(self) -> SSL.Context:
+        """It."""
+        context = self._context()
+        assert context is not None
+        return context.getContext()
+
+
+def within_tls(
+    factory: ServerFactory[Any], context: Callable[[], IOpenSSLContextFactory | None]
+) -> ServerFactory[Any]:
+    """The same, inside TLS. Any: protocols of any kind."""
+    return cast(ServerFactory[Any], TLSMemoryBIOFactory(Current(context), False, factory))
 
 
 def _certificates(path: pathlib.Path) -> list[Certificate]:
@@ -90,6 +137,23 @@ def _certificates(path: pathlib.Path) -> list[Certificate]:
     if len(parts) == 1:
         raise ValueError("there is no PEM certificate in it")
     return [Certificate.loadPEM(part + mark) for part in parts[:-1]]
+
+
+def is_believed(options: IOpenSSLContextFactory | None, transport: object) -> bool:
+    """Whether listeners with these options would take the certificate of a client that is in."""
+    handle = getattr(transport, "getHandle", lambda: None)()
+    store = None if options is None else options.getContext().get_cert_store()
+    if not isinstance(handle, SSL.Connection) or store is None:
+        return False
+    shown = handle.get_peer_certificate()
+    if shown is None:
+        return False
+    try:
+        chain = handle.get_peer_cert_chain() or []
+        crypto.X509StoreContext(store, shown, chain).verify_certificate()
+    except crypto.X509StoreContextError:
+        return False
+    return True
 
 
 def channel_bindings(transport: object) -> dict[str, bytes]:

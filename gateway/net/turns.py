@@ -16,6 +16,7 @@ from gateway.errors import StoreError
 from gateway.faces.face import Face
 from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
+from gateway.net.stalls import Stalls
 
 
 class DrivenBridge(Protocol):
@@ -42,9 +43,15 @@ class DrivenBridge(Protocol):
     def on_store_eased(self) -> None:
         """It takes everything again."""
 
+    def who(self) -> str:
+        """What has kept it busy most, of late."""
+
 
 class Flushed(Protocol):
     """Who writes out what a face has to send."""
+
+    def who(self) -> str:
+        """Whose connection it is, and what it has been at."""
 
     def flush(self, now_ms: int) -> None:
         """One write, if there is anything; then obey the face's deadline and pause."""
@@ -69,6 +76,7 @@ class TurnLoop:
         self._dispatching = False
         self._swamped = False
         self._alarm = Alarm(later, now_ms, self._bridge_deadline)
+        self.stalls = Stalls(now_ms, counts)
         self.on_turn_ended: Callable[[int], None] | None = None
 
     def attach(self, face: Face, pump: Flushed) -> None:
@@ -96,8 +104,10 @@ class TurnLoop:
 
     def on_committed(self, turn: int) -> None:
         """The store's answer, on the reactor's thread."""
-        self._bridge.now_ms = self._now_ms()
+        began_ms = self._now_ms()
+        self._bridge.now_ms = began_ms
         self._guarded(lambda: self._bridge.on_committed(turn))
+        self.stalls.over(began_ms, "commit", self._bridge)
         self.schedule()
 
     def on_store_failed(self, error: StoreError) -> None:
@@ -133,12 +143,14 @@ class TurnLoop:
         self._dispatching = True
         more = self._guarded(lambda: self._bridge.end_turn(now_ms))
         self._dispatching = False
+        began_ms = self.stalls.over(now_ms, "dispatch", self._bridge)
         if self._bridge.swamped != self._swamped:
             self._swamped = self._bridge.swamped
             self._touched.update(self._pumps)
         touched, self._touched = self._touched, {}
         for pump in touched.values():
             pump.flush(now_ms)
+            began_ms = self.stalls.over(began_ms, "flush", pump)
         if more:
             self.schedule()
         self._alarm.set(self._bridge.next_deadline())
@@ -148,6 +160,7 @@ class TurnLoop:
     def _bridge_deadline(self, now_ms: int) -> None:
         self._bridge.now_ms = now_ms
         self._guarded(lambda: self._bridge.handle_deadline(now_ms))
+        self.stalls.over(now_ms, "deadline", self._bridge)
         self.schedule()
 
     def _guarded(self, call: Callable[[], bool | None]) -> bool:

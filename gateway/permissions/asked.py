@@ -83,14 +83,18 @@ class Asked:
             properties=self.properties,
         )
 
-    def __str__(self) -> str:
-        """As the log and the client are told."""
-        text = self.action.name.lower()
-        if self.kind != ObjectKind.NOTHING:
-            text += f" {self.kind.name.lower()} {self.name!r}"
+    def object_text(self) -> str:
+        """What the action is to be done to; "" where that is nothing."""
+        if self.kind == ObjectKind.NOTHING:
+            return ""
+        text = f"{self.kind.name.lower()} {self.name!r}"
         if self.queue:
             text += f", queue {self.queue!r}"
         return text if self.key is None else f"{text}, key {self.key!r}"
+
+    def __str__(self) -> str:
+        """As the log and the client are told."""
+        return f"{self.action.name.lower()} {self.object_text()}".rstrip()
 
 
 def publishing(exchange: str, key: str) -> Asked:

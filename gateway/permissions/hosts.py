@@ -60,7 +60,4 @@ def hosts_of(text: str) -> list[Hosts] | None:
 def among(hosts: list[Hosts], address: str) -> bool:
     """Whether an address is one of them."""
     version, number = number_of(address)
-    for each in hosts:
-        if each.version == version and each.first <= number <= each.last:
-            return True
-    return False
+    return any([each.version == version and each.first <= number <= each.last for each in hosts])

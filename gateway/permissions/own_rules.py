@@ -1,4 +1,4 @@
-"""Rules of the gateway's own file: the first that fits decides, and where none does the answer is no.
+"""Rules of the gateway's own file: the first that fits decides; where none does, the answer is no.
 
 To ask about a node (`ACCESS`) may who may do anything with it: whoever sends to a queue also asks
 whether it is there. What is not known yet - by which key somebody is going to publish - does not
@@ -133,7 +133,7 @@ class OwnRule:
         )
 
     def _has(self, wanted: int, given: int, asked: Asked) -> bool:
-        if wanted == UNKNOWN or wanted == given:
+        if wanted in (UNKNOWN, given):
             return True
         return given == UNKNOWN and self.decision.allowed and asked.kind != ObjectKind.NOTHING
 

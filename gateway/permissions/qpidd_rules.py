@@ -129,7 +129,8 @@ class QpiddRules:
     """All of one file. Implements `AccessRules`.
 
     Attributes:
-        notes: by line, what of an allow line has no effect here.
+        count: how many rules and quotas there are.
+        notes: by line, what of it has no effect here.
         problems: by line, which cannot be kept to: reading it, or what it denies.
     """
 
@@ -143,6 +144,7 @@ class QpiddRules:
         "_realm",
         "_transfers",
         "_user_hosts",
+        "count",
         "notes",
         "problems",
     )
@@ -151,6 +153,7 @@ class QpiddRules:
         lines = QpiddLines(text)
         self.notes: list[tuple[int, str]] = []
         self.problems = lines.problems
+        self.count = len(lines.rules) + len(lines.connections) + len(lines.queues)
         self._realm = realm
         self._connections = lines.connections
         self._queues = lines.queues
@@ -299,11 +302,8 @@ def _default_line(lines: list[QpiddLine]) -> QpiddLine | None:
 
 
 def _quota(quotas: dict[str, int], user: str) -> int:
-    if not quotas:
-        return -1
-    # Who is in no quota has none, as with qpidd.
-    number = quotas.get(user, quotas.get(ALL))
-    return -1 if number is None else number
+    # Where anybody has a quota, that of those who are in none is 0, as with qpidd.
+    return quotas.get(user, quotas.get(ALL, 0)) if quotas else -1
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -341,7 +341,7 @@ def filled(text: str, user: str) -> str:
 
 
 def emptied(key: str, user: str) -> str:
-    """With keywords in the place of the user's name: so are keys compared with rules that have them."""
+    """With keywords in the place of the user's name, as a key is compared with a rule's."""
     name, _at, domain = user.partition("@")
     key = key.replace(_normal(user), USER_DOMAIN)
     if name:

@@ -19,12 +19,11 @@ class LivingQueues(Protocol):
 
 @final
 class Quotas:
-    """What all users have; a limit below 0 is none."""
+    """What all users have."""
 
-    __slots__ = ("_connections", "_living", "_queues")
+    __slots__ = ("_connections", "_queues")
 
-    def __init__(self, living: LivingQueues) -> None:
-        self._living = living
+    def __init__(self) -> None:
         self._connections: dict[str, int] = {}
         self._queues: dict[str, dict[tuple[str, str], int]] = {}
 
@@ -44,15 +43,15 @@ class Quotas:
         else:
             del self._connections[user]
 
-    def has_room(self, user: str, limit: int) -> bool:
-        """Whether a user may make one more queue."""
+    def has_room(self, user: str, limit: int, living: LivingQueues) -> bool:
+        """Whether a user may make one more queue; below 0 there is no limit."""
         if limit < 0:
             return True
         queues = self._queues.get(user)
         if queues is None or len(queues) < limit:
             return limit > 0
         for (host, name), number in list(queues.items()):
-            if not self._living.lives(host, name, number):
+            if not living.lives(host, name, number):
                 del queues[(host, name)]
         return len(queues) < limit
 
@@ -60,7 +59,3 @@ class Quotas:
         """A user has made a queue."""
         queues = self._queues.setdefault(user, {})
         queues[(host, name)] = number
-
-    def forget(self) -> None:
-        """No queue counts against anybody: there is no quota now."""
-        self._queues.clear()

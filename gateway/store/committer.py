@@ -37,7 +37,7 @@ from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event
-from time import perf_counter_ns
+from time import perf_counter_ns, sleep
 from typing import Final, final
 
 from gateway.audit.ends import NOTHING_KNOWN, LogEnds
@@ -61,6 +61,7 @@ PAGE_OCTETS: Final = 8192
 DEAD_ROWS: Final = 1024
 DEAD_OCTETS: Final = 4 * 1024 * 1024
 IDLE_S: Final = 1.0
+STOP_ATTEMPTS: Final = 4  # then a stop gives up
 
 Turn = tuple[int, bytes, bytes]
 _STOP: Final[Turn] = (-1, b"", b"")
@@ -122,6 +123,7 @@ class Committer:
         self._wal_octets = 0
         self._doomed: list[int] = []
         self._copies: SimpleQueue[tuple[Path, Copied]] = SimpleQueue()
+        self._look_ns = 0
 
     def stop(self, final_audit: bytes) -> None:
         """From another thread: finish what waits, then `final_audit`, then end."""
@@ -147,6 +149,8 @@ class Committer:
             self._finish()
         except StoreError as error:
             self.error = error
+            if not self._stopping.is_set():
+                raise
         except BaseException as error:
             self.error = StoreError(f"the store stopped: {type(error).__name__}: {error}")
             raise
@@ -196,9 +200,12 @@ class Committer:
                 write()
             except StoreError as error:
                 pause_s = self._trouble.refused(error)
-                if pause_s and self._stopping.is_set():
-                    raise
-                self._stopping.wait(pause_s)
+                if self._stopping.is_set():
+                    if self._trouble.attempts >= STOP_ATTEMPTS:
+                        raise
+                    sleep(pause_s)
+                else:
+                    self._stopping.wait(pause_s)
                 if error.full:
                     self._make_room()
             else:
@@ -318,8 +325,12 @@ class Committer:
             self._wal_octets = 0
         if idle:
             self._remember()
-        if idle and self._trouble.on_reserve:
-            self._look_for_room()
+        if self._trouble.on_reserve:
+            now_ns = perf_counter_ns()
+            if self._look_ns and now_ns >= self._look_ns:
+                self._look_for_room()
+                self._look_ns = 0
+            self._look_ns = self._look_ns or now_ns + int(IDLE_S * 1e9)
         self._counts.rows = len(self._occupancy.rows)
 
     def _look_for_room(self) -> None:

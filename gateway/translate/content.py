@@ -35,6 +35,7 @@ TEXT_UTF_8: Final = frozenset(("text/plain;charset=utf-8", "text/plain;charset=u
 
 NO_SHAPE: Final = 0
 NO_JMS_TYPE: Final = -1
+SEGMENT: Final = "mp.body-segment"  # the escrow's path of whether an empty 0-10 body has one
 JMS_OBJECT: Final = 1
 JMS_MAP_TYPE: Final = 2
 JMS_STREAM_TYPE: Final = 4
@@ -67,6 +68,15 @@ def shape_of(section: int, value: Tagged | None) -> int:
     return (
         section << 8 | value.code if value is not None and section == AMQP_VALUE else section << 8
     )
+
+
+def has_segment(shape: int, null: bool) -> bool:
+    """Whether an empty 0-10 body has a segment, unless the escrow says otherwise.
+
+    It has where the 1.0 body of that shape has some content, if of no octets. To clients that tell
+    the two apart, an absent one is what null is to others; `null`: it says so itself, by a header.
+    """
+    return shape != NO_SHAPE and (null or value_code(shape) != types.NULL)
 
 
 def value_code(shape: int) -> int:

@@ -182,6 +182,7 @@ class Translated010:
     Attributes:
         header: the header segment's content.
         body: the body segment's content.
+        empty_body: of an empty `body`: there is a body segment all the same.
         body_changed: as in `Translated10`.
         losses: every value that did not cross, in no order.
         refusal: why the message cannot be sent at all; then the rest is empty.
@@ -189,6 +190,7 @@ class Translated010:
 
     header: bytes
     body: bytes
+    empty_body: bool
     body_changed: bool
     losses: list[Loss]
     refusal: Refusal | None
@@ -201,9 +203,11 @@ class Translated010:
         refusal: Refusal | None = None,
         *,
         body_changed: bool = False,
+        empty_body: bool = False,
     ) -> None:
         self.header = header
         self.body = body
+        self.empty_body = empty_body
         self.body_changed = body_changed
         self.losses = losses
         self.refusal = refusal

@@ -188,7 +188,13 @@ def to_0_10(
         mp.application_headers = table
     header = header_segment(delivery, mp, others, delivery_count)
     WORK.units += CROSSING + (WORK.units - units) * AFTER_DECODING
-    return Translated010(header, body.octets, crossing.losses, body_changed=body.changed)
+    return Translated010(
+        header,
+        body.octets,
+        crossing.losses,
+        body_changed=body.changed,
+        empty_body=body.empty,
+    )
 
 
 def _refused(crossing: Crossing) -> Translated010:

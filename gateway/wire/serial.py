@@ -29,7 +29,8 @@ class RangeSet:
     """A set of serial numbers, kept as ascending disjoint ranges ``(first, last)``, both inclusive.
 
     Built for acknowledgement: adding at the end or next to an existing range is the common case,
-    and costs constant time. All members must lie within 2^31 of one another, as session windows
+    and costs constant time. A peer may choose its ranges, so anything else costs a binary search,
+    and what is taken away. All members must lie within 2^31 of one another, as session windows
     ensure.
     """
 
@@ -43,10 +44,21 @@ class RangeSet:
 
     def __contains__(self, serial: object) -> bool:
         assert isinstance(serial, int)
-        return any(
-            distance(first, serial) >= 0 and distance(serial, last) >= 0
-            for first, last in self.ranges
-        )
+        at = self._place(serial)
+        return at < len(self.ranges) and distance(self.ranges[at][0], serial) >= 0
+
+    def _place(self, serial: int) -> int:
+        """Index of the first range that ends at or behind `serial`."""
+        ranges = self.ranges
+        low = 0
+        high = len(ranges)
+        while low < high:
+            middle = (low + high) // 2
+            if distance(ranges[middle][1], serial) > 0:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def add(self, serial: int) -> None:
         """Add one serial number."""
@@ -55,56 +67,59 @@ class RangeSet:
     def add_range(self, first: int, last: int) -> None:
         """Add all from `first` to `last`; they must be in order (the caller checked the peer's)."""
         ranges = self.ranges
-        if ranges and distance(ranges[-1][1], first) == 1:
+        if not ranges:
+            ranges.append((first, last))
+            return
+        gap = distance(ranges[-1][1], first)
+        if gap == 1:
             ranges[-1] = (ranges[-1][0], last)
             return
-        at = len(ranges)
-        while at > 0 and distance(ranges[at - 1][0], first) < 0:
-            at -= 1
-        # `at` is the place after every range that starts at or before `first`.
-        if at > 0 and distance(ranges[at - 1][1], first) <= 1:
-            at -= 1
-            low, high = ranges[at]
-            if distance(high, last) <= 0:
-                return
-            ranges[at] = (low, last)
-        else:
-            ranges.insert(at, (first, last))
-        self._absorb(at)
-
-    def _absorb(self, at: int) -> None:
-        ranges = self.ranges
-        low, high = ranges[at]
-        stop = at + 1
-        while stop < len(ranges) and distance(high, ranges[stop][0]) <= 1:
-            if distance(high, ranges[stop][1]) > 0:
-                high = ranges[stop][1]
+        if gap > 1:
+            ranges.append((first, last))
+            return
+        at = self._place(add(first, -1))
+        stop = at
+        while stop < len(ranges) and distance(ranges[stop][0], last) >= -1:
             stop += 1
-        if stop > at + 1:
-            ranges[at] = (low, high)
-            del ranges[at + 1 : stop]
+        if stop > at:
+            if distance(ranges[at][0], first) > 0:
+                first = ranges[at][0]
+            if distance(last, ranges[stop - 1][1]) > 0:
+                last = ranges[stop - 1][1]
+        ranges[at:stop] = [(first, last)]
 
     def remove_range(self, first: int, last: int) -> None:
         """Remove all from `first` to `last`."""
+        ranges = self.ranges
+        at = self._place(first)
+        stop = at
+        while stop < len(ranges) and distance(ranges[stop][0], last) >= 0:
+            stop += 1
+        if stop == at:
+            return
         kept: list[tuple[int, int]] = []
-        for low, high in self.ranges:
-            if distance(high, first) > 0 or distance(last, low) > 0:
-                kept.append((low, high))
-                continue
-            if distance(low, first) > 0:
-                kept.append((low, add(first, -1)))
-            if distance(last, high) > 0:
-                kept.append((add(last, 1), high))
-        self.ranges = kept
+        low = ranges[at][0]
+        high = ranges[stop - 1][1]
+        if distance(low, first) > 0:
+            kept.append((low, add(first, -1)))
+        if distance(last, high) > 0:
+            kept.append((add(last, 1), high))
+        ranges[at:stop] = kept
 
     def within(self, first: int, last: int) -> list[tuple[int, int]]:
         """The parts of the set from `first` to `last`, as ranges."""
         found: list[tuple[int, int]] = []
-        for low, high in self.ranges:
-            low_in = low if distance(first, low) >= 0 else first
-            high_in = high if distance(high, last) >= 0 else last
-            if distance(low_in, high_in) >= 0:
-                found.append((low_in, high_in))
+        ranges = self.ranges
+        at = self._place(first)
+        while at < len(ranges) and distance(ranges[at][0], last) >= 0:
+            low, high = ranges[at]
+            found.append(
+                (
+                    low if distance(first, low) >= 0 else first,
+                    high if distance(high, last) >= 0 else last,
+                )
+            )
+            at += 1
         return found
 
     def count(self) -> int:

@@ -21,6 +21,7 @@ COMMAND: Final = 200  # a command of any kind but a transfer: taken apart, carri
 SETTLING: Final = 30  # a command that settles, or a disposition, beside its deliveries
 PUBLISH: Final = 20  # a message, beside its copies
 COPY: Final = 20  # a copy comes into a queue, or leaves it
+SENDING: Final = 40  # a delivery is sent, beside its translation
 DELIVERY: Final = 20  # a delivery is settled
 LOOK: Final = 2  # a delivery, or a copy, is looked at
 SUBSCRIPTION: Final = 3  # a subscription is told that there is room again

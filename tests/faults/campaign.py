@@ -14,23 +14,22 @@ ledger balances. Runs that FILE has are not run again; what fails leaves its dir
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-import traceback
 import urllib.error
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from faults.disk import AUDIT, FOREVER, STORE, Disk, compiled
+from faults.runs import Runs, Told
 from faults.upstream_load import Book, Load, Publisher
 from support.bridge_ledger import BlockLog, LedgerCheck
 from support.gateway_process import GatewayProcess
@@ -42,8 +41,11 @@ from gateway.clients.client import Delivered, Subscription
 from gateway.clients.letter import Letter
 
 SIZE = 300
-TMPFS_OCTETS = 8 * 1024 * 1024
+BIG = 40_000  # fills a disk soon
+TMPFS_OCTETS = 12 * 1024 * 1024
 BLOCKED = 'gateway_store_blocked{cause="%s"}'
+ON_RESERVE = "the room set aside for that is in use"
+WAITING = "publishers wait: "
 EASED = "the disk takes everything again"
 KINDS = ("full", "broken", "short", "unsynced", "slow", "small")
 
@@ -86,7 +88,7 @@ class Run:
                     {"queue": "through.*", "upstream": "main"},
                 ],
                 "audit": {"segment_size": "64KiB", "checkpoint_interval": "1s"},
-                "store_reserve": "1MiB",
+                "store_reserve": "4MiB",
             },
             environment=self.disk.environment,
         )
@@ -109,9 +111,10 @@ class Run:
         self.go_on(200)
 
     def publish(self, queue: str, protocol: str, *, durable: bool) -> Publisher:
-        size = 20_000 if self.plan.kind == "small" and queue == "kept" else SIZE
-        made = self.load.publish(self.books[queue], queue, protocol, size=size, durable=durable)
-        made.window = 10
+        big = self.plan.kind == "small" and queue == "kept"
+        book, size = self.books[queue], BIG if big else SIZE
+        made = self.load.publish(book, queue, protocol, size=size, durable=durable)
+        made.window = 2 if self.plan.kind == "small" else 10
         return made
 
     def confirmed(self) -> int:
@@ -129,40 +132,48 @@ class Run:
         if plan.kind == "small":
             for consumer in self.load.consumers:
                 consumer.paused = True
-            self.load.run(lambda: self.blocked("full") == 1)
+            self.load.run(self.waiting)
             return
         self.disk.fail(plan.kind, plan.parts, after=plan.after, times=plan.times, slow_us=20_000)
         deadline = time.monotonic() + 2
         self.load.run(lambda: self.disk.failed > 0 or time.monotonic() > deadline)
 
-    def blocked(self, cause: str = "") -> float:
+    def waiting(self) -> bool:
+        """Whether publishers wait, by the log: the metric costs more."""
+        log = self.gateway.log()
+        return log.rfind(WAITING) > log.rfind(EASED)
+
+    def blocked(self) -> bool:
+        """The same by the metric."""
         metrics = self.gateway.metrics()
-        causes = [cause] if cause else ["full", "error"]
-        return max(metrics[BLOCKED % each] for each in causes)
+        return max(metrics[BLOCKED % cause] for cause in ("full", "error")) == 1
 
     def watch(self) -> None:
         """What it tells while the disk fails: nothing is done, and the probes are right."""
         self.turn_for(0.3)
-        eased = self.gateway.log().count(EASED)
+        told = self.told()
         confirmed = self.confirmed()
-        metrics = self.gateway.metrics()
+        blocked = self.blocked()
         ready = self.probe("/readyz")
         health = self.probe("/healthz")
         self.turn_for(0.3)
-        blocked = max(metrics[BLOCKED % each] for each in ("full", "error")) == 1
         assert health == 200, "it says that it is not alive"
-        if self.gateway.log().count(EASED) != eased or self.blocked() != blocked:
-            return  # it went on meanwhile
+        if self.told() != told or self.blocked() != blocked:
+            return  # it changed meanwhile
         if not blocked:
             assert ready == 200, "nothing is blocked, but it says that it is not ready"
             return
         self.observed["blocked"] += 1
         assert self.confirmed() == confirmed, "told to be done while the disk failed"
-        if self.plan.kind == "small":
-            assert ready == 200, "consumers are not welcome, but the reserve is there for them"
-        elif self.plan.times == FOREVER:
-            self.observed["unready"] += ready == 503
-            assert ready == 503 or self.plan.kind in ("full", "short", "unsynced"), "it says ready"
+        on_reserve = ON_RESERVE in told[-1]
+        self.observed["on_reserve" if on_reserve else "unready"] += 1
+        assert on_reserve or self.plan.kind != "small", "there is no reserve for consumers"
+        assert ready == (200 if on_reserve else 503), f"it says {ready}: {told[-1]}"
+
+    def told(self) -> list[str]:
+        """Its log lines of publishers that wait, or go on."""
+        lines = self.gateway.log().splitlines()
+        return [line for line in lines if WAITING in line or EASED in line]
 
     def probe(self, path: str) -> int:
         try:
@@ -188,7 +199,7 @@ class Run:
             consumer.paused = False
         if self.plan.kind == "small":
             self.load.stop_publishing()  # room is made by what is consumed
-        self.load.run(lambda: self.blocked() == 0)
+        self.load.run(lambda: not self.waiting())
         if self.plan.kind != "small":
             self.go_on(50)
         self.load.stop_publishing()
@@ -291,9 +302,8 @@ def disk_for(plan: Plan, data: Path) -> Iterator[None]:
             subprocess.run(["umount", "--lazy", str(data)], check=True)
 
 
-def one_run(directory: Path, number: int, plan: Plan, library: Path, back: Back) -> dict[str, Any]:
-    """Break one gateway's disk; what there is to read of it. Any: JSON."""
-    directory.mkdir(parents=True)
+def one_run(directory: Path, number: int, plan: Plan, library: Path, back: Back) -> Told:
+    """Break one gateway's disk; what there is to read of it."""
     with disk_for(plan, directory / "data"):
         run = Run(directory, plan, library, back, number)
         back.make(run.spooled, run.through)
@@ -324,52 +334,24 @@ def may_mount() -> bool:
         return True
 
 
-def campaign(
-    directory: Path, runs: int, seed: int = 1, results: Path | None = None
-) -> list[dict[str, Any]]:
-    """So many runs, less those that `results` has; what each came to. Any: JSON."""
-    done = finished(results, seed)
+def campaign(directory: Path, runs: int, seed: int = 1, results: Path | None = None) -> list[Told]:
+    """So many runs, less those that `results` has; what each came to."""
     library = compiled(directory)
     mounts = may_mount()
     back = Back(directory / "back")
-    told: list[dict[str, Any]] = []
+    played = Runs(seed, results)
+
+    def run(number: int, scratch: Path) -> Told:
+        plan = Plan.draw(seed, number)
+        if plan.kind == "small" and not mounts:
+            plan = replace(plan, kind="full")
+        return {"plan": asdict(plan), **one_run(scratch, number, plan, library, back)}
+
     try:
-        for number in range(runs):
-            if number in done:
-                continue
-            plan = Plan.draw(seed, number)
-            if plan.kind == "small" and not mounts:
-                plan = Plan("full", plan.parts, plan.after, plan.times, plan.killed)
-            told.append(reported(directory / f"run-{number}", number, plan, library, back))
-            if results is not None:
-                with results.open("a") as file:
-                    file.write(json.dumps({"seed": seed, **told[-1]}) + "\n")
+        played.play(runs, directory, run)
     finally:
         back.gateway.kill()
-    return told
-
-
-def reported(directory: Path, number: int, plan: Plan, library: Path, back: Back) -> dict[str, Any]:
-    """One run, and how it ended. Any: JSON."""
-    began = time.monotonic()
-    told: dict[str, Any] = {"run": number, "plan": asdict(plan)}
-    try:
-        told |= one_run(directory, number, plan, library, back)
-    except Exception as error:
-        told["problem"] = f"{type(error).__name__}: {error}"
-        (directory / "traceback").write_text(traceback.format_exc())
-    else:
-        shutil.rmtree(directory)
-    told["seconds"] = round(time.monotonic() - began, 1)
-    return told
-
-
-def finished(results: Path | None, seed: int) -> set[int]:
-    """The runs of an earlier campaign."""
-    if results is None or not results.exists():
-        return set()
-    lines = [json.loads(line) for line in results.read_text().splitlines()]
-    return {line["run"] for line in lines if line["seed"] == seed}
+    return played.told
 
 
 def main() -> int:
@@ -379,17 +361,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--results", type=Path, default=None)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_told: sys.exit("told to end"))  # and clean up
     directory = Path(tempfile.mkdtemp(prefix="faults-"))
     told = campaign(directory, options.runs, options.seed, options.results)
-    bad = [one for one in told if "problem" in one]
-    for one in told:
-        print(json.dumps(one))
-    print(f"{len(told)} runs, {len(bad)} did not hold")
-    if bad:
-        print(f"see {directory}")
-    else:
-        shutil.rmtree(directory)
-    return 1 if bad else 0
+    if any("problem" in one for one in told):
+        return 1
+    shutil.rmtree(directory)
+    return 0
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from support.raw_peers import HEADER_0_10, Raw, Raw010, Raw10, frame_0_10, unfin
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.frames import CONTROL, FIRST_FRAME, FIRST_SEGMENT, LAST_SEGMENT
+from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_1_0 import _spec, types
 from gateway.wire.tagged import Tagged
 
@@ -20,6 +21,10 @@ MIB = 1024 * 1024
 SESSIONS = 16
 ELSEWHERE = "127.0.0.2"
 ALL_IN_S = 60
+TWO_HOSTS = {
+    "virtual_hosts": [{"name": "default"}, {"name": "other"}],
+    "queues": {"size_high": "20MiB", "size_low": "15MiB", "size_max": "40MiB"},
+}
 
 
 def nulls(count: int) -> Tagged:
@@ -165,6 +170,20 @@ def long_subjects(gateway: GatewayProcess, count: int) -> Sequence[Raw10]:
     return [client]
 
 
+def full_queue(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
+    """A virtual host whose queue is filled; publishers of the other one go on."""
+    client = Raw010(gateway.amqp_port)
+    client.host = "other"
+    client.log_in()
+    session = client.attach()
+    client.does(session, [spec.QueueDeclare(queue="full")])
+    header = write_header(spec.DeliveryProperties(routing_key="full"), None)
+    for _ in range(count):
+        if not client.publish(session, header, bytes(60_000)):
+            break
+    return [client]
+
+
 def _message(subject: str) -> bytes:
     from support.face_1_0 import message
 
@@ -187,6 +206,7 @@ ATTACKS = (
     ),
     Attack("1,000 clients come back", returning_clients, 1000, 200, kept_max=8 * MIB),
     Attack("silent connections", silent_connections, 900, 100),
+    Attack("a full queue", full_queue, 1000, 400, config=TWO_HOSTS, kept_max=8 * MIB),
     Attack("topic keys of many words", topic_keys, 5000, 100),
     Attack("subjects of 200 KB", long_subjects, 1000, 20),
 )

@@ -2,11 +2,12 @@
 
     PYTHONPATH=tests:. python -m interop.record_access QPIDD_DIRECTORY
 
-QPIDD_DIRECTORY has `qpidd` and its libraries in `lib`. Each file of tests/vectors/access/corpus.yaml
-is given to a broker as its ACL file, with nobody authenticated, so that users are who they say they
-are; each step is said on a connection of its own. What was answered goes to decisions.json beside
-it: "ok", the code of the exception that ended the session, or "close" and the connection's code.
-Files that qpidd does not take have "refused" for all of them. Tests replay both against the gateway.
+QPIDD_DIRECTORY has `qpidd` and its libraries in `lib`. Each file of the corpus, corpus.yaml in
+tests/vectors/access, is given to a broker as its ACL file, with nobody authenticated, so that users
+are who they say they are; each step is said on a connection of its own. What was answered goes to
+decisions.json beside it: "ok", the code of the exception that ended the session, or "close" and the
+connection's code. Files that qpidd does not take have "refused" for all of them. Tests replay both
+against the gateway.
 """
 
 from __future__ import annotations

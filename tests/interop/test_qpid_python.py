@@ -61,6 +61,30 @@ def test_it_receives_what_rhea_sends(
     assert {key: properties[key] for key in PROPERTIES} == PROPERTIES
 
 
+@pytest.mark.parametrize("body", [["string", ""], ["binary", ""], ["null", None]])
+def test_an_empty_body_is_not_an_absent_one(
+    body: Any, qpid_python: Client, port: int, name: str
+) -> None:
+    message = {"body": body, "durable": True}
+    address = CREATE.format(name=name)
+    qpid_python.run("send", port, [message], address=address)
+    [received] = qpid_python.run("receive", port, address=name).received
+    assert received["body"] == body
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [(["data", ""], ["binary", ""]), (["null", None], ["null", None])],
+)
+def test_an_empty_body_of_proton_is_not_an_absent_one(
+    body: Any, expected: Any, qpid_python: Client, proton: Client, port: int, name: str
+) -> None:
+    qpid_python.run("send", port, [], address=CREATE.format(name=name))
+    proton.run("send", port, [{"body": body}], address=name)
+    [received] = qpid_python.run("receive", port, address=name).received
+    assert received["body"] == expected
+
+
 def test_it_receives_from_a_topic_exchange(qpid_python: Client, proton: Client, port: int) -> None:
     waiting = qpid_python.start("receive", port, address="amq.topic/chess.#")
     waiting.until("ready")

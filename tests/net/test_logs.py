@@ -101,5 +101,7 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.net.reload.Reloading",
         "gateway.net.renewal.Renewal",
         "gateway.net.upstream.Dialer",
+        "gateway.net.withdrawing",
     ]
-    assert names.count("") == len(["Pump", "Service", "Stopping", "TurnLoop"])
+    unnamed = ["DecisionLog", "Pump", "Service", "Stalls", "Stopping", "Tokens", "TurnLoop"]
+    assert names.count("") == len(unnamed)

@@ -8,14 +8,14 @@ import pytest
 from OpenSSL import SSL
 from support.certificates import DAY, Authority
 from support.rules import rule
-from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSSLContextFactory
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 
 from gateway.errors import ConfigurationError
-from gateway.net.tls import tls_context, upstream_tls
+from gateway.net.tls import channel_bindings, is_believed, tls_context, upstream_tls
 
 # A certificate and its key in the tree would be a secret: they are made when they are needed.
 
@@ -181,3 +181,152 @@ def test_files_towards_an_upstream_are_problems_of_their_keys(tmp_path: pathlib.
         with pytest.raises(ConfigurationError) as caught:
             upstream_tls("127.0.0.1", **files)
         assert [each for each, _ in caught.value.problems] == [path]
+
+
+class Shown:
+    """A transport over which a client has shown a certificate, or none."""
+
+    def __init__(self, server: SSL.Connection) -> None:
+        self._server = server
+
+    def getHandle(self) -> SSL.Connection:
+        return self._server
+
+
+def shown(
+    context: IOpenSSLContextFactory, own: tuple[pathlib.Path, pathlib.Path] | None = None
+) -> Shown:
+    """A client's handshake with a listener, in memory."""
+    of_client = SSL.Context(SSL.TLS_METHOD)
+    if own is not None:
+        of_client.use_certificate_file(str(own[0]))
+        of_client.use_privatekey_file(str(own[1]))
+    server, client = SSL.Connection(context.getContext(), None), SSL.Connection(of_client, None)
+    server.set_accept_state()
+    client.set_connect_state()
+    for _ in range(5):
+        for near, far in ((client, server), (server, client)):
+            with contextlib.suppress(SSL.WantReadError):
+                near.do_handshake()
+            with contextlib.suppress(SSL.WantReadError):
+                far.bio_write(near.bio_read(65536))
+    return Shown(server)
+
+
+def test_a_certificate_is_believed_as_long_as_its_authority(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "other").mkdir()
+    authority, other = Authority(tmp_path), Authority(tmp_path / "other", "other")
+    certificate, key = authority.issue("gateway")
+
+    def listener(ca: pathlib.Path | None) -> IOpenSSLContextFactory:
+        return tls_context(certificate, key, ca, require_client_certificate=False)
+
+    client = shown(listener(authority.ca), authority.issue("alice"))
+    assert is_believed(listener(authority.ca), client)
+    assert not is_believed(listener(other.ca), client)
+    assert not is_believed(listener(None), client)
+    assert not is_believed(None, client)
+    assert not is_believed(listener(authority.ca), shown(listener(authority.ca)))
+    assert not is_believed(listener(authority.ca), StringTransport())
+
+
+# As a server.
+
+
+class Met:
+    """Our listener's context, and a client of OpenSSL's own at it."""
+
+    def __init__(
+        self,
+        context: SSL.Context,
+        *,
+        version: int = 0,
+        ciphers: bytes = b"",
+        own: tuple[pathlib.Path, pathlib.Path] | None = None,
+    ) -> None:
+        asked = SSL.Context(SSL.TLS_METHOD)
+        if version:
+            asked.set_max_proto_version(version)
+        if ciphers:
+            asked.set_cipher_list(ciphers)
+        if own is not None:
+            asked.use_certificate_file(str(own[0]))
+            asked.use_privatekey_file(str(own[1]))
+        self.server = SSL.Connection(context, None)
+        self.server.set_accept_state()
+        self.client = SSL.Connection(asked, None)
+        self.client.set_connect_state()
+        self.problem = ""
+        for _ in range(4):
+            for one, other in ((self.client, self.server), (self.server, self.client)):
+                try:
+                    one.do_handshake()
+                except SSL.WantReadError:
+                    pass
+                except SSL.Error as error:
+                    self.problem = self.problem or str(error)
+                with contextlib.suppress(SSL.WantReadError):
+                    other.bio_write(one.bio_read(1 << 16))
+
+    def getHandle(self) -> SSL.Connection:
+        """As a transport of Twisted's, on the server's side."""
+        return self.server
+
+
+def context_of(tmp_path: pathlib.Path, **arguments: object) -> SSL.Context:
+    authority = Authority(tmp_path)
+    certificate, key = authority.issue("server")
+    made: SSL.Context = tls_context(
+        certificate,
+        key,
+        None,
+        require_client_certificate=False,
+        **arguments,  # type: ignore[arg-type]  # those of the test
+    ).getContext()
+    return made
+
+
+def test_no_suite_without_forward_secrecy_is_taken(tmp_path: pathlib.Path) -> None:
+    context = context_of(tmp_path)
+    good = Met(context, version=SSL.TLS1_2_VERSION)
+    assert (good.problem, good.client.get_protocol_version_name()) == ("", "TLSv1.2")
+    assert "ECDHE" in str(good.client.get_cipher_name())
+    names = SSL.Connection(context, None).get_cipher_list()
+    assert names
+    assert all(name.startswith(("ECDHE-", "TLS_")) for name in names)
+    assert Met(context, version=SSL.TLS1_1_VERSION).problem
+
+
+def test_what_tls_proves_of_a_connection_is_the_same_on_both_sides(tmp_path: pathlib.Path) -> None:
+    met = Met(context_of(tmp_path))
+    found = channel_bindings(met)
+    exported = met.client.export_keying_material(b"EXPORTER-Channel-Binding", 32, b"")
+    shown = met.client.get_peer_certificate()
+    assert shown is not None
+    digest = bytes.fromhex(shown.digest("sha256").decode().replace(":", ""))
+    assert found == {"tls-exporter": exported, "tls-server-end-point": digest}
+    other = channel_bindings(Met(context_of(tmp_path)))
+    assert other["tls-exporter"] != exported
+    older = Met(context_of(tmp_path), version=SSL.TLS1_2_VERSION)
+    assert set(channel_bindings(older)) == {"tls-server-end-point"}
+    assert channel_bindings(StringTransport()) == {}
+
+
+def test_a_certificate_that_was_revoked_is_not_believed(tmp_path: pathlib.Path) -> None:
+    authority = Authority(tmp_path)
+    server, good, bad = (authority.issue(name) for name in ("server", "good", "bad"))
+
+    def context(crl: pathlib.Path | None) -> SSL.Context:
+        made: SSL.Context = tls_context(
+            *server, authority.ca, client_crl=crl, require_client_certificate=True
+        ).getContext()
+        return made
+
+    listed = context(authority.revoke(bad[0]))
+    assert Met(listed, own=good).problem == ""
+    assert "certificate verify failed" in Met(listed, own=bad).problem
+    assert Met(context(None), own=bad).problem == ""
+    (tmp_path / "none.pem").write_text("no list")
+    with pytest.raises(ConfigurationError) as caught:
+        context(tmp_path / "none.pem")
+    assert caught.value.problems[0][0] == "tls.client_crl"

@@ -46,6 +46,21 @@ class Authority:
         )
         return certificate, key_file
 
+    def revoke(self, *certificates: pathlib.Path) -> pathlib.Path:
+        """A list that revokes them, and the file that it is in."""
+        now = datetime.datetime.now(datetime.UTC)
+        builder = x509.CertificateRevocationListBuilder(
+            self._name, last_update=now - DAY, next_update=now + DAY
+        )
+        for path in certificates:
+            number = x509.load_pem_x509_certificate(path.read_bytes()).serial_number
+            revoked = x509.RevokedCertificateBuilder(number, now - DAY).build()
+            builder = builder.add_revoked_certificate(revoked)
+        made = self.directory / "revoked.pem"
+        signed = builder.sign(self._key, hashes.SHA256())
+        made.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+        return made
+
     def _builder(
         self,
         subject: x509.Name,

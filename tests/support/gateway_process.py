@@ -164,7 +164,8 @@ class GatewayProcess:
             "admin": f"127.0.0.1:{kept.get('admin', 0)}",
             "data_directory": str(self.data),
         }
-        return self.config | own
+        # No reserve: directories of tests are kept, by the hundred.
+        return {"store_reserve": 0} | self.config | own
 
     def _wait_until_ready(self, said_before: int) -> None:
         deadline = time.monotonic() + STARTS_WITHIN_S

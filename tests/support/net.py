@@ -6,7 +6,7 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
 from gateway.errors import StoreError
-from gateway.faces.face import Authenticator, Face, Peer
+from gateway.faces.face import STOPS, Authenticator, Ending, Face, Peer, PeerStatus
 from gateway.net.counts import NetCounts
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.first_octets import Ask
@@ -40,6 +40,9 @@ class FakeBridge:
         self.deadline_ms = None
         self.log.append(f"deadline {now_ms}")
 
+    def who(self) -> str:
+        return "queue 'q'"
+
     def on_committed(self, turn: int) -> None:
         self.log.append(f"committed {turn}")
 
@@ -66,6 +69,7 @@ class FakeFace:
         self.deadline_ms: int | None = None
         self.fails: Exception | None = None
         self.is_drained = True
+        self.is_status: PeerStatus | None = None
 
     @property
     def behind(self) -> bool:
@@ -107,7 +111,10 @@ class FakeFace:
     def drained(self) -> bool:
         return self.is_drained
 
-    def force_close(self, now_ms: int) -> None:
+    def status(self) -> PeerStatus | None:
+        return self.is_status
+
+    def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         self.log.append("force_close")
         self.to_send += b"forced"
         self.closed = True

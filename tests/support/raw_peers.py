@@ -85,6 +85,7 @@ class Raw010(Raw):
     ) -> None:
         super().__init__(port, patience_s=patience_s, address=address)
         self.connection = Connection(Role.CLIENT, Limits(), 0)
+        self.host = ""
 
     def log_in(self, user: str = "", password: str = "") -> Self:
         """Up to open-ok."""
@@ -110,7 +111,7 @@ class Raw010(Raw):
             mechanism = "PLAIN" if user else "ANONYMOUS"
             self.connection.send_start_ok([], mechanism, plain if user else b"", "en_US")
         elif kind == "Tuned":
-            self.connection.send_open("")
+            self.connection.send_open(self.host)
 
     def attach(self, channel: int = 0, name: bytes = b"") -> Session:
         """A session, attached."""

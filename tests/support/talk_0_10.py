@@ -81,13 +81,14 @@ class Gateway:
         )
         self.touched: list[Face] = []
         self.connections = 0
+        self.address = "192.0.2.1:1"
 
     def touch(self, face: Face) -> None:
         self.touched.append(face)
 
     def face(self, authenticator: Authenticator) -> ServerConnection:
         self.connections += 1
-        peer = Peer(self.connections, "192.0.2.1:1")
+        peer = Peer(self.connections, self.address)
         now_ms = self.world.now_ms
         return ServerConnection(self.world.bridge, self, authenticator, peer, self.settings, now_ms)
 

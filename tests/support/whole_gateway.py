@@ -84,6 +84,7 @@ class WholeGateway:
                 "listen.amqp=127.0.0.1:0",
                 "admin=127.0.0.1:0",
                 f"data_directory={directory}",
+                "store_reserve=0",  # directories of tests are kept, by the hundred
                 *changes,
             ],
         )

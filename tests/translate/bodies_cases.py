@@ -27,6 +27,7 @@ from translate.messages import (
 from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_1_0 import types as new
 from gateway.message import Message
+from gateway.translate.escrow import HEADER
 from gateway.wire.tagged import Tagged
 
 # Bodies.
@@ -172,8 +173,13 @@ def a_null() -> Message:
 
 @row("body.empty", TO_1_0, TO_0_10)
 def an_empty_body() -> None:
-    assert in_1_0(old_message())["body"] == [b""]
-    assert Seen(new_message(body=b"")).body == b""
+    made = in_1_0(old_message())
+    assert (made["body"], made["annotations"]) == ([b""], {})
+    seen = Seen(new_message(to="q", body=data(b"")))
+    assert (seen.body, seen.has_body, HEADER in seen.headers) == (b"", True, False)
+    assert in_1_0(old_message(None))["body"] == [b""]
+    for message in (new_message(body=b""), new_message(body=value(Tagged(new.NULL, None)))):
+        assert not Seen(message).has_body
 
 
 @loses("body.empty")

@@ -65,7 +65,7 @@ def sym(text: str) -> Tagged:
 
 
 def old_message(
-    body: bytes = b"", exchange: str = "", dp: Any = None, headers: Any = None, **mp: Any
+    body: bytes | None = b"", exchange: str = "", dp: Any = None, headers: Any = None, **mp: Any
 ) -> Message:
     properties = MessageProperties(application_headers=headers, **mp)
     return message_0_10(dp or DeliveryProperties(), properties, body, exchange)
@@ -93,7 +93,9 @@ class Seen:
     """A translated 0-10 message."""
 
     def __init__(self, message: Message, ctx: Context | None = None) -> None:
-        header, self.body, self.losses = sent_to_0_10(message, ctx or context())
+        header, body, self.losses = sent_to_0_10(message, ctx or context())
+        self.body = body or b""
+        self.has_body = body is not None
         segment = open_header(header, len(header), 32)
         self.dp = segment.delivery
         self.mp = segment.properties

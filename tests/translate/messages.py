@@ -27,7 +27,7 @@ from gateway.amqp_1_0._spec import (
     Properties,
 )
 from gateway.amqp_1_0.primitives import fields
-from gateway.message import Message
+from gateway.message import Flag, Message
 from gateway.translate import content, facts
 from gateway.translate.context import Context, Counts
 from gateway.translate.ids import uuid_in
@@ -68,7 +68,7 @@ def context(**settings: Any) -> Context:
 def message_0_10(
     dp: DeliveryProperties | None = None,
     mp: MessageProperties | None = None,
-    body: bytes = b"",
+    body: bytes | None = b"",
     exchange: str = "",
     others: bytes = b"",
     java: bool = False,
@@ -76,10 +76,14 @@ def message_0_10(
     return arrived_0_10(write_header(dp, mp) + others, body, exchange, java)
 
 
-def arrived_0_10(header: bytes, body: bytes, exchange: str, java: bool = False) -> Message:
+def arrived_0_10(header: bytes, body: bytes | None, exchange: str, java: bool = False) -> Message:
+    """A message as the server takes it in; without `body` it has no body segment."""
+    arrival = facts.arrival_0_10(header, len(header))
+    if body is not None and not body:
+        arrival.flags |= Flag.EMPTY_BODY
     return facts.message_from_0_10(
-        facts.arrival_0_10(header, len(header)),
-        header + body,
+        arrival,
+        header + (body or b""),
         len(header),
         id=1,
         exchange=exchange,
@@ -170,11 +174,15 @@ def sent_to_1_0(message: Message, ctx: Context) -> tuple[bytes, list[str]]:
     return payload, [loss.row for loss in made.losses]
 
 
-def sent_to_0_10(message: Message, ctx: Context) -> tuple[bytes, bytes, list[str]]:
-    """Header segment and body of one delivery to a 0-10 peer, and the rows of what it lost."""
+def sent_to_0_10(message: Message, ctx: Context) -> tuple[bytes, bytes | None, list[str]]:
+    """Header segment and body of one delivery to a 0-10 peer, and the rows of what it lost.
+
+    `None`: there is no body segment.
+    """
     made = to_0_10(message, ctx, message.delivery_count)
     assert made.refusal is None
-    return made.header, made.body, [loss.row for loss in made.losses]
+    body = made.body if made.body or made.empty_body else None
+    return made.header, body, [loss.row for loss in made.losses]
 
 
 # What "equal" looks at.
@@ -227,6 +235,7 @@ def view_0_10(message: Message) -> dict[str, Any]:
     seen |= {f"app.{name}": plain(item, _WIDTH) for name, item in headers}
     seen["others"] = segment.others
     seen["body"] = opened(mp.content_type, message.body())
+    seen["has body"] = bool(message.body()) or message.flags & Flag.EMPTY_BODY != 0
     return seen
 
 
@@ -497,7 +506,7 @@ def messages_0_10(draw: st.DrawFn) -> Message:
     if mp.correlation_id is not None and uuid_in(mp.correlation_id) == mp.message_id:
         # It would answer itself: the gateway has to note that it does not.
         mp.correlation_id = None
-    body = draw(any_octets | texts.map(str.encode))
+    body = draw(any_octets | texts.map(str.encode) | maybe())
     if mp.content_type == "amqp/map" and draw(st.booleans()):
         body = body_map(draw(tables(values_0_10)))
     elif mp.content_type == "amqp/list" and draw(st.booleans()):

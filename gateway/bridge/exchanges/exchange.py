@@ -45,30 +45,65 @@ class Router(Protocol):
 
 
 @final
+class QueueSet:
+    """Queues that are routed to together; to add or remove one costs the same however many."""
+
+    __slots__ = ("_listed", "_queues")
+
+    def __init__(self) -> None:
+        self._queues: dict[int, Queue] = {}
+        self._listed: list[Queue] | None = None
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    def add(self, queue: Queue) -> None:
+        """One more."""
+        self._queues[queue.number] = queue
+        self._listed = None
+
+    def remove(self, queue: Queue) -> None:
+        """One less."""
+        del self._queues[queue.number]
+        self._listed = None
+
+    def listed(self) -> list[Queue]:
+        """All of them, in a list that never changes."""
+        listed = self._listed
+        if listed is None:
+            listed = list(self._queues.values())
+            self._listed = listed
+        return listed
+
+
+@final
 class DirectRouter:
     """The routing key equals the binding key."""
 
     __slots__ = ("_by_key", "_nowhere")
 
     def __init__(self) -> None:
-        self._by_key: dict[str, list[Queue]] = {}
+        self._by_key: dict[str, QueueSet] = {}
         self._nowhere: list[Queue] = []
 
     def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
         """Add `queue` to those of the key."""
-        self._by_key[key] = [*self._by_key.get(key, self._nowhere), queue]
+        bound = self._by_key.get(key)
+        if bound is None:
+            bound = self._by_key[key] = QueueSet()
+        bound.add(queue)
 
     def unbind(self, queue: Queue, key: str) -> None:
         """Take it out of those of the key."""
-        left = [other for other in self._by_key[key] if other is not queue]
-        if left:
-            self._by_key[key] = left
-        else:
+        bound = self._by_key[key]
+        bound.remove(queue)
+        if not len(bound):
             del self._by_key[key]
 
     def route(self, message: Message) -> list[Queue]:
         """The queues of the routing key, each once."""
-        return self._by_key.get(message.routing_key, self._nowhere)
+        bound = self._by_key.get(message.routing_key)
+        return self._nowhere if bound is None else bound.listed()
 
 
 @final
@@ -79,14 +114,14 @@ class FanoutRouter:
 
     def __init__(self) -> None:
         self._bindings: dict[int, int] = {}
-        self._queues: list[Queue] = []
+        self._queues = QueueSet()
 
     def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
         """Add `queue`, or count another key of it."""
         count = self._bindings.get(queue.number, 0)
         self._bindings[queue.number] = count + 1
         if count == 0:
-            self._queues = [*self._queues, queue]
+            self._queues.add(queue)
 
     def unbind(self, queue: Queue, key: str) -> None:
         """Take it out with its last key."""
@@ -95,11 +130,11 @@ class FanoutRouter:
             self._bindings[queue.number] = count
             return
         del self._bindings[queue.number]
-        self._queues = [other for other in self._queues if other is not queue]
+        self._queues.remove(queue)
 
     def route(self, message: Message) -> list[Queue]:
         """Every queue."""
-        return self._queues
+        return self._queues.listed()
 
 
 @final

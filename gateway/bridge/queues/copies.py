@@ -77,7 +77,9 @@ class Copies:
     ) -> None:
         entry = queue.append(message, durable)
         entry.ticket = ticket
-        self.pressure.entered(len(message.payload))
+        share = self.pressure.share_of(message.publisher)
+        entry.share = share
+        self.pressure.entered(len(message.payload), share)
         if message.expires_ms != NEVER:
             self.deadlines.arm(queue, message.expires_ms)
         if durable:
@@ -90,15 +92,17 @@ class Copies:
     def recover(self, queue: Queue, entry: Entry) -> None:
         """A copy that the store brought back; positions ascend."""
         queue.put(entry)
-        self.pressure.entered(len(entry.message.payload))
-        self.pressure.changed(len(entry.annotations))
+        entry.share = self.pressure.quotas.of_host(queue.host)
+        size = len(entry.message.payload) + len(entry.annotations)
+        self.pressure.entered(size, entry.share)
         if entry.message.expires_ms != NEVER:
             self.deadlines.arm(queue, entry.message.expires_ms)
 
     def leave(self, queue: Queue, entry: Entry, outcome: Outcome = ACCEPTED) -> None:
         """A copy is gone; `outcome` is for whoever awaits its end, if anybody does."""
         queue.remove(entry)
-        self.pressure.left(len(entry.message.payload) + len(entry.annotations))
+        size = len(entry.message.payload) + len(entry.annotations)
+        self.pressure.left(size, entry.share)
         if entry.durable:
             self.turns.writes.dequeue(queue.number, entry.position)
         ticket = entry.ticket
@@ -110,7 +114,7 @@ class Copies:
         """An acquired copy need not be sent again: its octets are let go, its place stays."""
         size = len(entry.message.payload)
         queue.octets -= size
-        self.pressure.changed(-size)
+        self.pressure.changed(-size, entry.share)
         entry.message = entry.message.hollow()
 
     def give_back(self, queue: Queue, entry: Entry) -> None:
@@ -128,7 +132,7 @@ class Copies:
 
     def annotate(self, queue: Queue, entry: Entry, annotations: bytes) -> None:
         """The copy's annotations are `annotations` from now on."""
-        self.pressure.changed(len(annotations) - len(entry.annotations))
+        self.pressure.changed(len(annotations) - len(entry.annotations), entry.share)
         entry.annotations = annotations
         if entry.durable:
             self._store_state(queue, entry)

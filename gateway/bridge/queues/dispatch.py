@@ -20,6 +20,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import START, Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.message import NEVER, Condition, Delivery, Message, Refusal
+from gateway.wire.work import LOOK, SENDING, SHARE, VERB, WORK
 
 REBUILD_SLACK: Final = 64
 
@@ -29,12 +30,13 @@ class Dispatcher:
     """Which lines have work, and how much may be done in this turn.
 
     Attributes:
-        budget: copies that may still be sent, expired or looked at in this turn.
+        budget: copies that may still be sent, expired or looked at in this turn; none as soon as
+            all together has been the share of work that dispatching has in a turn.
         stopped: nothing is sent any more (graceful stop).
         links: every subscription by number that lives or has unsettled deliveries.
     """
 
-    __slots__ = ("_held", "_ready", "budget", "copies", "links", "stopped")
+    __slots__ = ("_costliest", "_end", "_held", "_ready", "budget", "copies", "links", "stopped")
 
     def __init__(self, copies: Copies) -> None:
         self.copies = copies
@@ -43,6 +45,8 @@ class Dispatcher:
         self.links: dict[int, Subscription] = {}
         self._ready: deque[Line] = deque()
         self._held: list[Line] = []
+        self._costliest: Line | None = None
+        self._end = 0
 
     @property
     def has_work(self) -> bool:
@@ -58,7 +62,11 @@ class Dispatcher:
     def run(self, budget: int) -> None:
         """Serve every ready line, in turn, while the budget lasts."""
         self.budget = budget
+        self._costliest = None
+        most = -1
         ready = self._ready
+        start = WORK.units
+        self._end = start + SHARE
         while ready and self.budget > 0:
             line = ready.popleft()
             if line.queue.rows.safe_after > self.copies.turns.safe:
@@ -67,6 +75,23 @@ class Dispatcher:
             line.scheduled = False
             if line.run():
                 self.schedule(line)
+            units = WORK.units
+            if units - start > most:
+                most = units - start
+                self._costliest = line
+            start = units
+
+    def spend(self, units: int) -> None:
+        """Dispatching has cost so much more; it goes on in the next turn if it is too much."""
+        WORK.units += units
+        if WORK.units > self._end and self.budget > 0:
+            self.budget = 0
+            WORK.cut += 1
+
+    def who(self) -> str:
+        """The queue that was most work in this turn, for people."""
+        line = self._costliest
+        return "queues" if line is None else f"queue {line.queue.name!r}"
 
     def on_safe(self) -> None:
         """Lines that waited for the mark of their queue to be safe may go on."""
@@ -211,7 +236,11 @@ class Line:
         self.queue.choosy = True
 
     def has_ready_consumer(self, message: Message) -> bool:
-        """Whether a copy of `message` that comes in now could be sent at once."""
+        """Whether a copy of `message` that comes in now could be sent at once.
+
+        No, where to ask all their filters would be too much work.
+        """
+        end = WORK.units + VERB
         for ring in (self._takers, self._lookers):
             for subscription in ring:
                 if (
@@ -220,6 +249,9 @@ class Line:
                     and (subscription.filter is None or subscription.filter.accepts(message))
                 ):
                     return True
+                if WORK.units > end:
+                    WORK.refused += 1
+                    return False
         return False
 
     def run(self) -> bool:
@@ -307,7 +339,11 @@ class Line:
     def _serve_looker(self) -> bool:
         """Let the next looker that finds a copy have it; whether one did."""
         lookers = self._lookers
+        dispatcher = self._dispatcher
         for _ in range(len(lookers)):
+            dispatcher.spend(LOOK)
+            if dispatcher.budget <= 0:
+                return True
             subscription = lookers[0]
             if not self._able(subscription):
                 lookers.popleft()
@@ -335,7 +371,10 @@ class Line:
                 entry = places.next_at(subscription.cursor)
                 if entry is None:
                     return None
-            if entry is not None and self._suits(subscription, entry):
+            suits = entry is not None and self._suits(subscription, entry)
+            if subscription.filter is not None:
+                dispatcher.spend(LOOK)
+            if entry is not None and suits:
                 if not self._over(entry):
                     if not back:
                         subscription.cursor = entry.position
@@ -400,6 +439,7 @@ class Line:
             copies.ledger.counts.blocked += 1
             return False
         dispatcher.budget -= 1
+        dispatcher.spend(SENDING)
         self._pass(subscription, entry)
         if status is DeliverStatus.UNDELIVERABLE:
             copies.ledger.counts.undeliverable += 1

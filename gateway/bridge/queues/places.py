@@ -11,6 +11,7 @@ from typing import Final, final
 
 from mypy_extensions import mypyc_attr
 
+from gateway.bridge.quotas import NOBODY, Share
 from gateway.bridge.tickets import Ticket
 from gateway.message import Message
 
@@ -35,6 +36,7 @@ class Entry:
         excluded: numbers of the subscriptions that it must not be sent to.
         annotations: what subscribers added to it, as in `Delivery`.
         ticket: who is told when the copy ends; only in transit queues.
+        share: whose quota it counts for.
     """
 
     __slots__ = (
@@ -46,6 +48,7 @@ class Entry:
         "message",
         "position",
         "returned",
+        "share",
         "ticket",
     )
 
@@ -59,6 +62,7 @@ class Entry:
         self.excluded: set[int] | None = None
         self.annotations = b""
         self.ticket: Ticket | None = None
+        self.share: Share = NOBODY
 
 
 @final

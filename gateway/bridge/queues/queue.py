@@ -73,6 +73,7 @@ class Queue:
         octets: payload octets of all copies, acquired ones included.
         unsettled: copies that are acquired.
         deleted: gone by name; it lives on until its acquired copies are settled.
+        clearing: of a deleted queue: it has other copies still, which leave over several turns.
         placement: of a remote node, where it lives; `None` for local ones.
         target: what of the upstream its copies go to, when it stands in front of one.
         transit: it holds what is on its way only, and whoever sent a copy hears of its end.
@@ -83,8 +84,10 @@ class Queue:
     __slots__ = (
         "armed_ms",
         "bindings",
+        "by_name",
         "checksum",
         "choosy",
+        "clearing",
         "deleted",
         "entered",
         "expiring",
@@ -132,9 +135,12 @@ class Queue:
         self.max_size = settings.max_size
         self.owner: Owner | None = None
         self.only = [self]
+        # What the default exchange routes to it: nobody publishes to a subscription by its name.
+        self.by_name = self.only if settings.subscriber is None else []
         self.bindings: dict[tuple[str, str], bytes] = {}
         self.users = Users()
         self.deleted = False
+        self.clearing = False
         self.armed_ms = NEVER  # what `Deadlines` has it for
         self.places = Places()
         self.next_position = first_position

@@ -9,6 +9,7 @@ unsettled, deliveries       what was sent; accept, reject, release and acquire
 subscriptions               message.subscribe, flow, stop, cancel
 declare                     the classes exchange and queue
 transactions                the class tx
+permissions                 what a command asks for, in the words of access rules
 parking                     commands that wait, in their order
 errors                      conditions as exceptions of 0-10
 """

@@ -32,7 +32,15 @@ from gateway.amqp_0_10.types import FieldTable
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.faces.client import Client
-from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
+from gateway.faces.face import (
+    STOPS,
+    Authenticator,
+    Ending,
+    FaceSettings,
+    Peer,
+    PeerStatus,
+    Turns,
+)
 from gateway.faces.feature_uses import client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.server_0_10.session import ServerSession
@@ -56,7 +64,7 @@ JMS_SELECTOR: Final = "qpid.jms-selector"
 
 @final
 class ServerConnection:
-    """Implements `Face`, `AuthenticationWaiter`, `SessionHolder`, `Slowed`."""
+    """Implements `Face`, `AuthenticationWaiter`, `SessionHolder`, `Slowed`, `Reviewed`."""
 
     def __init__(
         self,
@@ -80,6 +88,7 @@ class ServerConnection:
             self.connection.account,
             face=self,
             slowed=self,
+            reviewed=self,
         )
         self._mechanism: ServerMechanism | None = None
         self._granted = False  # the client has still to say so
@@ -178,13 +187,19 @@ class ServerConnection:
             len(session.unsettled) or session.uncommitted() for session in self._sessions.values()
         )
 
-    def force_close(self, now_ms: int) -> None:
+    def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         """The operator ends the connection: close with connection-forced, 320."""
+        self.client.act(now_ms)
+        self.client.visit.because(why.reason, why.text)
         while self.behind:  # what was read is not lost
             self._go_on()
-        self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, "the gateway stops", now_ms)
-        self._end(Reason.STOPPING)
+        self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, why.text, now_ms)
+        self._end(why.reason)
         self.client.touch()
+
+    def status(self) -> PeerStatus | None:
+        """Who the client is, once it has opened a virtual host."""
+        return None if self._gone else self.client.status()
 
     # What sessions tell.
 
@@ -192,6 +207,20 @@ class ServerConnection:
         """Too much is held back for this client: it is to slow down."""
         for session in self._sessions.values():
             session.transfers.stop_producer()
+
+    def on_rules_changed(self, now_ms: int) -> None:
+        """Other access rules are in force: end what the client may have no longer."""
+        if self._gone:
+            return
+        refusal = self.client.access.may_stay()
+        if refusal is not None:
+            forced = spec.CloseCode.CONNECTION_FORCED
+            self.connection.send_close(forced, refusal.description, now_ms)
+            self._end(Reason.NONE)
+        else:
+            for session in list(self._sessions.values()):
+                session.on_rules_changed()
+        self.client.touch()
 
     def on_session_over(self, session: Session) -> None:
         """It was ended by an exception, or another transport took its name."""
@@ -366,6 +395,11 @@ class ServerConnection:
             text = f"there is no virtual host {name}"
             self.client.visit.because(Reason.NOT_FOUND, text)
             self.connection.send_close(spec.CloseCode.INVALID_PATH, text, now_ms)
+            return
+        refusal = self.client.access.open(self.client.identity, host)
+        if refusal is not None:
+            forced = spec.CloseCode.CONNECTION_FORCED  # as qpidd does
+            self.connection.send_close(forced, refusal.description, now_ms)
             return
         self.client.on_opened(host)
         self.connection.send_open_ok([])

@@ -29,6 +29,7 @@ from gateway.faces.server_0_10.declare import Declarations, queue_asked_for
 from gateway.faces.server_0_10.deliveries import Deliveries
 from gateway.faces.server_0_10.parking import SETTLING as SETTLES
 from gateway.faces.server_0_10.parking import TOO_MUCH, Parking, Waiting
+from gateway.faces.server_0_10.permissions import Permissions
 from gateway.faces.server_0_10.subscriptions import Subscriptions
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.faces.server_0_10.transfers import Transfers, refuse_late
@@ -51,6 +52,22 @@ FLEETING: Final = frozenset(
     )
 )
 
+# Commands that access rules are asked about.
+ASKED_FOR: Final = frozenset(
+    (
+        spec.MessageSubscribe.CODE,
+        spec.ExchangeDeclare.CODE,
+        spec.ExchangeDelete.CODE,
+        spec.ExchangeQuery.CODE,
+        spec.ExchangeBind.CODE,
+        spec.ExchangeUnbind.CODE,
+        spec.ExchangeBound.CODE,
+        spec.QueueDeclare.CODE,
+        spec.QueueDelete.CODE,
+        spec.QueuePurge.CODE,
+        spec.QueueQuery.CODE,
+    )
+)
 # Octets of a session's name in the audit log; it may have 65,535.
 NAME_TOLD: Final = 255
 
@@ -85,6 +102,7 @@ class ServerSession:
         self.declarations = Declarations(
             client.host, self, client.uses, strict=client.settings.strict
         )
+        self.permissions = Permissions(client.access, client.host, client.bridge.queue_size_default)
         self._holder = holder
 
     # What the bridge asks and tells.
@@ -96,6 +114,10 @@ class ServerSession:
     def connection_id(self) -> int:
         """The number that the session's messages carry as publisher."""
         return self.client.peer.connection_id
+
+    def user(self) -> str:
+        """Whose it is; "" without a login."""
+        return self.client.user()
 
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
         """An upstream has answered; the token is the id of the command that waits."""
@@ -141,10 +163,16 @@ class ServerSession:
             answer = self.transactions.carry_out(command, command_id)
             if self.parking.waiting is None:
                 self._answer(answer, command, command_id)
-        elif self._must_look_up(command, command_id):
-            self.parking.wait(command_id, command)
+        elif command.CODE in ASKED_FOR:
+            refusal = self.permissions.refusal(command)
+            if refusal is not None:
+                self._answer(refusal, command, command_id)
+            elif self._must_look_up(command, command_id):
+                self.parking.wait(command_id, command)
+            else:
+                self._carry_out_upstream(command, command_id)
         else:
-            self._carry_out_upstream(command, command_id)
+            self._carry_out_locally(command, command_id)
 
     def _must_look_up(self, command: Command, command_id: int) -> bool:
         """Whether an upstream has to be asked before the command can be answered."""
@@ -197,6 +225,7 @@ class ServerSession:
 
     def _answer(self, answer: Answer, command: Command, command_id: int) -> None:
         """Tell the client what became of a command that is carried out."""
+        self.permissions.carried_out(command)
         if isinstance(answer, Refusal):
             self.answers.fail(answer, command_id=command_id, code=command.CODE)
         elif answer is not None:
@@ -257,6 +286,12 @@ class ServerSession:
     def resume(self) -> None:
         """There is room again, for whatever was held back for want of it."""
         self.subscriptions.resume()
+
+    def on_rules_changed(self) -> None:
+        """Other access rules are in force: a subscription that they forbid ends the session."""
+        refusal = self.subscriptions.review(self.permissions)
+        if refusal is not None:
+            self.answers.fail(refusal)
 
     def force_off(self) -> None:
         """Another transport takes the name of this session."""

@@ -92,21 +92,25 @@ class ServerSubscription:
         if len(self._unsettled) >= limits.unsettled_max:
             return self._exhausted()
         message = delivery.message
-        translated = to_0_10(
-            message, client.context(), delivery.delivery_count, delivery.annotations
-        )
-        if translated.losses:
-            losses.record(client.bridge, translated.losses, message.id, delivery.subscription)
+        context = client.context()
+        translated = to_0_10(message, context, delivery.delivery_count, delivery.annotations)
         if translated.refusal is not None:
+            losses.record(client.bridge, translated.losses, message.id, delivery.subscription)
             return DeliverStatus.UNDELIVERABLE
         credit = self.credit
         octets = len(translated.header) + len(translated.body)
         if not credit.octets.covers(octets):
+            losses.take_back(context.counts, translated.losses)
             return self._exhausted()
+        if translated.losses:
+            losses.record(client.bridge, translated.losses, message.id, delivery.subscription)
         delivery.body_digest = digest(translated.body)
         delivery.body_changed = translated.body_changed
         command_id = session.send_command(
-            self._transfer(), header=translated.header, body=translated.body
+            self._transfer(),
+            header=translated.header,
+            body=translated.body,
+            empty_body=translated.empty_body,
         )
         self._unsettled.sent(command_id, credit, octets, delivery if self.accept_explicit else None)
         credit.sent(octets)
@@ -214,6 +218,10 @@ class ServerSubscription:
     def unsettled(self) -> int:
         """How many of its deliveries have not ended."""
         return self._bridged().unsettled
+
+    def queue_name(self) -> str:
+        """The queue that it is for."""
+        return self._bridged().queue_name
 
     def _bridged(self) -> Subscription:
         bridged = self.bridged

@@ -18,6 +18,7 @@ from gateway.faces.features import Feature
 from gateway.faces.placed import JMS_SELECTOR, SELECTOR, is_remote_queue
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.parking import TOO_MUCH, Parking
+from gateway.faces.server_0_10.permissions import Permissions
 from gateway.faces.server_0_10.subscription import ServerSubscription
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
@@ -93,6 +94,14 @@ class Subscriptions:
     def unaccepting(self) -> bool:
         """Whether there is a subscription whose deliveries are settled as they are sent."""
         return any(not each.accept_explicit for each in self._living.values())
+
+    def review(self, permissions: Permissions) -> Refusal | None:
+        """Why one of them may not go on, by other access rules."""
+        for subscription in self._living.values():
+            refusal = permissions.review(subscription.queue_name(), acquire=subscription.acquire)
+            if refusal is not None:
+                return refusal
+        return None
 
     def resume(self) -> None:
         """There is room again."""

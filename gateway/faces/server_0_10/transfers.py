@@ -38,6 +38,7 @@ class Transfers:
     """What one session publishes. Implements `Publisher`."""
 
     __slots__ = (
+        "_access",
         "_answers",
         "_client",
         "_failed",
@@ -52,6 +53,7 @@ class Transfers:
     def __init__(self, answers: Answers, transactions: Transactions) -> None:
         self._answers = answers
         self._client = answers.client
+        self._access = answers.client.access
         self._transactions = transactions
         self._publishing = answers.client.host.publishing
         self._transacting = answers.client.host.transacting
@@ -82,11 +84,20 @@ class Transfers:
             refusal = Refusal(Condition.ILLEGAL_ARGUMENT, "no such accept-mode or acquire-mode")
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
             return
-        if not self._client.may_claim(arrival.user_id):
+        if not self._client.may_claim(arrival):
             _record(self._client, event, arrival, Reason.WRONG_USER)
             refusal = Refusal(Condition.UNAUTHORIZED_ACCESS, "user-id is not the connection's user")
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
             return
+        access = self._access
+        if not access.permits.open:
+            denied = access.publish_refusal(transfer.destination or "", arrival.routing_key)
+            if denied is not None:
+                _record(self._client, event, arrival, Reason.NOT_ALLOWED)
+                answers.fail(denied, command_id=command_id, code=transfer.CODE)
+                return
+        if event.empty_body:
+            arrival.flags |= Flag.EMPTY_BODY
         explicit = transfer.accept_mode == EXPLICIT
         if explicit:
             answers.expect(command_id)

@@ -16,11 +16,12 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.seams import QueueSettings, SubscribeOptions
+from gateway.bridge.seams import QueueSettings, SubscribeOptions, Subscriber
 from gateway.faces.dynamic import policy_of
 from gateway.faces.features import EXCHANGES, Feature
 from gateway.faces.outcomes import error_of, outcome_of
 from gateway.faces.placed import JMS_SELECTOR, is_remote_exchange, is_remote_queue, selector_of
+from gateway.faces.server_1_0 import permissions
 from gateway.faces.server_1_0.approach import Approach, answer_producer
 from gateway.faces.server_1_0.consumer import Asked, Consumer
 from gateway.faces.server_1_0.links import Links
@@ -55,7 +56,10 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
     elif target.address is not None:
         node = resolve(target.address, capability_of(asked), links.client.nodes)
         if node is None:
-            return Refusal(Condition.NOT_FOUND, f"there is no node {target.address!r}")
+            return permissions.not_found(links, target.address)
+        refusal = permissions.producer_refusal(links, node)
+        if refusal is not None:
+            return refusal
     if node is not None and node.exchange in EXCHANGES:
         _count(links, EXCHANGES[node.exchange])
     if node is not None and node.queue and not made:
@@ -81,9 +85,12 @@ def _make(
     if address is not None:
         return Refusal(Condition.INVALID_ARGUMENT, "a dynamic terminus with an address")
     topic = capability_of(asked) == Capability.TOPIC
-    made = links.dynamics.make(
-        links.client.container, attach.name, policy_of(properties), links.owner, topic=topic
-    )
+    name = links.dynamics.name(links.client.container, attach.name)
+    refusal = permissions.dynamic_refusal(links, name, topic=topic)
+    if refusal is not None:
+        return refusal
+    made = links.dynamics.make(name, policy_of(properties), links.owner, topic=topic)
+    links.client.access.created()
     if isinstance(made, Refusal):
         return made
     if topic:
@@ -110,7 +117,7 @@ def attach_consumer(links: Links, link: Link, attach: Attach) -> Refusal | None:
     else:
         found = resolve(source.address or "", capability_of(asked), links.client.nodes)
         if found is None:
-            return Refusal(Condition.NOT_FOUND, f"there is no node {source.address!r}")
+            return permissions.not_found(links, source.address or "")
         node = found
     consumer = _consumer(links, link, attach, source, node.queue or node.exchange, made)
     if node.queue:
@@ -143,6 +150,9 @@ def _consumer(
 
 def _consume(links: Links, consumer: Consumer, queue: str, source: Source) -> Refusal | None:
     """Consume or browse a queue."""
+    refusal = permissions.consumer_refusal(links, queue, acquire=consumer.acquire)
+    if refusal is not None:
+        return refusal
     remote = is_remote_queue(links.client.host, queue)
     if not _has_room(consumer, source, remote):
         return TOO_MUCH
@@ -185,8 +195,9 @@ def _is_durable(source: Source) -> bool:
     return bool(source.durable) or source.expiry_policy == _spec.EXPIRY_NEVER
 
 
-def _durable_name(links: Links, attach: Attach) -> str:
-    return f"{links.client.container}.{attach.name}".replace("/", "_")
+def _subscriber(links: Links, attach: Attach) -> Subscriber:
+    client = links.client
+    return Subscriber(client.user(), client.container, attach.name)
 
 
 def _subscribe(
@@ -206,17 +217,15 @@ def _subscribe(
     key = binding_key(wanted, exchange.type, node.key)
     if isinstance(key, Refusal):
         return key
+    arguments = _arguments(wanted)
     durable = _is_durable(source)
     if durable:
-        queue = _durable_name(links, attach)
-        consumer.found = host.topology.find_queue(queue) is not None
-        settings = QueueSettings(durable=True)
+        declared = _durable_queue(links, consumer, attach, exchange, key, arguments)
     else:
-        queue = links.dynamics.name(links.client.container, attach.name)
-        settings = QueueSettings(auto_delete=True)
-    declared = host.declaring.declare_queue(queue, settings, links.owner)
+        declared = _own_queue(links, attach, exchange, key)
     if isinstance(declared, Refusal):
         return declared
+    queue = declared.name
     consumer.acquire = True  # it has the queue for itself, whatever mode it asked for
     bridged = host.subscribing.subscribe(
         queue,
@@ -225,13 +234,13 @@ def _subscribe(
         SubscribeOptions(exclusive=True, settled=consumer.settled, filter=wanted.filter),
     )
     if isinstance(bridged, Refusal):
-        return bridged
-    arguments = _arguments(wanted)
-    _rebind(links, declared, exchange, key, arguments)
+        return _undo(links, consumer, queue, durable, bridged)
+    if durable:
+        _rebind(links, declared, exchange, key, arguments)
     refusal = host.bindings.bind(queue, exchange.name, key, arguments, b"", links.owner)
     if refusal is not None:
         bridged.cancel()
-        return refusal
+        return _undo(links, consumer, queue, durable, refusal)
     consumer.durable_queue = queue if durable else ""
     links.add_consumer(consumer)
     if host.reaching.reach_binding(queue, exchange.name, key, consumer, 0):
@@ -240,6 +249,54 @@ def _subscribe(
     else:
         consumer.answer(bridged, source, wanted)
     return None
+
+
+def _undo(links: Links, consumer: Consumer, queue: str, durable: bool, refusal: Refusal) -> Refusal:
+    """A subscription has come to nothing: so has the queue that was made for it."""
+    if durable and not consumer.found:
+        links.client.host.declaring.delete_queue(queue, links.owner)
+    return refusal
+
+
+def _own_queue(links: Links, attach: Attach, exchange: Exchange, key: str) -> Queue | Refusal:
+    """A queue that goes with the link."""
+    name = links.dynamics.name(links.client.container, attach.name)
+    settings = QueueSettings(auto_delete=True)
+    refusal = permissions.subscription_refusal(links, exchange, key, name, settings)
+    if refusal is not None:
+        return refusal
+    declared = links.client.host.declaring.declare_queue(name, settings, links.owner)
+    links.client.access.created()
+    return declared
+
+
+def _durable_queue(
+    links: Links,
+    consumer: Consumer,
+    attach: Attach,
+    exchange: Exchange,
+    key: str,
+    arguments: dict[str, Tagged],
+) -> Queue | Refusal:
+    """The queue of the client's subscription of that name, made now if it has none."""
+    subscriptions = links.client.host.durable_subscriptions
+    subscriber = _subscriber(links, attach)
+    queue = subscriptions.find(subscriber)
+    if queue is None:
+        queue = subscriptions.old(subscriber, exchange.name, key, arguments)
+    name = subscriptions.free_name(subscriber) if queue is None else queue.name
+    settings = QueueSettings(durable=True, subscriber=subscriber)
+    refusal = permissions.subscription_refusal(links, exchange, key, name, settings)
+    if refusal is not None:
+        return refusal
+    consumer.found = queue is not None
+    if queue is None:
+        made = subscriptions.make(name, subscriber, links.owner)
+        links.client.access.created()
+        return made
+    if queue.settings.subscriber is None:
+        subscriptions.give(queue, subscriber)
+    return queue
 
 
 def _arguments(wanted: Wanted) -> dict[str, Tagged]:
@@ -277,10 +334,12 @@ def _rebind(
 
 def _recover(links: Links, link: Link, attach: Attach) -> Refusal | None:
     """An attach without source asks for the one that the link had: a durable subscription."""
-    name = _durable_name(links, attach)
-    queue = links.client.host.topology.find_queue(name)
+    queue = links.client.host.durable_subscriptions.find(_subscriber(links, attach))
     if queue is None:
         return Refusal(Condition.NOT_FOUND, "there is no subscription of that name")
+    refusal = permissions.consumer_refusal(links, queue.name, acquire=True)
+    if refusal is not None:
+        return refusal
     address = None
     for exchange, key in queue.bindings:
         address = f"{exchange}/{key}" if key else exchange
@@ -291,14 +350,14 @@ def _recover(links: Links, link: Link, attach: Attach) -> Refusal | None:
     )
     consumer = _consumer(links, link, attach, source, "", "")
     bridged = links.client.host.subscribing.subscribe(
-        name,
+        queue.name,
         consumer,
         links.owner,
         SubscribeOptions(exclusive=True, settled=consumer.settled),
     )
     if isinstance(bridged, Refusal):
         return bridged
-    consumer.durable_queue = name
+    consumer.durable_queue = queue.name
     consumer.found = True
     links.add_consumer(consumer)
     consumer.answer(bridged, source, Wanted())

@@ -158,10 +158,10 @@ class Consumer:
             self.blocked = True
             return DeliverStatus.BLOCKED
         message = delivery.message
-        translated = to_1_0(message, client.context(), delivery.annotations)
-        if translated.losses:
-            losses.record(client.bridge, translated.losses, message.id, delivery.subscription)
+        context = client.context()
+        translated = to_1_0(message, context, delivery.annotations)
         if translated.refusal is not None:
+            losses.record(client.bridge, translated.losses, message.id, delivery.subscription)
             return DeliverStatus.UNDELIVERABLE
         now_ms = client.bridge.now_ms
         head = translated.head
@@ -171,7 +171,10 @@ class Consumer:
             )
         body = translated.body
         if self._size_max and len(head) + len(body) > self._size_max:
+            losses.take_back(context.counts, translated.losses)
             return DeliverStatus.UNDELIVERABLE
+        if translated.losses:
+            losses.record(client.bridge, translated.losses, message.id, delivery.subscription)
         delivery.body_digest = body_digest_1_0(body, 0, translated.body_end)
         delivery.body_changed = translated.body_changed
         delivery_id = link.session.sending.next_delivery_id

@@ -81,6 +81,8 @@ class Producer:
         self.dynamic = dynamic
         self.number = client.bridge.numbers.next_link()
         self.lenient = self._is_lenient(capabilities)
+        # Whether rules have to be asked for each message: what the target names does not decide.
+        self._each_asked = node is None or (bool(node.exchange) and node.key is None)
         self._answers = Answers(client, link, self, tells_tags=node is None)
         # What is held back, by token: a delivery-id, or a number below 0 for what came settled.
         self._held_back = 0
@@ -179,7 +181,7 @@ class Producer:
         except DecodeError as error:
             self._record(payload, from_foreign(payload), message_format, Reason.UNDECODABLE)
             return undecodable(error)
-        if not self._client.may_claim(arrival.user_id):
+        if not self._client.may_claim(arrival):
             self._record(payload, arrival, message_format, Reason.WRONG_USER)
             return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
         node = self.node
@@ -191,6 +193,12 @@ class Producer:
         key = node.queue
         if node.exchange:
             key = node.key if node.key is not None else arrival.subject or ""
+        access = self._client.access
+        if not access.permits.open and self._each_asked:
+            denied = access.publish_refusal(node.exchange, key)
+            if denied is not None:
+                self._record(payload, arrival, message_format, Reason.NOT_ALLOWED)
+                return denied
         bridge = self._client.bridge
         return message_from_1_0(
             arrival,

@@ -25,8 +25,9 @@ from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
 from gateway.faces.features import Feature
-from gateway.faces.outcomes import without_words
+from gateway.faces.outcomes import error_of, without_words
 from gateway.faces.safe_with import SafeWith
+from gateway.faces.server_1_0 import permissions
 from gateway.faces.server_1_0.approach import Approach
 from gateway.faces.server_1_0.attach import attach_consumer, attach_producer, refuse
 from gateway.faces.server_1_0.consumer import Consumer
@@ -59,6 +60,10 @@ class ServerSession:
     def connection_id(self) -> int:
         """The number that its messages carry as publisher."""
         return self.client.peer.connection_id
+
+    def user(self) -> str:
+        """Whose it is; "" without a login."""
+        return self.client.user()
 
     # Links.
 
@@ -112,6 +117,18 @@ class ServerSession:
             self.links.forget_control(held)
         elif isinstance(held, Approach):
             self.links.forget_approach(link)
+
+    def on_rules_changed(self) -> None:
+        """Other access rules are in force: detach the links that they forbid."""
+        links = self.links
+        for producer in list(links.producers.values()):
+            refusal = permissions.producer_refusal(links, producer.node)
+            if refusal is not None and producer.number in links.producers:
+                producer.on_unanswerable(error_of(refusal))
+        for consumer in list(links.consumers.values()):
+            refusal = permissions.review(links, consumer)
+            if refusal is not None and consumer in links.consumers.values():
+                consumer.on_cancelled(refusal.condition, refusal.description)
 
     # Deliveries.
 

@@ -1,6 +1,6 @@
 """The admin port: metrics for Prometheus, and whether the gateway lives and is ready.
 
-GET /metrics            the table in `gateway.metrics`
+GET /metrics            the table in `gateway.metrics`; of `metrics_token_file` it wants the token
 GET /metrics/objects    the same for each queue by name
 GET /healthz            200 while the event loop turns: also while the disk refuses, since the
                         gateway goes on by itself when it does not
@@ -15,17 +15,21 @@ GET /readyz             200 while clients are welcome, whether upstreams are up 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import final
+from typing import Any, Final, final
 
-from prometheus_client import ProcessCollector
+from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector
 from prometheus_client.twisted import MetricsResource
+from twisted.logger import Logger
 from twisted.web.http import Request
 from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Site
 
 from gateway.metrics import Collector
+from gateway.net.admin.channel import AdminChannel
+from gateway.net.admin.tokens import Tokens
 
+IDLE_S: Final = 30
 Ready = Callable[[], str | None]
 
 
@@ -39,6 +43,11 @@ class Scrape(Resource):
         super().__init__()
         self._collector = collector
         self._formatter = formatter
+
+    def render_HEAD(self, request: Request) -> bytes:
+        """That there are numbers; prometheus_client knows GET only."""
+        request.setHeader(b"content-type", CONTENT_TYPE_LATEST.encode())
+        return b""
 
     def render_GET(self, request: Request) -> bytes | int:
         """Take the numbers, then leave the rest to prometheus_client."""
@@ -65,6 +74,10 @@ class Metrics(Directory):
         ProcessCollector(registry=registry)
         self.putChild(b"", Scrape(collector, MetricsResource(registry)))
         self.putChild(b"objects", Scrape(objects, MetricsResource(objects.registry())))
+
+    def render_HEAD(self, request: Request) -> bytes | int:
+        """As `render_GET`."""
+        return self.render_GET(request)
 
     def render_GET(self, request: Request) -> bytes | int:
         """The same as with a slash behind it."""
@@ -94,17 +107,59 @@ class Probe(Resource):
 
 @final
 class AdminSite(Site):
-    """A site without an access log, which would be a line for each scrape and probe."""
+    """A site without an access log, which would be a line for each scrape and probe.
+
+    Attributes:
+        tokens: who may ask what.
+    """
 
     noisy = False
     displayTracebacks = False  # noqa: N815  # Twisted's name
+    protocol = AdminChannel  # type: ignore[assignment]  # Twisted's is a maker of channels
+    told = Logger()
+
+    def __init__(self, root: IResource, tokens: Tokens, reactor: Any, connections_max: int) -> None:
+        # Any: a reactor, in Twisted's own words
+        super().__init__(root, timeout=IDLE_S, reactor=reactor)
+        self.tokens = tokens
+        self._counts = tokens.counts
+        self._connections_max = connections_max
+        self._channels: dict[AdminChannel, None] = {}
 
     def log(self, request: Request) -> None:
         """Say nothing."""
 
+    def attached(self, channel: AdminChannel) -> None:
+        """One more; the oldest of those that are not being answered makes room for it."""
+        self._channels[channel] = None
+        self._counts.open += 1
+        if len(self._channels) > self._connections_max:
+            self._counts.gave_way += 1
+            idle = [each for each in self._channels if not each.busy]
+            idle[0].give_way()
+
+    def detached(self, channel: AdminChannel) -> None:
+        """It is over."""
+        if channel in self._channels:
+            del self._channels[channel]
+            self._counts.open -= 1
+
+    def speaks_amqp(self, address: str) -> None:
+        """Tell who has taken this for the AMQP port: each hundredth time, if it goes on."""
+        if self._counts.refused["amqp"] % 100 == 0:
+            self.told.warn("an AMQP client at the admin port, from {address}", address=address)
+        self._counts.refused["amqp"] += 1
+
 
 def admin_site(
-    collector: Collector, objects: Collector, ready: Ready, control: IResource | None = None
+    collector: Collector,
+    objects: Collector,
+    ready: Ready,
+    control: IResource | None = None,
+    *,
+    tokens: Tokens,
+    reactor: Any = None,  # Any: as Twisted's
+    connections_max: int = 100,
 ) -> AdminSite:
     """The admin port's site; `ready` answers `None`, or why the gateway is not ready."""
     root = Directory()
@@ -113,4 +168,4 @@ def admin_site(
     root.putChild(b"readyz", Probe(ready))
     if control is not None:
         root.putChild(b"ctl", control)
-    return AdminSite(root, timeout=30)
+    return AdminSite(root, tokens, reactor, connections_max)

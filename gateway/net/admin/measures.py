@@ -9,20 +9,23 @@ from typing import Final, final
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.quotas import Quota
 from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.features import Feature
 from gateway.message import Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
 from gateway.net.clock import GatewayClock
-from gateway.net.counts import NetCounts
+from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import Disk
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.upstreams.measures import upstream_readers
 from gateway.net.upstreams.upstreams import Upstreams
+from gateway.permissions.actions import Action
 from gateway.store.interface import StoreCounts
 from gateway.translate.context import Counts as TranslationCounts
 from gateway.translate.mapping_rows import ROWS
+from gateway.wire.work import WORK
 
 PROTOCOLS: Final = {Encoding.AMQP_0_10: "0-10", Encoding.AMQP_1_0: "1.0"}
 OBJECTS_MAX: Final = 10_000
@@ -71,6 +74,7 @@ class Sources:
     store: StoreCounts
     disk: Disk
     net: NetCounts
+    admin: AdminCounts
     authentication: Authentication
     clock: GatewayClock
     ready: Callable[[], str | None]
@@ -91,13 +95,19 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_connections_opened_total": lambda: _protocols(faces.connections_opened),
         "gateway_connections_accepted_total": lambda: _one(net.accepted),
         "gateway_connections_refused_total": lambda: _labelled(net.refused),
-        "gateway_connections_waiting": lambda: _one(net.waiting),
+        "gateway_waiting_connections": lambda: _one(net.waiting),
         "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
         "gateway_authentications_total": lambda: _authentications(sources.authentication),
+        "gateway_access_refused_total": lambda: _labelled(
+            {action.name.lower(): faces.access_refused[action] for action in Action}
+        ),
+        "gateway_admin_connections": lambda: _one(sources.admin.open),
+        "gateway_admin_connections_cut_total": lambda: _one(sources.admin.gave_way),
+        "gateway_admin_refused_total": lambda: _labelled(sources.admin.refused),
         "gateway_logins_throttled_total": lambda: _one(sources.authentication.throttled),
         "gateway_plain_logins_in_clear_total": lambda: _one(sources.authentication.plain_in_clear),
-        "gateway_logins_waiting": lambda: _one(sources.authentication.waiting),
-        "gateway_login_throttle_entries": lambda: _one(len(sources.authentication.throttle)),
+        "gateway_waiting_logins": lambda: _one(sources.authentication.waiting),
+        "gateway_throttle_entries": lambda: _one(len(sources.authentication.throttle)),
         "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
         "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
         "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
@@ -132,6 +142,8 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_queues": lambda: _one(sum(1 for _ in _queues(bridge))),
         "gateway_queue_depth_messages": lambda: _one(bridge.pressure.messages),
         "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.octets),
+        "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
+        "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
         "gateway_unsettled_messages": lambda: _one(
             sum(queue.unsettled for _host, queue in _queues(bridge))
         ),
@@ -143,6 +155,11 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_paused_rules": lambda: _one(net.paused_rules),
         "gateway_event_loop_lag_seconds": lambda: _lag(net),
         "gateway_turns_total": lambda: _one(net.turns),
+        "gateway_stalls_total": lambda: _labelled(net.stalls),
+        "gateway_work_units_total": lambda: _one(WORK.units),
+        "gateway_turns_cut_total": lambda: _one(WORK.cut),
+        "gateway_work_refused_total": lambda: _one(WORK.refused),
+        "gateway_selectors_given_up_total": lambda: _one(WORK.given_up),
         "gateway_defects_total": lambda: _one(net.defects),
         "gateway_store_commits_total": lambda: _one(store.commits),
         "gateway_store_commit_seconds_total": lambda: _one(store.commit_us / 1e6),
@@ -211,6 +228,12 @@ def _blocked(bridge: Bridge) -> list[Sample]:
 
 def _stages(bridge: Bridge) -> list[Sample]:
     return [((stage, outcome), getattr(bridge.counts, name)) for stage, outcome, name in STAGES]
+
+
+def _quotas(bridge: Bridge, measure: Callable[[Quota], int]) -> list[Sample]:
+    quotas = bridge.pressure.quotas
+    scopes = {"user": quotas.users, "virtual_host": quotas.hosts}
+    return [((scope,), sum(map(measure, each.values()))) for scope, each in scopes.items()]
 
 
 def _rows(by_number: list[int]) -> list[Sample]:

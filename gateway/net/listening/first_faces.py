@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import final
 
 from gateway.errors import DecodeError
+from gateway.faces.face import STOPS, Ending, PeerStatus
 from gateway.net.listening.proxy_header import read_proxy_header
 
 
@@ -18,6 +19,7 @@ class FirstFace:
     def __init__(self) -> None:
         self.closed = False
         self.reading_paused = False
+        self.behind = False
         self.read = b""
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
@@ -40,6 +42,10 @@ class FirstFace:
         """Too late."""
         self.closed = True
 
+    def doing(self) -> str:
+        """It has waited, or read a proxy's header."""
+        return "first octets"
+
     def write_blocked(self, blocked: bool) -> None:
         """Nothing is written."""
 
@@ -51,7 +57,11 @@ class FirstFace:
         """Always."""
         return True
 
-    def force_close(self, now_ms: int) -> None:
+    def status(self) -> PeerStatus | None:
+        """Nobody yet."""
+        return None
+
+    def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         """The peer speaks no protocol yet in which it could be told."""
         self.closed = True
 

@@ -46,8 +46,8 @@ class Passwords:
             those of users are.
 
     Attributes:
-        mechanisms: of SCRAM, those for which every user has a verifier that clients take: of 4096 iterations
-            or more (RFC 7677, 4), and at most `iterations_max`; the strongest first.
+        mechanisms: of SCRAM, those for which every user has a verifier that clients take: of 4096
+            iterations or more (RFC 7677, 4), and at most `iterations_max`; the strongest first.
     """
 
     log = Logger(namespace="gateway.net.passwords.Passwords")
@@ -83,6 +83,14 @@ class Passwords:
                 if users and not self._without(mechanism)
             ]
 
+    def has(self, name: str) -> bool:
+        """Whether the file, as it was read last, has that user."""
+        return prepared_or_none(name) in self._users
+
+    def user(self, name: str) -> User | None:
+        """The verifiers of that user, in the file as it was read last."""
+        return self._users.get(prepared_or_none(name))
+
     def _without(self, mechanism: str) -> list[str]:
         """The users for whom the mechanism cannot be offered."""
         return [
@@ -101,8 +109,8 @@ class Passwords:
                 more = f" and {len(names) - 1} more users" if len(names) > 1 else ""
                 told.append(
                     f"{mechanism} is not offered: {names[0]}{more} can not use it (no verifier of"
-                    f" {ITERATIONS_MIN} to {self._iterations_max} iterations); `amqp-gateway user password`"
-                    " makes one, `scram_iterations` allows more"
+                    f" {ITERATIONS_MIN} to {self._iterations_max} iterations);"
+                    " `amqp-gateway user password` makes one, `scram_iterations` allows more"
                 )
         return told
 

@@ -29,9 +29,11 @@ from gateway.net.upstreams.upstreams import Estate, Upstreams
 
 # What counts without a restart; all other keys must stay as they are.
 RELOADABLE: Final = (
+    "access",
     "admin_token_file",
     "anonymous",
     "logging.level",
+    "metrics_token_file",
     "nodes",
     "require_tls_for",
     "scram_iterations",

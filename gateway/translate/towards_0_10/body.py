@@ -35,9 +35,10 @@ class Body010:
         exact: the recipe, or the content type, makes the same of it again.
         opaque: the 1.0 sections as they were.
         changed: the octets are not the content of data sections, nor the sections as they were.
+        empty: there are none, in a segment of their own.
     """
 
-    __slots__ = ("changed", "exact", "octets", "opaque", "recipe", "shape")
+    __slots__ = ("changed", "empty", "exact", "octets", "opaque", "recipe", "shape")
 
     def __init__(self, octets: bytes, shape: int, recipe: list[Tagged]) -> None:
         self.octets = octets
@@ -46,6 +47,7 @@ class Body010:
         self.exact = True
         self.opaque = False
         self.changed = True
+        self.empty = False
 
 
 def body_to_0_10(
@@ -70,7 +72,23 @@ def body_to_0_10(
     _keep_recipe(crossing, found, made, back, mp.content_type)
     _keep_jms_type(crossing, made, back, mp.content_type, annotations)
     mp.content_length = len(made.octets)
+    if not made.octets:
+        made.empty = _has_segment(crossing, made, table)
     return made
+
+
+def _has_segment(crossing: Crossing, made: Body010, table: FieldTable) -> bool:
+    """Whether the body, which is empty, has a segment all the same."""
+    if crossing.has_escrow:
+        visible = digest_text(str(made.shape))
+        entry = crossing.take_typed(content.SEGMENT, visible, content.ROW_EMPTY, types.BOOLEAN)
+        if entry is not None and entry.present:
+            return bool(entry.value.value)
+    return content.has_segment(made.shape, _says_null(table))
+
+
+def _says_null(table: FieldTable) -> bool:
+    return any([name == JMS_NULL for name, _ in table])
 
 
 def _symbol(text: str) -> Tagged:
@@ -240,10 +258,7 @@ def _plain_back(
     crossing: Crossing, made: Body010, mp: MessageProperties, table: FieldTable
 ) -> Tagged | None:
     """What the 0-10 body would become in 1.0 without its recipe."""
-    null = False
-    if not made.octets:
-        for name, _ in table:
-            null = null or name == JMS_NULL
+    null = not made.octets and _says_null(table)
     depth = crossing.context.depth_max + 1
     value = content.value_in(mp.content_type, made.octets, null, Conversion(), depth)
     if value is None and crossing.context.text_body_value:

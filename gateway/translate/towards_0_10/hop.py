@@ -7,8 +7,10 @@ routing key are always set: clients need them, above all the Java one.
 
 from __future__ import annotations
 
+from typing import Final
+
 from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
-from gateway.message import Message
+from gateway.message import Flag, Message
 from gateway.translate.context import Context, Translated010
 from gateway.translate.facts import with_excess
 from gateway.translate.segment import DELIVERY_PROPERTIES
@@ -16,6 +18,8 @@ from gateway.translate.times import from_ms
 from gateway.translate.towards_0_10.delivery import cut
 from gateway.translate.towards_1_0.hop import ttl_left
 from gateway.wire.buffers import Reader, Writer
+
+EMPTY_BODY: Final = int(Flag.EMPTY_BODY)
 
 
 def header_segment(
@@ -51,8 +55,9 @@ def onward_to_0_10(message: Message, context: Context, delivery_count: int) -> T
         and delivery.exchange == exchange
         and delivery.routing_key == key
     )
+    empty = message.flags & EMPTY_BODY != 0
     if same:
-        return Translated010(payload[: message.body_at], message.body(), [])
+        return Translated010(payload[: message.body_at], message.body(), [], empty_body=empty)
     delivery.redelivered = redelivered
     if not stamped:
         delivery.timestamp = from_ms(message.arrived_ms, context.java)
@@ -64,7 +69,7 @@ def onward_to_0_10(message: Message, context: Context, delivery_count: int) -> T
     writer.raw(payload[:at])
     delivery.encode(writer)
     writer.raw(payload[end : message.body_at])
-    return Translated010(writer.getvalue(), message.body(), [])
+    return Translated010(writer.getvalue(), message.body(), [], empty_body=empty)
 
 
 def _delivery_properties(payload: bytes, body_at: int) -> tuple[int, int, DeliveryProperties]:

@@ -10,6 +10,7 @@ from gateway.amqp_0_10._spec_structs import MessageProperties
 from gateway.amqp_1_0 import sections, types
 from gateway.amqp_1_0._spec import AMQP_SEQUENCE, AMQP_VALUE, DATA, Properties
 from gateway.errors import DecodeError
+from gateway.message import Flag
 from gateway.translate import content
 from gateway.translate.crossing import ESCROW_STALE, Crossing
 from gateway.translate.escrow import Entry, digest_text, digest_value
@@ -53,6 +54,8 @@ def body_to_1_0(
     made = _restored(crossing, mp.content_type, octets) if crossing.has_escrow else None
     if made is None:
         made = _plain(crossing, mp, headers, octets)
+    if not octets:
+        _keep_segment(crossing, made, headers)
     entry = None
     if crossing.has_escrow:
         visible = content.digest_content(mp.content_type, octets)
@@ -63,6 +66,14 @@ def body_to_1_0(
     elif made.jms_type != content.NO_JMS_TYPE:
         annotations[JMS_MSG_TYPE] = Tagged(types.BYTE, made.jms_type)
     return made
+
+
+def _keep_segment(crossing: Crossing, made: Body10, headers: dict[str, Tagged]) -> None:
+    """Whether the body, which is empty, had a segment: kept where it will not be taken for so."""
+    had = crossing.message.flags & Flag.EMPTY_BODY != 0
+    if had != content.has_segment(made.shape, JMS_NULL in headers):
+        visible = digest_text(str(made.shape))
+        crossing.keep(content.SEGMENT, visible, Tagged(types.BOOLEAN, had), content.ROW_EMPTY)
 
 
 def _plain(

@@ -2,11 +2,24 @@
 
 from support.bridge_world import Consumer, World
 from support.rules import rule
+from support.work import units_of
 
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.subscription import UNLIMITED
 from gateway.bridge.seams import DeliverStatus, SubscribeOptions
-from gateway.message import ACCEPTED, RELEASED, Condition, Message, Outcome, OutcomeKind, Refusal
+from gateway.message import (
+    ACCEPTED,
+    RELEASED,
+    Condition,
+    Kind,
+    Message,
+    Outcome,
+    OutcomeKind,
+    Refusal,
+)
+from gateway.selectors.selector import Selector, read_selector
+from gateway.wire.tagged import Tagged
+from gateway.wire.work import SHARE, VERB
 
 ELSEWHERE = Outcome(OutcomeKind.MODIFIED, undeliverable_here=True)
 
@@ -324,3 +337,47 @@ def test_all_subscriptions_of_a_deleted_queue_have_ended_before_the_first_is_tol
     assert world.host.declaring.delete_queue("q") is None
     assert [outlet.cancelled for outlet in outlets] == [[Condition.RESOURCE_DELETED]] * 3
     world.check()
+
+
+def test_selectors_that_look_at_much_are_asked_in_several_turns() -> None:
+    world = World()
+    world.queue()
+    selector = read_selector("a LIKE '%x%'")
+    assert isinstance(selector, Selector)
+    consumers = [world.subscribe(filter=selector)[0] for _ in range(50)]
+    headers = {"a": Tagged(Kind.STRING, "a" * 1_000_000)}
+    for _ in range(2):
+        world.host.publishing.publish(world.message(key="q", headers=headers), None, 0)
+    turns = 0
+    more = True
+    while more:
+        more = False
+
+        def turn() -> None:
+            nonlocal more
+            more = world.bridge.end_turn(world.now_ms)
+
+        assert units_of(turn) <= SHARE + VERB
+        turns += 1
+    assert turns >= 50 * 2 * (1_000_000 // 32) // SHARE // 2
+    assert world.bridge.who() == "queue 'q'"
+    world.host.publishing.publish(
+        world.message(key="q", headers={"a": Tagged(Kind.STRING, "x")}), None, 0
+    )
+    world.turn()
+    assert sum(len(consumer.deliveries) for consumer in consumers) == 1
+
+
+def test_lookers_that_find_nothing_are_asked_in_several_turns() -> None:
+    world = World()
+    world.queue()
+    one = Begins(b"1")
+    for _ in range(1000):
+        world.subscribe(filter=Begins(b"x"))
+    last, _ = world.subscribe(filter=one)
+    for _ in range(100):
+        world.send(b"1")
+    units = units_of(lambda: world.bridge.end_turn(world.now_ms))
+    assert units <= SHARE + VERB
+    world.turn()
+    assert len(last.deliveries) == 100

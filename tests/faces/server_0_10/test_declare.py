@@ -10,7 +10,7 @@ from gateway.amqp_0_10._spec_constants import BOOLEAN, INT32, INT64, LIST, STR16
 from gateway.amqp_0_10.types import Command
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import COMMAND, OCTETS_COPIED, VERB
+from gateway.wire.work import COMMAND, COPY, OCTETS_COPIED, SHARE, VERB
 
 
 def client() -> Client:
@@ -562,3 +562,21 @@ def test_bindings_are_looked_at_for_exchange_bound_up_to_a_limit() -> None:
     table = list(arguments.items())
     bound = spec.ExchangeBound(exchange="amq.direct", binding_key="7", arguments=table)
     assert talker.does(bound)[0] == (506, 0)
+
+
+def test_a_purge_of_a_long_queue_is_complete_when_all_has_gone() -> None:
+    talker = client()
+    talker.does(declare())
+    world = talker.gateway.world
+    for _ in range(3 * SHARE // COPY):
+        world.host.publishing.publish(world.message(key="q"), None, 0)
+    world.turn()
+    purge = talker.says(spec.QueuePurge(queue="q"))
+    query = talker.says(spec.QueueQuery(queue="q"))
+    talker.face.receive_data(talker.connection.data_to_send(), world.now_ms)
+    world.bridge.end_turn(world.now_ms)
+    assert world.depth() > 0
+    heard = talker.hears()
+    assert f"completed {purge}-{query}" in heard or f"completed {purge}-{purge}" in heard
+    [answer] = [one for one in heard if isinstance(one, spec.QueueQueryResult)]
+    assert answer.message_count == 0

@@ -6,6 +6,7 @@ from support.rules import rule
 from support.talk_0_10 import Gateway
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.events import CommandReceived
 from gateway.amqp_0_10.structs import write_header
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.seams import QueueSettings
@@ -344,3 +345,28 @@ def test_more_small_commands_than_the_limit_in_one_read_are_carried_out() -> Non
     assert len([one for one in heard if isinstance(one, spec.ExchangeQueryResult)]) == 3_000
     assert gateway.world.host.topology.find_queue("last") is not None
     assert not client.face.reading_paused
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_an_empty_body_is_not_an_absent_one_through_store_and_queue(present: bool) -> None:
+    gateway = Gateway()
+    gateway.world.queue("q", durable=True)
+    producer = gateway.session()
+    delivery = spec.DeliveryProperties(routing_key="q", delivery_mode=spec.DeliveryMode.PERSISTENT)
+    assert producer.session is not None
+    producer.session.send_command(
+        spec.MessageTransfer(), header=write_header(delivery, None), empty_body=present
+    )
+    producer.hears()
+    gateway.world.crash()
+    consumer = gateway.session()
+    consumer.subscribes()
+    events: list[CommandReceived] = []
+    world = gateway.world
+    for _ in range(5):
+        consumer.face.receive_data(consumer.connection.data_to_send(), world.now_ms)
+        world.turn()
+        heard = consumer.connection.receive_data(consumer.face.data_to_send(), world.now_ms)
+        events += [each for each in heard if isinstance(each, CommandReceived)]
+    (event,) = events
+    assert (event.empty_body, len(event.payload)) == (present, event.body_at)

@@ -1,41 +1,111 @@
 """The admin port answers with what it is given; metrics are taken before they are formatted."""
 
+import pathlib
+
+import pytest
+from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
+from twisted.logger import capturedLogs, formatEvent
 from twisted.web.resource import Resource
 
+from gateway.config import Settings, load
 from gateway.metrics import Collector
-from gateway.net.admin.http import Metrics, Scrape, admin_site
+from gateway.net.admin.channel import BODY_MAX, LINGER_S, REQUEST_S
+from gateway.net.admin.http import IDLE_S, Metrics, Scrape, admin_site
+from gateway.net.admin.tokens import Tokens
+from gateway.net.counts import AdminCounts
 
 
-def get(site, path: str) -> tuple[int, str]:  # type: ignore[no-untyped-def]  # a Site
-    protocol = site.buildProtocol(None)
-    transport = StringTransport()
-    protocol.makeConnection(transport)
-    protocol.dataReceived(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
-    head, _, body = transport.value().decode().partition("\r\n\r\n")
-    protocol.connectionLost(None)
-    return int(head.split()[1]), body
+class Wire(StringTransport):
+    """A transport that is cut off, or half closed."""
+
+    aborted = False
+    half_closed = False
+
+    def abortConnection(self) -> None:
+        self.aborted = True
+
+    def loseWriteConnection(self) -> None:
+        self.half_closed = True
+
+
+class Caller:
+    """A connection to the admin port."""
+
+    def __init__(self, made: "Site") -> None:
+        self.made = made
+        self.channel = made.site.buildProtocol(None)
+        self.wire = Wire()
+        self.channel.makeConnection(self.wire)
+
+    def say(self, *octets: bytes) -> "Caller":
+        for each in octets:
+            self.channel.dataReceived(each)
+        return self
+
+    def ask(self, method: str, path: str, *headers: str, body: bytes = b"") -> tuple[int, str]:
+        lines = [f"{method} {path} HTTP/1.1", "Host: x", *headers, "", ""]
+        self.say("\r\n".join(lines).encode() + body)
+        return self.answer()
+
+    def answer(self) -> tuple[int, str]:
+        head, _, body = self.wire.value().decode().partition("\r\n\r\n")
+        self.wire.clear()
+        return (int(head.split()[1]), body) if head else (0, "")
+
+    def hang_up(self) -> None:
+        self.channel.connectionLost()
+
+
+def get(made: "Site", path: str, method: str = "GET", *headers: str) -> tuple[int, str]:
+    caller = Caller(made)
+    answer = caller.ask(method, path, "Connection: close", *headers)
+    caller.hang_up()
+    return answer
+
+
+class Asked(Resource):
+    """Answers how long the body is."""
+
+    isLeaf = True  # noqa: N815
+
+    def render_POST(self, request: object) -> bytes:
+        return b"%d" % len(request.content.read())  # type: ignore[attr-defined]
 
 
 class Site:
-    def __init__(self) -> None:
+    def __init__(self, *changes: str, connections_max: int = 100) -> None:
         self.reason: str | None = None
+        self.clock = Clock()
+        self.settings: Settings = load(None, list(changes))
         empty = Collector((), {})
-        self.site = admin_site(empty, empty, lambda: self.reason)
+        self.counts = AdminCounts()
+        tokens = Tokens(
+            lambda: self.settings, lambda: int(self.clock.seconds() * 1000), self.counts
+        )
+        self.site = admin_site(
+            empty,
+            empty,
+            lambda: self.reason,
+            Asked(),
+            tokens=tokens,
+            reactor=self.clock,
+            connections_max=connections_max,
+        )
 
 
 def test_it_is_ready_until_it_says_why_not_but_always_alive() -> None:
     made = Site()
-    assert get(made.site, "/readyz") == (200, "ok\n")
+    assert get(made, "/readyz") == (200, "ok\n")
     made.reason = "draining"
-    assert get(made.site, "/readyz") == (503, "draining\n")
-    assert get(made.site, "/healthz") == (200, "ok\n")
+    assert get(made, "/readyz") == (503, "draining\n")
+    assert get(made, "/healthz") == (200, "ok\n")
 
 
 def test_nothing_else_is_there() -> None:
     made = Site()
-    assert get(made.site, "/")[0] == 404
-    assert get(made.site, "/metrics/nothing")[0] == 404
+    assert get(made, "/")[0] == 404
+    assert get(made, "/metrics/nothing")[0] == 404
 
 
 def test_numbers_are_taken_first_and_then_formatted() -> None:
@@ -61,3 +131,160 @@ def test_metrics_are_at_both_addresses() -> None:
     empty = Collector((), {})
     tree = Metrics(empty, empty)
     assert set(tree.children) == {b"", b"objects"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/readyz", "/metrics", "/metrics/", "/metrics/objects"]
+)
+def test_head_is_answered_as_get_is_without_a_body(path: str) -> None:
+    assert get(Site(), path, "HEAD") == (200, "")
+
+
+# Bodies.
+
+HUGE = "Content-Length: 419430400"
+
+
+@pytest.fixture
+def guarded(tmp_path: pathlib.Path) -> Site:
+    (tmp_path / "token").write_text("secret")
+    return Site(f"admin_token_file={tmp_path}/token")
+
+
+OWN = "Authorization: Bearer secret"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "code"),
+    [
+        ("POST", "/", [HUGE], 400),
+        ("POST", "/metrics", [HUGE], 400),
+        ("GET", "/healthz", ["Content-Length: 1"], 400),
+        ("GET", "/healthz", ["Transfer-Encoding: chunked"], 400),
+        ("POST", "/ctl/pause", [HUGE], 401),
+        ("POST", "/ctl/pause", [HUGE, "Authorization: Bearer wrong"], 401),
+        ("POST", "/ctl/pause", [HUGE, OWN], 413),
+        ("POST", "/ctl/pause", [f"Content-Length: {BODY_MAX + 1}", OWN], 413),
+        ("POST", "/ctl/pause", ["Transfer-Encoding: chunked", OWN], 411),
+        ("GET", "/ctl/status", ["Content-Length: 1", OWN], 400),
+    ],
+)
+def test_a_body_that_is_not_wanted_is_refused_before_it_is_read(
+    guarded: Site,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    path: str,
+    headers: list[str],
+    code: int,
+) -> None:
+    def no_files(*_: object, **__: object) -> None:
+        raise AssertionError("a body went to a file")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", no_files)
+    caller = Caller(guarded)
+    answer = caller.ask(method, path, *headers, "Expect: 100-continue", body=b"x" * 1000)
+    assert answer[0] == code
+    assert caller.wire.half_closed
+    caller.say(b"x" * 100_000, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert caller.answer() == (0, "")  # nothing behind it is looked at
+    guarded.clock.advance(LINGER_S)
+    assert caller.wire.aborted
+    caller.hang_up()
+    assert guarded.counts.open == 0
+
+
+def test_a_body_that_is_wanted_is_read(guarded: Site) -> None:
+    caller = Caller(guarded)
+    length = f"Content-Length: {BODY_MAX}"
+    assert caller.ask("POST", "/ctl/pause", OWN, length, body=b"x" * BODY_MAX)[1] == str(BODY_MAX)
+    assert caller.ask("GET", "/healthz")[0] == 200
+    caller.hang_up()
+
+
+# Connections.
+
+
+def test_too_many_connections_make_the_oldest_idle_one_give_way() -> None:
+    made = Site(connections_max=10)
+    callers = [Caller(made) for _ in range(11)]
+    assert [caller.wire.aborted for caller in callers] == [True] + [False] * 10
+    callers[0].hang_up()
+    assert made.counts.open == 10 and made.counts.gave_way == 1
+    assert callers[10].ask("GET", "/healthz") == (200, "ok\n")
+    for caller in callers[1:]:
+        caller.hang_up()
+    assert made.counts.open == 0
+
+
+def test_a_request_that_comes_slowly_is_cut_off_however_steadily_it_comes() -> None:
+    made = Site()
+    caller = Caller(made)
+    for _ in range(REQUEST_S):
+        assert not caller.wire.aborted
+        caller.say(b"G")
+        made.clock.advance(1)
+    assert caller.wire.aborted
+    caller.hang_up()
+    kept = Caller(made)
+    kept.ask("GET", "/healthz")
+    made.clock.advance(REQUEST_S)
+    assert not kept.wire.aborted  # it may ask again
+    kept.say(b"G")
+    made.clock.advance(REQUEST_S)
+    assert kept.wire.aborted
+    kept.hang_up()
+    idle = Caller(made)
+    idle.ask("GET", "/healthz")
+    made.clock.advance(IDLE_S)
+    assert idle.wire.disconnecting
+    idle.hang_up()
+    assert made.clock.getDelayedCalls() == []
+
+
+def test_an_amqp_client_is_told_where_it_is() -> None:
+    made = Site()
+    with capturedLogs() as captured:
+        for _ in range(2):
+            caller = Caller(made).say(b"AMQP\x00\x01\x00\x00")
+            code, text = caller.answer()
+            assert code == 400 and "admin port" in text
+            assert caller.wire.half_closed
+            caller.hang_up()
+    assert [formatEvent(event) for event in captured] == [
+        "an AMQP client at the admin port, from 192.168.1.1"
+    ]
+    assert made.counts.refused["amqp"] == 2
+
+
+# Tokens.
+
+
+def test_wrong_tokens_are_told_counted_and_made_to_wait(guarded: Site) -> None:
+    wrong = "Authorization: Bearer guess"
+    with capturedLogs() as captured:
+        codes = [get(guarded, "/ctl/status", "GET", wrong)[0] for _ in range(5)]
+    assert codes == [401, 401, 401, 429, 429]
+    assert get(guarded, "/ctl/status", "GET", OWN)[0] == 429
+    assert get(guarded, "/healthz")[0] == 200
+    assert guarded.counts.refused["wrong_token"] == 3
+    assert guarded.counts.refused["throttled"] == 3
+    assert [formatEvent(event) for event in captured] == [
+        "a wrong token at the admin port, from 192.168.1.1"
+    ]
+    guarded.clock.advance(1)
+    assert get(guarded, "/ctl/nothing", "POST", OWN) == (200, "0")
+
+
+def test_metrics_may_want_a_token_of_their_own(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "metrics").write_text("seen\n")
+    (tmp_path / "admin").write_text("secret\n")
+    made = Site(f"metrics_token_file={tmp_path}/metrics", f"admin_token_file={tmp_path}/admin")
+    for path in ("/metrics", "/metrics/objects"):
+        assert get(made, path, "HEAD")[0] == 401
+        for token in ("seen", "secret"):
+            assert get(made, path, "HEAD", f"Authorization: Bearer {token}")[0] == 200
+        assert get(made, path, "HEAD", "Authorization: Basic seen")[0] == 401
+        made.clock.advance(10)
+    assert get(made, "/readyz") == (200, "ok\n")
+    assert get(made, "/ctl/status", "GET", "Authorization: Bearer seen")[0] == 401
+    assert made.counts.refused["no_token"] == 2

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from support.rules import rule
 
-from gateway.net.listening.first_octets import Ask, choose
+from gateway.net.listening.first_octets import HTTP_ANSWER, HTTP_METHODS, Ask, choose
 
 A = b"AMQP"
 
@@ -23,7 +23,9 @@ A = b"AMQP"
         (A + bytes([1, 1, 8, 0]), Ask.REFUSE, A + bytes([1, 1, 0, 10])),
         (A + bytes([0, 0, 9, 1]), Ask.REFUSE, A + bytes([0, 1, 0, 0])),
         (A + bytes([0, 1, 1, 0]), Ask.REFUSE, A + bytes([0, 1, 0, 0])),
-        (b"GET / HT", Ask.REFUSE, A + bytes([0, 1, 0, 0])),
+        (b"GETHTTP/", Ask.REFUSE, A + bytes([0, 1, 0, 0])),
+        (b"GET / HT", Ask.REFUSE, HTTP_ANSWER),
+        (b"OPTIONS ", Ask.REFUSE, HTTP_ANSWER),
     ],
 )
 def test_an_open_door(header: bytes, ask: Ask, answer: bytes) -> None:
@@ -49,7 +51,9 @@ def test_a_refusal_answers_a_header_that_would_be_served(
     header: bytes, tls: bool, anonymous: bool
 ) -> None:
     ask, answer = choose(header, tls_possible=tls, anonymous_allowed=anonymous)
-    if ask is Ask.REFUSE:
+    if header.startswith(HTTP_METHODS):
+        assert (ask, answer) == (Ask.REFUSE, HTTP_ANSWER)
+    elif ask is Ask.REFUSE:
         again, _ = choose(answer, tls_possible=tls, anonymous_allowed=anonymous)
         assert again in (Ask.SERVE_0_10, Ask.SERVE_1_0)
     else:

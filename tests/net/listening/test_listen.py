@@ -43,10 +43,23 @@ def test_the_face_is_told_who_the_peer_is() -> None:
     assert net.faces[0].authenticator.mechanisms() == ["ANONYMOUS"]
 
 
+def test_a_client_of_http_is_told_in_http_where_it_is() -> None:
+    net = Net()
+    pump, wire = net.connect()
+    pump.dataReceived(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    net.turn()
+    head, _, text = wire.value().decode().partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 400 ")
+    assert f"Content-Length: {len(text)}" in head
+    assert "This is the AMQP port" in text
+    assert wire.half_closed
+    assert net.counts.handshake_failures["header"] == 1
+
+
 def test_an_unknown_header_is_answered_and_the_connection_closed() -> None:
     net = Net()
     pump, wire = net.connect()
-    pump.dataReceived(b"GET / HTTP/1.1\r\n")
+    pump.dataReceived(b"EHLO mail.example\r\n")
     pump.dataReceived(b"\r\n")
     net.turn()
     assert wire.value() == HEADER_1_0

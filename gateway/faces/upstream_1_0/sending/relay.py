@@ -29,10 +29,12 @@ from gateway.faces.upstream_1_0.sending.sender import Sender
 from gateway.message import (
     Condition,
     Delivery,
+    Message,
     Refusal,
     UpstreamTransaction,
 )
 from gateway.translate import routing_key
+from gateway.translate.context import Translated10
 from gateway.translate.facts import body_digest_1_0
 from gateway.translate.message import to_1_0
 from gateway.translate.profiles.profile import ANNOTATIONS
@@ -149,6 +151,10 @@ class Relay:
         """No client's connection."""
         return 0
 
+    def user(self) -> str:
+        """No client's."""
+        return ""
+
     # As an `Outlet`.
 
     def deliver(self, delivery: Delivery) -> DeliverStatus:
@@ -184,14 +190,14 @@ class Relay:
         context.now_ms = upstream.bridge.now_ms
         translated = to_1_0(message, context, delivery.annotations)
         if self._replies.take_pending():
+            losses.take_back(context.counts, translated.losses)
             return outflow.block()
-        if translated.losses:
-            losses.record(upstream.bridge, translated.losses, message.id, delivery.subscription)
         if translated.refusal is not None:
+            losses.record(upstream.bridge, translated.losses, message.id, delivery.subscription)
             return self._refuse(translated.refusal)
         head = translated.head
         if self._queue.target == Target.EXCHANGE:
-            head = self._with_key(delivery, head)
+            head = self._with_key(message, head, translated)
         if message.message_format == 0:
             front = header_section(
                 message, translated.priority, delivery.delivery_count, context.now_ms
@@ -200,8 +206,11 @@ class Relay:
         limit = sender.size_max()
         size = len(head) + len(translated.body)
         if limit and size > limit:
+            losses.take_back(context.counts, translated.losses)
             text = f"{size} octets, and {sender.address} takes {limit}"
             return self._refuse(Refusal(Condition.MESSAGE_SIZE_EXCEEDED, text))
+        if translated.losses:
+            losses.record(upstream.bridge, translated.losses, message.id, delivery.subscription)
         delivery.body_digest = body_digest_1_0(translated.body, 0, translated.body_end)
         delivery.body_changed = translated.body_changed
         sender.send(delivery, head, translated.body, _state_of(transaction))
@@ -218,9 +227,8 @@ class Relay:
             upstream.health.connected or len(self._detours.standing) > 0
         )
 
-    def _with_key(self, delivery: Delivery, head: bytes) -> bytes:
+    def _with_key(self, message: Message, head: bytes, translated: Translated10) -> bytes:
         """Have a message say its key where neither the exchange nor the subject will."""
-        message = delivery.message
         if self._upstream.profile.keys_in == ANNOTATIONS or message.message_format != 0:
             return head
         _, head = routing_key.take(head)  # it may have been published before
@@ -229,8 +237,7 @@ class Relay:
         context = self._context
         if context.escrow:
             return routing_key.annotated(head, message.routing_key)
-        lost = routing_key.lose(context.counts)
-        losses.record(self._upstream.bridge, lost, message.id, delivery.subscription)
+        translated.losses = translated.losses + routing_key.lose(context.counts)
         return head
 
     def refusal(self) -> Refusal:

@@ -1,0 +1,173 @@
+"""What the queues hold for one user or one virtual host, and which of its publishers wait.
+
+A message is its publisher's, wherever its copies are, until they are gone. Copies are counted for
+the user in its virtual host (`Share`), and at the end of a turn for the one and for the other
+(`Quota`): so a copy costs one addition. What a restart brings back is its virtual host's alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, final
+
+from gateway.bridge.limits import NO_QUOTA
+from gateway.bridge.seams import Publisher
+from gateway.message import Outcome
+
+Waiting = tuple[int, Publisher, int, Outcome]
+
+
+@final
+class Quota:
+    """That of a user, or of a virtual host.
+
+    Attributes:
+        octets: copies held, as of the end of the last turn.
+        high: it is used up, and three quarters of it were not reached since: publishers wait.
+        full: twice as much is held: publishes are refused. That is for who does not wait.
+        waiting: publishes that are held back for it.
+        held_back: how many there were.
+    """
+
+    __slots__ = ("full", "held_back", "high", "most", "octets", "waiting")
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.octets = 0
+        self.high = False
+        self.full = False
+        self.waiting: deque[Waiting] = deque()
+        self.held_back = 0
+
+    def change(self, difference: int) -> None:
+        """So much more is held, or less."""
+        octets = self.octets + difference
+        self.octets = octets
+        if octets > self.most:
+            self.high = True
+        elif octets * 4 <= self.most * 3:
+            self.high = False
+        self.full = octets > 2 * self.most
+
+
+@final
+class Share:
+    """Copies of one user's messages in one virtual host.
+
+    Attributes:
+        octets: of them, now.
+        counted: how many of those the quotas know of.
+        dirty: they are to be told at the end of the turn.
+    """
+
+    __slots__ = ("counted", "dirty", "host", "octets", "user")
+
+    def __init__(self, user: Quota, host: Quota) -> None:
+        self.user = user
+        self.host = host
+        self.octets = 0
+        self.counted = 0
+        self.dirty = False
+
+    def settle(self) -> None:
+        """Tell the quotas what has changed."""
+        difference = self.octets - self.counted
+        self.counted = self.octets
+        self.dirty = False
+        self.user.change(difference)
+        self.host.change(difference)
+
+    def high(self) -> Quota | None:
+        """The quota that is used up, if one is."""
+        if self.user.high:
+            return self.user
+        return self.host if self.host.high else None
+
+
+NOBODY: Final = Share(Quota(NO_QUOTA), Quota(NO_QUOTA))  # of copies that are not in a queue yet
+
+
+@final
+class Quotas:
+    """All of them, and whose connection is whose.
+
+    Attributes:
+        users, hosts: by name.
+        holding: those for which publishes are held back; a set.
+    """
+
+    __slots__ = (
+        "_connections",
+        "_dirty",
+        "_host_most",
+        "_shares",
+        "_user_most",
+        "holding",
+        "hosts",
+        "users",
+    )
+
+    def __init__(self, user_most: int, host_most: int) -> None:
+        self._user_most = user_most
+        self._host_most = host_most
+        self._connections: dict[int, Share] = {}
+        self._shares: dict[tuple[str | None, str], Share] = {}
+        self._dirty: list[Share] = []
+        self.users: dict[str, Quota] = {}
+        self.hosts: dict[str, Quota] = {}
+        self.holding: dict[Quota, None] = {}
+
+    def join(self, connection: int, user: str, host: str) -> None:
+        """What comes by that connection is this user's, in this virtual host."""
+        self._connections[connection] = self._share(user, host)
+
+    def leave(self, connection: int) -> None:
+        """The connection is gone; what came by it stays its user's."""
+        self._connections.pop(connection, None)
+
+    def of_connection(self, connection: int) -> Share:
+        """Whose it is that comes by a connection; upstreams' and the gateway's own is nobody's."""
+        return self._connections.get(connection, NOBODY)
+
+    def of_host(self, host: str) -> Share:
+        """What nobody knows the user of."""
+        return self._share(None, host)
+
+    def _share(self, user: str | None, host: str) -> Share:
+        share = self._shares.get((user, host))
+        if share is None:
+            whose = Quota(NO_QUOTA) if user is None else _of(self.users, user, self._user_most)
+            share = Share(whose, _of(self.hosts, host, self._host_most))
+            self._shares[(user, host)] = share
+        return share
+
+    def hold_back(self, quota: Quota, waiting: Waiting) -> None:
+        """Confirm a publish when there is room in a quota."""
+        quota.waiting.append(waiting)
+        quota.held_back += 1
+        self.holding[quota] = None
+
+    def forget_empty(self) -> None:
+        """Publishes have been confirmed."""
+        self.holding = {quota: None for quota in self.holding if quota.waiting}
+
+    def touch(self, share: Share) -> None:
+        """It has changed."""
+        share.dirty = True
+        self._dirty.append(share)
+
+    def settle(self) -> None:
+        """The turn ends."""
+        if self._dirty:
+            dirty = self._dirty
+            self._dirty = []
+            for share in dirty:
+                share.settle()
+
+
+def _of(quotas: dict[str, Quota], name: str, most: int) -> Quota:
+    quota = quotas.get(name)
+    if quota is None:
+        quota = Quota(most)
+        quotas[name] = quota
+    return quota

@@ -1,0 +1,281 @@
+"""Access rules from their file: the gateway's own, in YAML, or a qpidd's ACL file.
+
+Every problem at once, with its key path or its line; what an ACL file says without effect here is
+told, and what it denies must have one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pathlib
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
+
+import pydantic
+import yaml
+from pydantic import BeforeValidator, Field
+
+from gateway.config.load import Loader, problem_of, said
+from gateway.config.section import Section
+from gateway.config.settings import Settings
+from gateway.errors import ConfigurationError
+from gateway.permissions.actions import ACTION_NAMES
+from gateway.permissions.asked import NO, UNKNOWN, YES
+from gateway.permissions.hosts import Hosts, network
+from gateway.permissions.own_rules import OwnRule, OwnRules
+from gateway.permissions.qpidd_rules import QpiddRules
+from gateway.permissions.rules import AccessRules, Decision
+
+ALL: Final = "all"
+# Those that a rule can name; who may do anything with a node may ask about it.
+ActionName = Literal[
+    "all",
+    "connect",
+    "publish",
+    "consume",
+    "browse",
+    "create",
+    "delete",
+    "bind",
+    "unbind",
+    "purge",
+    "manage",
+]
+
+
+def _listed(given: object) -> object:
+    """One is as good as a list of one."""
+    return [given] if isinstance(given, str) else given
+
+
+Actions = Annotated[list[ActionName], Field(min_length=1), BeforeValidator(_listed)]
+Names = Annotated[list[str], Field(min_length=1), BeforeValidator(_listed)]
+FILE_OCTETS_MAX: Final = 4 * 1024 * 1024
+
+
+class AccessRule(Section):
+    """One rule; the first that fits decides. What a rule does not name does not matter to it."""
+
+    allow: Actions | None = None
+    """What it allows: an action, a list of them, or `all`. Either this or `deny`."""
+    deny: Actions | None = None
+    """What it denies."""
+    users: Names | None = None
+    """For these users."""
+    groups: Names | None = None
+    """For the members of these groups."""
+    virtual_hosts: Names | None = None
+    """In these virtual hosts; `*` stands for any run of characters."""
+    addresses: Names | None = None
+    """For clients from these addresses or networks, as in 10.0.0.0/8."""
+    queue: str | None = None
+    """A queue of this name; `*` stands for any run of characters, `${user}` for the user."""
+    exchange: str | None = None
+    """An exchange of this name, in the same way."""
+    key: str | None = None
+    """To publish, bind and unbind by this key: words between dots, `*` for one, `#` for any."""
+    durable: bool | None = None
+    """A queue or exchange that is kept over a restart, or is not."""
+    exclusive: bool | None = None
+    """A queue that is declared for one session, or is not."""
+    temporary: bool | None = None
+    """A queue or exchange that goes with its client or its last consumer, or does not."""
+    log: bool = False
+    """Have the log tell each time that it decides."""
+
+
+class AccessFile(Section):
+    """The whole file."""
+
+    groups: dict[str, Names] = Field(default_factory=dict)
+    """Members of each group: users."""
+    rules: list[AccessRule]
+    """In the order in which they are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRules:
+    """What a file comes to.
+
+    Attributes:
+        rules: `None`: there is no file, and everybody may everything.
+        file: where they stand.
+        notes: what of an ACL file has no effect, a line each.
+        digest: of the file, to see whether it has changed.
+        count: how many rules.
+    """
+
+    rules: AccessRules | None = None
+    file: pathlib.Path | None = None
+    notes: tuple[str, ...] = ()
+    digest: str = ""
+    count: int = 0
+
+
+def load_rules(settings: Settings) -> LoadedRules:
+    """The access rules that the settings name. Raises ConfigurationError."""
+    access = settings.access
+    if access.file is not None:
+        return _own(access.file, [host.name for host in settings.virtual_hosts])
+    if access.qpidd_file is not None:
+        return _qpidd(access.qpidd_file, access.qpidd_realm)
+    return LoadedRules()
+
+
+def _read(path: pathlib.Path) -> tuple[str, str]:
+    """A file's text and its digest."""
+    try:
+        octets = path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError([(str(path), error.strerror or str(error))]) from None
+    if len(octets) > FILE_OCTETS_MAX:
+        raise ConfigurationError([(str(path), f"is larger than {FILE_OCTETS_MAX} octets")])
+    try:
+        text = octets.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ConfigurationError([(str(path), "is no UTF-8 text")]) from None
+    return text, hashlib.sha256(octets).hexdigest()
+
+
+def access_notes(loaded: LoadedRules, settings: Settings) -> list[str]:
+    """What the rules come to, a line each: what operators must know of them."""
+    if loaded.rules is None:
+        told = "there are none: everybody may do everything"
+        if settings.users_file is not None:
+            told += ", and users_file has users: set access.file"
+        return [told]
+    noted = f", {len(loaded.notes)} without effect" if loaded.notes else ""
+    return [f"{loaded.count} from {loaded.file}{noted}", *loaded.notes]
+
+
+# A qpidd's.
+
+
+def _qpidd(path: pathlib.Path, realm: str) -> LoadedRules:
+    text, digest = _read(path)
+    rules = QpiddRules(text, realm)
+    if rules.problems:
+        raise ConfigurationError(
+            [(f"{path}:{line}", problem) for line, problem in sorted(rules.problems)]
+        )
+    return LoadedRules(
+        rules,
+        path,
+        tuple(f"{path}:{line}: {note}" for line, note in sorted(rules.notes)),
+        digest,
+        rules.count,
+    )
+
+
+# The gateway's own.
+
+
+def _own(path: pathlib.Path, hosts: list[str]) -> LoadedRules:
+    text, digest = _read(path)
+    try:
+        raw = yaml.load(text, Loader)
+        lines = _lines(yaml.compose(text, Loader))
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            [(f"{path}: {key}", problem) for key, problem in error.problems]
+        ) from None
+    except yaml.YAMLError as error:
+        raise ConfigurationError([(str(path), said(error))]) from None
+    if not isinstance(raw, dict):
+        raise ConfigurationError([(str(path), "must be a mapping with rules")])
+    try:
+        file = AccessFile.model_validate(raw)
+    except pydantic.ValidationError as error:
+        told = [problem_of(found["loc"], found) for found in error.errors(include_url=False)]
+        raise ConfigurationError([(f"{path}: {key}", text) for key, text in told]) from None
+    problems = [
+        (f"{path}: rules.{at}{key}", problem)
+        for at, rule in enumerate(file.rules)
+        for key, problem in _problems(rule, file, hosts)
+    ]
+    if problems:
+        raise ConfigurationError(problems)
+    made = [_made(rule, file, lines[at]) for at, rule in enumerate(file.rules)]
+    return LoadedRules(OwnRules(made), path, (), digest, len(made))
+
+
+def _lines(node: yaml.Node | None) -> list[int]:
+    """On which line each rule begins."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == "rules" and isinstance(value, yaml.SequenceNode):
+                return [each.start_mark.line + 1 for each in value.value]
+    return []
+
+
+def _problems(rule: AccessRule, file: AccessFile, hosts: list[str]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    if (rule.allow is None) == (rule.deny is None):
+        found.append(("", "needs either allow or deny"))
+    found += [
+        (".groups", f"there is no group {group!r}")
+        for group in rule.groups or []
+        if group not in file.groups
+    ]
+    found += [
+        (".addresses", f"{address!r} is no address and no network")
+        for address in rule.addresses or []
+        if network(address) is None
+    ]
+    found += [
+        (".virtual_hosts", f'there is no virtual host "{host}"')
+        for host in rule.virtual_hosts or []
+        if "*" not in host and host not in hosts
+    ]
+    return found
+
+
+def _made(rule: AccessRule, file: AccessFile, line: int) -> OwnRule:
+    actions = rule.allow or rule.deny or []
+    chosen = ACTION_NAMES if ALL in actions else {name: ACTION_NAMES[name] for name in actions}
+    return OwnRule(
+        Decision(rule.allow is not None, line, _in_words(rule), logged=rule.log),
+        sum(1 << action for action in chosen.values()),
+        users=_users(rule, file),
+        hosts=None
+        if rule.virtual_hosts is None
+        else [each.split("*") for each in rule.virtual_hosts],
+        addresses=_addresses(rule),
+        queue=None if rule.queue is None else rule.queue.split("*"),
+        exchange=None if rule.exchange is None else rule.exchange.split("*"),
+        key=None if rule.key is None else rule.key.split("."),
+        durable=_flag(rule.durable),
+        exclusive=_flag(rule.exclusive),
+        temporary=_flag(rule.temporary),
+    )
+
+
+def _users(rule: AccessRule, file: AccessFile) -> frozenset[str] | None:
+    if rule.users is None and rule.groups is None:
+        return None
+    users = set(rule.users or [])
+    for group in rule.groups or []:
+        users.update(file.groups[group])
+    return frozenset(users)
+
+
+def _addresses(rule: AccessRule) -> list[Hosts] | None:
+    if rule.addresses is None:
+        return None
+    found = [network(address) for address in rule.addresses]
+    return [each for each in found if each is not None]
+
+
+def _flag(value: bool | None) -> int:
+    if value is None:
+        return UNKNOWN
+    return YES if value else NO
+
+
+def _in_words(rule: AccessRule) -> str:
+    """A rule in one line, as it could stand in the file."""
+    told: dict[str, Any] = rule.model_dump(exclude_defaults=True)  # Any: the values of keys
+    for key, value in told.items():
+        if isinstance(value, list) and len(value) == 1:
+            told[key] = value[0]
+    return yaml.safe_dump(told, default_flow_style=True, sort_keys=False, width=10_000).strip()

@@ -1,0 +1,253 @@
+"""Access rules in force, and what they mean for one client: what it may, counted and told.
+
+One `AccessBook`, shared by all server faces; each client has its `ClientAccess`. Other rules count
+from the moment that they are adopted: what clients have that they may have no longer, ends then.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, final
+
+from gateway.audit.schema import Reason
+from gateway.bridge.bridge import Bridge
+from gateway.bridge.host import VirtualHost
+from gateway.faces.counts import FaceCounts
+from gateway.message import Condition, Refusal
+from gateway.permissions.actions import Action, ObjectKind
+from gateway.permissions.asked import Asked, publishing
+from gateway.permissions.permits import Permits
+from gateway.permissions.quotas import Quotas
+from gateway.permissions.rules import AccessRules, Decision
+
+CONNECT: Final = Asked(Action.CONNECT, ObjectKind.NOTHING)
+
+
+class Reviewed(Protocol):
+    """A client's connection, as far as other rules concern it."""
+
+    def on_rules_changed(self, now_ms: int) -> None:
+        """End what the client has and may not have any longer."""
+
+
+class DecisionTeller(Protocol):
+    """Who writes the operators' log."""
+
+    def tell_decision(
+        self, user: str, connection: int, address: str, what: str, decision: str
+    ) -> None:
+        """A user was refused something, or has done what is to be told of."""
+
+
+@final
+class AccessBook:
+    """What all clients share.
+
+    Attributes:
+        rules: those in force; `None`: everybody may everything.
+        file: where they stand.
+        quotas: how much of what each user has.
+        teller: `None`: nobody is told.
+    """
+
+    __slots__ = ("_clients", "file", "quotas", "rules", "teller")
+
+    def __init__(self) -> None:
+        self.rules: AccessRules | None = None
+        self.file = ""
+        self.quotas = Quotas()
+        self.teller: DecisionTeller | None = None
+        self._clients: dict[ClientAccess, None] = {}
+
+    def adopt(self, rules: AccessRules | None, file: str, now_ms: int) -> None:
+        """From now on these rules count, also for who is connected."""
+        self.rules = rules
+        self.file = file
+        for client in list(self._clients):
+            if client in self._clients:  # ending one may have ended others
+                client.on_rules_changed(now_ms)
+
+    def add(self, client: ClientAccess) -> None:
+        """A client has opened its virtual host."""
+        self._clients[client] = None
+
+    def drop(self, client: ClientAccess) -> bool:
+        """It has gone; whether it was there."""
+        if client not in self._clients:
+            return False
+        del self._clients[client]
+        return True
+
+
+@final
+class ClientAccess:
+    """What one client may. Implements `LivingQueues`.
+
+    Attributes:
+        permits: decisions about it. Before it has opened a virtual host, it may all.
+    """
+
+    __slots__ = (
+        "_address",
+        "_book",
+        "_bridge",
+        "_connection",
+        "_counts",
+        "_face",
+        "_host",
+        "_making",
+        "_reason",
+        "_user",
+        "permits",
+    )
+
+    def __init__(
+        self,
+        book: AccessBook,
+        counts: FaceCounts,
+        bridge: Bridge,
+        connection: int,
+        address: str,
+        face: Reviewed,
+    ) -> None:
+        self._book = book
+        self._counts = counts
+        self._bridge = bridge
+        self._connection = connection
+        self._address = address
+        self._face = face
+        self._user = ""
+        self._host: VirtualHost = bridge.default_host
+        self._making = ""
+        self._reason = Reason.NOT_ALLOWED
+        self.permits = Permits(None, "", "", "")
+
+    # The connection.
+
+    def open(self, user: str, host: VirtualHost) -> Refusal | None:
+        """A user wants to open a virtual host; why it may not."""
+        book = self._book
+        self._user = user
+        self._host = host
+        self._renew()
+        refusal = self.refusal(CONNECT)
+        if refusal is None:
+            refusal = self._over_quota(book.quotas.connections(user) + 1)
+        if refusal is None:
+            book.quotas.connected(user)
+            book.add(self)
+        return refusal
+
+    def _renew(self) -> None:
+        self.permits = Permits(self._book.rules, self._user, self._host.name, self._address)
+
+    def _over_quota(self, connections: int) -> Refusal | None:
+        rules = self._book.rules
+        limit = -1 if rules is None else rules.connections_max(self._user)
+        if limit < 0 or connections <= limit:
+            return None
+        return self._over(CONNECT, f"{self._user!r} may have {limit} connections at a time")
+
+    def _over(self, asked: Asked, text: str) -> Refusal:
+        self._count(asked, f"denied by a quota: {text}")
+        self._record(asked, Decision(False, 0, "a quota"), Reason.OVER_LIMIT)
+        return Refusal(Condition.UNAUTHORIZED_ACCESS, text)
+
+    def close(self) -> None:
+        """The connection is over."""
+        if self._book.drop(self):
+            self._book.quotas.disconnected(self._user)
+
+    def on_rules_changed(self, now_ms: int) -> None:
+        """Other rules are in force."""
+        self._renew()
+        self._reason = Reason.RULES_CHANGED
+        self._face.on_rules_changed(now_ms)
+        self._reason = Reason.NOT_ALLOWED
+
+    def may_stay(self) -> Refusal | None:
+        """Whether the connection may go on, by other rules; quotas are for those that come."""
+        return self.refusal(CONNECT)
+
+    # What it asks to do.
+
+    def refusal(self, asked: Asked) -> Refusal | None:
+        """Why it may not do that; `None`: it may."""
+        decision = self.permits.may(asked)
+        if decision.allowed:
+            if decision.logged:
+                self._tell(str(asked), str(decision))
+            return None
+        self._record(asked, decision, self._reason)
+        return self._refused(asked, decision)
+
+    def publish_refusal(self, exchange: str, key: str) -> Refusal | None:
+        """The same for a message, unless the exchange is not there: others say that.
+
+        Whoever asks has the message in the books as refused.
+        """
+        decision = self.permits.may_publish(exchange, key)
+        if decision.allowed:
+            if decision.logged:
+                self._tell(str(publishing(exchange, key)), str(decision))
+            return None
+        if self._host.topology.find_exchange(exchange) is None:
+            return None
+        return self._refused(publishing(exchange, key), decision)
+
+    def _refused(self, asked: Asked, decision: Decision) -> Refusal:
+        self._count(asked, str(decision))
+        return Refusal(Condition.UNAUTHORIZED_ACCESS, f"{self._user!r} may not {asked}")
+
+    def _count(self, asked: Asked, why: str) -> None:
+        self._counts.access_refused[asked.action] += 1
+        self._tell(str(asked), why)
+
+    def _record(self, asked: Asked, decision: Decision, reason: Reason) -> None:
+        audit = self._bridge.audit
+        rule = f"{self._book.file}:{decision.line}" if decision.line else decision.rule
+        audit.access_refused(
+            self._bridge.now_ms,
+            actor=audit.passing(self._user),
+            action=audit.passing(asked.action.name.lower()),
+            object=audit.passing(asked.object_text() or f"virtual host {self._host.name!r}"),
+            reason=reason,
+            rule=audit.passing(rule),
+            connection=self._connection,
+            address=audit.passing(self._address),
+        )
+
+    def _tell(self, what: str, decision: str) -> None:
+        teller = self._book.teller
+        if teller is not None:
+            teller.tell_decision(self._user, self._connection, self._address, what, decision)
+
+    # Queues that it makes.
+
+    def create_refusal(self, asked: Asked) -> Refusal | None:
+        """Why it may not declare a queue; `None`: it may, and `created` follows if it does."""
+        refusal = self.refusal(asked)
+        rules = self._book.rules
+        if refusal is not None or rules is None or asked.exists:
+            return refusal
+        limit = rules.queues_max(self._user)
+        if limit < 0:
+            return None
+        if not self._book.quotas.has_room(self._user, limit, self):
+            return self._over(asked, f"{self._user!r} may have made {limit} queues at a time")
+        self._making = asked.name
+        return None
+
+    def created(self) -> None:
+        """What it was allowed to declare last has been declared, or was not."""
+        name = self._making
+        if name:
+            self._making = ""
+            queue = self._host.topology.queues.get(name)
+            if queue is not None:
+                self._book.quotas.made(self._user, self._host.name, name, queue.number)
+
+    def lives(self, host: str, name: str, number: int) -> bool:
+        """Whether a queue is there still."""
+        found = self._bridge.hosts.get(host)
+        queue = None if found is None else found.topology.queues.get(name)
+        return queue is not None and queue.number == number

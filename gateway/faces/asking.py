@@ -1,0 +1,143 @@
+"""Questions about nodes of the bridge, in the words of access rules.
+
+What qpidd looks up for each is `permissions.qpidd_lookups`; its values for what a queue was
+declared without are those of its own defaults, but for the size: a queue is as large here as the
+gateway's configuration says.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.seams import QueueSettings
+from gateway.permissions.actions import Action, ObjectKind
+from gateway.permissions.asked import NO, YES, Asked, flag
+
+NO_LIMIT: Final = str(2**64 - 1)
+FILE_COUNT: Final = "8"
+FILE_SIZE: Final = "24"
+REJECT: Final = "reject"
+
+
+def _yes(value: bool) -> int:
+    return YES if value else NO
+
+
+def _settings(settings: QueueSettings) -> dict[str, str]:
+    return {
+        "alternate": settings.alternate_exchange,
+        "durable": flag(settings.durable),
+        "exclusive": flag(settings.exclusive),
+        "autodelete": flag(settings.auto_delete),
+    }
+
+
+def about_queue(
+    action: Action, name: str, settings: QueueSettings, properties: dict[str, str] | None
+) -> Asked:
+    """A question about a queue that is there, or is to be."""
+    return Asked(
+        action,
+        ObjectKind.QUEUE,
+        name,
+        durable=_yes(settings.durable),
+        exclusive=_yes(settings.exclusive),
+        temporary=_yes(settings.auto_delete or (settings.exclusive and not settings.durable)),
+        properties=properties,
+    )
+
+
+def to_create_queue(
+    name: str, settings: QueueSettings, arguments: dict[str, str], size_default: int, exists: bool
+) -> Asked:
+    """To declare a queue; `arguments`: those of qpidd's that are given, without their prefix."""
+    properties = _settings(settings)
+    properties["policytype"] = arguments.get("policy_type", REJECT)
+    properties["paging"] = arguments.get("paging", flag(False))
+    if "max_count" in arguments:
+        properties["maxqueuecount"] = _limit(arguments["max_count"])
+    properties["maxqueuesize"] = _limit(arguments.get("max_size", str(size_default)))
+    if settings.durable:
+        properties["maxfilecount"] = arguments.get("file_count", FILE_COUNT)
+        properties["maxfilesize"] = arguments.get("file_size", FILE_SIZE)
+    asked = about_queue(Action.CREATE, name, settings, properties)
+    asked.exists = exists
+    return asked
+
+
+def _limit(value: str) -> str:
+    return NO_LIMIT if value == "0" else value
+
+
+def to_check_queue(name: str, settings: QueueSettings, arguments: dict[str, str]) -> Asked:
+    """To declare a queue passively."""
+    properties = _settings(settings)
+    properties["policytype"] = arguments.get("policy_type", "")
+    properties["maxqueuecount"] = arguments.get("max_count", "0")
+    properties["maxqueuesize"] = arguments.get("max_size", "0")
+    return Asked(Action.ACCESS, ObjectKind.QUEUE, name, properties=properties)
+
+
+def to_delete_queue(queue: Queue, policy_type: str) -> Asked:
+    """To delete a queue."""
+    properties = _settings(queue.settings)
+    properties["exclusive"] = flag(queue.owner is not None)
+    properties["policytype"] = policy_type or REJECT
+    if not queue.settings.alternate_exchange:
+        del properties["alternate"]
+    return about_queue(Action.DELETE, queue.name, queue.settings, properties)
+
+
+def to_use_queue(action: Action, name: str, queue: Queue | None) -> Asked:
+    """To consume, browse, purge or ask about a queue, by its name."""
+    if queue is None:
+        return Asked(action, ObjectKind.QUEUE, name)
+    return about_queue(action, name, queue.settings, None)
+
+
+def to_attach_queue(queue: Queue) -> Asked:
+    """To attach a link to a queue: to ask about it, as qpidd sees it."""
+    properties = _settings(queue.settings)
+    properties["exclusive"] = flag(queue.owner is not None)
+    if not queue.settings.alternate_exchange:
+        del properties["alternate"]
+    return about_queue(Action.ACCESS, queue.name, queue.settings, properties)
+
+
+def to_declare_exchange(
+    action: Action, name: str, type: str, alternate: str, *, durable: bool, auto_delete: bool
+) -> Asked:
+    """To declare an exchange, or to do so passively (`ACCESS`)."""
+    properties = {
+        "type": type,
+        "alternate": alternate,
+        "durable": flag(durable),
+        "autodelete": flag(auto_delete),
+    }
+    return Asked(
+        action,
+        ObjectKind.EXCHANGE,
+        name,
+        durable=_yes(durable),
+        exclusive=NO,
+        temporary=_yes(auto_delete),
+        properties=properties,
+    )
+
+
+def about_exchange(action: Action, exchange: Exchange) -> Asked:
+    """To delete an exchange, or to attach a link to it (`ACCESS`)."""
+    properties = {"type": exchange.type, "durable": flag(exchange.durable)}
+    if action == Action.DELETE and exchange.alternate_exchange:
+        properties["alternate"] = exchange.alternate_exchange
+    return Asked(
+        action,
+        ObjectKind.EXCHANGE,
+        exchange.name,
+        durable=_yes(exchange.durable),
+        exclusive=NO,
+        temporary=_yes(exchange.auto_delete),
+        properties=properties,
+    )

@@ -1,0 +1,113 @@
+"""What a 1.0 link asks for, in the words of access rules.
+
+As qpidd asks: for access to the node, and for what is to be done with it; a link from an exchange
+makes, binds and consumes a queue. By which keys somebody publishes to an exchange, or whereto by
+the anonymous terminus, each message says.
+"""
+
+from __future__ import annotations
+
+from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.seams import QueueSettings
+from gateway.faces import asking
+from gateway.faces.server_1_0.consumer import Consumer
+from gateway.faces.server_1_0.links import Links
+from gateway.message import Condition, Refusal
+from gateway.permissions.actions import Action, ObjectKind
+from gateway.permissions.asked import Asked, binding, publishing
+from gateway.translate.addresses import Node
+
+
+def not_found(links: Links, address: str) -> Refusal:
+    """There is no such node; who may not ask about it does not hear that."""
+    access = links.client.access
+    refusal = access.refusal(Asked(Action.ACCESS, ObjectKind.EXCHANGE, address, properties={}))
+    if refusal is None:
+        refusal = access.refusal(Asked(Action.ACCESS, ObjectKind.QUEUE, address, properties={}))
+    return refusal or Refusal(Condition.NOT_FOUND, f"there is no node {address!r}")
+
+
+def producer_refusal(links: Links, node: Node | None) -> Refusal | None:
+    """Why a client may not publish to a node; `None`: it may, or each message is asked for."""
+    if node is None:
+        return None
+    if node.queue:
+        asked = publishing("", node.queue)
+    elif node.key is not None:
+        asked = publishing(node.exchange, node.key)
+    else:
+        asked = Asked(Action.PUBLISH, ObjectKind.EXCHANGE, node.exchange)
+    refusal = links.client.access.refusal(asked)
+    return refusal or _access_refusal(links, node.queue, node.exchange)
+
+
+def _access_refusal(links: Links, queue_name: str, exchange_name: str) -> Refusal | None:
+    topology = links.client.host.topology
+    access = links.client.access
+    if queue_name:
+        queue = topology.find_queue(queue_name)
+        return None if queue is None else access.refusal(asking.to_attach_queue(queue))
+    exchange = topology.find_exchange(exchange_name)
+    if exchange is None:
+        return None
+    return access.refusal(asking.about_exchange(Action.ACCESS, exchange))
+
+
+def consumer_refusal(links: Links, queue: str, *, acquire: bool) -> Refusal | None:
+    """Why a client may not receive from a queue."""
+    found = links.client.host.topology.find_queue(queue)
+    action = Action.CONSUME if acquire else Action.BROWSE
+    refusal = links.client.access.refusal(asking.to_use_queue(action, queue, found))
+    return refusal or _access_refusal(links, queue, "")
+
+
+def dynamic_refusal(links: Links, name: str, *, topic: bool) -> Refusal | None:
+    """Why no node may be made for a client."""
+    access = links.client.access
+    if not topic:
+        # It goes with the link, whatever it is declared as.
+        return _create_refusal(links, name, QueueSettings(auto_delete=True))
+    asked = asking.to_declare_exchange(
+        Action.CREATE, name, "fanout", "", durable=False, auto_delete=True
+    )
+    return access.refusal(asked)
+
+
+def _create_refusal(links: Links, name: str, settings: QueueSettings) -> Refusal | None:
+    client = links.client
+    exists = client.host.topology.find_queue(name) is not None
+    asked = asking.to_create_queue(name, settings, {}, client.bridge.queue_size_default, exists)
+    return client.access.create_refusal(asked)
+
+
+def subscription_refusal(
+    links: Links, exchange: Exchange, key: str, queue: str, settings: QueueSettings
+) -> Refusal | None:
+    """Why a client may not receive from an exchange, by a queue of its own."""
+    access = links.client.access
+    refusal = access.refusal(binding(Action.BIND, exchange.name, queue, key))
+    if refusal is None:
+        refusal = access.refusal(asking.about_exchange(Action.ACCESS, exchange))
+    if refusal is None:
+        asked = asking.about_queue(Action.CONSUME, queue, settings, None)
+        refusal = access.refusal(asked)
+    return refusal or _create_refusal(links, queue, settings)
+
+
+def review(links: Links, consumer: Consumer) -> Refusal | None:
+    """Why a link that receives may not go on, by other rules."""
+    subscription = consumer.subscription
+    if subscription is None:
+        return None
+    queue = links.client.host.topology.find_queue(subscription.queue_name)
+    if queue is None:
+        return None
+    refusal = consumer_refusal(links, queue.name, acquire=consumer.acquire)
+    if refusal is not None or consumer.unsettled.node_name == queue.name:
+        return refusal
+    for exchange, key in queue.bindings:
+        asked = binding(Action.BIND, exchange, queue.name, key)
+        refusal = links.client.access.refusal(asked)
+        if refusal is not None:
+            return refusal
+    return None

@@ -1,0 +1,114 @@
+"""Who may ask what of the admin port: the admin token, and the one for metrics.
+
+Judged by a request's head, before any octet of its body is read. Wrong tokens are told in the log,
+counted, and made to wait: `listening.throttle` says how long, by address.
+"""
+
+from __future__ import annotations
+
+import hmac
+import pathlib
+from collections.abc import Callable
+from typing import Final, NamedTuple, final
+
+from twisted.logger import Logger
+
+from gateway.config import Settings
+from gateway.net.counts import AdminCounts
+from gateway.net.listening.throttle import Throttle
+
+BEARER: Final = b"bearer "
+TOLD_EVERY_MS: Final = 1000  # whoever guesses tokens must not fill the log
+WHO: Final = "token"  # as the user whose failures are counted: there are no others
+
+
+class Refused(NamedTuple):
+    """Why a request is not answered.
+
+    Attributes:
+        code: 401 (it shows no token, or a wrong one), 404 (there is no such access), 429.
+        wait_s: 429: when to try again.
+    """
+
+    code: int
+    problem: str
+    wait_s: int = 0
+
+
+@final
+class Tokens:
+    """The tokens of the settings in force; their files are read again each time."""
+
+    log = Logger()
+
+    def __init__(
+        self, settings: Callable[[], Settings], now_ms: Callable[[], int], counts: AdminCounts
+    ) -> None:
+        self._settings = settings
+        self._now_ms = now_ms
+        self._throttle = Throttle()
+        self.counts = counts
+        self._told_ms = -TOLD_EVERY_MS
+        self._untold = 0
+
+    def judge(self, path: str, shown: bytes, address: str) -> Refused | None:
+        """`None`: the request may go on; `shown` is its Authorization."""
+        settings = self._settings()
+        area = path.split("/")[1] if path.startswith("/") else ""
+        admin = ("admin_token_file", settings.admin_token_file)
+        if area == "ctl":
+            if settings.admin_token_file is None:
+                return Refused(404, "there is no admin_token_file")
+            return self._judge("its admin token", [admin], shown, address)
+        metrics = settings.metrics_token_file
+        if area == "metrics" and metrics is not None:
+            files = [("metrics_token_file", metrics), admin]
+            return self._judge("its token for metrics", files, shown, address)
+        return None
+
+    def _judge(
+        self,
+        what: str,
+        files: list[tuple[str, pathlib.Path | None]],
+        shown: bytes,
+        address: str,
+    ) -> Refused | None:
+        if not shown:
+            self.counts.refused["no_token"] += 1
+            return Refused(401, f"show {what.removeprefix('its ').replace('admin', 'the admin')}")
+        now_ms = self._now_ms()
+        wait_ms = self._throttle.wait_ms(address, WHO, now_ms)
+        if wait_ms:
+            self.counts.refused["throttled"] += 1
+            return Refused(429, "too many wrong tokens: wait", -(-wait_ms // 1000))
+        scheme, token = shown[: len(BEARER)].lower(), shown[len(BEARER) :].strip()
+        # All of them are compared, whichever fits.
+        fits = [self._fits(key, file, token) for key, file in files]
+        if scheme == BEARER and any(fits):
+            self._throttle.succeeded(address, WHO, now_ms)
+            return None
+        self.counts.refused["wrong_token"] += 1
+        self._throttle.failed(address, WHO, now_ms)
+        self._tell(address, now_ms)
+        return Refused(401, f"this is not {what}")
+
+    def _fits(self, key: str, file: pathlib.Path | None, token: bytes) -> bool:
+        if file is None:
+            return False
+        try:
+            own = file.read_bytes().strip()
+        except OSError as error:
+            self.log.error("{key}: {error}", key=key, error=error)
+            return False
+        return bool(own) and hmac.compare_digest(token, own)
+
+    def _tell(self, address: str, now_ms: int) -> None:
+        if now_ms - self._told_ms < TOLD_EVERY_MS:
+            self._untold += 1
+            return
+        more = f"; {self._untold} more since the last such line" if self._untold else ""
+        self.log.warn(
+            "a wrong token at the admin port, from {address}{more}", address=address, more=more
+        )
+        self._told_ms = now_ms
+        self._untold = 0

@@ -1,0 +1,47 @@
+"""The log's lines about access rules: what users were refused, and what a rule wants to be told of.
+
+One a second and what came meanwhile as a number: who tries what it may not must not fill the log.
+The metric and the audit log have all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from twisted.logger import Logger
+
+TOLD_EVERY_MS: Final = 1000
+TEXT_TOLD: Final = 300  # characters
+
+
+@final
+class DecisionLog:
+    """`faces.access.DecisionTeller`."""
+
+    log = Logger()
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+        self._told_ms = -TOLD_EVERY_MS
+        self._untold = 0
+
+    def tell_decision(
+        self, user: str, connection: int, address: str, what: str, decision: str
+    ) -> None:
+        """One line, unless there was one just now."""
+        now_ms = self._now_ms()
+        if now_ms - self._told_ms < TOLD_EVERY_MS:
+            self._untold += 1
+            return
+        self.log.warn(
+            "connection {connection} of {user} from {address}: {what}: {decision}{more}",
+            connection=connection,
+            user=repr(user[:TEXT_TOLD]),
+            address=address,
+            what=what[:TEXT_TOLD],
+            decision=decision[:TEXT_TOLD],
+            more=f"; {self._untold} more since the last such line" if self._untold else "",
+        )
+        self._told_ms = now_ms
+        self._untold = 0

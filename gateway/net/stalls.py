@@ -1,0 +1,60 @@
+"""A stall alarm: whose work has held the event loop, so that all others had to wait.
+
+What is timed are the pieces that the loop is made of: one read, one flush, one dispatch, what a
+commit or a deadline sets in motion. Work is limited (`wire.work`), so a stall is a limit that is
+missing, or a machine that is too slow; the log says whose piece it was, once a second at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol, final
+
+from twisted.logger import Logger
+
+from gateway.net.counts import NetCounts
+
+STALL_MS: Final = 100  # more than this is one
+SILENCE_MS: Final = 1000  # after a line of the log
+
+
+class Worker(Protocol):
+    """For whom the loop works."""
+
+    def who(self) -> str:
+        """Whose work it was and what, for people."""
+
+
+@final
+class Stalls:
+    """Counts and tells what took longer than `STALL_MS`."""
+
+    log = Logger()
+
+    def __init__(self, now_ms: Callable[[], int], counts: NetCounts) -> None:
+        self._now_ms = now_ms
+        self._counts = counts
+        self._silent_until_ms = 0
+        self._untold = 0
+
+    def over(self, began_ms: int, piece: str, worker: Worker) -> int:
+        """A piece of work that began then is over; the time, when the next one begins."""
+        now_ms = self._now_ms()
+        if now_ms - began_ms > STALL_MS:
+            self._tell(now_ms, now_ms - began_ms, piece, worker)
+        return now_ms
+
+    def _tell(self, now_ms: int, took_ms: int, piece: str, worker: Worker) -> None:
+        self._counts.stalls[piece] += 1
+        if now_ms < self._silent_until_ms:
+            self._untold += 1
+            return
+        self._silent_until_ms = now_ms + SILENCE_MS
+        untold, self._untold = self._untold, 0
+        self.log.warn(
+            "the event loop was held for {took_ms} ms by a {piece} of {who}{more}",
+            took_ms=took_ms,
+            piece=piece,
+            who=worker.who(),
+            more=f" ({untold} more since the last such line)" if untold else "",
+        )

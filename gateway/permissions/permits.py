@@ -1,0 +1,64 @@
+"""What one user may, in one virtual host: decisions, remembered for what it publishes.
+
+A decision is made once for each exchange and routing key. What is remembered has a limit in octets,
+beyond which all of it is forgotten; other rules are another `Permits`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gateway.permissions.asked import Asked, publishing
+from gateway.permissions.rules import UNRESTRICTED, AccessRules, Decision
+
+REMEMBERED_OCTETS: Final = 64 * 1024  # of one connection
+ENTRY_OCTETS: Final = 128  # what remembering one costs beside its text
+
+
+@final
+class Permits:
+    """The decisions about one connection.
+
+    Attributes:
+        open: nobody needs to be asked for what is published.
+        octets: what is remembered.
+        rules: those that decide; `None`: there are none.
+    """
+
+    __slots__ = ("_address", "_by_exchange", "_host", "_user", "octets", "open", "rules")
+
+    def __init__(self, rules: AccessRules | None, user: str, host: str, address: str) -> None:
+        self.rules = rules
+        self._user = user
+        self._host = host
+        self._address = address
+        self._by_exchange: dict[str, dict[str, Decision]] = {}
+        self.octets = 0
+        self.open = rules is None or rules.publish_unchecked()
+
+    def may(self, asked: Asked) -> Decision:
+        """Decide."""
+        rules = self.rules
+        if rules is None:
+            return UNRESTRICTED
+        return rules.may(self._user, self._host, self._address, asked)
+
+    def may_publish(self, exchange: str, key: str) -> Decision:
+        """The same for a publish."""
+        by_key = self._by_exchange.get(exchange)
+        if by_key is not None:
+            decision = by_key.get(key)
+            if decision is not None:
+                return decision
+        return self._decide(exchange, key)
+
+    def _decide(self, exchange: str, key: str) -> Decision:
+        decision = self.may(publishing(exchange, key))
+        octets = len(exchange) + len(key) + ENTRY_OCTETS
+        if self.octets + octets > REMEMBERED_OCTETS:
+            self._by_exchange = {}
+            self.octets = 0
+        if octets <= REMEMBERED_OCTETS:
+            self._by_exchange.setdefault(exchange, {})[key] = decision
+            self.octets += octets
+        return decision

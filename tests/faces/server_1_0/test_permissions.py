@@ -1,0 +1,184 @@
+"""Links of 1.0 clients under access rules: the gateway's own, and a qpidd's."""
+
+import pytest
+from support.bridge_world import bind
+from support.face_1_0 import Hub, message
+from support.own_rules import own_rules
+
+from gateway.amqp_1_0 import _spec, events
+from gateway.audit.schema import Kind, Reason
+from gateway.permissions.actions import Action
+from gateway.permissions.own_rules import OwnRules
+from gateway.permissions.qpidd_rules import QpiddRules
+
+UNAUTHORIZED = "amqp:unauthorized-access"
+USER = ("user", "pass")  # known as user@realm
+
+
+def hub(*rules):
+    made = Hub()
+    made.world.queue("q")
+    made.settings.access.rules = own_rules(*rules)
+    return made
+
+
+def qpidd(*lines):
+    made = Hub()
+    made.world.queue("q")
+    made.settings.access.rules = QpiddRules("\n".join(lines) + "\n", "QPID")
+    return made
+
+
+def test_who_may_publish_attaches_a_sender_and_nobody_else():
+    world = hub("allow: publish, queue: q, users: user@realm")
+    able, other = world.client(user=USER), world.client()
+    assert able.send(able.sender("q"), message()) == _spec.Accepted()
+    assert not other.sender("q").attached
+    assert other.refused() == UNAUTHORIZED
+    assert world.settings.counts.access_refused[Action.PUBLISH] == 1
+
+
+@pytest.mark.parametrize(("rule", "mode"), [("allow: consume", "move"), ("allow: browse", "copy")])
+def test_to_browse_and_to_consume_are_two_things(rule, mode):
+    world = hub(rule)
+    client = world.client()
+    other = {"move": "copy", "copy": "move"}[mode]
+    assert client.receiver("q", distribution_mode=mode).attached
+    assert not client.receiver("q", distribution_mode=other).attached
+    assert client.refused() == UNAUTHORIZED
+
+
+def test_each_subject_is_asked_for_where_the_address_has_no_key():
+    world = hub("allow: publish, exchange: amq.topic, key: a.#")
+    client = world.client()
+    sender = client.sender("amq.topic")
+    assert client.send(sender, message(properties=_spec.Properties(subject="a.b"))) is not None
+    state = client.send(sender, message(properties=_spec.Properties(subject="b")), tag=b"2")
+    assert state.error.condition == UNAUTHORIZED
+    assert "may not publish exchange 'amq.topic', key 'b'" in state.error.description
+    refused = [each for each in world.world.blocks.records() if each.kind == Kind.REFUSED]
+    assert [Reason(each.reason) for each in refused] == [Reason.NOT_ALLOWED]
+    world.end()
+
+
+def test_a_key_in_the_address_is_asked_for_once():
+    world = hub("allow: publish, exchange: amq.topic, key: a.#")
+    client = world.client()
+    assert client.sender("amq.topic/a.b").attached
+    assert not client.sender("amq.topic/b").attached
+    assert client.refused() == UNAUTHORIZED
+
+
+def test_the_anonymous_terminus_asks_for_each_message():
+    world = hub("allow: publish, queue: q")
+    world.world.queue("r")
+    client = world.client()
+    sender = client.sender(None)
+    accepted = client.send(sender, message(properties=_spec.Properties(to="q")))
+    state = client.send(sender, message(properties=_spec.Properties(to="r")), tag=b"2")
+    assert accepted == _spec.Accepted()
+    assert state.error.condition == UNAUTHORIZED
+    client.send(sender, message(properties=_spec.Properties(to="r")), tag=b"3", settled=True)
+    assert client.refused() == UNAUTHORIZED
+
+
+def test_a_receiver_on_an_exchange_makes_binds_and_consumes_a_queue():
+    rules = [
+        "allow: bind, exchange: amq.topic, key: a.#",
+        "allow: consume, temporary: true",
+        "allow: create, temporary: true",
+    ]
+    for missing in range(3):
+        client = hub(*rules[:missing], *rules[missing + 1 :]).client()
+        assert not client.receiver("amq.topic/a.b").attached
+        assert client.refused() == UNAUTHORIZED
+    client = hub(*rules).client()
+    assert client.receiver("amq.topic/a.b").attached
+    assert not client.receiver("amq.topic/b").attached
+
+
+def test_a_dynamic_node_is_created():
+    target = _spec.Target(dynamic=True)
+    allowed = hub("allow: [create, publish], temporary: true", "allow: publish")
+    assert allowed.client().attach(_spec.SENDER, target=target).attached
+    client = hub("allow: publish").client()
+    assert not client.attach(_spec.SENDER, target=target).attached
+    assert client.refused() == UNAUTHORIZED
+
+
+def test_who_may_not_ask_about_a_node_does_not_hear_that_it_is_missing():
+    client = hub("allow: publish, queue: known*").client()
+    client.sender("known")
+    assert client.refused() == UNAUTHORIZED  # it may be an exchange, of which nothing is allowed
+    client = hub("allow: all").client()
+    client.sender("unknown")
+    assert client.refused() == "amqp:not-found"
+
+
+def test_who_may_not_connect_is_closed():
+    world = Hub()
+    world.settings.access.rules = OwnRules([])
+    client = world.client()
+    assert client.take(events.CloseReceived).error.condition == UNAUTHORIZED
+
+
+def test_rules_that_change_detach_the_links_that_they_forbid():
+    world = hub("allow: [publish, consume]", "allow: [bind, create]")
+    client = world.client()
+    sender, receiver = client.sender("q"), client.receiver("q")
+    topic = client.receiver("amq.topic/a")
+    world.settings.access.adopt(own_rules("allow: [publish, consume]"), "", world.world.now_ms)
+    client.step()
+    assert (sender.attached, receiver.attached, topic.attached) == (True, True, False)
+    assert client.refused() == UNAUTHORIZED
+    world.settings.access.adopt(own_rules("allow: consume"), "", world.world.now_ms)
+    client.step()
+    assert (sender.attached, receiver.attached) == (False, True)
+    world.settings.access.adopt(own_rules(), "", world.world.now_ms)
+    client.step()
+    assert not receiver.attached
+    world.settings.access.adopt(OwnRules([]), "", world.world.now_ms)
+    client.step()
+    assert client.take(events.CloseReceived).error.condition == UNAUTHORIZED
+    world.end()
+
+
+def test_a_qpidds_rules_ask_for_access_to_the_node_first():
+    lines = ["acl allow user@realm access queue name=q", "acl allow all publish exchange"]
+    world = qpidd(*lines, "acl deny all all")
+    able, other = world.client(user=USER), world.client()
+    assert able.sender("q").attached
+    assert not other.sender("q").attached
+    assert other.refused() == UNAUTHORIZED
+
+
+def test_a_qpidds_rules_know_a_receiver_on_an_exchange_by_its_queue():
+    world = qpidd(
+        "acl allow all access exchange",
+        "acl allow all bind exchange name=amq.topic routingkey=a.#",
+        "acl allow all consume queue",
+        "acl allow all create queue autodelete=true",
+        "acl deny all all",
+    )
+    client = world.client()
+    assert client.receiver("amq.topic/a.b").attached
+    assert not client.receiver("amq.topic/b").attached
+    assert client.refused() == UNAUTHORIZED
+
+
+def test_a_quota_of_queues_counts_what_is_made_for_links():
+    world = qpidd("quota queues 1 all", "acl allow all all")
+    client = world.client()
+    assert client.receiver("amq.topic/a").attached
+    assert not client.receiver("amq.topic/a").attached
+    assert client.refused() == UNAUTHORIZED
+
+
+def test_a_bound_queue_that_others_made_is_consumed_without_asking_for_its_bindings():
+    world = hub("allow: consume, queue: q")
+    bind(world.world, "q", "amq.topic", "a")
+    client = world.client()
+    receiver = client.receiver("q")
+    world.settings.access.adopt(own_rules("allow: consume, queue: q"), "", world.world.now_ms)
+    client.step()
+    assert receiver.attached

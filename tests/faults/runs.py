@@ -1,0 +1,68 @@
+"""Many runs of one kind, seeded: each appends what it came to to a file, and none runs twice."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Told = dict[str, Any]  # Any: JSON
+Run = Callable[[int, Path], Told]
+
+
+class Runs:
+    """The runs of one seed.
+
+    Args:
+        results: the file, with one JSON object a line; `None`: nothing is kept.
+    """
+
+    def __init__(self, seed: int, results: Path | None) -> None:
+        self.seed = seed
+        self.results = results
+        self.told: list[Told] = []
+
+    def play(self, count: int, directory: Path, run: Run) -> list[Told]:
+        """The first `count` runs, less those that are done; those that did not hold.
+
+        A run has a directory of its own, which stays if it does not hold.
+        """
+        done = self._done()
+        for number in range(count):
+            if number not in done:
+                self._keep(self._one(number, directory / f"run-{number}", run))
+        bad = [told for told in self.told if "problem" in told]
+        print(f"{len(self.told)} runs, {len(bad)} did not hold{f': {directory}' if bad else ''}")
+        return bad
+
+    def _one(self, number: int, directory: Path, run: Run) -> Told:
+        began = time.monotonic()
+        directory.mkdir(parents=True)
+        told: Told = {"seed": self.seed, "run": number}
+        try:
+            told |= run(number, directory)
+        except Exception as error:
+            told["problem"] = f"{type(error).__name__}: {error}"
+            (directory / "traceback").write_text(traceback.format_exc())
+        else:
+            shutil.rmtree(directory)
+        told["seconds"] = round(time.monotonic() - began, 1)
+        return told
+
+    def _keep(self, told: Told) -> None:
+        self.told.append(told)
+        line = json.dumps(told)
+        print(line, flush=True)
+        if self.results is not None:
+            with self.results.open("a") as file:
+                file.write(line + "\n")
+
+    def _done(self) -> set[int]:
+        if self.results is None or not self.results.exists():
+            return set()
+        lines = [json.loads(line) for line in self.results.read_text().splitlines()]
+        return {line["run"] for line in lines if line["seed"] == self.seed}

@@ -1,0 +1,105 @@
+"""Who holds the event loop is counted, and told once a second."""
+
+import pytest
+from support.net import FakeFace, Net
+from twisted.logger import globalLogPublisher
+
+from gateway.net.listening.first_octets import HEADER_0_10
+from gateway.net.stalls import SILENCE_MS, STALL_MS, Stalls
+
+
+class Slow:
+    def who(self) -> str:
+        return "connection 7 from 192.0.2.1, user 'u': QueueDelete"
+
+
+@pytest.fixture
+def told():
+    lines: list[str] = []
+
+    def observe(event: dict[str, object]) -> None:
+        if "took_ms" in event:
+            lines.append(str(event["log_format"]).format(**event))
+
+    globalLogPublisher.addObserver(observe)
+    yield lines
+    globalLogPublisher.removeObserver(observe)
+
+
+def test_a_stall_is_told_with_whose_it_was(told: list[str]) -> None:
+    net = Net()
+    stalls = Stalls(net.now_ms, net.counts)
+    net.clock.advance(STALL_MS / 1000)
+    assert stalls.over(0, "read", Slow()) == STALL_MS
+    assert told == []
+    net.clock.advance(0.001)
+    stalls.over(0, "read", Slow())
+    assert told == [
+        "the event loop was held for 101 ms by a read of"
+        " connection 7 from 192.0.2.1, user 'u': QueueDelete"
+    ]
+    assert net.counts.stalls["read"] == 1
+
+
+def test_stalls_that_follow_at_once_are_counted_and_told_together(told: list[str]) -> None:
+    net = Net()
+    stalls = Stalls(net.now_ms, net.counts)
+    net.clock.advance(1)
+    for _ in range(3):
+        stalls.over(0, "flush", Slow())
+    net.clock.advance(SILENCE_MS / 1000)
+    stalls.over(0, "flush", Slow())
+    assert len(told) == 2
+    assert told[1].endswith("(2 more since the last such line)")
+    assert net.counts.stalls["flush"] == 4
+
+
+def slow(net: Net, face: FakeFace, name: str) -> None:
+    """From now on that call of the face takes 200 ms."""
+    call = getattr(face, name)
+
+    def slowly(*arguments: object) -> object:
+        net.clock.rightNow += 0.2
+        return call(*arguments)
+
+    setattr(face, name, slowly)
+
+
+@pytest.mark.parametrize(
+    ("name", "piece"),
+    [
+        ("receive_data", "read"),
+        ("receive_eof", "read"),
+        ("data_to_send", "flush"),
+        ("handle_deadline", "deadline"),
+    ],
+)
+def test_each_piece_of_a_connection_is_timed(told: list[str], name: str, piece: str) -> None:
+    net = Net()
+    pump, _wire = net.connect()
+    pump.dataReceived(HEADER_0_10)
+    net.turn()
+    slow(net, net.faces[0], name)
+    pump.dataReceived(b"x")
+    net.turn()
+    pump._deadline(net.now_ms())
+    pump.connectionLost()
+    assert net.counts.stalls[piece] >= 1
+    assert sum(net.counts.stalls.values()) == net.counts.stalls[piece]
+    who = "connection 1 from 192.0.2.1, user 'u': fake"
+    assert told[0] == f"the event loop was held for 200 ms by a {piece} of {who}"
+
+
+@pytest.mark.parametrize(("name", "piece"), [("end_turn", "dispatch"), ("on_committed", "commit")])
+def test_each_piece_of_the_bridge_is_timed(told: list[str], name: str, piece: str) -> None:
+    net = Net()
+    call = getattr(net.bridge, name)
+
+    def slowly(*arguments: object) -> object:
+        net.clock.rightNow += 0.2
+        return call(*arguments)
+
+    setattr(net.bridge, name, slowly)
+    net.turns.on_committed(1)
+    net.turn()
+    assert told == [f"the event loop was held for 200 ms by a {piece} of queue 'q'"]

@@ -1,0 +1,149 @@
+from typing import Any
+
+import pytest
+
+from gateway.permissions.actions import Action, ObjectKind
+from gateway.permissions.asked import NO, YES, Asked, binding, publishing
+from gateway.permissions.hosts import network
+from gateway.permissions.own_rules import OwnRule, OwnRules
+from gateway.permissions.rules import Decision
+
+ALL = (1 << len(Action)) - 1
+
+
+def rule(line: int, allowed: bool, *actions: Action, **more: Any) -> OwnRule:
+    decision = Decision(allowed, line, "")
+    chosen = sum(1 << action for action in actions) or ALL
+    for key in ("queue", "exchange"):
+        if key in more:
+            more[key] = more[key].split("*")
+    if "key" in more:
+        more["key"] = more["key"].split(".")
+    return OwnRule(decision, chosen, **more)
+
+
+def decided(rules: list[OwnRule], asked: Asked, user: str = "alice", **where: str) -> int:
+    """The line that decided, below 0 where it denied; 0 if none did."""
+    host, address = where.get("host", "default"), where.get("address", "127.0.0.1")
+    decision = OwnRules(rules).may(user, host, address, asked)
+    return decision.line if decision.allowed else -decision.line
+
+
+def queue(action: Action, name: str, **more: Any) -> Asked:
+    return Asked(action, ObjectKind.QUEUE, name, **more)
+
+
+CONNECT = Asked(Action.CONNECT, ObjectKind.NOTHING)
+
+
+def test_the_first_rule_that_fits_decides():
+    rules = [
+        rule(1, False, Action.CONSUME, queue="secret*"),
+        rule(2, True, Action.CONSUME),
+    ]
+    assert decided(rules, queue(Action.CONSUME, "secret.1")) == -1
+    assert decided(rules, queue(Action.CONSUME, "plain")) == 2
+
+
+def test_where_no_rule_fits_the_answer_is_no():
+    answer = OwnRules([]).may("alice", "default", "", CONNECT)
+    assert (answer.allowed, answer.line) == (False, 0)
+
+
+def test_a_rule_is_for_its_users_hosts_and_addresses():
+    net = network("10.0.0.0/8")
+    assert net is not None
+    rules = [
+        rule(
+            1,
+            True,
+            Action.CONNECT,
+            users=frozenset(("alice",)),
+            hosts=[["test", ""]],
+            addresses=[net],
+        )
+    ]
+    fitting = {"host": "test.1", "address": "10.0.0.1"}
+    assert decided(rules, CONNECT, **fitting) == 1
+    assert decided(rules, CONNECT, "bob", **fitting) == 0
+    assert decided(rules, CONNECT, host="default", address="10.0.0.1") == 0
+    assert decided(rules, CONNECT, host="test.1", address="127.0.0.1") == 0
+
+
+def test_a_rule_about_queues_is_not_for_exchanges():
+    rules = [rule(1, True, queue="*"), rule(2, True, exchange="amq.*")]
+    assert decided(rules, publishing("", "q")) == 1
+    assert decided(rules, publishing("amq.topic", "q")) == 2
+    assert decided(rules, publishing("other", "q")) == 0
+
+
+def test_a_binding_has_an_exchange_a_queue_and_a_key():
+    rules = [rule(1, True, Action.BIND, exchange="amq.topic", queue="q*", key="a.#")]
+    assert decided(rules, binding(Action.BIND, "amq.topic", "q1", "a.b")) == 1
+    assert decided(rules, binding(Action.BIND, "amq.topic", "r", "a.b")) == 0
+    assert decided(rules, binding(Action.BIND, "amq.topic", "q1", "b")) == 0
+    assert decided(rules, binding(Action.UNBIND, "amq.topic", "q1", "a.b")) == 0
+
+
+@pytest.mark.parametrize("name", ["durable", "exclusive", "temporary"])
+def test_a_rule_is_for_objects_with_its_properties(name: str):
+    rules = [rule(1, True, Action.CREATE, **{name: YES})]
+    assert decided(rules, queue(Action.CREATE, "q", **{name: YES})) == 1
+    assert decided(rules, queue(Action.CREATE, "q", **{name: NO})) == 0
+
+
+def test_a_rule_that_denies_is_not_for_what_is_not_known():
+    asked = queue(Action.CONSUME, "q")
+    rules = [rule(1, False, Action.CONSUME, durable=YES), rule(2, True, durable=NO)]
+    assert decided(rules, asked) == 2
+
+
+def test_who_may_use_a_node_may_ask_about_it():
+    rules = [rule(1, False, Action.DELETE), rule(2, True, Action.PUBLISH, queue="orders")]
+    assert decided(rules, queue(Action.ACCESS, "orders")) == 2
+    assert decided(rules, queue(Action.ACCESS, "others")) == -1
+
+
+def test_who_may_use_a_queue_may_declare_it_again():
+    rules = [rule(1, True, Action.CONSUME, queue="orders")]
+    assert decided(rules, queue(Action.CREATE, "orders", exists=True)) == 1
+    assert decided(rules, queue(Action.CREATE, "orders")) == 0
+
+
+def test_who_may_publish_by_some_key_may_attach_to_the_exchange():
+    some = Asked(Action.PUBLISH, ObjectKind.EXCHANGE, "amq.topic")
+    rules = [
+        rule(1, False, Action.PUBLISH, exchange="amq.topic", key="secret.#"),
+        rule(2, True, Action.PUBLISH, exchange="amq.topic", key="news.#"),
+    ]
+    assert decided(rules, some) == 2
+    assert decided(rules, publishing("amq.topic", "secret.x")) == -1
+    assert decided(rules, publishing("amq.topic", "other")) == 0
+
+
+def test_a_pattern_may_have_the_user_in_it():
+    rules = [
+        rule(1, True, queue="reply.${user}.*"),
+        rule(2, True, exchange="amq.topic", key="from.${user}.#"),
+    ]
+    assert decided(rules, queue(Action.CONSUME, "reply.alice.7")) == 1
+    assert decided(rules, queue(Action.CONSUME, "reply.bob.7")) == 0
+    assert decided(rules, publishing("amq.topic", "from.alice.x")) == 2
+    assert decided(rules, publishing("amq.topic", "from.bob.x")) == 0
+    assert decided(rules, publishing("amq.topic", "from.al.ice.x"), "al.ice") == 2
+
+
+def test_the_name_of_a_user_is_no_pattern():
+    rules = [
+        rule(1, True, queue="reply.${user}.*"),
+        rule(2, True, exchange="amq.topic", key="${user}.#"),
+    ]
+    assert decided(rules, queue(Action.CONSUME, "reply.bob.7"), "*") == 0
+    assert decided(rules, publishing("amq.topic", "bob.x"), "*") == 0
+    assert decided(rules, publishing("amq.topic", "bob.x"), "#") == 0
+
+
+def test_publishing_is_always_asked_for_and_nothing_has_a_quota():
+    rules = OwnRules([])
+    assert not rules.publish_unchecked()
+    assert (rules.connections_max("alice"), rules.queues_max("alice")) == (-1, -1)

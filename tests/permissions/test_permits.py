@@ -1,0 +1,64 @@
+from gateway.permissions.asked import Asked
+from gateway.permissions.permits import REMEMBERED_OCTETS, Permits
+from gateway.permissions.rules import Decision
+
+
+class Rules:
+    """Allows keys that begin with "a"; counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Asked] = []
+
+    def may(self, user: str, host: str, address: str, asked: Asked) -> Decision:
+        self.asked.append(asked)
+        return Decision((asked.key or asked.name).startswith("a"), len(self.asked), "")
+
+    def publish_unchecked(self) -> bool:
+        return False
+
+    def connections_max(self, user: str) -> int:
+        return -1
+
+    def queues_max(self, user: str) -> int:
+        return -1
+
+
+def permits(rules: Rules | None) -> Permits:
+    return Permits(rules, "alice", "host", "127.0.0.1")
+
+
+def test_each_exchange_and_key_is_decided_once():
+    rules = Rules()
+    mine = permits(rules)
+    for _ in range(3):
+        assert mine.may_publish("amq.topic", "a.b").allowed
+        assert not mine.may_publish("amq.topic", "b").allowed
+        assert mine.may_publish("", "a queue").allowed
+    assert [str(asked) for asked in rules.asked] == [
+        "publish exchange 'amq.topic', key 'a.b'",
+        "publish exchange 'amq.topic', key 'b'",
+        "publish queue 'a queue'",
+    ]
+
+
+def test_what_is_remembered_has_a_limit_in_octets():
+    rules = Rules()
+    mine = permits(rules)
+    for number in range(1000):
+        mine.may_publish("e", "a" * 200 + str(number))
+        assert mine.octets <= REMEMBERED_OCTETS
+    mine.may_publish("e", "a" * 200 + "0")
+    assert len(rules.asked) == 1001
+
+
+def test_a_key_that_is_larger_than_all_that_may_be_remembered_is_decided_each_time():
+    rules = Rules()
+    mine = permits(rules)
+    for _ in range(2):
+        assert mine.may_publish("e", "a" * REMEMBERED_OCTETS).allowed
+    assert (len(rules.asked), mine.octets) == (2, 0)
+
+
+def test_without_rules_everybody_may_everything():
+    assert permits(None).open
+    assert permits(None).may_publish("e", "k").allowed

@@ -1,0 +1,88 @@
+"""A whole gateway's access rules: read at its start, again at a reload, and in the audit log."""
+
+import pathlib
+from typing import Any
+
+import pytest
+from support.whole_gateway import WholeGateway
+
+from gateway.audit.reader import Segment, records, segment_paths
+from gateway.clients.client import Subscription
+from gateway.errors import ConfigurationError
+from gateway.permissions.actions import Action
+
+ALL = "rules: [{allow: all}]"
+NO_PUBLISH = "rules: [{deny: publish}, {allow: all}]"
+
+
+@pytest.fixture
+def rules(tmp_path: pathlib.Path) -> pathlib.Path:
+    file = tmp_path / "access.yaml"
+    file.write_text(ALL)
+    return file
+
+
+def log_of(directory: pathlib.Path) -> list[dict[str, Any]]:  # Any: as `audit cat` has them
+    return [
+        record
+        for path in segment_paths(directory / "audit")
+        for record in records(Segment(path.name, path.read_bytes()))
+    ]
+
+
+class Gateway:
+    """A whole gateway whose rules are in a file that the test writes."""
+
+    def __init__(self, directory: pathlib.Path, rules: pathlib.Path, key: str = "file") -> None:
+        self.directory = directory / "data"
+        self.rules = rules
+        self.whole = WholeGateway(self.directory, f"access.{key}={rules}").start()
+
+    def reload(self, text: str) -> str:
+        self.rules.write_text(text)
+        reloading = self.whole.service.reloading
+        return str(self.whole.result(reloading.reload(lambda: self.whole.service.settings)))
+
+    def log(self, kind: str) -> list[dict[str, Any]]:
+        self.whole.stop()
+        return [record for record in log_of(self.directory) if record["kind"] == kind]
+
+
+@pytest.fixture
+def gateway(tmp_path: pathlib.Path, rules: pathlib.Path) -> Gateway:
+    return Gateway(tmp_path, rules)
+
+
+@pytest.mark.parametrize("protocol", ["0-10", "1.0"])
+def test_a_reload_ends_what_the_rules_forbid(gateway: Gateway, protocol: str) -> None:
+    whole = gateway.whole
+    client = whole.connect_0_10() if protocol == "0-10" else whole.connect_1_0()
+    subscription = Subscription("amq.fanout", credit=10)
+    whole.result(client.receive(subscription, lambda _delivered: None))
+    gateway.reload("rules: [{deny: consume}, {allow: all}]")
+    whole.run()
+    counts = whole.service.faces.counts
+    assert sum(counts.links_opened) == sum(counts.links_closed) == 1
+    assert counts.access_refused[Action.CONSUME] == 1
+
+
+def test_rules_that_are_wrong_change_nothing(gateway: Gateway) -> None:
+    before = gateway.whole.service.faces.access.rules
+    with pytest.raises(ConfigurationError):
+        gateway.reload("rules: [{allow: eat}]")
+    assert gateway.whole.service.faces.access.rules is before
+
+
+def test_each_change_of_the_rules_is_in_the_audit_log(gateway: Gateway) -> None:
+    gateway.reload("rules: [{allow: connect}]")
+    gateway.reload("rules: [{allow: connect}]")
+    changes = gateway.log("rules-changed")
+    assert [each.get("reason") for each in changes] == [None, "operator"]
+    assert len({each["sha256"] for each in changes}) == 2
+
+
+def test_a_deny_line_that_cannot_be_kept_to_refuses_the_start(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "acl"
+    file.write_text("acl deny all create connection host=example.org\nacl allow all all\n")
+    with pytest.raises(ConfigurationError, match="cannot be kept to"):
+        Gateway(tmp_path, file, "qpidd_file")
