@@ -122,8 +122,8 @@ class Committer:
         self._loose_octets = 0
         self._wal_octets = 0
         self._doomed: list[int] = []
-        self._look_ns = 0
         self._copies: SimpleQueue[tuple[Path, Copied]] = SimpleQueue()
+        self._look_ns = 0
 
     def stop(self, final_audit: bytes) -> None:
         """From another thread: finish what waits, then `final_audit`, then end."""
@@ -323,14 +323,14 @@ class Committer:
         if self._wal_octets >= self._trouble.wal_octets(WAL_OCTETS):
             self._database.checkpoint()
             self._wal_octets = 0
+        if idle:
+            self._remember()
         if self._trouble.on_reserve:
             now_ns = perf_counter_ns()
             if self._look_ns and now_ns >= self._look_ns:
                 self._look_for_room()
                 self._look_ns = 0
             self._look_ns = self._look_ns or now_ns + int(IDLE_S * 1e9)
-        if idle:
-            self._remember()
         self._counts.rows = len(self._occupancy.rows)
 
     def _look_for_room(self) -> None:

@@ -6,13 +6,13 @@ POST /ctl/resume    {"node": "orders"}
 POST /ctl/switch    {"node": "orders", "upstream": "new"}: answered when it is done; refused, if
                     `new` says that it does not have what is to live at it
 POST /ctl/reload    read the configuration again
+POST /ctl/backup    {"directory": "/backups/monday"}: copy store and audit log to a new directory
+                    where the gateway runs
 GET  /ctl/connections    clients, and what they do
 POST /ctl/close     {"connection": 7, "reason": "moved to another gateway"}: it is told why
 GET  /ctl/subscriptions  durable subscriptions of 1.0 clients, and queues that may be such
 POST /ctl/assign    {"queue": ..., "user": ..., "container": ..., "link": ..., "virtual_host": ...}:
                     the subscription is that user's; user "": of clients without a login
-POST /ctl/backup    {"directory": "/backups/monday"}: copy store and audit log to a new directory
-                    where the gateway runs
 
 A request shows `Authorization: Bearer TOKEN`; without `admin_token_file` all of it is 404. Answers
 are JSON: {"done": ...} or {"problems": [{"key": ..., "problem": ...}]}. A rule is named by its
@@ -54,7 +54,7 @@ from gateway.net.listening.listen import Door
 from gateway.net.upstreams.reload import BusyError, MissingError, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
-COMMANDS: Final = ("pause", "resume", "switch", "reload", "backup", "close", "assign")
+COMMANDS: Final = ("pause", "resume", "switch", "reload", "close", "assign", "backup")
 Answer = dict[str, Any]  # Any: what JSON holds
 
 
@@ -83,13 +83,13 @@ class Control(Resource):
         self._tokens = tokens
         self._read_again = read_again
         self._now_ms = now_ms
+        self._backup = backup
         self._door = door
         self._views: dict[str, Callable[[], Answer]] = {
             "status": lambda: status(reloading, upstreams, bridge, now_ms()),
             "connections": lambda: connections(door),
             "subscriptions": lambda: subscriptions(bridge),
         }
-        self._backup = backup
 
     def render_GET(self, request: Request) -> bytes | int:
         """What there is to see."""
@@ -163,10 +163,10 @@ class Control(Resource):
     def _do(self, command: str, asked: Answer) -> Deferred[str]:
         if command == "reload":
             return self._reloading.reload(self._read_again)
-        if command in ("close", "assign"):
-            return succeed(self._do_at_once(command, asked))
         if command == "backup":
             return self._backup.make(pathlib.Path(_text(asked, "directory")))
+        if command in ("close", "assign"):
+            return succeed(self._do_at_once(command, asked))
         settings = self._reloading.settings
         at = _rule(settings, _text(asked, "node"))
         change: dict[str, object] = {"paused": command == "pause"}
@@ -239,8 +239,9 @@ def _asked(request: Request) -> Answer:
 
 def _in_words(command: str, asked: Answer) -> str:
     """What is asked for, as the log tells it."""
-    named = ("node", "upstream", "connection", "queue", "user", "directory")
-    given = [asked.get(key) for key in named]
+    given = [
+        asked.get(key) for key in ("node", "upstream", "connection", "queue", "user", "directory")
+    ]
     return " ".join([command, *(repr(each)[:80] for each in given if each is not None)])
 
 
