@@ -38,8 +38,8 @@ SECRET_OCTETS: Final = 32
 class Passwords:
     """The users file, read again whenever it changes.
 
-    Used from threads, but for `load` at the start: `refresh`, `recall` and `keys`, which may read the
-    file, from one at a time, `check` from several.
+    Used from threads, but for `load` at the start: `refresh`, `recall` and `keys`, which may read
+    the file, from one at a time, `check` from several.
 
     Args:
         secret: what the keys of names are made of that nobody has: the same after a restart, since
