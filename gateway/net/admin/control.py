@@ -239,7 +239,9 @@ def _asked(request: Request) -> Answer:
 
 def _in_words(command: str, asked: Answer) -> str:
     """What is asked for, as the log tells it."""
-    given = [asked.get(key) for key in ("node", "upstream", "connection", "queue", "user", "directory")]
+    given = [
+        asked.get(key) for key in ("node", "upstream", "connection", "queue", "user", "directory")
+    ]
     return " ".join([command, *(repr(each)[:80] for each in given if each is not None)])
 
 
