@@ -31,7 +31,6 @@ from collections.abc import Callable
 from typing import Any, Final, final
 
 from twisted.internet.defer import Deferred, succeed
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.http import Request
 from twisted.web.pages import notFound
@@ -51,6 +50,7 @@ from gateway.net.admin.subscriptions import assign, subscriptions
 from gateway.net.admin.tokens import Tokens
 from gateway.net.backup import Backup
 from gateway.net.listening.listen import Door
+from gateway.net.logs import NamedLogger
 from gateway.net.upstreams.reload import BusyError, MissingError, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
@@ -63,7 +63,7 @@ class Control(Resource):
     """``/ctl`` and what is below it."""
 
     isLeaf = True  # noqa: N815  # Twisted's name
-    log = Logger(namespace="gateway.net.control.Control")
+    log = NamedLogger("gateway.net.control.Control")
 
     def __init__(
         self,

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeVar, final
 
 from twisted.internet.defer import Deferred
-from twisted.logger import Logger
 
 from gateway.faces.face import AuthenticationWaiter, Peer
 from gateway.net.alarm import Later
 from gateway.net.listening.passwords import Passwords, prepared_or_none
 from gateway.net.listening.throttle import Throttle
 from gateway.net.listening.users import User
+from gateway.net.logs import NamedLogger
 from gateway.wire.sasl import (
     ANONYMOUS,
     EXTERNAL,
@@ -74,7 +74,7 @@ class Authentication:
         plain_in_clear: passwords that came without TLS, but from this machine itself.
     """
 
-    log = Logger(namespace="gateway.net.authenticate.Authentication")
+    log = NamedLogger("gateway.net.authenticate.Authentication")
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class Authentication:
 class PeerAuthenticator:
     """`faces.face.Authenticator` for one connection: one question at a time."""
 
-    log = Logger(namespace="gateway.net.authenticate.PeerAuthenticator")
+    log = NamedLogger("gateway.net.authenticate.PeerAuthenticator")
 
     def __init__(self, shared: Authentication, peer: Peer) -> None:
         self.shared = shared

@@ -13,8 +13,6 @@ import secrets
 from collections import OrderedDict
 from typing import Final, final
 
-from twisted.logger import Logger
-
 from gateway.errors import ConfigurationError
 from gateway.net.listening.users import (
     DIGESTS,
@@ -25,6 +23,7 @@ from gateway.net.listening.users import (
     derive,
     read_users,
 )
+from gateway.net.logs import NamedLogger
 from gateway.net.saslprep import saslprep
 from gateway.wire.sasl import Keys
 from gateway.wire.scram import ITERATIONS_MAX, ITERATIONS_MIN
@@ -50,7 +49,7 @@ class Passwords:
             iterations or more (RFC 7677, 4), and at most `iterations_max`; the strongest first.
     """
 
-    log = Logger(namespace="gateway.net.passwords.Passwords")
+    log = NamedLogger("gateway.net.passwords.Passwords")
 
     def __init__(
         self, path: pathlib.Path, secret: bytes = b"", *, iterations_max: int = ITERATIONS_MAX
