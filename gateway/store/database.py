@@ -265,13 +265,15 @@ class Database:
 
     def shrink(self) -> None:
         """Give back room: the WAL's, and that of the file if little is in it beside holes."""
+        self.checkpoint(shrink=True)  # what is written again needs some of it
         with _as_store_errors("cannot shrink the store"):
             pages, holes, octets = (
                 int(self._db.execute(f"PRAGMA {name}").fetchone()[0])
                 for name in ("page_count", "freelist_count", "page_size")
             )
-            if 2 * holes > pages and (pages - holes) * octets <= SHRUNK_OCTETS:
-                self._db.execute("VACUUM")
+            if 2 * holes <= pages or (pages - holes) * octets > SHRUNK_OCTETS:
+                return
+            self._db.execute("VACUUM")
         self.checkpoint(shrink=True)
 
     def copy_to(self, path: Path, between: Callable[[], None]) -> None:
