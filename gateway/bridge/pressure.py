@@ -72,7 +72,7 @@ class Pressure:
         """Whether nothing more may come in, by that connection."""
         if self.octets >= self._limits.octets_max or self.messages >= self._limits.messages_max:
             return True
-        share = self.share_of(publisher)
+        share = self._share if publisher == self._publisher else self.share_of(publisher)
         return share.user.full or share.host.full
 
     def share_of(self, publisher: int) -> Share:
@@ -134,7 +134,10 @@ class Pressure:
 
     def holds_back(self, connection: int) -> bool:
         """Whether what has just come by that connection is to be confirmed later."""
-        return self.high or self.share_of(connection).high() is not None
+        if self.high:
+            return True
+        share = self._share if connection == self._publisher else self.share_of(connection)
+        return share.user.high or share.host.high
 
     def hold_back(
         self,
