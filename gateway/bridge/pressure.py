@@ -35,7 +35,7 @@ class Pressure:
         "_limits",
         "_low_at",
         "_publisher",
-        "_raised",
+        "_raised_at",
         "_share",
         "_waiting",
         "blocked",
@@ -55,7 +55,7 @@ class Pressure:
         self.quotas = Quotas(limits.user_octets, limits.host_octets)
         self._high_at = limits.octets_high
         self._low_at = limits.octets_low
-        self._raised = False  # high, in this turn
+        self._raised_at = 0  # octets that made it high, in this turn
         # Whose message came last: many come in a row.
         self._publisher = 0
         self._share: Share = self.quotas.of_connection(0)
@@ -95,9 +95,12 @@ class Pressure:
             self.quotas.touch(share)
         self.octets += size
         self.messages += 1
-        if self.octets > self._high_at or self.messages > self._limits.messages_high:
+        if self.messages > self._limits.messages_high:
+            self.high = True
+            self._raised_at = 0
+        elif self.octets > self._high_at:
             if not self.high:
-                self._raised = True
+                self._raised_at = self.octets
             self.high = True
 
     def changed(self, difference: int, share: Share) -> None:
@@ -173,11 +176,10 @@ class Pressure:
         beyond = self.quotas.beyond()
         self._high_at = self._limits.octets_high + beyond
         self._low_at = self._limits.octets_low + beyond
-        if self._raised:
-            self._raised = False
-            if not self.blocked:
-                limits = self._limits
-                self.high = self.octets > self._high_at or self.messages > limits.messages_high
+        raised_at = self._raised_at
+        self._raised_at = 0
+        if 0 < raised_at <= self._high_at and self.octets <= self._high_at and not self.blocked:
+            self.high = False  # what made it so has turned out to be beyond a quota
 
 
 def _confirm(waiting: deque[Waiting], safe: int) -> None:
