@@ -35,7 +35,7 @@ class Pressure:
         "_limits",
         "_low_at",
         "_publisher",
-        "_raised",
+        "_raised_at",
         "_share",
         "_waiting",
         "blocked",
@@ -55,7 +55,7 @@ class Pressure:
         self.quotas = Quotas(limits.user_octets, limits.host_octets)
         self._high_at = limits.octets_high
         self._low_at = limits.octets_low
-        self._raised = False  # high, in this turn
+        self._raised_at = 0  # octets that made it high, in this turn
         # Whose message came last: many come in a row.
         self._publisher = 0
         self._share: Share = self.quotas.of_connection(0)
@@ -72,7 +72,7 @@ class Pressure:
         """Whether nothing more may come in, by that connection."""
         if self.octets >= self._limits.octets_max or self.messages >= self._limits.messages_max:
             return True
-        share = self.share_of(publisher)
+        share = self._share if publisher == self._publisher else self.share_of(publisher)
         return share.user.full or share.host.full
 
     def share_of(self, publisher: int) -> Share:
@@ -95,9 +95,12 @@ class Pressure:
             self.quotas.touch(share)
         self.octets += size
         self.messages += 1
-        if self.octets > self._high_at or self.messages > self._limits.messages_high:
+        if self.messages > self._limits.messages_high:
+            self.high = True
+            self._raised_at = 0
+        elif self.octets > self._high_at:
             if not self.high:
-                self._raised = True
+                self._raised_at = self.octets
             self.high = True
 
     def changed(self, difference: int, share: Share) -> None:
@@ -134,7 +137,10 @@ class Pressure:
 
     def holds_back(self, connection: int) -> bool:
         """Whether what has just come by that connection is to be confirmed later."""
-        return self.high or self.share_of(connection).high() is not None
+        if self.high:
+            return True
+        share = self._share if connection == self._publisher else self.share_of(connection)
+        return share.user.high or share.host.high
 
     def hold_back(
         self,
@@ -170,11 +176,10 @@ class Pressure:
         beyond = self.quotas.beyond()
         self._high_at = self._limits.octets_high + beyond
         self._low_at = self._limits.octets_low + beyond
-        if self._raised:
-            self._raised = False
-            if not self.blocked:
-                limits = self._limits
-                self.high = self.octets > self._high_at or self.messages > limits.messages_high
+        raised_at = self._raised_at
+        self._raised_at = 0
+        if 0 < raised_at <= self._high_at and self.octets <= self._high_at and not self.blocked:
+            self.high = False  # what made it so has turned out to be beyond a quota
 
 
 def _confirm(waiting: deque[Waiting], safe: int) -> None:
