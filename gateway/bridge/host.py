@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import final
 
 from gateway.bridge.declaring import Declaring
+from gateway.bridge.durable.subscriptions import DurableSubscriptions
 from gateway.bridge.exchanges.bindings import Bindings
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
@@ -37,7 +38,7 @@ class VirtualHost:
     Attributes:
         topology: exchanges and queues by name.
         bindings: between them.
-        declaring: exchanges and queues come and go.
+        declaring: exchanges and queues come and go; `durable_subscriptions`: those with a user.
         publishing, subscribing, settlement, transacting: messages come in, go out and end.
         owners: what hangs on a session or connection.
         nodes: what is at upstreams; `reaching` asks those.
@@ -48,6 +49,7 @@ class VirtualHost:
         "_transit",
         "bindings",
         "declaring",
+        "durable_subscriptions",
         "name",
         "nodes",
         "owners",
@@ -90,6 +92,7 @@ class VirtualHost:
             limits,
             self,
         )
+        self.durable_subscriptions = DurableSubscriptions(topology, self.declaring, limits)
         self.reaching = Reaching(name, topology, self.nodes.feeds)
 
     def add_line(self, queue: Queue) -> None:

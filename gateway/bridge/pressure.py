@@ -31,8 +31,11 @@ class Pressure:
     """
 
     __slots__ = (
+        "_high_at",
         "_limits",
+        "_low_at",
         "_publisher",
+        "_raised",
         "_share",
         "_waiting",
         "blocked",
@@ -50,6 +53,9 @@ class Pressure:
         self.high = False
         self.blocked = False
         self.quotas = Quotas(limits.user_octets, limits.host_octets)
+        self._high_at = limits.octets_high
+        self._low_at = limits.octets_low
+        self._raised = False  # high, in this turn
         # Whose message came last: many come in a row.
         self._publisher = 0
         self._share: Share = self.quotas.of_connection(0)
@@ -89,7 +95,9 @@ class Pressure:
             self.quotas.touch(share)
         self.octets += size
         self.messages += 1
-        if self.octets > self._limits.octets_high or self.messages > self._limits.messages_high:
+        if self.octets > self._high_at or self.messages > self._limits.messages_high:
+            if not self.high:
+                self._raised = True
             self.high = True
 
     def changed(self, difference: int, share: Share) -> None:
@@ -108,7 +116,7 @@ class Pressure:
         self.messages -= 1
         if (
             self.high
-            and self.octets <= self._limits.octets_low
+            and self.octets <= self._low_at
             and self.messages <= self._limits.messages_low
             and not self.blocked
         ):
@@ -122,7 +130,7 @@ class Pressure:
         """It takes everything again."""
         limits = self._limits
         self.blocked = False
-        self.high = self.octets > limits.octets_high or self.messages > limits.messages_high
+        self.high = self.octets > self._high_at or self.messages > limits.messages_high
 
     def holds_back(self, connection: int) -> bool:
         """Whether what has just come by that connection is to be confirmed later."""
@@ -146,7 +154,7 @@ class Pressure:
 
     def release(self, safe: int) -> None:
         """Confirm what need not be held back any longer: `safe` is the latest safe turn."""
-        self.quotas.settle()
+        self._settle()
         if self.high:
             return
         _confirm(self._waiting, safe)
@@ -155,6 +163,18 @@ class Pressure:
                 if not quota.high:
                     _confirm(quota.waiting, safe)
             self.quotas.forget_empty()
+
+    def _settle(self) -> None:
+        """The turn ends: what is beyond quotas is known, and is not everybody's."""
+        self.quotas.settle()
+        beyond = self.quotas.beyond()
+        self._high_at = self._limits.octets_high + beyond
+        self._low_at = self._limits.octets_low + beyond
+        if self._raised:
+            self._raised = False
+            if not self.blocked:
+                limits = self._limits
+                self.high = self.octets > self._high_at or self.messages > limits.messages_high
 
 
 def _confirm(waiting: deque[Waiting], safe: int) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import Owner
 from gateway.message import Condition, Refusal
+
+OCTETS: Final = "octets in names, keys and arguments of queues, exchanges and bindings"
 
 
 def not_found(what: str, name: str) -> Refusal:
@@ -18,7 +22,11 @@ def too_many(what: str) -> Refusal:
 
 
 def locked(queue: Queue, owner: Owner | None) -> Refusal | None:
-    """Whether the queue is exclusive to another owner than `owner`."""
+    """Whether the queue is exclusive to another owner than `owner`, or another user's."""
+    subscriber = queue.settings.subscriber
+    if subscriber is not None and owner is not None and owner.user() != subscriber.user:
+        text = f"queue {queue.name!r} is a subscription of another user"
+        return Refusal(Condition.UNAUTHORIZED_ACCESS, text)
     if queue.owner is None or (owner is not None and queue.owner.owner_id() == owner.owner_id()):
         return None
     return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is exclusive to another")

@@ -105,6 +105,9 @@ class Owner(Protocol):
     def connection_id(self) -> int:
         """The number of its connection, as in `Message.publisher`."""
 
+    def user(self) -> str:
+        """Whose connection it is; "" of a client without a login, and of the gateway itself."""
+
 
 class Filter(Protocol):
     """What a subscription wants to see: a selector, a subject pattern."""
@@ -153,6 +156,30 @@ class SubscribeOptions:
 
 @final
 @dataclass(init=False, slots=True)
+class Subscriber:
+    """Whose a durable subscription is: a user's, under a name that is given by container and link.
+
+    Attributes:
+        user: as of `Owner`: clients without a login are one user.
+    """
+
+    user: str
+    container: str
+    link: str
+
+    def __init__(self, user: str, container: str, link: str) -> None:
+        self.user = user
+        self.container = container
+        self.link = link
+
+    def key(self) -> str:
+        """What no other subscriber's parts make."""
+        lengths = f"{len(self.user)}:{len(self.container)}:"
+        return lengths + self.user + self.container + self.link
+
+
+@final
+@dataclass(init=False, slots=True)
 class QueueSettings:
     """How a queue was declared.
 
@@ -162,6 +189,8 @@ class QueueSettings:
         arguments: kept as they came, for queries: an encoded map.
         auto_delete_timeout_ms: how long an auto-delete queue stays after its last subscription.
         no_local: of an exclusive queue: what its owner's connection publishes does not enter.
+        subscriber: it was made for a durable subscription, and is its user's alone.
+        unmarked: of a store that did not tell yet which queues were.
     """
 
     durable: bool
@@ -173,6 +202,8 @@ class QueueSettings:
     arguments: bytes
     auto_delete_timeout_ms: int
     no_local: bool
+    subscriber: Subscriber | None
+    unmarked: bool
 
     def __init__(
         self,
@@ -186,6 +217,8 @@ class QueueSettings:
         arguments: bytes = b"",
         auto_delete_timeout_ms: int = 0,
         no_local: bool = False,
+        subscriber: Subscriber | None = None,
+        unmarked: bool = False,
     ) -> None:
         self.durable = durable
         self.exclusive = exclusive
@@ -196,6 +229,8 @@ class QueueSettings:
         self.arguments = arguments
         self.auto_delete_timeout_ms = auto_delete_timeout_ms
         self.no_local = no_local
+        self.subscriber = subscriber
+        self.unmarked = unmarked
 
 
 @final

@@ -1,17 +1,18 @@
-"""`ctl`: look at a running gateway, and change where its nodes live."""
+"""`ctl`: look at a running gateway, change where its nodes live, and who is connected."""
 
 from __future__ import annotations
 
 import json
 import pathlib
+import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import click
 
-from gateway.cli import ctl_status
+from gateway.cli import ctl_connections, ctl_status
 from gateway.cli.options import FILE
 from gateway.errors import ConfigurationError, GatewayError
 
@@ -30,6 +31,8 @@ Examples:
   amqp-gateway ctl --token-file token pause orders
   amqp-gateway ctl --token-file token switch orders new-broker
   amqp-gateway ctl --admin http://10.0.0.5:9672 --token-file token reload
+  amqp-gateway ctl --token-file token connections
+  amqp-gateway ctl --token-file token close 17 --reason "moved to another gateway"
 
 \b
 Exit codes:
@@ -44,10 +47,18 @@ Changes made so hold until the next reload or restart: the configuration is the 
 class Admin:
     """The admin port of one gateway."""
 
-    def __init__(self, url: str, token_file: pathlib.Path | None) -> None:
+    def __init__(
+        self, url: str, token_file: pathlib.Path | None, ca: pathlib.Path | None = None
+    ) -> None:
         self._url = (url if "://" in url else f"http://{url}").rstrip("/")
+        self._tls = None
+        if ca is not None:
+            try:
+                self._tls = ssl.create_default_context(cafile=str(ca))
+            except (OSError, ssl.SSLError) as error:
+                raise click.UsageError(f"{ca}: {error.strerror or error}") from None
         if token_file is None:  # not before: the help of a command needs none
-            raise click.UsageError("it needs --token-file, before the command")
+            raise click.UsageError("it needs --token-file (of ctl: before the command)")
         try:
             self._token = token_file.read_text(encoding="ascii").strip()
         except (OSError, ValueError) as error:
@@ -61,7 +72,7 @@ class Admin:
             headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+            with urllib.request.urlopen(request, timeout=WAIT_S, context=self._tls) as answer:
                 told: Told = json.load(answer)
                 return told
         except urllib.error.HTTPError as error:
@@ -96,10 +107,16 @@ class Admin:
     type=FILE,
     help="File with the token, as the gateway's admin_token_file. Every command needs it.",
 )
+@click.option("--tls-ca", type=FILE, help="With an https URL: the authorities to believe.")
 @click.pass_context
-def ctl(context: click.Context, url: str, token_file: pathlib.Path | None) -> None:
-    """Look at a running gateway; pause, resume and switch its remote nodes."""
-    context.obj = lambda: Admin(url, token_file)
+def ctl(
+    context: click.Context,
+    url: str,
+    token_file: pathlib.Path | None,
+    tls_ca: pathlib.Path | None,
+) -> None:
+    """Look at a running gateway; pause, resume and switch its remote nodes; end connections."""
+    context.obj = lambda: Admin(url, token_file, tls_ca)
 
 
 @ctl.command()
@@ -113,12 +130,63 @@ def status(admin: Asked, as_json: bool) -> None:
     and confirmed. FETCHED: from it, and not settled by a client. PAUSED, MOVING: rules. Of one that
     is away: how many tries have failed, when the next is, and why the last one did.
     """
-    told = admin().ask("status")
+    _show(admin().ask("status"), as_json, ctl_status.lines)
+
+
+def _show(told: Told, as_json: bool, lines: Callable[[Told], Iterator[str]]) -> None:
     if as_json:
         click.echo(json.dumps(told, ensure_ascii=False))
         return
-    for line in ctl_status.lines(told):
+    for line in lines(told):
         click.echo(line)
+
+
+@ctl.command()
+@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@click.pass_obj
+def connections(admin: Asked, as_json: bool) -> None:
+    """Clients: from where, who, by which protocol, since when, and what they do.
+
+    NUMBER is the one that the gateway's log and the audit log have. LINKS: of AMQP 0-10,
+    subscriptions. IN and OUT: octets, inside TLS.
+    """
+    _show(admin().ask("connections"), as_json, ctl_connections.connection_lines)
+
+
+@ctl.command()
+@click.argument("number", type=int)
+@click.option("--reason", default="", help="What the client is told; else that an operator did it.")
+@click.pass_obj
+def close(admin: Asked, number: int, reason: str) -> None:
+    """End the connection NUMBER, in good order; nothing keeps its client from coming back."""
+    click.echo(admin().ask("close", {"connection": number, "reason": reason})["done"])
+
+
+@ctl.command()
+@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@click.pass_obj
+def subscriptions(admin: Asked, as_json: bool) -> None:
+    """Durable subscriptions of AMQP 1.0 clients, and whose they are.
+
+    One without a user is a queue that an older version may have made for one: it goes to the first
+    user who attaches for what it is bound to, or by `assign`.
+    """
+    _show(admin().ask("subscriptions"), as_json, ctl_connections.subscription_lines)
+
+
+@ctl.command()
+@click.argument("queue")
+@click.option("--user", required=True, help='Whose it is to be; "" of clients without a login.')
+@click.option("--container", required=True, help="The container-id that the client gives.")
+@click.option("--link", required=True, help="The link's name: a subscription's, for JMS clients.")
+@click.option("--virtual-host", default="", help="Virtual host; default: the default one.")
+@click.pass_obj
+def assign(
+    admin: Asked, queue: str, user: str, container: str, link: str, virtual_host: str
+) -> None:
+    """Say whose the durable subscription is that QUEUE collects for."""
+    asked = {"queue": queue, "user": user, "container": container, "link": link}
+    click.echo(admin().ask("assign", {**asked, "virtual_host": virtual_host})["done"])
 
 
 @ctl.command()

@@ -19,12 +19,12 @@ UNITS: Final = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, 
 def lines(told: Told) -> Iterator[str]:
     """What `GET /ctl/status` answered."""
     upstreams: list[Told] = told["upstreams"]
-    yield from _table(UPSTREAM, [_upstream(each) for each in upstreams])
+    yield from table(UPSTREAM, [_upstream(each) for each in upstreams])
     for each in upstreams:
         for fact in _facts(each):
             yield f"  {each['name']}: {fact}"
     yield ""
-    yield from _table(RULE, [_rule(each) for each in told["rules"]])
+    yield from table(RULE, [_rule(each) for each in told["rules"]])
     if any(each["changed_by_ctl"] for each in told["rules"]):
         yield "* changed by ctl, until the next reload or restart"
     if told["under_way"]:
@@ -82,9 +82,10 @@ def _rule(each: Told) -> list[str]:
     ]
 
 
-def _table(head: tuple[str, ...], rows: list[list[str]]) -> Iterator[str]:
-    table = [[*head], *rows]
-    widths = [max(len(row[at]) for row in table) for at in range(len(head))]
-    for row in table:
+def table(head: tuple[str, ...], rows: list[list[str]]) -> Iterator[str]:
+    """Rows below their heads, in columns."""
+    lines = [[*head], *rows]
+    widths = [max(len(row[at]) for row in lines) for at in range(len(head))]
+    for row in lines:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         yield "  ".join(cells).rstrip()

@@ -24,6 +24,7 @@ EXAMPLES = """
 Examples:
   amqp-gateway user add --file users.yaml alice
   printf %s "$PASSWORD" | amqp-gateway user add --file users.yaml --password-stdin alice
+  amqp-gateway user password --file users.yaml alice
   amqp-gateway user list --file users.yaml
 """
 
@@ -32,37 +33,54 @@ file_option = click.option(
 )
 
 
+iterations_option = click.option(
+    "--iterations",
+    type=click.IntRange(4096, ITERATIONS_MAX),
+    help="Of the verifiers; more make a stolen file worth less, and SCRAM of Cyrus SASL's clients"
+    f" impossible. Default: {ITERATIONS['SCRAM-SHA-256']}, which those take.",
+)
+
+
 @click.group(epilog=EXAMPLES)
 def user() -> None:
     """Add, remove and list the users of a users file.
 
     The file holds salted verifiers for SCRAM-SHA-256 and SCRAM-SHA-512. A running gateway sees a
-    change at the next login.
+    change at the next login; a reload ends the connections of users that are gone or have another
+    password.
     """
 
 
 @user.command(epilog=EXAMPLES)
 @file_option
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
-@click.option(
-    "--iterations",
-    type=click.IntRange(4096, ITERATIONS_MAX),
-    help="Of the verifiers; more make a stolen file worth less, and SCRAM of Cyrus SASL's clients"
-    f" impossible. Default: {ITERATIONS['SCRAM-SHA-256']}, which those take.",
-)
+@iterations_option
 @click.argument("name")
 def add(file: pathlib.Path, password_stdin: bool, iterations: int | None, name: str) -> None:
     """Add a user, or give one a new password."""
     name = _name(name)
     users = _read(file)
-    try:
-        made = make_user(_password(name, from_stdin=password_stdin), iterations)
-    except ValueError as error:
-        raise click.UsageError(f"the password cannot be used: {error}") from None
+    made = _made(name, from_stdin=password_stdin, iterations=iterations)
     known = name in users
     users[name] = made
     write_users(file, users)
     click.echo(f"{name}: {'password changed' if known else 'added'} in {file}")
+
+
+@user.command(epilog=EXAMPLES)
+@file_option
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+@iterations_option
+@click.argument("name")
+def password(file: pathlib.Path, password_stdin: bool, iterations: int | None, name: str) -> None:
+    """Give a user that there is a new password."""
+    name = _name(name)
+    users = _read(file)
+    if name not in users:
+        raise GatewayError(f"{file} has no user {name}")
+    users[name] = _made(name, from_stdin=password_stdin, iterations=iterations)
+    write_users(file, users)
+    click.echo(f"{name}: password changed in {file}; a reload ends connections with the old one")
 
 
 @user.command(epilog=EXAMPLES)
@@ -95,6 +113,13 @@ def _name(name: str) -> str:
 
 def _read(file: pathlib.Path) -> dict[str, User]:
     return read_users(file) if file.exists() else {}
+
+
+def _made(name: str, *, from_stdin: bool, iterations: int | None) -> User:
+    try:
+        return make_user(_password(name, from_stdin=from_stdin), iterations)
+    except ValueError as error:
+        raise click.UsageError(f"the password cannot be used: {error}") from None
 
 
 def _password(name: str, *, from_stdin: bool) -> str:

@@ -47,10 +47,11 @@ def values() -> Schema:
         config=configuration,
         restartOnChange=FLAG,
         users=mapping(existingSecret=TEXT, key=TEXT),
+        access=mapping(existingConfigMap=TEXT, key=TEXT, qpidd=FLAG),
         anonymous=FLAG,
         tls=mapping(existingSecret=TEXT, verifyClients=FLAG),
         upstreams=mapping(existingSecret=TEXT),
-        admin=mapping(existingSecret=TEXT, key=TEXT),
+        admin=mapping(existingSecret=TEXT, key=TEXT, metricsKey=TEXT),
         service=mapping(
             type={"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
             amqpPort=PORT,
@@ -71,7 +72,7 @@ def values() -> Schema:
         tolerations=FREE_LIST,
         affinity=FREE,
         extraEnv=FREE_LIST,
-        serviceMonitor=mapping(enabled=FLAG, interval=TEXT, labels=TEXTS),
+        serviceMonitor=mapping(enabled=FLAG, interval=TEXT, labels=TEXTS, tlsConfig=FREE),
         reconcile=mapping(
             enabled=FLAG,
             schedule=TEXT,

@@ -18,6 +18,7 @@ from gateway.config.upstreams import UpstreamSection
 from gateway.errors import ConfigurationError
 from gateway.translate.profiles.loading import is_path
 
+STORE = "store.sqlite"
 Problem = tuple[str, str]
 
 
@@ -115,7 +116,7 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
             for found in reversed(errors):  # so that the items of a list keep their numbers
                 _remove(rest, found["loc"], found["type"] == "missing")
     broken = [path for path, _text in problems]
-    settings = anchor(settings, base)
+    settings = _where_its_data_is(anchor(settings, base))
     problems += [(reads[0], text) for reads, text in rules(settings) if not _touches(broken, reads)]
     if problems:
         raise ConfigurationError(problems)
@@ -126,7 +127,15 @@ def anchor(settings: Settings, base: pathlib.Path) -> Settings:
     """The same settings with every path absolute."""
     access = _absolute(settings.access, ("file", "qpidd_file"), base)
     changes = _absolute(
-        settings, ("data_directory", "users_file", "admin_token_file", "metrics_token_file"), base
+        settings,
+        (
+            "data_directory",
+            "former_data_directory",
+            "users_file",
+            "admin_token_file",
+            "metrics_token_file",
+        ),
+        base,
     )
     changes["access"] = settings.access.model_copy(update=access)
     if settings.tls is not None:
@@ -136,6 +145,16 @@ def anchor(settings: Settings, base: pathlib.Path) -> Settings:
         name: _anchored(upstream, base) for name, upstream in settings.upstreams.items()
     }
     return settings.model_copy(update=changes)
+
+
+def _where_its_data_is(settings: Settings) -> Settings:
+    """The same, with the data directory in which there is something."""
+    former = settings.former_data_directory
+    if former is None or (settings.data_directory / STORE).exists():
+        return settings
+    if not (former / STORE).exists():
+        return settings
+    return settings.model_copy(update={"data_directory": former})
 
 
 def _anchored(upstream: UpstreamSection, base: pathlib.Path) -> UpstreamSection:
@@ -160,6 +179,12 @@ def rules(settings: Settings) -> Iterator[tuple[list[str], str]]:
     yield from _listening(settings)
     yield from _identities(settings)
     yield from _files(settings)
+    limits = settings.limits
+    if limits.heartbeat_minimum > limits.heartbeat:
+        yield (
+            ["limits.heartbeat_minimum", "limits.heartbeat"],
+            "must not be above limits.heartbeat",
+        )
     for unit in ("size", "messages"):
         low, high, most = (f"queues.{unit}_{mark}" for mark in ("low", "high", "max"))
         values = [getattr(settings.queues, path.partition(".")[2]) for path in (low, high, most)]

@@ -13,13 +13,15 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.faces.access import ClientAccess, Reviewed
 from gateway.faces.doubt import Doubt, Slowed
-from gateway.faces.face import Face, FaceSettings, Peer, Turns
+from gateway.faces.face import Face, FaceSettings, Logins, Peer, PeerStatus, Turns
 from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.host_nodes import HostNodes
 from gateway.faces.visit import Visit
 from gateway.message import Encoding
 from gateway.translate.context import Context
+from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
+from gateway.wire.sasl import ANONYMOUS
 
 
 @final
@@ -27,10 +29,11 @@ class Client:
     """What sessions ask of their connection, and what is counted and recorded of it.
 
     Attributes:
+        sessions, links: how many it has now; of 0-10, subscriptions.
         access: what it may do.
         host, nodes: the virtual host that it has opened, and its names; the default one before.
         identity: its user.
-        authenticated: that user is not the anonymous one.
+        authenticated: it has proved who it is.
         container: its 1.0 container-id.
         java: it is a Java client of 0-10.
         session_flow: it takes producer flow, by 0-10.
@@ -57,9 +60,11 @@ class Client:
         "host",
         "identity",
         "java",
+        "links",
         "nodes",
         "peer",
         "session_flow",
+        "sessions",
         "settings",
         "unread",
         "uses",
@@ -89,6 +94,8 @@ class Client:
         self.authenticated = False
         self.container = ""
         self.java = False
+        self.sessions = 0
+        self.links = 0
         self.session_flow = False
         self.draining = False
         self.account = account
@@ -127,15 +134,29 @@ class Client:
         """Whether deliveries may be sent now."""
         return not self.write_blocked and not self.draining
 
+    def user(self) -> str:
+        """Who it has proved to be; "": a client without a login."""
+        return self.identity if self.authenticated else ""
+
     def doing(self, what: str) -> str:
         """Who it is, and what has been done for it, for people."""
         return f"user {self.identity!r}: {what}" if self.identity else what
 
-    def may_claim(self, user_id: bytes | None) -> bool:
-        """Whether a message may carry this user-id: the user's own, with or without a realm."""
-        if not user_id or not self.authenticated:
-            return True
-        return is_own(user_id, self.identity)
+    def may_claim(self, arrival: Arrival) -> bool:
+        """Whether a message may carry its user-ids: the user's own, with or without a realm."""
+        user_id = arrival.user_id
+        if user_id and not self._is_own(user_id):
+            return False
+        more = arrival.more_user_ids
+        return more is None or all([not each or self._is_own(each) for each in more])
+
+    def _is_own(self, user_id: bytes) -> bool:
+        """Where users log in, without a login one is none of them."""
+        claimed = user_id.decode("utf-8", "replace")
+        logins = self.settings.logins
+        if self.authenticated:
+            return is_own(claimed, self.identity, logins)
+        return logins is None or not (logins.has(claimed) or logins.has(claimed.partition("@")[0]))
 
     def context(self) -> Context:
         """The context of a translation that happens now."""
@@ -165,6 +186,7 @@ class Client:
         """A link, or a subscription of 0-10, came or went."""
         counts = self.settings.counts
         (counts.links_opened if opened else counts.links_closed)[self._protocol] += 1
+        self.links += 1 if opened else -1
 
     def record_link(self, number: int, *, node: int, flags: int) -> None:
         """Put the begin of a link or subscription into the audit log; `node`: its node's number."""
@@ -182,6 +204,20 @@ class Client:
         self.visit.step(f"link {number} is detached")
         self.bridge.audit.link_detached(
             self.bridge.now_ms, number, connection=self.peer.connection_id, reason=reason
+        )
+
+    def status(self) -> PeerStatus | None:
+        """Who it is, for operators; `None` before it has opened a virtual host."""
+        if not self.visit.opened:
+            return None
+        return PeerStatus(
+            protocol=self.visit.protocol.removeprefix("AMQP "),
+            user=self.user(),
+            mechanism=self.visit.mechanism,
+            product=self.uses.client.removesuffix(f" from {self.peer.address}"),
+            virtual_host=self.host.name,
+            sessions=self.sessions,
+            links=self.links,
         )
 
     # What the connection tells.
@@ -217,7 +253,7 @@ class Client:
         else:
             self.identity = identity
             self.uses.identity = identity
-            self.authenticated = identity != self.settings.anonymous_name
+            self.authenticated = self.visit.mechanism != ANONYMOUS
 
     def on_opened(self, host: VirtualHost) -> None:
         """It has opened a virtual host."""
@@ -249,6 +285,7 @@ class Client:
 
     def on_session_attached(self, session: int) -> None:
         """A session of that name in the audit log has begun."""
+        self.sessions += 1
         self.settings.counts.sessions_opened[self._protocol] += 1
         self.visit.step("a session is attached")
         self.bridge.audit.session_attached(
@@ -257,6 +294,7 @@ class Client:
 
     def on_session_ended(self) -> None:
         """One has ended."""
+        self.sessions -= 1
         self.settings.counts.sessions_closed[self._protocol] += 1
 
     def record_session_end(self, session: int, reason: Reason) -> None:
@@ -280,7 +318,14 @@ class Client:
         visit.end(self.bridge.audit, self.bridge.now_ms, reason)
 
 
-def is_own(user_id: bytes, identity: str) -> bool:
-    """Whether a message's user-id is the connection's user, with or without a realm."""
-    claimed = user_id.decode("utf-8", "replace")
-    return claimed == identity or claimed.partition("@")[0] == identity.partition("@")[0]
+def is_own(claimed: str, identity: str, logins: Logins | None) -> bool:
+    """Whether a user-id is the connection's user, with its realm or without any.
+
+    A user who has no realm may say one, as clients of brokers do that give everybody one; but not
+    if that is another user's name.
+    """
+    if claimed in (identity, identity.partition("@")[0]):
+        return True
+    if "@" in identity or claimed.partition("@")[0] != identity:
+        return False
+    return logins is None or not logins.has(claimed)

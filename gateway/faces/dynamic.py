@@ -80,10 +80,14 @@ class DynamicNodes:
         self._nodes: dict[str, DynamicNode] = {}
 
     def name(self, container: str, link: str) -> str:
-        """A fresh name that tells whom the node is for."""
-        self._made += 1
-        name = f"{container[:NAME_PART_MAX]}.{link[:NAME_PART_MAX]}.{self._tag}-{self._made}"
-        return name.replace("/", "_")
+        """A name that nothing has, and that tells whom the node is for."""
+        topology = self.host.topology
+        whom = f"{container[:NAME_PART_MAX]}.{link[:NAME_PART_MAX]}".replace("/", "_")
+        while True:
+            self._made += 1
+            name = f"{whom}.{self._tag}-{self._made}"
+            if name not in topology.queues and name not in topology.exchanges:
+                return name
 
     def make(self, name: str, policy: int, owner: Owner, *, topic: bool) -> DynamicNode | Refusal:
         """A new queue, or exchange, of a name that is fresh."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
+from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.faces.access import AccessBook
 from gateway.faces.accounts import Accounts
@@ -21,6 +22,64 @@ from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import Credentials, ServerMechanism
+
+
+@final
+class Ending:
+    """Why the gateway ends a connection, for the client and for the audit log.
+
+    Attributes:
+        withdrawn: the client may not be here any more, where its protocol can tell that apart.
+    """
+
+    __slots__ = ("reason", "text", "withdrawn")
+
+    def __init__(self, text: str, reason: Reason, *, withdrawn: bool = False) -> None:
+        self.text = text
+        self.reason = reason
+        self.withdrawn = withdrawn
+
+
+STOPS: Final = Ending("the gateway stops", Reason.STOPPING)
+
+
+@final
+@dataclass(init=False, slots=True)
+class PeerStatus:
+    """What operators are told of a client that has opened its connection.
+
+    Attributes:
+        user: "" without a login.
+        product: what it says of itself.
+        links: of 0-10: subscriptions.
+    """
+
+    protocol: str
+    user: str
+    mechanism: str
+    product: str
+    virtual_host: str
+    sessions: int
+    links: int
+
+    def __init__(
+        self,
+        *,
+        protocol: str,
+        user: str,
+        mechanism: str,
+        product: str,
+        virtual_host: str,
+        sessions: int,
+        links: int,
+    ) -> None:
+        self.protocol = protocol
+        self.user = user
+        self.mechanism = mechanism
+        self.product = product
+        self.virtual_host = virtual_host
+        self.sessions = sessions
+        self.links = links
 
 
 class Face(Protocol):
@@ -68,8 +127,11 @@ class Face(Protocol):
     def drained(self) -> bool:
         """Nothing is unsettled, under way or uncommitted any more."""
 
-    def force_close(self, now_ms: int) -> None:
-        """Graceful stop, second half: tell the peer that the connection is forced closed."""
+    def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
+        """Tell the peer that the connection is forced closed: second half of a graceful stop."""
+
+    def status(self) -> PeerStatus | None:
+        """Who the client is; `None`: nobody yet, or no client."""
 
 
 class Turns(Protocol):
@@ -150,8 +212,20 @@ class Peer:
 
     def endpoint(self) -> str:
         """Address and port, as far as they are known."""
-        host = f"[{self.address}]" if ":" in self.address and self.port else self.address
-        return f"{host}:{self.port}" if self.port else host
+        return endpoint(self.address, self.port)
+
+
+def endpoint(address: str, port: int) -> str:
+    """An address and a port, as one; port 0 is not known."""
+    host = f"[{address}]" if ":" in address and port else address
+    return f"{host}:{port}" if port else host
+
+
+class Logins(Protocol):
+    """Who there may be beside clients without a login."""
+
+    def has(self, name: str) -> bool:
+        """Whether a user may be called so."""
 
 
 class Attached(Protocol):
@@ -188,6 +262,7 @@ class FaceSettings:
         attached: 0-10 sessions that are attached, by user and name; shared by all faces.
         replies: the reply table of each virtual host, shared by all faces.
         dynamic: the nodes made for 1.0 clients in each virtual host, shared by all faces.
+        logins: the names that clients without a login may not claim; `None`: there are none.
     """
 
     limits: Limits
@@ -211,6 +286,7 @@ class FaceSettings:
     attached: dict[tuple[str, bytes], Attached]
     replies: dict[str, ReplyTable]
     dynamic: dict[str, DynamicNodes]
+    logins: Logins | None
 
     def __init__(
         self,
@@ -251,6 +327,7 @@ class FaceSettings:
         self.attached = {}
         self.replies = {}
         self.dynamic = {}
+        self.logins = None
 
     def dynamic_of(self, host: VirtualHost) -> DynamicNodes:
         """The dynamic nodes of a virtual host."""

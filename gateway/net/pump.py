@@ -10,6 +10,7 @@ the connection and could take our last words with it.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
@@ -23,6 +24,7 @@ from zope.interface import implementer
 from gateway.faces.face import Face
 from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
+from gateway.net.keepalive import keep_alive
 from gateway.net.turns import TurnLoop
 
 LINGER_MS: Final = 2000  # how long a peer has to read our last octets and close
@@ -48,6 +50,12 @@ class Transport(Protocol):
 
     def setTcpNoDelay(self, enabled: bool) -> None:
         """ITCPTransport."""
+
+    def setTcpKeepAlive(self, enabled: bool) -> None:
+        """ITCPTransport."""
+
+    def getHandle(self) -> socket.socket:
+        """ISystemHandle."""
 
     def registerProducer(self, producer: object, streaming: bool) -> None:
         """IConsumer."""
@@ -97,6 +105,9 @@ class Pump(TwistedProtocol):
         self.around = around
         self.connection_id = connection_id
         self.address = address
+        self.since_ms = around.now_ms()
+        self.octets_received = 0
+        self.octets_sent = 0
         self.port = port
         self.secure = False
         self.handshaken = False  # TLS is up
@@ -120,6 +131,7 @@ class Pump(TwistedProtocol):
         """Begin."""
         self.around.turns.attach(self.face, self)
         self.transport.setTcpNoDelay(True)
+        keep_alive(self.transport)
         self.transport.registerProducer(self, True)
         self.around.begin(self)
         self.flush(self.around.now_ms())
@@ -127,6 +139,7 @@ class Pump(TwistedProtocol):
     def dataReceived(self, data: bytes) -> None:
         """Octets from the peer, after TLS."""
         self.around.counts.octets_received += len(data)
+        self.octets_received += len(data)
         if self._closing:
             return
         if not self.entered:
@@ -219,6 +232,7 @@ class Pump(TwistedProtocol):
             return
         if data:
             self.around.counts.octets_sent += len(data)
+            self.octets_sent += len(data)
             self.transport.write(data)
         if closed:
             self.close()

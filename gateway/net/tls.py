@@ -139,6 +139,23 @@ def _certificates(path: pathlib.Path) -> list[Certificate]:
     return [Certificate.loadPEM(part + mark) for part in parts[:-1]]
 
 
+def is_believed(options: IOpenSSLContextFactory | None, transport: object) -> bool:
+    """Whether listeners with these options would take the certificate of a client that is in."""
+    handle = getattr(transport, "getHandle", lambda: None)()
+    store = None if options is None else options.getContext().get_cert_store()
+    if not isinstance(handle, SSL.Connection) or store is None:
+        return False
+    shown = handle.get_peer_certificate()
+    if shown is None:
+        return False
+    try:
+        chain = handle.get_peer_cert_chain() or []
+        crypto.X509StoreContext(store, shown, chain).verify_certificate()
+    except crypto.X509StoreContextError:
+        return False
+    return True
+
+
 def channel_bindings(transport: object) -> dict[str, bytes]:
     """What TLS proves of a connection, by the binding's name (RFC 5056); none without TLS.
 

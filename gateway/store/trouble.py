@@ -20,13 +20,18 @@ from gateway.store.reserve import Reserve
 RETRY_S: Final = 0.1
 RETRY_MAX_S: Final = 5.0
 WAL_SHARE: Final = 4
+WAL_SHARE_ON_RESERVE: Final = 32
 WAL_OCTETS_MIN: Final = 128 * 1024
 RESERVE_IN_USE: Final = "the disk is full; the room set aside for that is in use"
 
 
 @final
 class Trouble:
-    """From the first refusal to the moment when all is written and the reserve is whole."""
+    """From the first refusal to the moment when all is written and the reserve is whole.
+
+    Attributes:
+        attempts: how often what is to be written has been refused; 0: nothing is.
+    """
 
     def __init__(
         self,
@@ -44,7 +49,7 @@ class Trouble:
         self._failed = failed
         self._eased = eased
         self._mark = mark
-        self._attempts = 0
+        self.attempts = 0
         self._told: set[str] = set()
         self._on = False
         self._pause_s = RETRY_S
@@ -52,11 +57,13 @@ class Trouble:
     @property
     def on_reserve(self) -> bool:
         """Whether only room is wanted."""
-        return self._on and self._attempts == 0 and self._reserve.released
+        return self._on and self.attempts == 0 and self._reserve.released
 
     def wal_octets(self, most: int) -> int:
         """How long the WAL may become: on a full disk its copy must have room in the reserve."""
         wanted = self._reserve.wanted
+        if self.on_reserve:
+            return min(most, wanted // WAL_SHARE_ON_RESERVE)
         return min(most, max(wanted // WAL_SHARE, WAL_OCTETS_MIN)) if wanted else most
 
     def begin(self) -> None:
@@ -70,14 +77,17 @@ class Trouble:
             self._counts.audit_failures += 1
         else:
             self._counts.failures += 1
-        if error.full and self._reserve.held and self._reserve.release():
-            self._live_on_reserve()
-            return 0.0
+        if error.full and self._reserve.held:
+            first = not self._reserve.released
+            if self._reserve.release():
+                if first:
+                    self._live_on_reserve()
+                return 0.0
         self._on = True
-        self._attempts += 1
+        self.attempts += 1
         self._mark()
         cause = str(error)
-        if cause not in self._told or self._attempts & (self._attempts - 1) == 0:
+        if cause not in self._told or self.attempts & (self.attempts - 1) == 0:
             self._told.add(cause)
             self._tell(error)
         pause_s = self._pause_s
@@ -86,9 +96,9 @@ class Trouble:
 
     def written(self) -> None:
         """What was refused is written now; or nothing was."""
-        if self._attempts == 0:
+        if self.attempts == 0:
             return
-        self._attempts = 0
+        self.attempts = 0
         self._pause_s = RETRY_S
         self._told.clear()
         if self._reserve.released:

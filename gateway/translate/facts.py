@@ -14,7 +14,9 @@ from mypy_extensions import mypyc_attr
 
 from gateway.amqp_0_10.primitives import get_str8, get_str16
 from gateway.amqp_1_0 import sections
-from gateway.amqp_1_0._spec import DATA, SYMBOLS, Header, Properties
+from gateway.amqp_1_0._spec import DATA, PROPERTIES, SYMBOLS, Header, Properties
+from gateway.amqp_1_0.primitives.codes import LIST
+from gateway.amqp_1_0.primitives.decoding import decode, skip
 from gateway.amqp_1_0.primitives.encoding import to_bytes
 from gateway.amqp_1_0.primitives.fields import read_binary, read_descriptor
 from gateway.audit.records import digest
@@ -32,6 +34,7 @@ from gateway.message import (
 )
 from gateway.translate import segment
 from gateway.wire.buffers import Reader
+from gateway.wire.tagged import Tagged
 
 AMQP_0_10: Final = int(Encoding.AMQP_0_10)
 AMQP_1_0: Final = int(Encoding.AMQP_1_0)
@@ -39,6 +42,7 @@ PERSISTENT: Final = 2
 # Of a longer ttl so much is counted down in the gateway: with it, times still fit 64 bits with a
 # sign. What it has more (`with_excess`) is the receiver's to count.
 TTL_MS_MAX: Final = 1 << 62
+USER_ID_AT: Final = 1  # the field of the properties list
 UINT64_MAX: Final = (1 << 64) - 1
 
 
@@ -53,6 +57,7 @@ class Arrival:
         routing_key: 0-10 dp.routing-key, "" if absent.
         to, subject: 1.0 properties, `None` if absent.
         user_id: as the publisher claims it; `None` if absent.
+        more_user_ids: what it claims beside that: a message may have several such structs.
         acquired_before: 1.0 header.first-acquirer says so.
         body_at: where the body begins in the payload; -1 for 0-10, where it follows the header.
         body_end: where it ends; -1 for 0-10.
@@ -60,7 +65,8 @@ class Arrival:
 
     __slots__ = (
         "absolute_expiry_ms", "acquired_before", "body_at", "body_end", "delivery_count", "durable",
-        "flags", "id_digest", "priority", "routing_key", "subject", "to", "ttl_ms", "user_id",
+        "flags", "id_digest", "more_user_ids", "priority", "routing_key", "subject", "to",
+        "ttl_ms", "user_id",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -76,6 +82,7 @@ class Arrival:
         self.to: str | None = None
         self.subject: str | None = None
         self.user_id: bytes | None = None
+        self.more_user_ids: list[bytes] | None = None
         self.body_at: int = -1
         self.body_end: int = -1
 
@@ -166,13 +173,23 @@ def _read_message_properties(arrival: Arrival, struct: Reader) -> None:
     if flags & segment.CONTENT_ENCODING:
         struct.skip(struct.u8())
     if flags & segment.USER_ID:
-        arrival.user_id = struct.take(struct.u16())
+        _claim(arrival, struct.take(struct.u16()))
     if flags & segment.APP_ID:
         struct.skip(struct.u16())
     if flags & segment.APPLICATION_HEADERS:
         struct.skip(struct.u32())
     if flags & 0x00FE or struct.remaining():
         raise DecodeError("message-properties do not end where they should")
+
+
+def _claim(arrival: Arrival, user_id: bytes) -> None:
+    """Who reads the message may look at any of the structs: each claim counts."""
+    if arrival.user_id is None:
+        arrival.user_id = user_id
+    elif arrival.more_user_ids is None:
+        arrival.more_user_ids = [user_id]
+    else:
+        arrival.more_user_ids.append(user_id)
 
 
 def arrival_1_0(payload: bytes) -> Arrival:
@@ -322,8 +339,31 @@ def _content(payload: bytes, body_at: int, body_end: int) -> bytes:
 
 
 def from_foreign(payload: bytes) -> Arrival:
-    """The facts of a 1.0 delivery of a foreign message-format: none, its octets are opaque."""
+    """The facts of a 1.0 delivery of a foreign message-format: its octets are opaque.
+
+    But receivers there are that do not look at the format: what such a one would read as the
+    user-id, is claimed.
+    """
     arrival = Arrival()
     arrival.body_at = 0
     arrival.body_end = len(payload)
+    reader = Reader(payload)
+    try:
+        while reader.pos < reader.end:
+            if read_descriptor(reader, SYMBOLS) == PROPERTIES:
+                _claim_in(arrival, decode(reader))
+            else:
+                skip(reader)
+    except DecodeError:
+        return arrival  # as far as anybody can read it
     return arrival
+
+
+def _claim_in(arrival: Arrival, properties: Tagged) -> None:
+    fields = properties.value
+    if properties.code == LIST and isinstance(fields, list) and len(fields) > USER_ID_AT:
+        user_id = fields[USER_ID_AT].value
+        if isinstance(user_id, bytes):
+            _claim(arrival, user_id)
+        elif isinstance(user_id, str):
+            _claim(arrival, user_id.encode("utf-8", "replace"))

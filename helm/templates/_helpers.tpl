@@ -38,13 +38,22 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $fixed := dict
   "listen" (dict "amqp" "0.0.0.0:5672")
   "admin" "0.0.0.0:9672"
-  "data_directory" "/var/lib/amqp-gateway"
+  "data_directory" "/var/lib/amqp-gateway/data"
+  "former_data_directory" "/var/lib/amqp-gateway"
   "anonymous" .Values.anonymous }}
 {{- if .Values.users.existingSecret }}
 {{- $_ := set $fixed "users_file" (printf "/etc/amqp-gateway/users/%s" .Values.users.key) }}
 {{- end }}
+{{- if .Values.access.existingConfigMap }}
+{{- $key := ternary "qpidd_file" "file" .Values.access.qpidd }}
+{{- $file := printf "/etc/amqp-gateway/access/%s" .Values.access.key }}
+{{- $_ := set $fixed "access" (dict $key $file) }}
+{{- end }}
 {{- if .Values.admin.existingSecret }}
 {{- $_ := set $fixed "admin_token_file" (printf "/etc/amqp-gateway/admin/%s" .Values.admin.key) }}
+{{- end }}
+{{- if and .Values.admin.existingSecret .Values.admin.metricsKey }}
+{{- $_ := set $fixed "metrics_token_file" (printf "/etc/amqp-gateway/admin/%s" .Values.admin.metricsKey) }}
 {{- end }}
 {{- if .Values.tls.existingSecret }}
 {{- $_ := set $fixed.listen "amqps" "0.0.0.0:5671" }}

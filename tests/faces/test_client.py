@@ -9,6 +9,7 @@ from gateway.audit.schema import Reason
 from gateway.faces.client import Client, is_own
 from gateway.faces.face import Face, FaceSettings, Peer
 from gateway.message import Encoding
+from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
 
@@ -50,7 +51,11 @@ class Connection:
     ("user_id", "identity", "own"),
     [
         (b"joe", "joe", True),
+        (b"joe@realm", "joe@realm", True),
         (b"joe@realm", "joe", True),
+        (b"joe@other", "joe", False),
+        (b"ann@realm", "joe", False),
+        (b"joe@other", "joe@realm", False),
         (b"joe", "joe@realm", True),
         (b"ann", "joe", False),
         (b"", "joe", False),
@@ -60,18 +65,33 @@ class Connection:
 def test_a_user_id_is_ones_own_with_or_without_a_realm(
     user_id: bytes, identity: str, own: bool
 ) -> None:
-    assert is_own(user_id, identity) is own
+    assert is_own(user_id.decode("utf-8", "replace"), identity, Others()) is own
+
+
+class Others:
+    """Who else there is."""
+
+    def has(self, name: str) -> bool:
+        return name == "joe@other"
+
+
+def claiming(user_id: bytes | None) -> Arrival:
+    arrival = Arrival()
+    arrival.user_id = user_id
+    return arrival
 
 
 def test_who_is_anonymous_may_claim_any_user_id_and_others_their_own() -> None:
     client = Connection().client
-    assert client.may_claim(b"ann")
+    assert client.may_claim(claiming(b"ann"))
+    client.visit.mechanism = "PLAIN"
     client.on_authenticated("joe")
-    assert client.may_claim(b"joe")
-    assert client.may_claim(None)
-    assert not client.may_claim(b"ann")
+    assert client.may_claim(claiming(b"joe"))
+    assert client.may_claim(claiming(None))
+    assert not client.may_claim(claiming(b"ann"))
+    client.visit.mechanism = "ANONYMOUS"
     client.on_authenticated("anonymous")
-    assert client.may_claim(b"ann")
+    assert client.may_claim(claiming(b"ann"))
 
 
 def test_the_face_is_touched_once_until_it_is_flushed() -> None:

@@ -6,7 +6,7 @@
  *
  * A sync that fails with UNSYNCED drops what was written since the last good one, as systems do:
  * the file keeps its length, its octets are what they were, zeros where there were none; and the
- * next sync succeeds.
+ * next sync succeeds. CUT is a power cut: so it is with all files, and the process is gone.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 enum { STORE = 1, AUDIT = 2 };
-enum { NONE, FULL, BROKEN, SHORT, UNSYNCED, SLOW };
+enum { NONE, FULL, BROKEN, SHORT, UNSYNCED, SLOW, CUT };
 
 struct control {
     int64_t fault, parts, from, times, slow_us; /* written by the campaign */
@@ -81,6 +81,26 @@ static int part_of(int file)
     return length > 6 && !strcmp(path + length - 6, ".audit") ? AUDIT : 0;
 }
 
+static void settle(int file, int drop);
+
+static void power_cut(void)
+{
+    while (undo) {
+        int file = -1;
+        struct stat status;
+        for (int number = 3; number < 1024 && file < 0; number++)
+            if (!fstat(number, &status) && status.st_ino == undo->inode
+                && status.st_dev == undo->device)
+                file = number;
+        struct written *before = undo;
+        if (file >= 0)
+            settle(file, 1);
+        if (undo == before) /* closed meanwhile */
+            undo = undo->older;
+    }
+    _exit(9);
+}
+
 /* What is to become of this operation: a fault, or NONE. */
 static int due(int part, int syncs, int writes)
 {
@@ -88,6 +108,8 @@ static int due(int part, int syncs, int writes)
     int fault = (int)control->fault;
     if (fault == NONE || !(control->parts & part) || number <= control->from || control->times <= 0)
         return NONE;
+    if (fault == CUT)
+        power_cut();
     if ((fault == UNSYNCED || fault == SLOW) && !syncs)
         return NONE;
     if (fault == SHORT && !writes)

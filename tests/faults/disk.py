@@ -14,7 +14,7 @@ from typing import Final
 
 SOURCE: Final = Path(__file__).with_name("disk.c")
 STORE, AUDIT = 1, 2
-FAULTS: Final = {"none": 0, "full": 1, "broken": 2, "short": 3, "unsynced": 4, "slow": 5}
+FAULTS: Final = {"none": 0, "full": 1, "broken": 2, "short": 3, "unsynced": 4, "slow": 5, "cut": 6}
 FIELDS: Final = (
     *("fault", "parts", "from", "times", "slow_us"),
     *("store_operations", "audit_operations", "failed"),
@@ -42,11 +42,17 @@ class Disk:
     """One gateway's disk; `environment` puts the gateway on it."""
 
     def __init__(self, library: Path, directory: Path) -> None:
-        path = directory / "disk.control"
-        path.write_bytes(bytes(8 * len(FIELDS)))
-        with path.open("r+b") as file:
-            self._control = mmap.mmap(file.fileno(), 8 * len(FIELDS))
-        self.environment = {"LD_PRELOAD": str(library), "FAULTS_CONTROL": str(path)}
+        self.path = directory / "disk.control"
+        self.path.write_bytes(bytes(8 * len(FIELDS)))
+        self._control = _mapped(self.path)
+        self.environment = {"LD_PRELOAD": str(library), "FAULTS_CONTROL": str(self.path)}
+
+    @staticmethod
+    def attached(path: Path) -> Disk:
+        """The disk that this process is on itself."""
+        disk = Disk.__new__(Disk)
+        disk.path, disk.environment, disk._control = path, {}, _mapped(path)
+        return disk
 
     def __getitem__(self, field: str) -> int:
         return int(struct.unpack_from("q", self._control, 8 * FIELDS.index(field))[0])
@@ -56,11 +62,9 @@ class Disk:
 
     def fail(self, fault: str, parts: int, *, after: int, times: int, slow_us: int = 0) -> None:
         """So many operations of one part from now on, when as many others have gone well."""
-        done = max(
-            self["store_operations"] if parts & STORE else 0,
-            self["audit_operations"] if parts & AUDIT else 0,
-        )
-        self["from"] = done + after
+        self["fault"] = 0
+        self["store_operations"] = self["audit_operations"] = 0
+        self["from"] = after
         self["parts"] = parts
         self["times"] = times
         self["slow_us"] = slow_us
@@ -74,3 +78,8 @@ class Disk:
     def failed(self) -> int:
         """How many operations have."""
         return self["failed"]
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("r+b") as file:
+        return mmap.mmap(file.fileno(), 8 * len(FIELDS))

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from gateway.config import load
+
 from .conftest import CHART, Render, missing
 
 NAME = "rel-amqp-gateway"
@@ -89,10 +91,21 @@ def test_the_default_lets_nobody_in_without_a_name(render: Render) -> None:
     assert configuration(render()) == {
         "listen": {"amqp": "0.0.0.0:5672"},
         "admin": "0.0.0.0:9672",
-        "data_directory": "/var/lib/amqp-gateway",
+        "data_directory": "/var/lib/amqp-gateway/data",
+        "former_data_directory": "/var/lib/amqp-gateway",
         "anonymous": False,
         "users_file": "/etc/amqp-gateway/users/users.yaml",
     }
+
+
+@pytest.mark.parametrize(("qpidd", "key"), [(False, "file"), (True, "qpidd_file")])
+def test_access_rules_come_from_a_config_map(render: Render, qpidd: bool, key: str) -> None:
+    objects = render(access={"existingConfigMap": "rules", "key": "r.yaml", "qpidd": qpidd})
+    assert configuration(objects)["access"] == {key: "/etc/amqp-gateway/access/r.yaml"}
+    mount = {"name": "access", "mountPath": "/etc/amqp-gateway/access", "readOnly": True}
+    assert mount in container(objects)["volumeMounts"]
+    volumes = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "access", "configMap": {"name": "rules"}} in volumes
 
 
 def test_an_admin_secret_lets_ctl_in(render: Render) -> None:
@@ -102,7 +115,7 @@ def test_an_admin_secret_lets_ctl_in(render: Render) -> None:
         objects
     )["volumeMounts"]
     volumes = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["volumes"]
-    assert {"name": "admin", "secret": {"secretName": "my-admin"}} in volumes
+    assert {"name": "admin", "secret": {"secretName": "my-admin", "defaultMode": 0o440}} in volumes
 
 
 def test_without_a_users_secret_and_with_anonymous_everybody_comes_in(render: Render) -> None:
@@ -113,7 +126,7 @@ def test_without_a_users_secret_and_with_anonymous_everybody_comes_in(render: Re
 
 def test_the_chart_decides_over_the_values_where_it_mounts(render: Render) -> None:
     configured = configuration(render(config={"data_directory": "/elsewhere", "strict": True}))
-    assert configured["data_directory"] == "/var/lib/amqp-gateway"
+    assert configured["data_directory"] == "/var/lib/amqp-gateway/data"
     assert configured["strict"] is True
 
 
@@ -153,7 +166,10 @@ def test_what_upstreams_need_is_mounted_where_the_configuration_can_name_it(
         "readOnly": True,
     } in container(objects)["volumeMounts"]
     volumes = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["volumes"]
-    assert {"name": "upstreams", "secret": {"secretName": "my-upstreams"}} in volumes
+    assert {
+        "name": "upstreams",
+        "secret": {"secretName": "my-upstreams", "defaultMode": 0o440},
+    } in volumes
 
 
 def test_the_pod_is_given_longer_to_stop_than_the_drain_takes(render: Render) -> None:
@@ -207,7 +223,71 @@ def test_the_reconciliation_runs_where_the_volume_is(render: Render) -> None:
     (near,) = pod["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     stateful = render()["StatefulSet", NAME]["spec"]["selector"]["matchLabels"]
     assert near["labelSelector"]["matchLabels"] == stateful
-    assert pod["containers"][0]["args"][:2] == ["reconcile", "/var/lib/amqp-gateway/audit"]
+    (container,) = pod["containers"]
+    assert container["volumeMounts"] == [
+        {"name": "data", "mountPath": "/var/lib/amqp-gateway", "readOnly": True},
+        {"name": "data", "mountPath": "/var/lib/amqp-gateway-reports", "subPath": "reports"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stores", "log"),
+    [
+        (["data"], "data/audit"),
+        ([], "data/audit"),
+        (["."], "./audit"),
+        ([".", "data"], "data/audit"),
+    ],
+)
+def test_the_reconciliation_reads_the_log_where_the_gateway_has_it(
+    render: Render, tmp_path: pathlib.Path, stores: list[str], log: str
+) -> None:
+    for store in stores:
+        (tmp_path / store).mkdir(exist_ok=True)
+        (tmp_path / store / "store.sqlite").touch()
+    objects = render(reconcile={"enabled": True})
+    job = objects["CronJob", NAME + "-reconcile"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (container,) = job["containers"]
+    (script,) = container["args"]
+    (tmp_path / "amqp-gateway").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (tmp_path / "amqp-gateway").chmod(0o755)
+    done = subprocess.run(
+        [
+            *container["command"],
+            script.replace("/var/lib/amqp-gateway/", f"{tmp_path}/").replace(
+                "/var/lib/amqp-gateway\n", f"{tmp_path}/.\n"
+            ),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+    )
+    arguments = ["--out", "/var/lib/amqp-gateway-reports", "--master", "local[2]"]
+    assert done.stdout.split() == ["reconcile", f"{tmp_path}/{log}", *arguments]
+    settings = load(
+        None,
+        [f"data_directory={tmp_path}/data", f"former_data_directory={tmp_path}"],
+    )
+    assert settings.data_directory / "audit" == tmp_path / log
+
+
+def test_metrics_may_want_a_token_and_the_admin_port_may_speak_https(render: Render) -> None:
+    objects = render(
+        admin={"existingSecret": "my-admin", "metricsKey": "seen"},
+        serviceMonitor={"enabled": True, "tlsConfig": {"serverName": "gateway"}},
+        tls={"existingSecret": "my-tls"},
+        config={"admin_tls": True},
+    )
+    configured = configuration(objects)
+    assert configured["metrics_token_file"] == "/etc/amqp-gateway/admin/seen"
+    assert configured["admin_tls"] is True
+    (endpoint,) = objects["ServiceMonitor", NAME]["spec"]["endpoints"]
+    assert endpoint["scheme"] == "https"
+    assert endpoint["tlsConfig"] == {"serverName": "gateway"}
+    assert endpoint["authorization"] == {"credentials": {"name": "my-admin", "key": "seen"}}
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert container(objects)[probe]["httpGet"]["scheme"] == "HTTPS"
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,9 @@ def test_the_rendered_command_and_configuration_start_and_stop_the_gateway(
         process.send_signal(signal.SIGTERM)
         said += process.stderr.read()
         assert process.wait(pod["terminationGracePeriodSeconds"]) == 0, said
-    assert (tmp_path / "var/lib/amqp-gateway/audit").is_dir()
+    data = tmp_path / "var/lib/amqp-gateway/data"
+    assert (data / "audit").is_dir()
+    assert data.stat().st_mode & 0o777 == 0o700
 
 
 def test_every_default_of_the_chart_is_a_configuration_that_check_accepts(

@@ -11,7 +11,7 @@ from twisted.python.failure import Failure
 import gateway
 from gateway.net.logs import observer
 
-NAME = re.compile(r'^    log = Logger\((?:namespace="(.*)")?\)$', re.MULTILINE)
+NAME = re.compile(r'^ *log(?:: Final)? = Logger\((?:namespace="(.*)")?\)$', re.MULTILINE)
 
 
 def event(level: LogLevel, text: str, namespace: str = "gateway.test") -> LogEvent:
@@ -101,6 +101,7 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.net.reload.Reloading",
         "gateway.net.renewal.Renewal",
         "gateway.net.upstream.Dialer",
+        "gateway.net.withdrawing",
     ]
-    unnamed = ["DecisionLog", "Pump", "Service", "Stopping", "Tokens", "TurnLoop"]
+    unnamed = ["DecisionLog", "Pump", "Service", "Stalls", "Stopping", "Tokens", "TurnLoop"]
     assert names.count("") == len(unnamed)

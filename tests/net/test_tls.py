@@ -8,14 +8,14 @@ import pytest
 from OpenSSL import SSL
 from support.certificates import DAY, Authority
 from support.rules import rule
-from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSSLContextFactory
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 
 from gateway.errors import ConfigurationError
-from gateway.net.tls import channel_bindings, tls_context, upstream_tls
+from gateway.net.tls import channel_bindings, is_believed, tls_context, upstream_tls
 
 # A certificate and its key in the tree would be a secret: they are made when they are needed.
 
@@ -181,6 +181,53 @@ def test_files_towards_an_upstream_are_problems_of_their_keys(tmp_path: pathlib.
         with pytest.raises(ConfigurationError) as caught:
             upstream_tls("127.0.0.1", **files)
         assert [each for each, _ in caught.value.problems] == [path]
+
+
+class Shown:
+    """A transport over which a client has shown a certificate, or none."""
+
+    def __init__(self, server: SSL.Connection) -> None:
+        self._server = server
+
+    def getHandle(self) -> SSL.Connection:
+        return self._server
+
+
+def shown(
+    context: IOpenSSLContextFactory, own: tuple[pathlib.Path, pathlib.Path] | None = None
+) -> Shown:
+    """A client's handshake with a listener, in memory."""
+    of_client = SSL.Context(SSL.TLS_METHOD)
+    if own is not None:
+        of_client.use_certificate_file(str(own[0]))
+        of_client.use_privatekey_file(str(own[1]))
+    server, client = SSL.Connection(context.getContext(), None), SSL.Connection(of_client, None)
+    server.set_accept_state()
+    client.set_connect_state()
+    for _ in range(5):
+        for near, far in ((client, server), (server, client)):
+            with contextlib.suppress(SSL.WantReadError):
+                near.do_handshake()
+            with contextlib.suppress(SSL.WantReadError):
+                far.bio_write(near.bio_read(65536))
+    return Shown(server)
+
+
+def test_a_certificate_is_believed_as_long_as_its_authority(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "other").mkdir()
+    authority, other = Authority(tmp_path), Authority(tmp_path / "other", "other")
+    certificate, key = authority.issue("gateway")
+
+    def listener(ca: pathlib.Path | None) -> IOpenSSLContextFactory:
+        return tls_context(certificate, key, ca, require_client_certificate=False)
+
+    client = shown(listener(authority.ca), authority.issue("alice"))
+    assert is_believed(listener(authority.ca), client)
+    assert not is_believed(listener(other.ca), client)
+    assert not is_believed(listener(None), client)
+    assert not is_believed(None, client)
+    assert not is_believed(listener(authority.ca), shown(listener(authority.ca)))
+    assert not is_believed(listener(authority.ca), StringTransport())
 
 
 # As a server.

@@ -57,15 +57,19 @@ class Headers:
 class Session:
     """An `Owner`."""
 
-    def __init__(self, number: int, connection: int = 1) -> None:
+    def __init__(self, number: int, connection: int = 1, user: str = "") -> None:
         self.number = number
         self.connection = connection
+        self.name = user
 
     def owner_id(self) -> int:
         return self.number
 
     def connection_id(self) -> int:
         return self.connection
+
+    def user(self) -> str:
+        return self.name
 
 
 class Consumer:

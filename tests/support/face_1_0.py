@@ -23,7 +23,7 @@ class Turns:
 
 
 class Authenticator:
-    """Knows user:pass; the answer comes when the test says so, or at once."""
+    """Knows user:pass, of a realm, and all with the password "own"; answers when asked to."""
 
     def __init__(self, mechanisms):
         self.offered = mechanisms
@@ -48,6 +48,8 @@ class Authenticator:
             identity = "anonymous"
         elif (credentials.username, credentials.password) == ("user", "pass"):
             identity = "user@realm"
+        elif credentials.password == "own":
+            identity = credentials.username
         waiter.on_authenticated(identity, now_ms)
 
 

@@ -6,7 +6,7 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
 from gateway.errors import StoreError
-from gateway.faces.face import Authenticator, Face, Peer
+from gateway.faces.face import STOPS, Authenticator, Ending, Face, Peer, PeerStatus
 from gateway.net.counts import NetCounts
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.first_octets import Ask
@@ -69,6 +69,7 @@ class FakeFace:
         self.deadline_ms: int | None = None
         self.fails: Exception | None = None
         self.is_drained = True
+        self.is_status: PeerStatus | None = None
 
     @property
     def behind(self) -> bool:
@@ -110,7 +111,10 @@ class FakeFace:
     def drained(self) -> bool:
         return self.is_drained
 
-    def force_close(self, now_ms: int) -> None:
+    def status(self) -> PeerStatus | None:
+        return self.is_status
+
+    def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         self.log.append("force_close")
         self.to_send += b"forced"
         self.closed = True
@@ -126,6 +130,7 @@ class Wire(StringTransport):
         self.aborted = False
         self.tls: list[object] = []
         self.no_delay = False
+        self.kept_alive = False
         self.protocol: object = None
 
     def write(self, data: bytes) -> None:
@@ -137,6 +142,15 @@ class Wire(StringTransport):
 
     def abortConnection(self) -> None:
         self.aborted = True
+
+    def setTcpKeepAlive(self, enabled: bool) -> None:
+        self.kept_alive = enabled
+
+    def getHandle(self) -> "Wire":
+        return self
+
+    def setsockopt(self, level: int, option: int, value: int) -> None:
+        assert value > 0
 
     def setTcpNoDelay(self, enabled: bool) -> None:
         self.no_delay = enabled

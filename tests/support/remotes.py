@@ -69,6 +69,9 @@ class FakeRelay:
     def connection_id(self) -> int:
         return 0
 
+    def user(self) -> str:
+        return ""
+
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         answer = self.answers.pop(0) if self.answers else DeliverStatus.TAKEN
         if answer == DeliverStatus.TAKEN:

@@ -25,6 +25,9 @@ def main(directory):
         def connection_id(self):
             return 0
 
+        def user(self):
+            return ""
+
     settings = Settings(
         listen=Listen(amqp=Address("127.0.0.1", 0)),
         admin=Address("127.0.0.1", 0),

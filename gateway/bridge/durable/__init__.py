@@ -6,5 +6,6 @@ recovery          from rows and entries to a bridge that is at work
 absent            queues that the store has and the configuration has not
 dispatched        which recovered copies may have been seen
 notes             small things of others, in pages
+subscriptions     durable subscriptions of 1.0 clients, and whose they are
 debts             bindings that are to be removed at an upstream
 """

@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Final, final
 from uuid import UUID
 
-from gateway.bridge.seams import QueueSettings
+from gateway.bridge.seams import QueueSettings, Subscriber
 from gateway.errors import DecodeError
 from gateway.message import Kind
 from gateway.wire.buffers import Reader, Writer
@@ -139,6 +139,8 @@ class QueueRow:
         out.i64(settings.max_size)
         _octets(out, settings.arguments)
         out.i64(settings.auto_delete_timeout_ms)
+        if not settings.unmarked:
+            _subscriber(out, settings.subscriber)
         return out.getvalue()
 
 
@@ -164,7 +166,25 @@ def queue_row(value: bytes) -> QueueRow:
         auto_delete_timeout_ms=data.i64(),
         no_local=bits & 4 != 0,
     )
+    if data.remaining():
+        settings.subscriber = _read_subscriber(data)
+    else:
+        settings.unmarked = True  # the row ended here until there were subscribers
     return QueueRow(host, name, number, settings)
+
+
+def _subscriber(out: Writer, subscriber: Subscriber | None) -> None:
+    out.u32(0 if subscriber is None else 1)
+    if subscriber is not None:
+        _text(out, subscriber.user)
+        _text(out, subscriber.container)
+        _text(out, subscriber.link)
+
+
+def _read_subscriber(data: Reader) -> Subscriber | None:
+    if data.u32() == 0:
+        return None
+    return Subscriber(_read_text(data), _read_text(data), _read_text(data))
 
 
 def read_identity(key: str, value: bytes) -> QueueRow | None:

@@ -84,6 +84,7 @@ class Queue:
     __slots__ = (
         "armed_ms",
         "bindings",
+        "by_name",
         "checksum",
         "choosy",
         "clearing",
@@ -134,6 +135,8 @@ class Queue:
         self.max_size = settings.max_size
         self.owner: Owner | None = None
         self.only = [self]
+        # What the default exchange routes to it: nobody publishes to a subscription by its name.
+        self.by_name = self.only if settings.subscriber is None else []
         self.bindings: dict[tuple[str, str], bytes] = {}
         self.users = Users()
         self.deleted = False

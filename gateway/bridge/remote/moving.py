@@ -53,7 +53,7 @@ class Moving:
         """Let what is to move rest: its links give no credit, its copies wait."""
         for host in self._bridge.hosts.values():
             for queue in host.topology.queues.values():
-                self._hold(queue.placement, self._queue(host, queue.name))
+                self._hold(queue.placement, self._queue(host, queue))
             for exchange in host.topology.exchanges.values():
                 self._hold(exchange.placement, self._exchange(host, exchange))
         tell_all(self._bridge)
@@ -84,9 +84,7 @@ class Moving:
         for host in self._bridge.hosts.values():
             exchanges = list(host.topology.exchanges.values())
             moves = [(each, self._exchange(host, each)) for each in exchanges]
-            queues = [
-                (each, self._queue(host, each.name)) for each in host.topology.queues.values()
-            ]
+            queues = [(each, self._queue(host, each)) for each in host.topology.queues.values()]
             host.nodes.replace(self._placements)
             for queue, after in queues:
                 self._move_queue(host, queue, after)
@@ -103,8 +101,11 @@ class Moving:
 
     # The plan.
 
-    def _queue(self, host: VirtualHost, name: str) -> Placement | None:
-        return None if name == REJECTED_QUEUE else self._placements.queue(host.name, name)
+    def _queue(self, host: VirtualHost, queue: Queue) -> Placement | None:
+        """Where it will live; what the gateway has made for itself, and for subscribers, here."""
+        if queue.name == REJECTED_QUEUE or queue.settings.subscriber is not None:
+            return None
+        return self._placements.queue(host.name, queue.name)
 
     def _exchange(self, host: VirtualHost, exchange: Exchange) -> Placement | None:
         """Where it will live; an upstream's own by-address exchange goes with that."""
@@ -118,7 +119,7 @@ class Moving:
         return self._placements.exchange(host.name, name) if name else None
 
     def _queue_problem(self, host: VirtualHost, queue: Queue) -> str:
-        before, after = queue.placement, self._queue(host, queue.name)
+        before, after = queue.placement, self._queue(host, queue)
         if before is None and after is None:
             return ""
         if before is not None and after is not None and before.spool == after.spool:

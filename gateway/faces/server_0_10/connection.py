@@ -32,7 +32,15 @@ from gateway.amqp_0_10.types import FieldTable
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.faces.client import Client
-from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
+from gateway.faces.face import (
+    STOPS,
+    Authenticator,
+    Ending,
+    FaceSettings,
+    Peer,
+    PeerStatus,
+    Turns,
+)
 from gateway.faces.feature_uses import client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.server_0_10.session import ServerSession
@@ -179,13 +187,19 @@ class ServerConnection:
             len(session.unsettled) or session.uncommitted() for session in self._sessions.values()
         )
 
-    def force_close(self, now_ms: int) -> None:
+    def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         """The operator ends the connection: close with connection-forced, 320."""
+        self.client.act(now_ms)
+        self.client.visit.because(why.reason, why.text)
         while self.behind:  # what was read is not lost
             self._go_on()
-        self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, "the gateway stops", now_ms)
-        self._end(Reason.STOPPING)
+        self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, why.text, now_ms)
+        self._end(why.reason)
         self.client.touch()
+
+    def status(self) -> PeerStatus | None:
+        """Who the client is, once it has opened a virtual host."""
+        return None if self._gone else self.client.status()
 
     # What sessions tell.
 
@@ -279,7 +293,7 @@ class ServerConnection:
             self.client.on_violation(str(event.error), ends=True)
             self._end(Reason.CONNECTION_LOST)
         elif isinstance(event, ConnectionClosed):
-            if event.code:
+            if event.code and (event.text or event.code != spec.CloseCode.NORMAL):
                 by = "by the client" if event.by_peer else "by the gateway"
                 self.client.visit.because(Reason.NONE, f"{by}: {event.code} {event.text}".strip())
             self._end(Reason.NONE if event.code else Reason.CONNECTION_LOST)

@@ -115,6 +115,10 @@ class ServerSession:
         """The number that the session's messages carry as publisher."""
         return self.client.peer.connection_id
 
+    def user(self) -> str:
+        """Whose it is; "" without a login."""
+        return self.client.user()
+
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
         """An upstream has answered; the token is the id of the command that waits."""
         self.parking.answer(token, refusal)

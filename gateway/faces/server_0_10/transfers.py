@@ -84,7 +84,7 @@ class Transfers:
             refusal = Refusal(Condition.ILLEGAL_ARGUMENT, "no such accept-mode or acquire-mode")
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
             return
-        if not self._client.may_claim(arrival.user_id):
+        if not self._client.may_claim(arrival):
             _record(self._client, event, arrival, Reason.WRONG_USER)
             refusal = Refusal(Condition.UNAUTHORIZED_ACCESS, "user-id is not the connection's user")
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)

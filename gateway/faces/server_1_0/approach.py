@@ -10,6 +10,7 @@ from typing import final
 from gateway.amqp_1_0._spec import Attach, Target
 from gateway.amqp_1_0.link import Link
 from gateway.faces.outcomes import error_of
+from gateway.faces.server_1_0 import permissions
 from gateway.faces.server_1_0.links import Links
 from gateway.faces.server_1_0.producer import Producer
 from gateway.message import Refusal
@@ -38,6 +39,10 @@ class Approach:
         if not links.forget_approach(self.link):
             return
         links.client.act(links.client.bridge.now_ms)
+        if refusal is None:
+            refusal = permissions.producer_refusal(
+                links, self.node, made=False
+            )  # they may be others by now
         if refusal is None:
             answer_producer(links, self.link, self.attach, self.node)
         else:

@@ -16,7 +16,7 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.seams import QueueSettings, SubscribeOptions
+from gateway.bridge.seams import QueueSettings, SubscribeOptions, Subscriber
 from gateway.faces.dynamic import policy_of
 from gateway.faces.features import EXCHANGES, Feature
 from gateway.faces.outcomes import error_of, outcome_of
@@ -54,12 +54,16 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
         node = created
         made = node.queue or node.exchange
     elif target.address is not None:
-        node = resolve(target.address, capability_of(asked), links.client.nodes)
-        if node is None:
-            return permissions.not_found(links, target.address)
-        refusal = permissions.producer_refusal(links, node)
+        capability = capability_of(asked)
+        node = resolve(target.address, capability, links.client.nodes)
+        refusal = permissions.name_refusal(links, target.address, node, capability)
         if refusal is not None:
             return refusal
+        if node is None:
+            return permissions.not_found(links, target.address)
+    refusal = permissions.producer_refusal(links, node, made=bool(made))
+    if refusal is not None:
+        return _unmade(links, made, refusal)
     if node is not None and node.exchange in EXCHANGES:
         _count(links, EXCHANGES[node.exchange])
     if node is not None and node.queue and not made:
@@ -115,16 +119,25 @@ def attach_consumer(links: Links, link: Link, attach: Attach) -> Refusal | None:
         node = created
         made = node.queue or node.exchange
     else:
-        found = resolve(source.address or "", capability_of(asked), links.client.nodes)
+        address, capability = source.address or "", capability_of(asked)
+        found = resolve(address, capability, links.client.nodes)
+        denied = permissions.name_refusal(links, address, found, capability)
+        if denied is not None:
+            return denied
         if found is None:
-            return permissions.not_found(links, source.address or "")
+            return permissions.not_found(links, address)
         node = found
     consumer = _consumer(links, link, attach, source, node.queue or node.exchange, made)
     if node.queue:
         refusal = _consume(links, consumer, node.queue, source)
     else:
         refusal = _subscribe(links, consumer, node, attach, source)
-    if refusal is not None and made:
+    return refusal if refusal is None else _unmade(links, made, refusal)
+
+
+def _unmade(links: Links, made: str, refusal: Refusal) -> Refusal:
+    """The link that a node was made for comes to nothing: the node goes, too."""
+    if made:
         links.dynamics.on_attached(made)
         links.dynamics.on_detached(made, creator=True)
     return refusal
@@ -195,8 +208,9 @@ def _is_durable(source: Source) -> bool:
     return bool(source.durable) or source.expiry_policy == _spec.EXPIRY_NEVER
 
 
-def _durable_name(links: Links, attach: Attach) -> str:
-    return f"{links.client.container}.{attach.name}".replace("/", "_")
+def _subscriber(links: Links, attach: Attach) -> Subscriber:
+    client = links.client
+    return Subscriber(client.user(), client.container, attach.name)
 
 
 def _subscribe(
@@ -216,21 +230,15 @@ def _subscribe(
     key = binding_key(wanted, exchange.type, node.key)
     if isinstance(key, Refusal):
         return key
+    arguments = _arguments(wanted)
     durable = _is_durable(source)
     if durable:
-        queue = _durable_name(links, attach)
-        consumer.found = host.topology.find_queue(queue) is not None
-        settings = QueueSettings(durable=True)
+        declared = _durable_queue(links, consumer, attach, exchange, key, arguments)
     else:
-        queue = links.dynamics.name(links.client.container, attach.name)
-        settings = QueueSettings(auto_delete=True)
-    refusal = permissions.subscription_refusal(links, exchange, key, queue, settings)
-    if refusal is not None:
-        return refusal
-    declared = host.declaring.declare_queue(queue, settings, links.owner)
-    links.client.access.created()
+        declared = _own_queue(links, attach, exchange, key)
     if isinstance(declared, Refusal):
         return declared
+    queue = declared.name
     consumer.acquire = True  # it has the queue for itself, whatever mode it asked for
     bridged = host.subscribing.subscribe(
         queue,
@@ -239,13 +247,13 @@ def _subscribe(
         SubscribeOptions(exclusive=True, settled=consumer.settled, filter=wanted.filter),
     )
     if isinstance(bridged, Refusal):
-        return bridged
-    arguments = _arguments(wanted)
-    _rebind(links, declared, exchange, key, arguments)
+        return _undo(links, consumer, queue, durable, bridged)
+    if durable:
+        _rebind(links, declared, exchange, key, arguments)
     refusal = host.bindings.bind(queue, exchange.name, key, arguments, b"", links.owner)
     if refusal is not None:
         bridged.cancel()
-        return refusal
+        return _undo(links, consumer, queue, durable, refusal)
     consumer.durable_queue = queue if durable else ""
     links.add_consumer(consumer)
     if host.reaching.reach_binding(queue, exchange.name, key, consumer, 0):
@@ -254,6 +262,54 @@ def _subscribe(
     else:
         consumer.answer(bridged, source, wanted)
     return None
+
+
+def _undo(links: Links, consumer: Consumer, queue: str, durable: bool, refusal: Refusal) -> Refusal:
+    """A subscription has come to nothing: so has the queue that was made for it."""
+    if durable and not consumer.found:
+        links.client.host.declaring.delete_queue(queue, links.owner)
+    return refusal
+
+
+def _own_queue(links: Links, attach: Attach, exchange: Exchange, key: str) -> Queue | Refusal:
+    """A queue that goes with the link."""
+    name = links.dynamics.name(links.client.container, attach.name)
+    settings = QueueSettings(auto_delete=True)
+    refusal = permissions.subscription_refusal(links, exchange, key, name, settings)
+    if refusal is not None:
+        return refusal
+    declared = links.client.host.declaring.declare_queue(name, settings, links.owner)
+    links.client.access.created()
+    return declared
+
+
+def _durable_queue(
+    links: Links,
+    consumer: Consumer,
+    attach: Attach,
+    exchange: Exchange,
+    key: str,
+    arguments: dict[str, Tagged],
+) -> Queue | Refusal:
+    """The queue of the client's subscription of that name, made now if it has none."""
+    subscriptions = links.client.host.durable_subscriptions
+    subscriber = _subscriber(links, attach)
+    queue = subscriptions.find(subscriber)
+    if queue is None:
+        queue = subscriptions.old(subscriber, exchange.name, key, arguments)
+    name = subscriptions.free_name(subscriber) if queue is None else queue.name
+    settings = QueueSettings(durable=True, subscriber=subscriber)
+    refusal = permissions.subscription_refusal(links, exchange, key, name, settings)
+    if refusal is not None:
+        return refusal
+    consumer.found = queue is not None
+    if queue is None:
+        made = subscriptions.make(name, subscriber, links.owner)
+        links.client.access.created()
+        return made
+    if queue.settings.subscriber is None:
+        subscriptions.give(queue, subscriber)
+    return queue
 
 
 def _arguments(wanted: Wanted) -> dict[str, Tagged]:
@@ -291,11 +347,10 @@ def _rebind(
 
 def _recover(links: Links, link: Link, attach: Attach) -> Refusal | None:
     """An attach without source asks for the one that the link had: a durable subscription."""
-    name = _durable_name(links, attach)
-    queue = links.client.host.topology.find_queue(name)
+    queue = links.client.host.durable_subscriptions.find(_subscriber(links, attach))
     if queue is None:
         return Refusal(Condition.NOT_FOUND, "there is no subscription of that name")
-    refusal = permissions.consumer_refusal(links, name, acquire=True)
+    refusal = permissions.consumer_refusal(links, queue.name, acquire=True)
     if refusal is not None:
         return refusal
     address = None
@@ -308,14 +363,14 @@ def _recover(links: Links, link: Link, attach: Attach) -> Refusal | None:
     )
     consumer = _consumer(links, link, attach, source, "", "")
     bridged = links.client.host.subscribing.subscribe(
-        name,
+        queue.name,
         consumer,
         links.owner,
         SubscribeOptions(exclusive=True, settled=consumer.settled),
     )
     if isinstance(bridged, Refusal):
         return bridged
-    consumer.durable_queue = name
+    consumer.durable_queue = queue.name
     consumer.found = True
     links.add_consumer(consumer)
     consumer.answer(bridged, source, Wanted())

@@ -10,7 +10,7 @@ from typing import Final, final
 
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error, Open, TransactionalState
-from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED
+from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED, UNAUTHORIZED_ACCESS
 from gateway.amqp_1_0.connection import Connection
 from gateway.amqp_1_0.errors import SaslError
 from gateway.amqp_1_0.events import (
@@ -38,13 +38,21 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.errors import RemoteProtocolError
 from gateway.faces.client import Client
-from gateway.faces.face import Authenticator, FaceSettings, Peer, Turns
+from gateway.faces.face import (
+    STOPS,
+    Authenticator,
+    Ending,
+    FaceSettings,
+    Peer,
+    PeerStatus,
+    Turns,
+)
 from gateway.faces.feature_uses import client_text
 from gateway.faces.outcomes import error_of
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.faces.share import Share
-from gateway.message import Encoding, Refusal
+from gateway.message import Condition, Encoding, Refusal
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
@@ -185,15 +193,20 @@ class ServerConnection:
             return False
         return not any(session.outstanding() for session in self._sessions)
 
-    def force_close(self, now_ms: int) -> None:
-        """The operator ends the connection: close with amqp:connection:forced."""
+    def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
+        """The operator ends the connection: amqp:connection:forced, or unauthorized-access."""
         self.client.act(now_ms)
+        self.client.visit.because(why.reason, why.text)
         while self.behind:  # what was read is not lost
             self._go_on()
-        error = Error(condition=CONNECTION_FORCED, description="the gateway stops")
-        self.connection.send_close(error=error)
-        self._end(Reason.STOPPING)
+        condition = UNAUTHORIZED_ACCESS if why.withdrawn else CONNECTION_FORCED
+        self.connection.send_close(error=Error(condition=condition, description=why.text))
+        self._end(why.reason)
         self.client.touch()
+
+    def status(self) -> PeerStatus | None:
+        """Who the client is, once it has opened a virtual host."""
+        return None if self._gone else self.client.status()
 
     def on_rules_changed(self, now_ms: int) -> None:
         """Other access rules are in force: end what the client may have no longer."""
@@ -308,6 +321,7 @@ class ServerConnection:
 
     def _take_connection(self, event: Event) -> None:
         if isinstance(event, AuthenticationRequested):
+            self.client.visit.mechanism = event.credentials.mechanism
             self.client.visit.user = event.credentials.username
             self.authenticator.authenticate(event.credentials, self)
         elif isinstance(event, OpenReceived):
@@ -348,15 +362,16 @@ class ServerConnection:
         self._take(self.connection.receive_data(b"", now_ms))
         self.client.touch()
 
-    def _host_of(self, hostname: str | None) -> VirtualHost:
-        """With one virtual host every name reaches it; an unknown name is the default one."""
+    def _host_of(self, hostname: str) -> VirtualHost | None:
+        """The virtual host that is named, `None` if there is none of that name.
+
+        Another hostname is but what the client dialled: without a meaning it is the default host's.
+        """
         bridge = self.bridge
-        name = hostname or self.connection.sasl_hostname or ""
-        if name.startswith(VHOST_PREFIX):
-            name = name[len(VHOST_PREFIX) :]
-        else:
-            name = self.settings.hostnames.get(name, "")
-        return bridge.hosts.get(name, bridge.default_host)
+        if hostname.startswith(VHOST_PREFIX):
+            name = hostname[len(VHOST_PREFIX) :]
+            return bridge.hosts.get(name) or (bridge.default_host if name in ("", "/") else None)
+        return bridge.hosts.get(self.settings.hostnames.get(hostname, ""), bridge.default_host)
 
     def _on_open(self, performative: Open) -> None:
         client = self.client
@@ -371,7 +386,13 @@ class ServerConnection:
                 "version": Tagged(types.STRING, self.settings.version),
             },
         )
-        host = self._host_of(performative.hostname)
+        hostname = performative.hostname or self.connection.sasl_hostname or ""
+        host = self._host_of(hostname)
+        if host is None:
+            text = f"there is no virtual host {hostname[len(VHOST_PREFIX) :]!r}"
+            client.visit.because(Reason.NOT_FOUND, text)
+            self._close_for(Refusal(Condition.NOT_FOUND, text))
+            return
         refusal = client.access.open(client.identity, host)
         if refusal is not None:
             self._close_for(refusal)

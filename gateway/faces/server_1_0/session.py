@@ -61,6 +61,10 @@ class ServerSession:
         """The number that its messages carry as publisher."""
         return self.client.peer.connection_id
 
+    def user(self) -> str:
+        """Whose it is; "" without a login."""
+        return self.client.user()
+
     # Links.
 
     def on_attach(self, event: AttachReceived) -> None:
@@ -118,7 +122,9 @@ class ServerSession:
         """Other access rules are in force: detach the links that they forbid."""
         links = self.links
         for producer in list(links.producers.values()):
-            refusal = permissions.producer_refusal(links, producer.node)
+            refusal = permissions.producer_refusal(
+                links, producer.node, made=bool(producer.dynamic)
+            )
             if refusal is not None and producer.number in links.producers:
                 producer.on_unanswerable(error_of(refusal))
         for consumer in list(links.consumers.values()):

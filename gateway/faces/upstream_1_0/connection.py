@@ -36,6 +36,7 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.redirects import Redirect, redirect_of
 from gateway.audit.schema import Reason
 from gateway.errors import RemoteProtocolError
+from gateway.faces.face import STOPS, Ending, PeerStatus
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import accuses, is_idle_detach, text_of
 from gateway.faces.upstream_1_0.links import Links, slot_of
@@ -199,9 +200,13 @@ class UpstreamConnection:
         """Nothing is unsettled."""
         return not self.home.outstanding()
 
-    def force_close(self, now_ms: int) -> None:
+    def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         """The gateway stops: close in good order."""
-        self.close(now_ms, "the gateway stops")
+        self.close(now_ms, why.text)
+
+    def status(self) -> PeerStatus | None:
+        """No client."""
+        return None
 
     def close(self, now_ms: int, why: str) -> None:
         """Close in good order."""

@@ -6,6 +6,13 @@ POST /ctl/resume    {"node": "orders"}
 POST /ctl/switch    {"node": "orders", "upstream": "new"}: answered when it is done; refused, if
                     `new` says that it does not have what is to live at it
 POST /ctl/reload    read the configuration again
+POST /ctl/backup    {"directory": "/backups/monday"}: copy store and audit log to a new directory
+                    where the gateway runs
+GET  /ctl/connections    clients, and what they do
+POST /ctl/close     {"connection": 7, "reason": "moved to another gateway"}: it is told why
+GET  /ctl/subscriptions  durable subscriptions of 1.0 clients, and queues that may be such
+POST /ctl/assign    {"queue": ..., "user": ..., "container": ..., "link": ..., "virtual_host": ...}:
+                    the subscription is that user's; user "": of clients without a login
 
 A request shows `Authorization: Bearer TOKEN`; without `admin_token_file` all of it is 404. Answers
 are JSON: {"done": ...} or {"problems": [{"key": ..., "problem": ...}]}. A rule is named by its
@@ -19,10 +26,11 @@ so holds until the next reload or restart: the configuration is the truth.
 from __future__ import annotations
 
 import json
+import pathlib
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, Final, final
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.http import Request
@@ -31,16 +39,22 @@ from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET
 
 from gateway.bridge.bridge import Bridge
+from gateway.bridge.seams import Subscriber
 from gateway.config import Settings
 from gateway.config.load import rules
 from gateway.config.placement import matches
 from gateway.errors import ConfigurationError, GatewayError
 from gateway.net.admin.channel import BODY_MAX
+from gateway.net.admin.connections import close, connections
 from gateway.net.admin.status import status
+from gateway.net.admin.subscriptions import assign, subscriptions
 from gateway.net.admin.tokens import Tokens
+from gateway.net.backup import Backup
+from gateway.net.listening.listen import Door
 from gateway.net.upstreams.reload import BusyError, MissingError, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
+COMMANDS: Final = ("pause", "resume", "switch", "reload", "close", "assign", "backup")
 Answer = dict[str, Any]  # Any: what JSON holds
 
 
@@ -59,6 +73,8 @@ class Control(Resource):
         tokens: Tokens,
         read_again: Callable[[], Settings],
         now_ms: Callable[[], int],
+        door: Door,
+        backup: Backup,
     ) -> None:
         super().__init__()
         self._reloading = reloading
@@ -67,16 +83,21 @@ class Control(Resource):
         self._tokens = tokens
         self._read_again = read_again
         self._now_ms = now_ms
+        self._backup = backup
+        self._door = door
+        self._views: dict[str, Callable[[], Answer]] = {
+            "status": lambda: status(reloading, upstreams, bridge, now_ms()),
+            "connections": lambda: connections(door),
+            "subscriptions": lambda: subscriptions(bridge),
+        }
 
     def render_GET(self, request: Request) -> bytes | int:
-        """Only the status."""
+        """What there is to see."""
         refused = self._admit(request)
         if refused is not None:
             return refused
-        if _command(request) != "status":
-            return _missing(request)
-        told = status(self._reloading, self._upstreams, self._bridge, self._now_ms())
-        return _json(request, 200, told)
+        view = self._views.get(_command(request))
+        return _missing(request) if view is None else _json(request, 200, view())
 
     def render_POST(self, request: Request) -> bytes | int:
         """The other commands."""
@@ -84,7 +105,7 @@ class Control(Resource):
         if refused is not None:
             return refused
         command = _command(request)
-        if command not in ("pause", "resume", "switch", "reload"):
+        if command not in COMMANDS:
             return _missing(request)
         what = command
         try:
@@ -142,6 +163,10 @@ class Control(Resource):
     def _do(self, command: str, asked: Answer) -> Deferred[str]:
         if command == "reload":
             return self._reloading.reload(self._read_again)
+        if command == "backup":
+            return self._backup.make(pathlib.Path(_text(asked, "directory")))
+        if command in ("close", "assign"):
+            return succeed(self._do_at_once(command, asked))
         settings = self._reloading.settings
         at = _rule(settings, _text(asked, "node"))
         change: dict[str, object] = {"paused": command == "pause"}
@@ -154,6 +179,20 @@ class Control(Resource):
         if problems:
             raise ConfigurationError(problems)
         return self._reloading.change(f"{command} of nodes.{at}", other, configured=False)
+
+    def _do_at_once(self, command: str, asked: Answer) -> str:
+        self._bridge.now_ms = self._now_ms()
+        self._door.turns.schedule()
+        if command == "close":
+            number = asked.get("connection")
+            if not isinstance(number, int) or isinstance(number, bool):
+                raise ConfigurationError([("connection", "must be given, as a number")])
+            return close(self._door, number, _text(asked, "reason", ""))
+        subscriber = Subscriber(
+            _text(asked, "user", ""), _text(asked, "container"), _text(asked, "link")
+        )
+        host = _text(asked, "virtual_host", "")
+        return assign(self._bridge, host, _text(asked, "queue"), subscriber)
 
 
 def _rule(settings: Settings, name: str) -> int:
@@ -200,13 +239,15 @@ def _asked(request: Request) -> Answer:
 
 def _in_words(command: str, asked: Answer) -> str:
     """What is asked for, as the log tells it."""
-    given = [asked.get("node"), asked.get("upstream")]
-    return " ".join([command, *(repr(each)[:80] for each in given if isinstance(each, str))])
+    given = [
+        asked.get(key) for key in ("node", "upstream", "connection", "queue", "user", "directory")
+    ]
+    return " ".join([command, *(repr(each)[:80] for each in given if each is not None)])
 
 
-def _text(asked: Answer, key: str) -> str:
-    value = asked.get(key)
-    if not isinstance(value, str) or not value:
+def _text(asked: Answer, key: str, otherwise: str | None = None) -> str:
+    value = asked.get(key, otherwise)
+    if not isinstance(value, str) or (not value and otherwise is None):
         raise ConfigurationError([(key, "must be given, as a string")])
     return value
 

@@ -7,6 +7,7 @@ first_octets                 what the protocol header asks for
 authenticate                 SASL behind the faces' `Authenticator`
 passwords, password_threads  verifying them, aside of the reactor
 throttle, fair_queue         who has to wait for that, and how long
+withdrawing                  who could not come in again, after a reload
 users                        the users file
 decisions                    what the log tells of access rules
 journal                      the log's lines of connections

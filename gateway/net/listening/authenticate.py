@@ -18,11 +18,13 @@ from gateway.faces.face import AuthenticationWaiter, Peer
 from gateway.net.alarm import Later
 from gateway.net.listening.passwords import Passwords, prepared_or_none
 from gateway.net.listening.throttle import Throttle
+from gateway.net.listening.users import User
 from gateway.wire.sasl import (
     ANONYMOUS,
     EXTERNAL,
     PLAIN,
     Credentials,
+    Keys,
     ServerMechanism,
     server_mechanism,
 )
@@ -67,6 +69,7 @@ class Authentication:
 
     Attributes:
         require_tls_for: mechanisms that are offered inside TLS only.
+        certificates: those of clients are asked for, and are users.
         accepted, refused: answers, by mechanism; `throttled`: logins refused unheard.
         plain_in_clear: passwords that came without TLS, but from this machine itself.
     """
@@ -83,11 +86,13 @@ class Authentication:
         threads: Threads | None = None,
         require_tls_for: tuple[str, ...] = (),
         anonymous_name: str = "anonymous",
+        certificates: bool = False,
     ) -> None:
         self.later = later
         self.now_ms = now_ms
         self.anonymous_allowed = anonymous_allowed
         self.anonymous_name = anonymous_name
+        self.certificates = certificates
         self.passwords = passwords
         self.threads = threads
         self.require_tls_for = require_tls_for
@@ -100,6 +105,11 @@ class Authentication:
         self._told_ms = -REFUSALS_TOLD_EVERY_MS
         self._untold = 0
         self._told_in_clear: set[str] = set()
+
+    def has(self, name: str) -> bool:
+        """`faces.face.Logins`: the names in certificates that may come, nobody knows."""
+        passwords = self.passwords
+        return self.certificates or (passwords is not None and passwords.has(name))
 
     @property
     def waiting(self) -> int:
@@ -136,6 +146,13 @@ class Authentication:
             address=peer.address,
         )
 
+    def refresh(self) -> None:
+        """What is offered depends on the users file: look whether it has changed."""
+        passwords, threads = self.passwords, self.threads
+        if passwords is not None and threads is not None:
+            looked = threads.look(passwords.refresh)
+            looked.addErrback(lambda failure: self.log.failure("users file", failure))
+
     def for_peer(self, peer: Peer) -> PeerAuthenticator:
         """The `Authenticator` of one connection."""
         return PeerAuthenticator(self, peer)
@@ -154,6 +171,9 @@ class PeerAuthenticator:
         self._username = ""
         self._compared = ""
         self._known: str | None = None  # SCRAM: the user whose keys these are
+        self._granted = ""
+        self._identity = ""
+        self._verifiers: User | None = None  # of the user when the password was checked, or before
 
     def mechanisms(self) -> list[str]:
         """Those by which this peer can succeed, best first."""
@@ -204,6 +224,22 @@ class PeerAuthenticator:
         else:
             self._wait(mechanism, lambda: self._look_up(passwords, threads, credentials))
 
+    def withdrawn(self) -> str:
+        """Why it could not log in again as it has; "" if it could. `tls` knows of certificates."""
+        shared, mechanism = self.shared, self._granted
+        if mechanism in ("", ANONYMOUS):
+            return "" if shared.anonymous_allowed else "a login is needed by now"
+        if mechanism == EXTERNAL:
+            return ""
+        now = None if shared.passwords is None else shared.passwords.user(self._identity)
+        if now is None:
+            return "the user was removed"
+        return "" if now == self._verifiers else "the password was changed"
+
+    def by_certificate(self) -> bool:
+        """Whether it is who its certificate says that it is."""
+        return self._granted == EXTERNAL
+
     def forget(self, waiter: AuthenticationWaiter) -> None:
         """The connection is gone: nobody is told."""
         self._waiter = None
@@ -237,9 +273,13 @@ class PeerAuthenticator:
         """PLAIN: perhaps we know this password."""
         username, password = credentials.username, credentials.password
         now_ms = self.shared.now_ms()
-        answer = threads.look(
-            lambda: passwords.recall(username, password, now_ms) if self._waiter else None
-        )
+
+        def recall() -> str | None:
+            identity = passwords.recall(username, password, now_ms)
+            self._verifiers = passwords.user(username)
+            return identity
+
+        answer = threads.look(lambda: recall() if self._waiter else None)
 
         def recalled(identity: str | None) -> None:
             if identity is not None:
@@ -251,10 +291,16 @@ class PeerAuthenticator:
 
     def _check(self, passwords: Passwords, threads: Threads, credentials: Credentials) -> None:
         username, password = credentials.username, credentials.password
-        now_ms = self.shared.now_ms()
+        now_ms, address = self.shared.now_ms(), self.peer.address
+        known = self.shared.throttle.knows(address, self._compared, now_ms)
+
+        def check() -> str | None:
+            self._verifiers = passwords.user(username)
+            return passwords.check(username, password, now_ms)
+
         answer = threads.run(
-            lambda: passwords.check(username, password, now_ms) if self._waiter else None,
-            self.peer.address,
+            lambda: check() if self._waiter else None,
+            f"{address} known" if known else address,  # a place of their own in the round
             self._compared,
         )
         answer.addCallbacks(
@@ -266,7 +312,13 @@ class PeerAuthenticator:
         """SCRAM: the keys of the user, or such as it might have."""
         username = credentials.username
         mechanism = credentials.mechanism
-        answer = threads.look(lambda: passwords.keys(username, mechanism.removesuffix(PLUS)))
+
+        def look_up() -> tuple[str | None, Keys]:
+            keys = passwords.keys(username, mechanism.removesuffix(PLUS))
+            self._verifiers = passwords.user(username)
+            return keys
+
+        answer = threads.look(look_up)
 
         def found(known: Any) -> None:  # Any: a Deferred does not say
             self._known, credentials.keys = known
@@ -296,6 +348,10 @@ class PeerAuthenticator:
         waiter, self._waiter = self._waiter, None
         if waiter is None:
             return
+        if identity is not None:
+            self._granted, self._identity = mechanism, identity
+            if self.withdrawn():  # meanwhile
+                identity = None
         counts = self.shared.refused if identity is None else self.shared.accepted
         counts[mechanism if mechanism in counts else "other"] += 1
         if identity is None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import final
 
 from gateway.errors import DecodeError
+from gateway.faces.face import STOPS, Ending, PeerStatus
 from gateway.net.listening.proxy_header import read_proxy_header
 
 
@@ -56,7 +57,11 @@ class FirstFace:
         """Always."""
         return True
 
-    def force_close(self, now_ms: int) -> None:
+    def status(self) -> PeerStatus | None:
+        """Nobody yet."""
+        return None
+
+    def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         """The peer speaks no protocol yet in which it could be told."""
         self.closed = True
 

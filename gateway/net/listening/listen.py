@@ -15,11 +15,11 @@ from twisted.internet.interfaces import IAddress, IOpenSSLContextFactory
 from twisted.internet.protocol import ServerFactory
 from twisted.logger import Logger
 
-from gateway.faces.face import Authenticator, Face, Peer
+from gateway.faces.face import STOPS, Authenticator, Ending, Face, Peer, PeerStatus
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
 from gateway.net.listening.admission import Admission
-from gateway.net.listening.authenticate import Authentication
+from gateway.net.listening.authenticate import Authentication, PeerAuthenticator
 from gateway.net.listening.first_faces import PassedOn, Unheard
 from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask, choose
 from gateway.net.pump import LINGER_MS, Pump
@@ -110,10 +110,14 @@ class Threshold:
         """Always: nothing has been sent that could be unsettled."""
         return True
 
-    def force_close(self, now_ms: int) -> None:
+    def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         """The peer speaks no protocol yet in which it could be told."""
         self._left = True
         self.closed = True
+
+    def status(self) -> PeerStatus | None:
+        """Nobody yet."""
+        return None
 
 
 @final
@@ -149,6 +153,7 @@ class Door:
         self.handshake_timeout_ms = handshake_timeout_ms
         self.tls_context = tls_context
         self.pumps: dict[int, Pump] = {}
+        self.logins: dict[int, PeerAuthenticator] = {}
         self._admission = Admission(
             counts,
             lambda let_in: later.callLater(0, let_in),
@@ -190,6 +195,7 @@ class Door:
     def gone(self, pump: Pump) -> None:
         """The connection is over: room for another one."""
         del self.pumps[pump.connection_id]
+        self.logins.pop(pump.connection_id, None)
         self.counts.lost += 1
         if pump.connection_id in self._passed_on:
             self._passed_on.remove(pump.connection_id)
@@ -283,7 +289,13 @@ class Door:
             bindings=channel_bindings(pump.transport) if pump.secure else None,
             entered=lambda: self._on_entered(pump),
         )
-        return self.makers[ask](self.authentication.for_peer(peer), peer, now_ms)
+        login = self.logins[pump.connection_id] = self.authentication.for_peer(peer)
+        return self.makers[ask](login, peer, now_ms)
+
+    def end(self, pump: Pump, why: Ending) -> None:
+        """Tell a client that its connection ends, and end it."""
+        pump.face.force_close(self.now_ms(), why)
+        self.turns.touch(pump.face)
 
 
 @final

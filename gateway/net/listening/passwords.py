@@ -38,8 +38,8 @@ SECRET_OCTETS: Final = 32
 class Passwords:
     """The users file, read again whenever it changes.
 
-    Used from threads, but for `load` at the start: `recall` and `keys`, which may read the file,
-    from one at a time, `check` from several.
+    Used from threads, but for `load` at the start: `refresh`, `recall` and `keys`, which may read
+    the file, from one at a time, `check` from several.
 
     Args:
         secret: what the keys of names are made of that nobody has: the same after a restart, since
@@ -83,6 +83,14 @@ class Passwords:
                 if users and not self._without(mechanism)
             ]
 
+    def has(self, name: str) -> bool:
+        """Whether the file, as it was read last, has that user."""
+        return prepared_or_none(name) in self._users
+
+    def user(self, name: str) -> User | None:
+        """The verifiers of that user, in the file as it was read last."""
+        return self._users.get(prepared_or_none(name))
+
     def _without(self, mechanism: str) -> list[str]:
         """The users for whom the mechanism cannot be offered."""
         return [
@@ -108,10 +116,11 @@ class Passwords:
 
     def recall(self, name: str, password: str, now_ms: int) -> str | None:
         """As `check`, of what was checked before; `None` where it was not."""
-        self._load_again()
+        self.refresh()
         return self._recall(name, password, now_ms)
 
-    def _load_again(self) -> None:
+    def refresh(self) -> None:
+        """As `load`, but what cannot be read is told in the log, and changes nothing."""
         try:
             self.load()
         except ConfigurationError as error:
@@ -142,7 +151,7 @@ class Passwords:
 
     def keys(self, name: str, mechanism: str) -> tuple[str | None, Keys]:
         """The user's name as the file has it, or `None`; and keys in any case."""
-        self._load_again()
+        self.refresh()
         prepared = prepared_or_none(name)
         verifier = self._users.get(prepared, {}).get(mechanism)
         if verifier is not None:

@@ -6,13 +6,14 @@ old is forgotten. What it is not: a lockout that somebody can use against somebo
 
 - A user from an address: after `PAIR_FREE` failures each try waits for the one before it, ever
   longer. Nobody else's failures count for this pair.
-- An address: after `ADDRESS_FREE` failures of all its users together, tries wait for one another,
-  so that many names cannot be guessed instead of one. An address may be a load balancer with
-  thousands behind it, so a pair that has logged in before does not wait for this.
+- An address: after `ADDRESS_FREE` failures of all its users together, each try waits, so that many
+  names are not guessed instead of one; but tries do not wait for one another, since an address may
+  be a load balancer with thousands behind it. How many passwords are checked at a time is up to the
+  fair queue (`password_threads`).
 - A user: guessed from everywhere, after `USER_FREE` failures each try waits `USER_DELAY_MS`, and
-  never longer; a pair that has logged in before does not. So whoever guesses alice's password from
-  elsewhere makes her wait a second from an address that she was never at, and not at all from her
-  own.
+  never longer. So whoever guesses alice's password from elsewhere makes her wait a second from an
+  address that she was never at.
+- A pair that has logged in within a day waits for its own failures only.
 
 Waits are shorter than a handshake may last. A try that would have to wait longer is refused
 unheard, which tells the guesser nothing.
@@ -29,7 +30,7 @@ PAIR_DELAY_MS: Final = 250
 PAIR_DELAY_MAX_MS: Final = 4_000
 ADDRESS_FREE: Final = 30
 ADDRESS_DELAY_MS: Final = 50
-ADDRESS_DELAY_MAX_MS: Final = 500
+ADDRESS_DELAY_MAX_MS: Final = 2_000
 USER_FREE: Final = 30
 USER_DELAY_MS: Final = 1_000
 WAIT_MAX_MS: Final = 5_000
@@ -129,25 +130,25 @@ class Throttle:
         """How long this try has to wait; `None`: it is refused unheard."""
         pair, place, name = _sources(address, user)
         waits_ms = [self._pairs.wait_ms(pair, now_ms)]
-        known = now_ms - self._known.get(pair, -KNOWN_FORGOTTEN_MS) < KNOWN_FORGOTTEN_MS
-        if not known:
-            waits_ms.append(self._addresses.wait_ms(place, now_ms))
+        if not self._is_known(pair, now_ms):
+            waits_ms.append(self._addresses.delay_ms(place, now_ms))
             waits_ms.append(self._users.delay_ms(name, now_ms))
         wait_ms = max(0, *waits_ms)
         if wait_ms > WAIT_MAX_MS:
             return None
         self._pairs.take(pair, now_ms)
-        if not known:
-            self._addresses.take(place, now_ms)
         return wait_ms
+
+    def knows(self, address: str, user: str, now_ms: int) -> bool:
+        """Whether that user has logged in from there within a day."""
+        return self._is_known(_sources(address, user)[0], now_ms)
+
+    def _is_known(self, pair: bytes, now_ms: int) -> bool:
+        return now_ms - self._known.get(pair, -KNOWN_FORGOTTEN_MS) < KNOWN_FORGOTTEN_MS
 
     def wait_ms(self, address: str, user: str, now_ms: int) -> int:
         """How long a try would have to wait, for callers who do not hold it back but refuse it."""
-        pair, place, _name = _sources(address, user)
-        waits_ms = [self._pairs.wait_ms(pair, now_ms)]
-        if pair not in self._known:
-            waits_ms.append(self._addresses.wait_ms(place, now_ms))
-        return max(0, *waits_ms)
+        return max(0, self._pairs.wait_ms(_sources(address, user)[0], now_ms))
 
     def failed(self, address: str, user: str, now_ms: int) -> None:
         """It was not this user, or there is none of the name."""

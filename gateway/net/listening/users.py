@@ -14,6 +14,7 @@ import hmac
 import os
 import pathlib
 import secrets
+import stat
 import tempfile
 from dataclasses import dataclass
 from typing import Final
@@ -143,7 +144,9 @@ def read_users(path: pathlib.Path) -> dict[str, User]:
 
 
 def write_users(path: pathlib.Path, users: dict[str, User]) -> None:
-    """Replace the file in one step; only its owner can read it.
+    """Replace the file in one step; a new one only its owner can read.
+
+    Whoever could read the file before, still can: a gateway that is not its owner, by its group.
 
     Raises:
         GatewayError: the directory cannot be written.
@@ -161,6 +164,7 @@ def write_users(path: pathlib.Path, users: dict[str, User]) -> None:
         raise GatewayError(f"cannot write {path}: {error.strerror}") from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
+            _keep_access(path, file.fileno())
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -170,6 +174,20 @@ def write_users(path: pathlib.Path, users: dict[str, User]) -> None:
             os.unlink(name)
         raise GatewayError(f"cannot write {path}: {error.strerror}") from None
     _sync_directory(path.absolute().parent)
+
+
+def _keep_access(path: pathlib.Path, handle: int) -> None:
+    try:
+        before = path.stat()
+    except FileNotFoundError:
+        return
+    mode = stat.S_IMODE(before.st_mode)
+    for uid, gid in ((-1, before.st_gid), (before.st_uid, -1)):
+        with contextlib.suppress(PermissionError):  # only root gives files away
+            os.fchown(handle, uid, gid)
+    if os.fstat(handle).st_gid != before.st_gid:
+        mode &= ~stat.S_IRWXG  # it was for another group
+    os.fchmod(handle, mode)
 
 
 def _sync_directory(path: pathlib.Path) -> None:

@@ -86,7 +86,9 @@ def arrivals(bridge: Bridge, before: PlacementsByRule, after: PlacementsByRule) 
 def _names(host: VirtualHost, rules: list[NodeRule]) -> Iterator[tuple[str, str]]:
     """What is in use, and what rules name one by one: kind and name."""
     topology = host.topology
-    yield from (("queue", name) for name in topology.queues)
+    for name, queue in topology.queues.items():
+        if queue.settings.subscriber is None:
+            yield "queue", name
     exact = {rule.pattern for rule in rules if rule.kind == "exchange" and "*" not in rule.pattern}
     yield from (("exchange", name) for name in exact)
     for name, exchange in topology.exchanges.items():

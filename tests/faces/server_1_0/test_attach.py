@@ -7,6 +7,7 @@ from gateway.message import Refusal
 from gateway.wire.tagged import Tagged
 
 ACCEPTED = _spec.Accepted()
+SUB = "subscription.anonymous.app.sub"  # the queue of container app, link sub, without a login
 FILTERS = {
     "direct": (_spec.LEGACY_AMQP_DIRECT_BINDING, _spec.LEGACY_AMQP_DIRECT_BINDING_CODE),
     "topic": (_spec.LEGACY_AMQP_TOPIC_BINDING, _spec.LEGACY_AMQP_TOPIC_BINDING_CODE),
@@ -216,12 +217,12 @@ def test_what_else_was_bound_to_a_durable_subscription_takes_nothing_along(hub):
     link = client.receiver("amq.topic/a", name="sub", **durable)
     link.send_detach(closed=False)
     client.step()
-    hub.host.bindings.bind("app.sub", "amq.fanout", "", {}, b"")
+    hub.host.bindings.bind(SUB, "amq.fanout", "", {}, b"")
     topics = client.sender("amq.topic")
     client.send(topics, subject("a", b"waits"))
     client.receiver("amq.topic/a", name="sub", **durable)
     assert bodies(client) == [b"waits"]
-    assert hub.host.bindings.bound("amq.fanout", "app.sub").queue_not_matched
+    assert hub.host.bindings.bound("amq.fanout", SUB).queue_not_matched
 
 
 @pytest.mark.parametrize(
@@ -275,7 +276,7 @@ def test_a_durable_subscription_outlives_its_link_until_it_is_closed(hub):
     assert bodies(client) == [b"meanwhile"]
     link.send_detach(closed=True)
     client.step()
-    assert hub.host.topology.find_queue("app.sub") is None
+    assert hub.host.topology.find_queue(SUB) is None
 
 
 def test_a_durable_subscription_is_found_again_by_its_name_alone(hub):
@@ -293,7 +294,7 @@ def test_a_durable_subscription_is_found_again_by_its_name_alone(hub):
     assert again.attach.unsettled == {}
     again.send_detach(closed=True)
     client.step()
-    assert hub.host.topology.find_queue("app.sub") is None
+    assert hub.host.topology.find_queue(SUB) is None
 
 
 def test_an_unknown_subscription_is_not_found_by_its_name(hub):

@@ -1,5 +1,5 @@
 import pytest
-from support.face_1_0 import Hub, body_of, message
+from support.face_1_0 import Client, Hub, body_of, message
 from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events, sections, types
@@ -61,11 +61,41 @@ def test_a_wrong_password_ends_the_connection(hub):
 @rule("1.0", "2.7.1", "hostname-has-a-default")
 @pytest.mark.parametrize(
     ("hostname", "host"),
-    [(None, "/"), ("b.example", "b"), ("vhost:b", "b"), ("other", "/"), ("vhost:none", "/")],
+    [(None, "/"), ("b.example", "b"), ("vhost:b", "b"), ("other", "/"), ("vhost:/", "/")],
 )
 def test_the_hostname_picks_the_virtual_host(hostname, host):
     hub = Hub(hosts=["/", "b"], hostnames={"b.example": "b"})
     assert hub.client(hostname=hostname).face.client.host.name == host
+
+
+@pytest.mark.parametrize("hosts", [["/", "b"], ["/"]])
+def test_a_virtual_host_that_is_asked_for_by_name_is_there_or_not_found(hosts):
+    hub = Hub(hosts=hosts)
+    client = hub.client(hostname="vhost:none")
+    client.take(events.OpenReceived)
+    error = client.take(events.CloseReceived).error
+    assert (error.condition, error.description) == (
+        "amqp:not-found",
+        "there is no virtual host 'none'",
+    )
+    client.connection.send_close()
+    client.step()
+    assert client.face.closed
+    assert hub.settings.counts.connections_opened[1] == 0
+
+
+def test_what_was_said_ahead_to_a_virtual_host_that_is_not_there_is_not_done():
+    hub = Hub(hosts=["/", "b"])
+    hub.world.queue("q")
+    client = Client(hub, "early", 1, hostname="vhost:none")
+    session = client.connection.session()
+    session.send_begin()
+    link = session.attach("link", _spec.SENDER)
+    link.send_attach(source=_spec.Source(), target=_spec.Target(address="q"))
+    hub.clients.append(client)
+    client.step()
+    assert client.take(events.CloseReceived).error.condition == "amqp:not-found"
+    assert not client.take_all(events.AttachReceived)
 
 
 @rule("1.0", "2.7.9", "close-is-written")

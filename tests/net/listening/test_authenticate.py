@@ -126,6 +126,39 @@ def test_a_password_is_checked_in_a_thread(desk: Desk) -> None:
     assert desk.shared.refused["PLAIN"] == 3
 
 
+@pytest.mark.parametrize("password", [None, "another"])
+def test_a_password_that_is_withdrawn_while_it_is_checked_opens_nothing(
+    desk: Desk, password: str | None
+) -> None:
+    _, waiter = desk.ask("PLAIN", "alice", "secret")
+    write_users(desk.path, {} if password is None else {"alice": make_user(password, 4096)})
+    reloaded = Passwords(desk.path)
+    reloaded.load()
+    old = desk.passwords
+    old.load = lambda: None  # type: ignore[method-assign]  # it has read the file just before
+    desk.shared.passwords = reloaded
+    desk.threads.run_all()
+    desk.clock.advance(0)
+    assert waiter.answers == [None]
+
+
+def test_whether_a_login_still_counts(desk: Desk) -> None:
+    plain, _ = desk.ask("PLAIN", "alice", "secret")
+    assert plain.withdrawn() == "a login is needed by now"
+    desk.threads.run_all()
+    desk.clock.advance(0)
+    assert plain.withdrawn() == ""
+    write_users(desk.path, {"alice": make_user("secret", 4096)})
+    desk.passwords.load()
+    assert plain.withdrawn() == "the password was changed"  # other verifiers: who knows
+    write_users(desk.path, {})
+    desk.passwords.load()
+    assert plain.withdrawn() == "the user was removed"
+    desk.shared.passwords = None
+    assert plain.withdrawn() == "the user was removed"
+    assert not plain.by_certificate()
+
+
 def test_nobody_may_act_for_somebody_else(desk: Desk) -> None:
     assert desk.answer("PLAIN", "alice", "secret", "alice") == "alice"
     assert desk.answer("PLAIN", "alice", "secret", "root") is None
@@ -485,3 +518,27 @@ def test_who_sends_a_password_in_clear_text_is_named_once_and_counted(desk: Desk
     assert said[0] == ("alice sends a password in clear text, from 192.0.2.1: PLAIN without TLS")
     assert len(said) == 2 and said[1].startswith("refused a login")
     assert desk.shared.plain_in_clear == 2
+
+
+def test_whoever_has_been_here_does_not_queue_behind_those_who_guess(desk: Desk) -> None:
+    assert desk.answer("PLAIN", "alice", "secret") == "alice"
+    desk.now_ms += REMEMBERED_MS
+    assert desk.answer("PLAIN", "alice", "secret") == "alice"
+    assert desk.answer("PLAIN", "bob", "b") is None
+    assert desk.threads.sources == [
+        ("192.0.2.1", "alice"),
+        ("192.0.2.1 known", "alice"),
+        ("192.0.2.1", "bob"),
+    ]
+
+
+def test_what_is_offered_follows_the_users_file_though_nobody_logs_in(desk: Desk) -> None:
+    one = desk.shared.for_peer(PEER)
+    write_users(desk.path, {"alice": make_user("secret", 10)})
+    desk.shared.refresh()
+    desk.threads.run_all()
+    assert one.mechanisms() == ["PLAIN"]
+    write_users(desk.path, {"alice": make_user("secret", 4096)})
+    desk.shared.refresh()
+    desk.threads.run_all()
+    assert one.mechanisms() == ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]

@@ -59,7 +59,8 @@ def test_many_names_from_one_address_wait_but_not_those_who_have_been_there() ->
     guard.throttle.succeeded("balancer", "alice", guard.now_ms)
     waits = [guard.guess("balancer", f"name {number}") for number in range(40)]
     assert waits[: throttle.ADDRESS_FREE] == [0] * throttle.ADDRESS_FREE
-    assert waits[throttle.ADDRESS_FREE :] == [50, 100, 200, 400, *[500] * 6]
+    assert waits[throttle.ADDRESS_FREE :] == [50, 100, 200, 400, 800, 1600, *[2000] * 4]
+    assert [guard.wait_ms("balancer", f"other {number}") for number in range(100)] == [2000] * 100
     assert guard.wait_ms("balancer", "alice") == 0
     assert guard.wait_ms("elsewhere", "name 1") == 0
 

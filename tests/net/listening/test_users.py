@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import hmac
+import os
 import pathlib
 import stat
 
@@ -59,6 +60,38 @@ def test_what_is_written_is_read_back_and_only_the_owner_can_read_it(
     assert list(tmp_path.iterdir()) == [path]
     write_users(path, {})
     assert read_users(path) == {}
+
+
+def test_whoever_could_read_the_file_still_can(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "users.yaml"
+    write_users(path, {})
+    path.chmod(0o640)
+    if os.getuid() == 0:
+        os.chown(path, 4711, 4712)
+    before = path.stat()
+    write_users(path, {"alice": make_user("a", 10)})
+    after = path.stat()
+    assert stat.S_IMODE(after.st_mode) == 0o640
+    assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid)
+    assert after.st_ino != before.st_ino  # in one step
+
+
+def test_a_group_that_cannot_be_kept_gives_nobody_else_the_file(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "users.yaml"
+    write_users(path, {})
+    path.chmod(0o660)
+    if os.getuid() == 0:
+        os.chown(path, -1, 4712)
+
+    def refuse(*_arguments: object) -> None:
+        raise PermissionError
+
+    kept = path.stat().st_gid == os.getgid()
+    monkeypatch.setattr(os, "fchown", refuse)
+    write_users(path, {})
+    assert stat.S_IMODE(path.stat().st_mode) == (0o660 if kept else 0o600)
 
 
 def test_a_directory_that_cannot_be_written_is_one_line(tmp_path: pathlib.Path) -> None:

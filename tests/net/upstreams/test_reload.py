@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from support.bridge_world import Session
 from support.upstream_world import Broker
 from support.whole_gateway import WholeGateway
 from twisted.internet.defer import Deferred
@@ -16,11 +17,13 @@ from twisted.logger import capturedLogs, formatEvent
 from twisted.web.test.requesthelper import DummyRequest
 
 from gateway.amqp_1_0 import _spec
+from gateway.bridge.seams import QueueSettings, Subscriber
 from gateway.clients.letter import Letter, Typed
 from gateway.config import Settings, load
 from gateway.errors import ConfigurationError
 from gateway.message import Refusal
 from gateway.net.admin.control import Control
+from gateway.net.backup import Backup
 from gateway.net.listening.users import make_user, write_users
 from gateway.net.upstreams.reload import BusyError, fixed
 
@@ -56,6 +59,12 @@ class Stay:
             self.whole.service.tokens,
             self.read,
             self.whole.service.clock.now_ms,
+            self.whole.service.door,
+            Backup(
+                self.whole.service.store,
+                directory / "data",
+                self.whole.reactor.callFromThread,
+            ),
         )
 
     def read(self) -> Settings:
@@ -222,6 +231,17 @@ def test_a_rule_is_paused_and_resumed_until_the_next_reload(stay: Stay) -> None:
     assert (stay.rule(0)["state"], stay.rule(0)["changed_by_ctl"]) == ("active", False)
 
 
+def test_a_backup_is_made_where_it_is_asked_for(stay: Stay, tmp_path: pathlib.Path) -> None:
+    request, _later = stay.begin("backup", {"directory": str(tmp_path / "copy")})
+    stay.whole.wait_until(lambda: bool(request.written))
+    told = json.loads(b"".join(request.written))["done"]
+    assert told.startswith(f"{tmp_path}/copy: the store")
+    assert (tmp_path / "copy" / "store.sqlite").exists()
+    for body in ({}, {"directory": str(tmp_path / "copy")}, {"directory": "here"}):
+        assert stay.ask("backup", body)[0] == 422
+    assert stay.ask("backup", {"directory": "/x"}, token="wrong")[0] == 401
+
+
 def test_what_waits_moves_along_with_its_rule(stay: Stay) -> None:
     client = stay.whole.connect_0_10()
     sent: Deferred[Any] = client.send("far", LETTER)
@@ -353,3 +373,49 @@ def test_a_reload_moves_what_is_missing_and_says_so_in_the_log(stay: Stay) -> No
     problem = "b refuses queue 'far' of virtual host 'default' (far): no such node"
     assert told.count(f"after a reload: {problem}") == 1
     assert stay.rule(0)["upstream"] == "b"
+
+
+# What is done at once, and needs no other settings.
+
+
+def test_a_connection_is_shown_and_closed_by_the_admin_port(stay: Stay) -> None:
+    client = stay.whole.connect_1_0()
+    stay.whole.result(client.ready())
+    lost: list[str] = []
+    client.lost().addErrback(lambda failure: lost.append(str(failure.value)))
+    code, told = stay.ask("connections")
+    (one,) = told["connections"]
+    assert (code, one["number"], one["protocol"]) == (200, 1, "1.0")
+    assert stay.ask("close", {"connection": "1"})[0] == 422
+    assert stay.ask("close", {"connection": True})[0] == 422
+    assert stay.ask("close", {"connection": 2})[0] == 422
+    assert stay.ask("close", {"connection": 1}, token="wrong")[0] == 401
+    code, told = stay.ask("close", {"connection": 1, "reason": "moved away"})
+    assert (code, lost) == (
+        200,
+        ["the server closed the connection: moved away (amqp:connection:forced)"],
+    )
+    assert told["done"] == "connection 1 of no user from 127.0.0.1:40000 is closed"
+    stay.whole.pass_time(5)
+    assert stay.ask("connections")[1] == {"connections": []}
+
+
+def test_a_subscription_is_given_by_the_admin_port_and_stays_given(stay: Stay) -> None:
+    host = stay.whole.service.bridge.default_host
+    settings = QueueSettings(durable=True, unmarked=True)
+    host.declaring.declare_queue("app.sub", settings, Session(1))
+    host.bindings.bind("app.sub", "amq.topic", "news", {}, b"")
+    asked = {"queue": "app.sub", "user": "ann", "container": "app", "link": "sub"}
+    assert stay.ask("assign", asked | {"container": ""})[0] == 422
+    assert stay.ask("assign", asked | {"virtual_host": "nowhere"})[0] == 422
+    assert stay.ask("assign", asked)[0] == 200
+    (told,) = stay.ask("subscriptions")[1]["subscriptions"]
+    assert (told["user"], told["container"], told["link"]) == ("ann", "app", "sub")
+    stay.whole.stop()
+    again = WholeGateway(stay.directory / "data").start()
+    found = again.service.bridge.default_host.durable_subscriptions.find(
+        Subscriber("ann", "app", "sub")
+    )
+    assert found is not None
+    assert found.name == "app.sub"
+    again.stop()

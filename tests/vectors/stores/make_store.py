@@ -192,18 +192,20 @@ def publish_1_0(client):
     assert client.send(to_spool, message(b"spooled", header=HEADER)) == spec_1_0.Accepted()
 
 
+def selector():
+    """A source's filters."""
+    described = types.Described(
+        Tagged(types.SYMBOL, spec_1_0.SELECTOR_FILTER), Tagged(types.STRING, "colour = 'blue'")
+    )
+    return {"s": Tagged(types.DESCRIBED, described)}
+
+
 def subscribe(client):
     """Durable subscriptions, which were queues named by container and link alone."""
-    selector = Tagged(
-        types.DESCRIBED,
-        types.Described(
-            Tagged(types.SYMBOL, spec_1_0.SELECTOR_FILTER), Tagged(types.STRING, "colour = 'blue'")
-        ),
-    )
     forever = {"durable": spec_1_0.DURABLE_UNSETTLED_STATE, "expiry_policy": "never"}
     plain = client.receiver("amq.topic/news.#", name="plain", credit=0, **forever)
     chosen = client.receiver(
-        "amq.fanout", name="with/selector", credit=0, filter={"s": selector}, **forever
+        "amq.fanout", name="with/selector", credit=0, filter=selector(), **forever
     )
     assert plain.attached and chosen.attached
     plain.send_detach(closed=False)

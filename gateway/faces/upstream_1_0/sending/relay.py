@@ -151,6 +151,10 @@ class Relay:
         """No client's connection."""
         return 0
 
+    def user(self) -> str:
+        """No client's."""
+        return ""
+
     # As an `Outlet`.
 
     def deliver(self, delivery: Delivery) -> DeliverStatus:

@@ -1,0 +1,78 @@
+"""`ctl connections` and `ctl subscriptions` for eyes: what the admin port tells, as lines of text.
+
+What a client says of itself is its own word: what is not to be printed is not printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from gateway.cli.ctl_status import spell, table
+
+Told = dict[str, Any]  # Any: what JSON holds
+
+CONNECTION: Final = (
+    *("NUMBER", "ADDRESS", "USER", "PROTOCOL", "SINCE", "SESSIONS", "LINKS", "IN", "OUT"),
+    "PRODUCT",
+)
+SUBSCRIPTION: Final = ("QUEUE", "USER", "CONTAINER", "LINK", "BOUND TO", "MESSAGES", "IN USE")
+WITHOUT_LOGIN: Final = "(no login)"
+WIDTH_MAX: Final = 60
+UNITS: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def connection_lines(told: Told) -> Iterator[str]:
+    """What `GET /ctl/connections` answered."""
+    yield from table(CONNECTION, [_connection(each) for each in told["connections"]])
+
+
+def _connection(each: Told) -> list[str]:
+    if each["open"]:
+        who = [printable(each["user"]) or WITHOUT_LOGIN, each["protocol"]]
+        does = [str(each["sessions"]), str(each["links"])]
+    else:
+        who, does = ["-", "-"], ["-", "-"]
+    return [
+        str(each["number"]),
+        each["address"] + (" (TLS)" if each["tls"] else ""),
+        *who,
+        f"{each['since']} ({spell(each['since_s'])})",
+        *does,
+        octets(each["octets_in"]),
+        octets(each["octets_out"]),
+        printable(each["product"] or "-"),
+    ]
+
+
+def subscription_lines(told: Told) -> Iterator[str]:
+    """What `GET /ctl/subscriptions` answered."""
+    yield from table(SUBSCRIPTION, [_subscription(each) for each in told["subscriptions"]])
+
+
+def _subscription(each: Told) -> list[str]:
+    who = ["(not known)", "-", "-"]
+    if each["user"] is not None:
+        user = printable(each["user"]) or WITHOUT_LOGIN
+        who = [user, printable(each["container"]), printable(each["link"])]
+    return [
+        printable(each["queue"], 255),
+        *who,
+        printable(", ".join(each["bound_to"]) or "-"),
+        str(each["messages"]),
+        "yes" if each["in_use"] else "no",
+    ]
+
+
+def printable(text: str, width_max: int = WIDTH_MAX) -> str:
+    """A peer's text in one line, without what a terminal would obey."""
+    shown = "".join([each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text])
+    return shown if len(shown) <= width_max else shown[: width_max - 3] + "..."
+
+
+def octets(number: int) -> str:
+    """A number of octets in its largest unit: "3.1 MiB"."""
+    for unit, name in UNITS:
+        if number >= unit:
+            return f"{number / unit:.1f} {name}"
+    return str(number)

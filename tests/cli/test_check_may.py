@@ -1,0 +1,106 @@
+import pathlib
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from gateway.cli.check_may import Question
+from gateway.cli.main import commands
+
+OWN = """
+rules:
+  - allow: connect
+    addresses: 127.0.0.0/8
+  - {allow: publish, users: alice, queue: orders}
+  - {allow: publish, exchange: amq.topic, key: news.#}
+  - {allow: bind, exchange: amq.topic, queue: q, key: news.#}
+  - {allow: delete, exchange: mine}
+"""
+ACL = """acl allow bob@QPID publish exchange name=amq.default routingkey=orders
+acl deny all all
+"""
+
+
+@pytest.fixture
+def files(tmp_path: pathlib.Path) -> pathlib.Path:
+    (tmp_path / "access.yaml").write_text(OWN)
+    (tmp_path / "acl").write_text(ACL)
+    return tmp_path
+
+
+def asked(files: pathlib.Path, key: str, *question: str) -> tuple[int, str]:
+    """Exit code and what was printed."""
+    file = files / ("access.yaml" if key == "file" else "acl")
+    found = CliRunner().invoke(
+        commands, ["check", "--set", f"access.{key}={file}", "--may", *question]
+    )
+    return found.exit_code, found.output.strip()
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("alice publish orders", (0, "allowed by line 5: ")),
+        ("bob publish orders", (1, "denied by no rule fits")),
+        ("bob publish amq.topic/news.de", (0, "allowed by line 6: ")),
+        ("bob publish amq.topic", (0, "allowed by line 6: ")),
+        ("bob publish amq.topic/weather", (1, "denied by ")),
+        ("bob bind amq.topic/q/news.de", (0, "allowed by line 7: ")),
+        ("bob delete mine", (1, "denied by ")),
+        ("bob delete mine --exchange", (0, "allowed by line 8: ")),
+        ("bob connect -", (0, "allowed by line 3: ")),
+        ("bob connect - --address 192.0.2.1", (1, "denied by ")),
+        ("bob access orders --virtual-host default", (1, "denied by ")),
+        ("bob manage broker", (1, "denied by ")),
+    ],
+)
+def test_the_answer_names_the_line(
+    files: pathlib.Path, question: str, answer: tuple[int, str]
+) -> None:
+    code, told = asked(files, "file", *question.split())
+    assert (code, told[: len(answer[1])]) == answer
+
+
+def test_a_qpidds_lines_are_named_too(files: pathlib.Path) -> None:
+    code, told = asked(files, "qpidd_file", "bob", "publish", "orders")
+    assert (code, told) == (
+        0,
+        "allowed by line 1: acl allow bob@QPID publish exchange name=amq.default routingkey=orders",
+    )
+    assert asked(files, "qpidd_file", "bob", "consume", "orders")[0] == 1
+
+
+def test_without_a_line_about_publishing_nobody_is_asked(files: pathlib.Path) -> None:
+    (files / "acl").write_text("acl deny all all\n")
+    code, told = asked(files, "qpidd_file", "bob", "publish", "orders")
+    assert (code, "no rule is about publishing" in told) == (0, True)
+
+
+def test_without_rules_everybody_may() -> None:
+    found = CliRunner().invoke(commands, ["check", "--may", "bob", "purge", "q"])
+    assert (found.exit_code, found.output.strip()) == (
+        0,
+        "allowed by no rules: everybody may do everything",
+    )
+
+
+@pytest.mark.parametrize(
+    ("action", "node", "problem"),
+    [("eat", "q", "'eat' is none of connect"), ("bind", "amq.topic", "EXCHANGE/QUEUE/KEY")],
+)
+def test_what_is_no_question_is_told(action: str, node: str, problem: str) -> None:
+    with pytest.raises(click.UsageError, match=problem):
+        Question("bob", action, node, host="default", address="", exchange=False)
+
+
+def test_check_lists_what_has_no_effect_and_warns_of_users_without_rules(
+    files: pathlib.Path,
+) -> None:
+    (files / "acl").write_text("acl allow all create link\n")
+    found = CliRunner().invoke(commands, ["check", "--set", f"access.qpidd_file={files}/acl"])
+    assert "# access rules: 1 from" in found.output
+    assert "acl:1: there is no such thing here" in found.output
+    (files / "users.yaml").write_text("")
+    found = CliRunner().invoke(commands, ["check", "--set", f"users_file={files}/users.yaml"])
+    assert "# access rules: there are none" in found.output
+    assert "and users_file has users" in found.output

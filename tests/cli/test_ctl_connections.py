@@ -1,0 +1,143 @@
+"""What `ctl connections` and `ctl subscriptions` show, and what `close` and `assign` ask for."""
+
+from __future__ import annotations
+
+import io
+import json
+import pathlib
+import urllib.request
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from gateway.cli import ctl
+from gateway.cli.ctl_connections import connection_lines, octets, printable, subscription_lines
+from gateway.cli.main import commands
+
+OPEN = {
+    "number": 17,
+    "address": "192.0.2.7",
+    "tls": True,
+    "since": "2026-11-22T10:00:00+00:00",
+    "since_s": 75.0,
+    "octets_in": 3_250_586,
+    "octets_out": 999,
+    "open": True,
+    "protocol": "1.0",
+    "user": "alice",
+    "mechanism": "PLAIN",
+    "product": "app (qpid-jms 2.1)",
+    "virtual_host": "main",
+    "sessions": 2,
+    "links": 5,
+}
+NOTHING_SAID = dict.fromkeys(("protocol", "user", "mechanism", "product", "sessions", "links"))
+ENTERING = OPEN | NOTHING_SAID | {"number": 18, "open": False, "tls": False}
+
+
+def test_connections_are_a_table() -> None:
+    head, alice, entering, nobody = connection_lines(
+        {"connections": [OPEN, ENTERING, OPEN | {"user": ""}]}
+    )
+    assert head.split() == [
+        *("NUMBER", "ADDRESS", "USER", "PROTOCOL", "SINCE", "SESSIONS", "LINKS"),
+        *("IN", "OUT", "PRODUCT"),
+    ]
+    assert alice.split() == [
+        *("17", "192.0.2.7", "(TLS)", "alice", "1.0", "2026-11-22T10:00:00+00:00", "(1", "min"),
+        *("15", "s)", "2", "5", "3.1", "MiB", "999", "app", "(qpid-jms", "2.1)"),
+    ]
+    assert entering.split()[:4] == ["18", "192.0.2.7", "-", "-"]
+    assert "(no login)" in nobody
+
+
+def test_what_a_client_says_of_itself_cannot_rule_the_terminal() -> None:
+    assert printable("a\x1b[2Jb\nc") == "a\N{REPLACEMENT CHARACTER}[2Jb\N{REPLACEMENT CHARACTER}c"
+    assert printable("x" * 100) == "x" * 57 + "..."
+    (_, line) = connection_lines({"connections": [OPEN | {"product": "\x1b[31m", "user": "\r"}]})
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [(0, "0"), (1023, "1023"), (1024, "1.0 KiB"), (5 << 30, "5.0 GiB")]
+)
+def test_octets_are_told_in_their_largest_unit(number: int, shown: str) -> None:
+    assert octets(number) == shown
+
+
+def test_subscriptions_are_a_table_and_old_ones_have_no_user() -> None:
+    mine = {
+        "virtual_host": "main",
+        "queue": "subscription.alice.app.sub",
+        "user": "alice",
+        "container": "app",
+        "link": "sub",
+        "bound_to": ["amq.topic/news"],
+        "messages": 3,
+        "in_use": True,
+    }
+    old = mine | {"user": None, "container": None, "link": None, "in_use": False}
+    _, first, second = subscription_lines({"subscriptions": [mine, old]})
+    assert first.split()[1:] == ["alice", "app", "sub", "amq.topic/news", "3", "yes"]
+    assert "(not known)" in second
+
+
+class Gateway:
+    """Stands for the admin port: what it was asked, and what it answers."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, token: pathlib.Path) -> None:
+        self.answer: Any = {"done": "done"}
+        self.asked: tuple[str, Any] = ("", None)
+        self._token = token
+        token.write_text("secret")
+        monkeypatch.setattr(ctl.urllib.request, "urlopen", self._open)
+
+    def _open(self, request: urllib.request.Request, timeout: float) -> io.BytesIO:
+        data = request.data
+        body = json.loads(data) if isinstance(data, bytes) else None
+        self.asked = (request.full_url.rpartition("/ctl/")[2], body)
+        return io.BytesIO(json.dumps(self.answer).encode())
+
+    def ctl(self, *arguments: str) -> str:
+        done = CliRunner().invoke(commands, ["ctl", "--token-file", str(self._token), *arguments])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Gateway:
+    return Gateway(monkeypatch, tmp_path / "token")
+
+
+def test_connections_are_asked_for_and_shown(gateway: Gateway) -> None:
+    gateway.answer = {"connections": [OPEN]}
+    assert "alice" in gateway.ctl("connections")
+    assert gateway.asked == ("connections", None)
+    assert json.loads(gateway.ctl("connections", "--json")) == gateway.answer
+
+
+def test_subscriptions_are_asked_for_and_shown(gateway: Gateway) -> None:
+    gateway.answer = {"subscriptions": []}
+    assert gateway.ctl("subscriptions").startswith("QUEUE")
+    assert json.loads(gateway.ctl("subscriptions", "--json")) == gateway.answer
+    assert gateway.asked == ("subscriptions", None)
+
+
+def test_a_connection_is_closed_by_its_number(gateway: Gateway) -> None:
+    assert gateway.ctl("close", "17", "--reason", "moved") == "done\n"
+    assert gateway.asked == ("close", {"connection": 17, "reason": "moved"})
+
+
+def test_a_subscription_is_assigned(gateway: Gateway) -> None:
+    gateway.ctl("assign", "app.sub", "--user", "ann", "--container", "app", "--link", "sub")
+    assert gateway.asked == (
+        "assign",
+        {
+            "queue": "app.sub",
+            "user": "ann",
+            "container": "app",
+            "link": "sub",
+            "virtual_host": "",
+        },
+    )

@@ -1,0 +1,57 @@
+"""`user password`: a new password for a user that there is."""
+
+from __future__ import annotations
+
+import pathlib
+import stat
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gateway.cli.main import commands
+from gateway.net.listening.users import ITERATIONS, read_users
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    for mechanism in ITERATIONS:
+        monkeypatch.setitem(ITERATIONS, mechanism, 10)
+
+
+def user(*arguments: str, given: str) -> Result:
+    return CliRunner().invoke(commands, ["user", *arguments], input=given)
+
+
+def test_a_password_is_changed_and_the_file_stays_who_can_read_it(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "users.yaml"
+    user("add", "-f", str(file), "--password-stdin", "alice", given="old")
+    user("add", "-f", str(file), "--password-stdin", "bob", given="his")
+    file.chmod(0o640)
+    bob = read_users(file)["bob"]
+    done = user("password", "-f", str(file), "--password-stdin", "alice", given="new\n")
+    assert (done.exit_code, done.output) == (
+        0,
+        f"alice: password changed in {file}; a reload ends connections with the old one\n",
+    )
+    users = read_users(file)
+    assert users["bob"] == bob
+    assert [each.check("new") for each in users["alice"].values()] == [True, True]
+    assert [each.check("old") for each in users["alice"].values()] == [False, False]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+def test_it_is_asked_for_twice(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "users.yaml"
+    user("add", "-f", str(file), "--password-stdin", "alice", given="old")
+    assert user("password", "-f", str(file), "alice", given="new\nnew\n").exit_code == 0
+    assert read_users(file)["alice"]["SCRAM-SHA-256"].check("new")
+
+
+def test_a_user_that_there_is_not_is_not_made(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "users.yaml"
+    user("add", "-f", str(file), "--password-stdin", "alice", given="old")
+    done = user("password", "-f", str(file), "--password-stdin", "bob", given="new")
+    assert (done.exit_code, done.output) == (1, f"amqp-gateway: {file} has no user bob\n")
+    assert list(read_users(file)) == ["alice"]
+    empty = user("password", "-f", str(file), "--password-stdin", "alice", given="")
+    assert empty.exit_code == 2

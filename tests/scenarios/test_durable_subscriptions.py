@@ -1,0 +1,195 @@
+"""Durable subscriptions of 1.0 clients: nobody takes another's, and those of old stores go on."""
+
+import pathlib
+import tarfile
+
+import pytest
+from support.face_1_0 import Hub, body_of, message
+from support.whole_gateway import WholeGateway
+from vectors.stores import make_store
+
+from gateway.amqp_1_0 import _spec
+from gateway.bridge.seams import Subscriber
+
+OLD = pathlib.Path(make_store.__file__).with_name("2026-11-22.tar.xz")
+FOREVER = {"durable": _spec.DURABLE_UNSETTLED_STATE, "expiry_policy": "never"}
+ANN, EVE = ("ann", "own"), ("eve", "own")
+LEGACY = ("anonymous", "own")  # a user of that name, who has a password
+
+
+def leave(client, link, *, closed=False):
+    link.send_detach(closed=closed)
+    client.step()
+
+
+def publish(hub, address, *bodies):
+    client = hub.client("publisher")
+    link = client.sender(address)
+    for number, body in enumerate(bodies):
+        client.send(link, message(body, header=_spec.Header(durable=True)), tag=b"%d" % number)
+
+
+def bodies(client):
+    return [body_of(payload) for payload in client.received()]
+
+
+@pytest.fixture
+def hub():
+    hub = Hub(hosts=["main", "other"])
+    yield hub
+    hub.end()
+
+
+@pytest.mark.parametrize("thief", [EVE, LEGACY, None])
+def test_whoever_takes_anothers_container_and_link_names_gets_a_subscription_of_their_own(
+    hub, thief
+):
+    ann = hub.client("app", user=ANN)
+    leave(ann, ann.receiver("amq.topic/news", name="sub", **FOREVER))
+    publish(hub, "amq.topic/news", b"for ann")
+    other = hub.client("app", user=thief)
+    link = other.receiver("amq.fanout", name="sub", **FOREVER)
+    assert link.attached
+    assert link.attach.unsettled is None  # nothing there was before
+    leave(other, link, closed=True)
+    ann.receiver("amq.topic/news", name="sub", **FOREVER)
+    assert (bodies(other), bodies(ann)) == ([], [b"for ann"])
+
+
+def test_a_user_named_anonymous_is_not_a_client_without_a_login(hub):
+    nobody = hub.client("app")
+    leave(nobody, nobody.receiver("amq.topic/news", name="sub", **FOREVER))
+    publish(hub, "amq.topic/news", b"for nobody")
+    user = hub.client("app", user=LEGACY)
+    user.receiver("amq.topic/news", name="sub", **FOREVER)
+    assert bodies(user) == []
+
+
+def test_another_virtual_host_has_subscriptions_of_its_own(hub):
+    ann = hub.client("app", user=ANN)
+    leave(ann, ann.receiver("amq.topic/news", name="sub", **FOREVER))
+    publish(hub, "amq.topic/news", b"here")
+    elsewhere = hub.client("app", user=ANN, hostname="vhost:other")
+    leave(elsewhere, elsewhere.receiver("amq.topic/news", name="sub", **FOREVER), closed=True)
+    ann.receiver("amq.topic/news", name="sub", **FOREVER)
+    assert bodies(ann) == [b"here"]
+
+
+@pytest.mark.parametrize("name", ["app.sub", "subscription.ann.app.sub"])
+def test_a_queue_that_was_declared_is_neither_rebound_nor_emptied_nor_deleted(hub, name):
+    hub.world.queue(name, durable=True)
+    hub.host.bindings.bind(name, "amq.topic", "orders", {}, b"")
+    publish(hub, "amq.topic/orders", b"an order")
+    ann = hub.client("app", user=ANN)
+    link = ann.receiver("amq.topic/news", name="sub", **FOREVER)
+    assert link.attached
+    leave(ann, link, closed=True)
+    queue = hub.host.topology.find_queue(name)
+    assert queue.depth == 1
+    assert list(queue.bindings) == [("amq.topic", "orders")]
+
+
+def test_a_subscription_is_not_found_at_its_queues_name_by_another(hub):
+    ann, eve = hub.client("app", user=ANN), hub.client("app", user=EVE)
+    leave(ann, ann.receiver("amq.topic/news", name="sub", **FOREVER))
+    publish(hub, "amq.topic/news", b"for ann")
+    eve.receiver("subscription.ann.app.sub")
+    assert eve.refused() == "amqp:unauthorized-access"
+    eve.receiver("subscription.ann.app.sub", distribution_mode="copy")
+    assert eve.refused() == "amqp:unauthorized-access"
+    again = eve.session().attach("sub", _spec.RECEIVER)
+    again.send_attach(source=None, target=_spec.Target())
+    eve.step()
+    assert eve.refused() == "amqp:not-found"
+    assert bodies(eve) == []
+
+
+def test_what_cannot_be_bound_leaves_no_queue_behind(hub):
+    ann = hub.client("app", user=ANN)
+    before = set(hub.host.topology.queues)
+    ann.receiver("amq.topic/" + "x" * 5000, name="sub", **FOREVER)
+    assert ann.refused() == "amqp:invalid-field"
+    assert set(hub.host.topology.queues) == before
+
+
+def test_a_subscription_that_is_not_durable_never_uses_a_queue_that_there_is(hub):
+    guessed = "app.sub.01234567-1"
+    hub.world.queue(guessed)
+    hub.host.bindings.bind(guessed, "amq.topic", "orders", {}, b"")
+    ann = hub.client("app", user=ANN)
+    assert ann.receiver("amq.fanout", name="sub").attached
+    queue = hub.host.topology.find_queue(guessed)
+    assert list(queue.bindings) == [("amq.topic", "orders")]
+
+
+# A store that an older version wrote.
+
+
+class OldStore:
+    """A whole gateway on it, whose clients log in by name."""
+
+    def __init__(self, directory):
+        with tarfile.open(OLD) as archive:
+            archive.extractall(directory, filter="data")
+        self.directory = directory / "2026-11-22"
+        self.start()
+
+    def start(self):
+        self.gateway = WholeGateway(self.directory, *make_store.CONFIGURATION).start()
+        self.hub = make_store.Hub(self.gateway)
+
+    def restart(self):
+        self.gateway.stop()
+        self.start()
+
+    def queue(self, name):
+        return self.gateway.service.bridge.hosts["main"].topology.find_queue(name)
+
+
+@pytest.fixture
+def old(tmp_path):
+    old = OldStore(tmp_path)
+    yield old
+    old.gateway.stop()
+
+
+def test_a_subscription_of_an_older_version_goes_to_the_first_user_who_comes_for_it(old):
+    ann = old.hub.client("app", user=ANN)
+    link = ann.receiver("amq.topic/news.#", name="plain", credit=0, **FOREVER)
+    assert link.attach.unsettled == {}  # it is the one that there was
+    leave(ann, link)
+    old.restart()
+    eve = old.hub.client("app", user=EVE)
+    eve.receiver("amq.topic/news.#", name="plain", **FOREVER)
+    assert bodies(eve) == []
+    ann = old.hub.client("app", user=ANN)
+    ann.receiver("amq.topic/news.#", name="plain", **FOREVER)
+    assert bodies(ann) == [b"news"]
+
+
+def test_one_with_a_selector_goes_with_that_and_is_ended_by_its_user(old):
+    ann = old.hub.client("app", user=ANN)
+    link = ann.receiver("amq.fanout", name="with/selector", filter=make_store.selector(), **FOREVER)
+    assert bodies(ann) == [b"blue"]
+    leave(ann, link, closed=True)
+    assert old.queue("app.with_selector") is None
+
+
+def test_who_asks_for_something_else_leaves_it_alone(old):
+    eve = old.hub.client("app", user=EVE)
+    link = eve.receiver("amq.fanout", name="plain", **FOREVER)
+    leave(eve, link, closed=True)
+    queue = old.queue("app.plain")
+    assert queue.depth == 1
+    assert list(queue.bindings) == [("amq.topic", "news.#")]
+
+
+def test_what_is_given_to_a_user_comes_with_whatever_it_was_bound_to(old):
+    host = old.gateway.service.bridge.hosts["main"]
+    subscriber = Subscriber("ann", "app", "plain")
+    assert host.durable_subscriptions.assign("users-app.plain", subscriber) is None
+    ann = old.hub.client("app", user=ANN)
+    link = ann.receiver("amq.topic/other", name="plain", **FOREVER)
+    assert bodies(ann) == []  # with another topic it is another subscription
+    assert link.attach.unsettled == {}
+    assert list(old.queue("users-app.plain").bindings) == [("amq.topic", "other")]

@@ -1,0 +1,163 @@
+"""Whose name a message may carry as its user-id, whatever it is wrapped in."""
+
+import pytest
+from support import talk_0_10
+from support.face_1_0 import Hub, message
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.structs import write_header
+from gateway.amqp_1_0 import _spec as spec_1_0
+from gateway.amqp_1_0 import sections
+from gateway.net.listening.authenticate import Authentication
+from gateway.net.listening.passwords import Passwords
+from gateway.net.listening.users import make_user, write_users
+from gateway.translate.batch import BATCH_FORMAT
+from gateway.wire.buffers import Writer
+
+OTHER_FORMAT = 4711
+CLAIMS = [
+    # identity, user-id, may it?
+    ("alice@A", b"alice@A", True),
+    ("alice@A", b"alice", True),
+    ("alice@A", b"alice@B", False),
+    ("alice@A", b"alice@", False),
+    ("alice", b"alice", True),
+    ("alice", b"alice@B", True),  # as a broker says it that gives everybody a realm
+    ("alice", b"", True),
+    ("alice", b"bob", False),
+    ("anonymous", b"anonymous", True),
+    ("anonymous", b"bob", False),
+]
+
+
+def said_by(user_id):
+    return message(properties=spec_1_0.Properties(user_id=user_id))
+
+
+def properties_twice(*user_ids):
+    """Octets that a reader who does not mind has two properties sections in."""
+    writer = Writer()
+    for user_id in user_ids:
+        spec_1_0.Properties(user_id=user_id).encode(writer)
+    sections.write_data(writer, b"body")
+    return writer.getvalue()
+
+
+@pytest.fixture
+def hub():
+    hub = Hub()
+    hub.world.queue("q")
+    yield hub
+    hub.end()
+
+
+def sends_1_0(hub, payload, user="alice", **more):
+    """Whether a message of a 1.0 user is taken; "" as the user: without a login."""
+    client = hub.client(user=(user, "own") if user else None)
+    before = hub.world.depth()
+    state = client.send(client.sender("q"), payload, **more)
+    if isinstance(state, spec_1_0.Rejected):
+        assert state.error.condition == "amqp:not-allowed"
+        assert hub.world.depth() == before
+    return isinstance(state, spec_1_0.Accepted)
+
+
+def sends_0_10(*user_ids, user="alice", logins=None):
+    """The same of a 0-10 user, with one struct of message-properties for each user-id."""
+    gateway = talk_0_10.Gateway()
+    gateway.settings.logins = logins
+    gateway.world.queue("q")
+    client = gateway.session(user)
+    header = write_header(spec.DeliveryProperties(routing_key="q"), None)
+    for user_id in user_ids:
+        header += write_header(None, spec.MessageProperties(user_id=user_id))
+    client.says(spec.MessageTransfer(destination=""), header=header, body=b"body")
+    heard = client.hears()
+    taken = gateway.world.depth() == 1
+    assert taken or (403, 0) in heard
+    return taken
+
+
+@pytest.mark.parametrize(("user", "user_id", "own"), CLAIMS)
+def test_a_user_id_is_the_users_with_its_own_realm_or_without_any(hub, user, user_id, own):
+    assert sends_0_10(user_id, user=user) is own
+    assert sends_1_0(hub, said_by(user_id), user) is own
+
+
+@pytest.mark.parametrize("user_ids", [(b"bob", b"alice"), (b"alice", b"bob"), (b"", b"bob", b"")])
+def test_each_struct_of_message_properties_counts(user_ids):
+    assert not sends_0_10(*user_ids)
+    assert sends_0_10(*[b"alice" for _ in user_ids])
+
+
+@pytest.mark.parametrize("user_ids", [(b"bob", b"alice"), (b"alice", b"bob"), (b"bob",)])
+def test_each_properties_section_of_a_foreign_format_counts(hub, user_ids):
+    payload = properties_twice(*user_ids)
+    assert not sends_1_0(hub, payload, message_format=OTHER_FORMAT)
+    own = properties_twice(*[b"alice" for _ in user_ids])
+    assert sends_1_0(hub, own, message_format=OTHER_FORMAT)
+
+
+def test_a_foreign_format_counts_as_far_as_it_can_be_read(hub):
+    beyond = b"\x00\x53\x75\xa0\xff"  # a data section that does not end
+    assert not sends_1_0(hub, said_by(b"bob") + beyond, message_format=OTHER_FORMAT)
+    assert sends_1_0(hub, b"\xff anything", message_format=OTHER_FORMAT)
+    assert sends_1_0(hub, b"", message_format=OTHER_FORMAT)
+
+
+def test_a_string_where_octets_should_be_is_a_claim_in_a_foreign_format(hub):
+    writer = Writer()
+    spec_1_0.Properties(user_id=b"bob").encode(writer)
+    as_string = writer.getvalue().replace(b"\xa0\x03bob", b"\xa1\x03bob")
+    assert b"\xa1\x03bob" in as_string
+    assert not sends_1_0(hub, as_string, message_format=OTHER_FORMAT)
+
+
+def test_each_message_of_a_batch_counts(hub):
+    writer = Writer()
+    for user_id in (b"alice", b"bob"):
+        sections.write_data(writer, said_by(user_id))
+    assert not sends_1_0(hub, writer.getvalue(), message_format=BATCH_FORMAT)
+
+
+# Clients without a login.
+
+
+@pytest.fixture
+def logins(tmp_path):
+    """A users file with alice, beside clients without a login."""
+    write_users(tmp_path / "users", {"alice": make_user("secret", 1)})
+    passwords = Passwords(tmp_path / "users")
+    passwords.load()
+    return Authentication(None, lambda: 0, anonymous_allowed=True, passwords=passwords)
+
+
+@pytest.mark.parametrize(
+    ("user_id", "may"), [(b"alice", False), (b"alice@A", False), (b"guest", True), (b"", True)]
+)
+def test_a_client_without_a_login_is_no_user(hub, logins, user_id, may):
+    hub.settings.logins = logins
+    assert sends_1_0(hub, said_by(user_id), "") is may
+    assert sends_0_10(user_id, user="", logins=logins) is may
+
+
+def test_a_realm_that_a_user_says_does_not_make_another_user(hub, tmp_path):
+    write_users(tmp_path / "users", {name: make_user("x", 1) for name in ("alice", "alice@B")})
+    passwords = Passwords(tmp_path / "users")
+    passwords.load()
+    logins = Authentication(None, lambda: 0, anonymous_allowed=False, passwords=passwords)
+    hub.settings.logins = logins
+    for user_id, may in ((b"alice@QPID", True), (b"alice@B", False)):
+        assert sends_0_10(user_id, logins=logins) is may
+        assert sends_1_0(hub, said_by(user_id)) is may
+
+
+def test_it_may_say_what_it_likes_where_nobody_logs_in(hub):
+    assert sends_1_0(hub, said_by(b"alice"), "")
+    assert sends_0_10(b"alice", user="")
+
+
+def test_it_is_nobody_where_certificates_log_in(hub, logins):
+    logins.certificates = True
+    hub.settings.logins = logins
+    assert not sends_1_0(hub, said_by(b"guest"), "")
