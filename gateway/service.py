@@ -73,6 +73,7 @@ from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
 from gateway.translate.view import READER
 from gateway.wire import buffers
+from gateway.wire.work import WORK
 
 USERS_LOOK_S: Final = 5
 FILES_BESIDES: Final = 64  # store, audit log, ports, libraries
@@ -261,6 +262,7 @@ class Service:
 
     def _face_settings(self) -> FaceSettings:
         settings = self.settings
+        WORK.elements_max = settings.limits.elements
         return FaceSettings(
             limits=settings.limits.as_limits(),
             container_id=settings.name,

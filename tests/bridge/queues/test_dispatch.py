@@ -381,3 +381,20 @@ def test_lookers_that_find_nothing_are_asked_in_several_turns() -> None:
     assert units <= SHARE + VERB
     world.turn()
     assert len(last.deliveries) == 100
+
+
+def test_very_many_subscriptions_end_without_a_look_at_the_others() -> None:
+    world = World()
+    world.queue()
+    pairs = [world.subscribe() for _ in range(200)]
+    line = world.host.topology.lines[world.host.topology.queues["q"].number]
+    for number, (_consumer, subscription) in enumerate(pairs[:-1]):
+        subscription.cancel()
+        assert len(line._takers) <= 2 * (199 - number) + 1
+    world.send(b"1", b"2")
+    world.turn()
+    assert pairs[-1][0].bodies() == [b"1", b"2"]
+    assert all(not consumer.deliveries for consumer, _ in pairs[:-1])
+    pairs[-1][1].cancel()
+    world.send(b"3")
+    assert world.depth() == 3
