@@ -340,7 +340,7 @@ def met(transport: ssl.SSLSocket, bound: bytes) -> list[object]:
         if not data:
             break
         came += client.receive_data(data, 0)
-        if isinstance(came[-1], DerivationRequested):
+        if came and isinstance(came[-1], DerivationRequested):
             came[-1].derivation.run()
             client.send_derived()
     return came
