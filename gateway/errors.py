@@ -46,6 +46,10 @@ class StartupError(GatewayError):
     """The service cannot start (port in use, data directory locked ...): one line says why."""
 
 
+class UnknownStoreError(StartupError):
+    """A store that knows nothing of what the audit log says beside it: an operator decides."""
+
+
 class StoreError(GatewayError):
     """The durable store, or the audit log beside it, cannot be read or written.
 

@@ -146,6 +146,15 @@ METRICS: Final = (
         "scope",
     ),
     _gauge("gateway_queues", "Queues."),
+    _gauge(
+        "gateway_topology_bytes",
+        "Octets of memory that queues, exchanges and bindings take, without messages.",
+    ),
+    _gauge("gateway_routes_bytes", "Octets of the routes that topic exchanges remember."),
+    _counter(
+        "gateway_topology_refused_total",
+        "Declares and binds beyond `queues.topology_size`.",
+    ),
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),
     _gauge(
@@ -311,6 +320,10 @@ METRICS: Final = (
     _gauge("gateway_store_rows", "Rows in the store's log."),
     _gauge("gateway_store_rows_damaged", "Rows found unreadable at start."),
     _counter("gateway_audit_records_total", "Audit records so far."),
+    _gauge(
+        "gateway_audit_log_differences",
+        "Ways in which the audit log was not what the store remembers of it, at start.",
+    ),
     _gauge("gateway_clock_drift_seconds", "How far wall time has left the gateway's clock."),
 )
 

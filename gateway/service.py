@@ -38,6 +38,7 @@ from gateway.net.admin.control import Control
 from gateway.net.admin.http import admin_site
 from gateway.net.admin.measures import Sources, object_readers, readers
 from gateway.net.admin.tokens import Tokens
+from gateway.net.backup import Backup
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import (
@@ -72,7 +73,9 @@ from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
 from gateway.translate.view import READER
 from gateway.wire import buffers
+from gateway.wire.work import WORK
 
+USERS_LOOK_S: Final = 5
 FILES_BESIDES: Final = 64  # store, audit log, ports, libraries
 THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -97,7 +100,12 @@ class Service:
     log = Logger()
 
     def __init__(
-        self, settings: Settings, reactor: PosixReactorBase, clock: GatewayClock | None = None
+        self,
+        settings: Settings,
+        reactor: PosixReactorBase,
+        clock: GatewayClock | None = None,
+        *,
+        accept_new_store: bool = False,
     ) -> None:
         self.settings = settings
         self.reactor = reactor
@@ -112,7 +120,9 @@ class Service:
         self.access = load_rules(settings)
         self._tls, self._admin_context = _tls(settings), _admin_tls(settings)
         self.tokens = Tokens(lambda: self.reloading.settings, self.clock.now_ms, AdminCounts())
-        segments = LateSegments(settings.data_directory / AUDIT_FOLDER)
+        segments = LateSegments(
+            settings.data_directory / AUDIT_FOLDER, accept_new_store=accept_new_store
+        )
         self.store = SqliteStore(
             settings.data_directory,
             segments,
@@ -121,11 +131,13 @@ class Service:
             lambda error: self.turns.on_store_failed(error),
             lambda: self.turns.on_store_eased(),
             reserve_octets=settings.store_reserve,
+            log=segments,
         )
         self.recovered = open_store(self.store, settings.data_directory)
         try:
             self.authentication = self._authentication()
             self.bridge = self._bridge(segments.writer())
+            self._tell_of_log(segments)
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
             self.faces = self._face_settings()
             self.faces.logins = self.authentication
@@ -211,6 +223,29 @@ class Service:
         audit.incarnation_started(now_ms, __version__)
         return bridge
 
+    def _tell_of_log(self, segments: LateSegments) -> None:
+        """What was found of store and log stands in the log from now on, first of all."""
+        audit = self.bridge.audit
+        now_ms = self.bridge.now_ms
+        if segments.accepted:
+            last = segments.writer().last_sequence
+            audit.store_accepted(now_ms, store=audit.passing(segments.accepted), last_sequence=last)
+            self.log.warn(
+                "the store was {found}, and that is meant: what the audit log says of durable"
+                " messages before record {last} is over",
+                found=segments.accepted,
+                last=last,
+            )
+        self.store.counts.log_differences = len(segments.differences)
+        for each in segments.differences:
+            audit.log_differs(
+                now_ms,
+                segment=audit.passing(each.segment),
+                problem=audit.passing(each.problem),
+                expected=each.expected,
+            )
+            self.log.critical("the audit log is not what it was: {line}", line=str(each))
+
     def _recover(self, damaged: str) -> None:
         """What the store has goes back into the bridge, and what is remote on to its upstream."""
         self.bridge.place(self.upstreams.placements, [*self.upstreams.upstreams.values()])
@@ -227,6 +262,7 @@ class Service:
 
     def _face_settings(self) -> FaceSettings:
         settings = self.settings
+        WORK.elements_max = settings.limits.elements
         return FaceSettings(
             limits=settings.limits.as_limits(),
             container_id=settings.name,
@@ -365,6 +401,7 @@ class Service:
             self.clock.now_ms, self.turns, self.bridge, self.upstreams, self.reloading
         )
         self._every(LOOK_S, renewal.look)
+        self._every(USERS_LOOK_S, self.authentication.refresh)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()
@@ -405,6 +442,7 @@ class Service:
             lambda: self.read_again(),
             self.clock.now_ms,
             self.door,
+            Backup(self.store, self.settings.data_directory, self.reactor.callFromThread),
         )
         return admin_site(
             self.collector,
@@ -605,7 +643,9 @@ def on_thread_died(died: threading.ExceptHookArgs) -> None:
     os._exit(THREAD_DIED)
 
 
-def run(settings: Settings, read_again: Callable[[], Settings]) -> int:
+def run(
+    settings: Settings, read_again: Callable[[], Settings], *, accept_new_store: bool = False
+) -> int:
     """Run a gateway on Twisted's reactor until it is told to stop; the process's exit code.
 
     `read_again` reads the configuration anew, for SIGHUP.
@@ -617,7 +657,7 @@ def run(settings: Settings, read_again: Callable[[], Settings]) -> int:
 
     os.umask(0o077)  # messages are nobody else's; SQLite would ask the umask
     reactor = cast(PosixReactorBase, installed)
-    service = Service(settings, reactor)
+    service = Service(settings, reactor, accept_new_store=accept_new_store)
 
     def told(_number: int, _frame: object) -> None:
         # Not Twisted's own: its second signal ends in a traceback.

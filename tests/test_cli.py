@@ -97,11 +97,11 @@ def test_serve_hands_the_settings_on_and_exits_as_the_service_does(
 ) -> None:
     served: list[Any] = []
     monkeypatch.setattr(run, "begin_logging", lambda *_, **__: None)
-    monkeypatch.setattr(run, "run", lambda settings, _again: served.append(settings) or 3)
+    monkeypatch.setattr(run, "run", lambda settings, _again, **_: served.append(settings) or 3)
     assert amqp_gateway("serve", "--set", "limits.links=5").exit_code == 3
     assert served[0].limits.links == 5
 
-    def cannot(_settings: object, _read_again: object) -> int:
+    def cannot(_settings: object, _read_again: object, **_: object) -> int:
         raise StartupError("cannot listen on 127.0.0.1:5672: Address already in use")
 
     monkeypatch.setattr(run, "run", cannot)
@@ -138,7 +138,7 @@ def test_ctl_asks_the_admin_port_with_the_token(
 ) -> None:
     asked: list[Any] = []
 
-    def answer(request: Any, timeout: float) -> Any:
+    def answer(request: Any, timeout: float, context: Any) -> Any:
         asked.append((request.full_url, request.data, request.headers["Authorization"]))
         told = STATUS if request.data is None else {"done": "done"}
         return io.BytesIO(json.dumps(told).encode())
@@ -174,7 +174,7 @@ def test_ctl_says_why_it_was_refused(
 ) -> None:
     problems = {"problems": [{"key": "nodes", "problem": "there is no rule"}]}
 
-    def refuse(request: Any, timeout: float) -> Any:
+    def refuse(request: Any, timeout: float, context: Any) -> Any:
         body = io.BytesIO(json.dumps(problems).encode())
         raise HTTPError(request.full_url, code, "no", Message(), body)
 
@@ -186,10 +186,30 @@ def test_ctl_says_why_it_was_refused(
     assert amqp_gateway("ctl", "--token-file", str(tmp_path / "none"), "status").exit_code == 2
 
 
+def test_backup_asks_for_a_directory_that_the_gateway_can_find(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    asked: list[Any] = []
+
+    def answer(request: Any, timeout: float) -> Any:
+        asked.append((request.full_url, json.loads(request.data)))
+        return io.BytesIO(json.dumps({"done": "done"}).encode())
+
+    monkeypatch.setattr(ctl.urllib.request, "urlopen", answer)
+    monkeypatch.chdir(tmp_path)
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    done = amqp_gateway("backup", "--token-file", str(token), "copy")
+    assert (done.exit_code, done.output) == (0, "done\n")
+    wanted = {"directory": str(tmp_path / "copy")}
+    assert asked == [("http://127.0.0.1:9672/ctl/backup", wanted)]
+    assert amqp_gateway("backup", "copy").exit_code == 2
+
+
 def test_ctl_takes_the_admin_port_without_a_scheme(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
-    def answer(request: Any, timeout: float) -> Any:
+    def answer(request: Any, timeout: float, context: Any) -> Any:
         assert request.full_url == "http://10.0.0.5:9672/ctl/status"
         return io.BytesIO(json.dumps(STATUS).encode())
 

@@ -158,6 +158,8 @@ def test_a_broken_key_does_not_raise_the_problems_of_rules_that_read_it() -> Non
         (["users_file=/nowhere/users"], "users_file"),
         (["tls.certificate=/nowhere/c", "tls.key=/dev/null"], "tls.certificate"),
         (["queues.messages_max=5"], "queues.messages_high"),
+        (["listen.proxy_protocol=[amqps]"], "listen.proxy_protocol"),
+        (["limits.heartbeat_minimum=5m"], "limits.heartbeat_minimum"),
         (["nonsense"], "nonsense"),
         (["limits.links=[1"], "limits.links"),
     ],

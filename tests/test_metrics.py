@@ -26,6 +26,7 @@ THINGS = (
     "up",
     "rules",
     "blocked",
+    "differences",
 )
 
 

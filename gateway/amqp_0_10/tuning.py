@@ -27,7 +27,13 @@ class Tuning:
     heartbeat_s: the delay; 0 is no heartbeats.
     """
 
-    __slots__ = ("_heartbeat_max_s", "channel_max", "heartbeat_s", "max_frame_size")
+    __slots__ = (
+        "_heartbeat_max_s",
+        "_heartbeat_min_s",
+        "channel_max",
+        "heartbeat_s",
+        "max_frame_size",
+    )
 
     def __init__(self, role: Role, limits: Limits) -> None:
         self.channel_max = min(limits.channel_max, UINT16_MAX)
@@ -35,6 +41,7 @@ class Tuning:
             self.channel_max = min(self.channel_max, limits.sessions_max)
         self.max_frame_size = max(min(limits.max_frame_size, UINT16_MAX), MIN_MAX_FRAME_SIZE)
         self._heartbeat_max_s = min(limits.heartbeat_s, UINT16_MAX)
+        self._heartbeat_min_s = min(limits.heartbeat_min_s, self._heartbeat_max_s)
         self.heartbeat_s = 0
 
     def offer(self) -> ConnectionTune:
@@ -42,7 +49,7 @@ class Tuning:
         return ConnectionTune(
             channel_max=self.channel_max,
             max_frame_size=self.max_frame_size,
-            heartbeat_min=0,
+            heartbeat_min=self._heartbeat_min_s,
             heartbeat_max=self._heartbeat_max_s,
         )
 
@@ -59,7 +66,7 @@ class Tuning:
                 raise TransportError(f"tune-ok: max-frame-size {size}")
             self.max_frame_size = size
         heartbeat_s = chosen.heartbeat or 0
-        if heartbeat_s > self._heartbeat_max_s:
+        if heartbeat_s > self._heartbeat_max_s or heartbeat_s < self._heartbeat_min_s:
             raise TransportError(f"tune-ok: heartbeat {heartbeat_s}")
         self.heartbeat_s = heartbeat_s
         return self._tuned()

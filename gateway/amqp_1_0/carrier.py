@@ -41,12 +41,14 @@ class Carrier:
         peer_max_frame_size: the largest frame that the peer takes.
         link_count: links that the peer has attached, in all sessions.
         account: what is kept on the peer's behalf.
+        end: units of work, up to which the peer's frames that are read now may look at deliveries.
         shortened: outcomes that were told in short since the driver took them.
     """
 
     __slots__ = (
         "_connection",
         "account",
+        "end",
         "limits",
         "link_count",
         "machine",
@@ -72,6 +74,7 @@ class Carrier:
         self.strict = strict
         self.peer_max_frame_size = _spec.MIN_MAX_FRAME_SIZE
         self.link_count = 0
+        self.end = 0
         self.account = account
         self.shortened: list[Disposition] = []
         self._connection = connection

@@ -54,7 +54,7 @@ from gateway.wire.buffers import Reader, Writer
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
 from gateway.wire.sasl import ClientMechanism, MechanismMaker, StepKind
-from gateway.wire.work import WORK
+from gateway.wire.work import VERB, WORK
 
 # States that every frame asks about: as plain numbers they compare at no cost.
 _OPENED: Final = int(ConnectionState.OPENED)
@@ -258,6 +258,7 @@ class Connection:
 
     def _read_all(self, octets: bytes, events: list[Event]) -> None:
         reader = Reader(octets)
+        self.carrier.end = WORK.units + VERB
         self._pos = 0
         needed = 0
         while needed == 0 and not self.closed:

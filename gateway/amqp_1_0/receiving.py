@@ -54,6 +54,7 @@ from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.wire import serial
 from gateway.wire.accounts import DECODED
 from gateway.wire.buffers import Reader
+from gateway.wire.work import LOOK, WORK
 
 TXN_ID: Final = "txn-id"
 LINK_OCTETS: Final = 4096  # what a link takes, apart from what its attach brings
@@ -355,6 +356,10 @@ def _receive_disposition(session: Session, disposition: Disposition, events: lis
     first = disposition.first
     count = range_of(disposition)
     settled = disposition.settled is True
+    known = session.sending.unsettled if disposition.role else session.unsettled_in
+    WORK.units += LOOK * min(count, len(known))
+    if WORK.units > session.carrier.end:
+        raise SessionLimitError("dispositions of very many deliveries, again and again")
     if disposition.role:
         unsettled = session.sending.unsettled
         deliveries = _sent_in(unsettled, first, count)

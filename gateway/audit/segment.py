@@ -15,9 +15,10 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, NamedTuple, final
+from typing import Final, final
 from zlib import crc32
 
+from gateway.audit.ends import LogEnd
 from gateway.audit.reader import FIRST, Block, Segment, last_sequence, segment_paths
 from gateway.audit.schema import (
     BLOCK_HEADER,
@@ -32,15 +33,6 @@ from gateway.audit.schema import (
     segment_name,
 )
 from gateway.audit.segment_file import SegmentFile, create, go_on, sync_directory
-
-
-class LogEnd(NamedTuple):
-    """Where a log ends on disk: the last record, the segment, its length and its SHA-256 so far."""
-
-    sequence: int
-    segment: int
-    offset: int
-    sha256: str
 
 
 @final

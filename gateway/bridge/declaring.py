@@ -14,12 +14,12 @@ from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.refusals import locked, not_found, too_many
+from gateway.bridge.refusals import OCTETS, locked, not_found, too_many
 from gateway.bridge.remote.inlets import Inlets, LineMaker
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.bridge.settlement import Settlement
-from gateway.bridge.topology import Topology
+from gateway.bridge.topology import Topology, octets_of
 from gateway.message import Condition, Refusal
 
 RESERVED: Final = ("amq.", "qpid.", "upstream.")
@@ -78,7 +78,7 @@ class Declaring:
         there; unknown type or alternate), not-allowed (reserved name), invalid-argument (no name).
         """
         topology = self._topology
-        exchange = self._check_exchange(name, type, alternate_exchange, passive)
+        exchange = self._check_exchange(name, type, alternate_exchange, arguments, passive)
         if exchange is not None:
             return exchange
         exchange = topology.add_exchange(
@@ -94,7 +94,7 @@ class Declaring:
         return exchange
 
     def _check_exchange(
-        self, name: str, type: str, alternate_exchange: str, passive: bool
+        self, name: str, type: str, alternate_exchange: str, arguments: bytes, passive: bool
     ) -> Exchange | Refusal | None:
         """An existing exchange that fits, a refusal, or `None`: it can be made."""
         exchange = self._topology.find_exchange(name)
@@ -103,7 +103,7 @@ class Declaring:
         if exchange is None:
             if passive:
                 return not_found("exchange", name)
-            return self._check_new_exchange(name, type, alternate_exchange)
+            return self._check_new_exchange(name, type, alternate_exchange, arguments)
         if exchange.placement is not None and not exchange.predeclared:
             if type in TYPES:
                 exchange.type = type  # What it is, the upstream knows.
@@ -117,7 +117,9 @@ class Declaring:
             )
         return exchange
 
-    def _check_new_exchange(self, name: str, type: str, alternate_exchange: str) -> Refusal | None:
+    def _check_new_exchange(
+        self, name: str, type: str, alternate_exchange: str, arguments: bytes
+    ) -> Refusal | None:
         if name.startswith(RESERVED):
             return Refusal(Condition.NOT_ALLOWED, f"exchange name {name!r} is reserved")
         if type not in TYPES:
@@ -128,6 +130,8 @@ class Declaring:
             return Refusal(Condition.INVALID_ARGUMENT, "the exchange name is too long")
         if len(self._topology.exchanges) >= self._limits.exchanges_max:
             return too_many("exchanges")
+        if not self._topology.bindings.kept.has_room(octets_of(name, arguments)):
+            return too_many(OCTETS)
         return None
 
     def delete_exchange(self, name: str, if_unused: bool = False) -> Refusal | None:
@@ -200,6 +204,8 @@ class Declaring:
             return not_found("alternate exchange", alternate)
         if len(self._topology.queues) >= self._limits.queues_max:
             return too_many("queues")
+        if not self._topology.bindings.kept.has_room(octets_of(name, settings.arguments)):
+            return too_many(OCTETS)
         return None
 
     def _redeclare(

@@ -29,6 +29,8 @@ class BridgeLimits:
         name_max: octets of an exchange's or queue's name.
         key_max: octets of a binding key.
         route_cache_max: routing keys of a topic exchange whose queues are remembered.
+        route_cache_octets_max: of those, in all topic exchanges of a virtual host.
+        topology_octets_max: of what a virtual host's exchanges, queues and bindings take.
         transaction_octets_max: of what one transaction holds (`Transaction.octets`).
         backlog_octets_max: of turns that wait for a disk that refuses; above it nothing is
             delivered, and nothing read.
@@ -53,6 +55,8 @@ class BridgeLimits:
     name_max: int
     key_max: int
     route_cache_max: int
+    route_cache_octets_max: int
+    topology_octets_max: int
     transaction_octets_max: int
     backlog_octets_max: int
     turn_deliveries: int
@@ -77,6 +81,8 @@ class BridgeLimits:
         name_max: int = 255,
         key_max: int = 4096,
         route_cache_max: int = 10_000,
+        route_cache_octets_max: int = 16 * 1024 * 1024,
+        topology_octets_max: int = 512 * 1024 * 1024,
         transaction_octets_max: int = 64 * 1024 * 1024,
         backlog_octets_max: int = 64 * 1024 * 1024,
         turn_deliveries: int = 500,
@@ -98,6 +104,8 @@ class BridgeLimits:
         self.name_max = name_max
         self.key_max = key_max
         self.route_cache_max = route_cache_max
+        self.route_cache_octets_max = route_cache_octets_max
+        self.topology_octets_max = topology_octets_max
         self.transaction_octets_max = transaction_octets_max
         self.backlog_octets_max = backlog_octets_max
         self.turn_deliveries = turn_deliveries

@@ -31,8 +31,11 @@ class Pressure:
     """
 
     __slots__ = (
+        "_high_at",
         "_limits",
+        "_low_at",
         "_publisher",
+        "_raised_at",
         "_share",
         "_waiting",
         "blocked",
@@ -50,6 +53,9 @@ class Pressure:
         self.high = False
         self.blocked = False
         self.quotas = Quotas(limits.user_octets, limits.host_octets)
+        self._high_at = limits.octets_high
+        self._low_at = limits.octets_low
+        self._raised_at = 0  # octets that made it high, in this turn
         # Whose message came last: many come in a row.
         self._publisher = 0
         self._share: Share = self.quotas.of_connection(0)
@@ -66,7 +72,7 @@ class Pressure:
         """Whether nothing more may come in, by that connection."""
         if self.octets >= self._limits.octets_max or self.messages >= self._limits.messages_max:
             return True
-        share = self.share_of(publisher)
+        share = self._share if publisher == self._publisher else self.share_of(publisher)
         return share.user.full or share.host.full
 
     def share_of(self, publisher: int) -> Share:
@@ -89,7 +95,12 @@ class Pressure:
             self.quotas.touch(share)
         self.octets += size
         self.messages += 1
-        if self.octets > self._limits.octets_high or self.messages > self._limits.messages_high:
+        if self.messages > self._limits.messages_high:
+            self.high = True
+            self._raised_at = 0
+        elif self.octets > self._high_at:
+            if not self.high:
+                self._raised_at = self.octets
             self.high = True
 
     def changed(self, difference: int, share: Share) -> None:
@@ -108,7 +119,7 @@ class Pressure:
         self.messages -= 1
         if (
             self.high
-            and self.octets <= self._limits.octets_low
+            and self.octets <= self._low_at
             and self.messages <= self._limits.messages_low
             and not self.blocked
         ):
@@ -122,11 +133,14 @@ class Pressure:
         """It takes everything again."""
         limits = self._limits
         self.blocked = False
-        self.high = self.octets > limits.octets_high or self.messages > limits.messages_high
+        self.high = self.octets > self._high_at or self.messages > limits.messages_high
 
     def holds_back(self, connection: int) -> bool:
         """Whether what has just come by that connection is to be confirmed later."""
-        return self.high or self.share_of(connection).high() is not None
+        if self.high:
+            return True
+        share = self._share if connection == self._publisher else self.share_of(connection)
+        return share.user.high or share.host.high
 
     def hold_back(
         self,
@@ -146,7 +160,7 @@ class Pressure:
 
     def release(self, safe: int) -> None:
         """Confirm what need not be held back any longer: `safe` is the latest safe turn."""
-        self.quotas.settle()
+        self._settle()
         if self.high:
             return
         _confirm(self._waiting, safe)
@@ -155,6 +169,17 @@ class Pressure:
                 if not quota.high:
                     _confirm(quota.waiting, safe)
             self.quotas.forget_empty()
+
+    def _settle(self) -> None:
+        """The turn ends: what is beyond quotas is known, and is not everybody's."""
+        self.quotas.settle()
+        beyond = self.quotas.beyond()
+        self._high_at = self._limits.octets_high + beyond
+        self._low_at = self._limits.octets_low + beyond
+        raised_at = self._raised_at
+        self._raised_at = 0
+        if 0 < raised_at <= self._high_at and self.octets <= self._high_at and not self.blocked:
+            self.high = False  # what made it so has turned out to be beyond a quota
 
 
 def _confirm(waiting: deque[Waiting], safe: int) -> None:

@@ -39,8 +39,9 @@ class Quota:
         self.waiting: deque[Waiting] = deque()
         self.held_back = 0
 
-    def change(self, difference: int) -> None:
-        """So much more is held, or less."""
+    def change(self, difference: int) -> int:
+        """So much more is held, or less; the difference of what is held beyond the quota."""
+        before = max(0, self.octets - self.most)
         octets = self.octets + difference
         self.octets = octets
         if octets > self.most:
@@ -48,6 +49,7 @@ class Quota:
         elif octets * 4 <= self.most * 3:
             self.high = False
         self.full = octets > 2 * self.most
+        return max(0, octets - self.most) - before
 
 
 @final
@@ -69,13 +71,12 @@ class Share:
         self.counted = 0
         self.dirty = False
 
-    def settle(self) -> None:
-        """Tell the quotas what has changed."""
+    def difference(self) -> int:
+        """What the quotas do not know of; they are told now."""
         difference = self.octets - self.counted
         self.counted = self.octets
         self.dirty = False
-        self.user.change(difference)
-        self.host.change(difference)
+        return difference
 
     def high(self) -> Quota | None:
         """The quota that is used up, if one is."""
@@ -97,6 +98,8 @@ class Quotas:
     """
 
     __slots__ = (
+        "_beyond_hosts",
+        "_beyond_users",
         "_connections",
         "_dirty",
         "_host_most",
@@ -113,6 +116,8 @@ class Quotas:
         self._connections: dict[int, Share] = {}
         self._shares: dict[tuple[str | None, str], Share] = {}
         self._dirty: list[Share] = []
+        self._beyond_users = 0
+        self._beyond_hosts = 0
         self.users: dict[str, Quota] = {}
         self.hosts: dict[str, Quota] = {}
         self.holding: dict[Quota, None] = {}
@@ -162,7 +167,13 @@ class Quotas:
             dirty = self._dirty
             self._dirty = []
             for share in dirty:
-                share.settle()
+                difference = share.difference()
+                self._beyond_users += share.user.change(difference)
+                self._beyond_hosts += share.host.change(difference)
+
+    def beyond(self) -> int:
+        """Octets beyond quotas: whose they are waits, and nobody else for them."""
+        return max(self._beyond_users, self._beyond_hosts)
 
 
 def _of(quotas: dict[str, Quota], name: str, most: int) -> Quota:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import Owner
 from gateway.message import Condition, Refusal
+
+OCTETS: Final = "octets in names, keys and arguments of queues, exchanges and bindings"
 
 
 def not_found(what: str, name: str) -> Refusal:

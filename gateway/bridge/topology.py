@@ -30,6 +30,7 @@ from gateway.bridge.remote.remote import Placement
 from gateway.bridge.seams import QueueSettings
 from gateway.bridge.turns import TurnBook
 from gateway.message import Message
+from gateway.wire.accounts import Account
 from gateway.wire.tagged import Tagged
 
 PREDECLARED: Final = (
@@ -44,6 +45,7 @@ PREDECLARED: Final = (
 )
 UNKNOWN_EXCHANGE: Final = "(unknown exchange)"
 DEFAULT_EXCHANGE: Final = "(default exchange)"
+NODE_OCTETS: Final = 4096  # what a queue or an exchange takes, apart from name and arguments
 COUNT_MAX: Final = (1 << 63) - 1
 
 
@@ -88,6 +90,11 @@ class DefaultRouter:
         return self._nowhere if queue is None else queue.by_name
 
 
+def octets_of(name: str, arguments: bytes) -> int:
+    """What a queue or an exchange takes."""
+    return NODE_OCTETS + 8 * len(name) + len(arguments)
+
+
 @final
 class Topology:
     """Exchanges and queues by name, lines by queue number.
@@ -98,6 +105,7 @@ class Topology:
         rules: which nodes are remote; `None`: all are local.
         subscribed: the queues of durable subscriptions, by `Subscriber.key`.
         no_local: how many queues keep out what their owners publish.
+        routes: octets of the routes that topic exchanges remember.
     """
 
     __slots__ = (
@@ -109,6 +117,7 @@ class Topology:
         "names",
         "no_local",
         "queues",
+        "routes",
         "rows",
         "rules",
         "subscribed",
@@ -120,6 +129,7 @@ class Topology:
     ) -> None:
         self._host = host
         self._limits = limits
+        self.routes = Account(limits.route_cache_octets_max)
         self.names = NodeNames(prefix, ledger)
         self.rows = TopologyWrites(host, turns)
         self.bindings = Bindings(host, self, self.names, turns, limits)
@@ -170,7 +180,7 @@ class Topology:
         arguments: bytes,
     ) -> Exchange:
         """Make an exchange that was checked; its row is the caller's to write."""
-        router = make_router(type, self._limits.route_cache_max)
+        router = make_router(type, self._limits.route_cache_max, self.routes)
         assert router is not None
         exchange = Exchange(
             name,
@@ -185,6 +195,8 @@ class Topology:
         exchange.node = self.names.name(name)
         if self.rules is not None:
             self.rules.adopt_exchange(exchange)
+        exchange.kept = octets_of(name, arguments)
+        self.bindings.kept.note(exchange.kept)
         self.exchanges[name] = exchange
         self.names.record(Reason.EXCHANGE_DECLARED, 0, exchange.node, durable)
         return exchange
@@ -194,7 +206,9 @@ class Topology:
         exchange.auto_delete = False
         for binding in list(exchange.bindings.values()):
             self.bindings.remove(exchange, binding)
+        exchange.forget_routes()
         del self.exchanges[exchange.name]
+        self.bindings.kept.give(exchange.kept)
         self.count_alternate(exchange.alternate_exchange, -1)
         self.rows.remove_exchange(exchange)
         self.names.record(Reason.EXCHANGE_DELETED, 0, exchange.node, exchange.durable)
@@ -226,6 +240,7 @@ class Topology:
         elif self.rules is not None:
             self.rules.adopt_queue(queue)
         self.queues[name] = queue
+        self.bindings.kept.note(octets_of(name, settings.arguments))
         self.no_local += settings.no_local
         self.count_alternate(settings.alternate_exchange, 1)
         self.names.record(Reason.QUEUE_DECLARED, queue.node, 0, settings.durable)
@@ -254,7 +269,7 @@ class Topology:
 
     def route_locally(self, exchange: Exchange) -> None:
         """An exchange that was remote routes to what is bound to it."""
-        router = make_router(exchange.type, self._limits.route_cache_max)
+        router = make_router(exchange.type, self._limits.route_cache_max, self.routes)
         assert router is not None
         exchange.router = router
         for binding in exchange.bindings.values():
@@ -265,6 +280,7 @@ class Topology:
         for binding in list(exchange.bindings.values()):
             self.bindings.remove(exchange, binding)
         del self.exchanges[exchange.name]
+        self.bindings.kept.give(exchange.kept)
         self.names.forget(exchange.name, exchange.node)
 
     def remove_queue(self, queue: Queue) -> None:
@@ -276,6 +292,7 @@ class Topology:
         del self.queues[queue.name]
         if queue.settings.subscriber is not None:
             self.subscribed.pop(queue.settings.subscriber.key(), None)
+        self.bindings.kept.give(octets_of(queue.name, queue.settings.arguments))
         del self.lines[queue.number]
         self.no_local -= queue.settings.no_local
         self.count_alternate(queue.settings.alternate_exchange, -1)
@@ -297,7 +314,7 @@ class Topology:
 
     def predeclare(self, name: str, type: str) -> Exchange:
         """An exchange that nobody declares and nobody deletes."""
-        router = make_router(type, self._limits.route_cache_max)
+        router = make_router(type, self._limits.route_cache_max, self.routes)
         assert router is not None
         exchange = Exchange(
             name,

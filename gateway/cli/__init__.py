@@ -4,6 +4,7 @@ main, options                        the command itself; options that several ha
 run                                  `serve` and `check`
 check_connect, check_may             what is shown of upstreams; of access rules
 ctl, ctl_status, ctl_connections     `ctl`; what is shown of upstreams; of clients
+backup                               `backup`
 messages, demo                       `send` and `receive`; `demo`
 audit, trace, features               `audit` and `reconcile`
 users                                `user`

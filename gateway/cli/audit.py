@@ -9,12 +9,16 @@ import sys
 
 import click
 
-from gateway.audit.reader import Segment, records, segment_paths, verify
+from gateway.audit.ends import NOTHING_KNOWN, Difference, LogEnds, differences
+from gateway.audit.reader import Damage, Segment, records, segment_paths, verify
 from gateway.cli.features import HEAD, table, uses_in
 from gateway.cli.options import FILE
 from gateway.cli.trace import Trace
 from gateway.config.settings import default_data_directory
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, StoreError
+from gateway.net.data_directory import AUDIT_FOLDER
+from gateway.store.database import log_ends
+from gateway.store.sqlite import FILE_NAME
 
 
 def default_log() -> pathlib.Path:
@@ -118,11 +122,18 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
 def verify_log(log: pathlib.Path | None) -> None:
     """Check a whole log: checksums, gapless numbers, the chain from segment to segment.
 
+    Of a data directory, the log is also compared with what the store remembers of its beginning and
+    its end, unless a gateway is using it: only so is it seen when the first or the newest segment
+    is gone.
+
     Exit code 1 if anything is missing, reordered, edited or cut off.
     """
-    log = log or default_log()
-    files = _segments(log)
-    found = verify(log)
+    data = log or default_log().parent
+    inside = log is None or (data / AUDIT_FOLDER).is_dir()
+    log = data / AUDIT_FOLDER if inside else data
+    ends = _remembered(data) if inside and log.is_dir() else NOTHING_KNOWN
+    files = segment_paths(log) if ends.last is not None else _segments(log)
+    found: list[Damage | Difference] = [*verify(log), *differences(log, ends)]
     for damage in found:
         click.echo(click.style("LOG_GAP ", fg="red") + str(damage))
     if found:
@@ -161,6 +172,19 @@ def run_reconciliation(log: pathlib.Path, out: pathlib.Path, master: str = "loca
     command = [sys.executable, "-P", "-m", "gateway.accounting", "reconcile", str(log)]
     done = subprocess.run([*command, "--out", str(out), "--master", master], check=False)
     return done.returncode
+
+
+def _remembered(data: pathlib.Path) -> LogEnds:
+    """What the store of a data directory knows of the log."""
+    store = data / FILE_NAME
+    if not store.exists():
+        click.echo(f"there is no store in {data}: nobody knows where the log ends", err=True)
+        return NOTHING_KNOWN
+    try:
+        return log_ends(store)
+    except StoreError as error:
+        click.echo(f"{error}: the log's ends are not compared", err=True)
+        return NOTHING_KNOWN
 
 
 def _segments(path: pathlib.Path) -> list[pathlib.Path]:

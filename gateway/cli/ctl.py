@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -47,10 +48,18 @@ Changes made so hold until the next reload or restart: the configuration is the 
 class Admin:
     """The admin port of one gateway."""
 
-    def __init__(self, url: str, token_file: pathlib.Path | None) -> None:
+    def __init__(
+        self, url: str, token_file: pathlib.Path | None, ca: pathlib.Path | None = None
+    ) -> None:
         self._url = (url if "://" in url else f"http://{url}").rstrip("/")
+        self._tls = None
+        if ca is not None:
+            try:
+                self._tls = ssl.create_default_context(cafile=str(ca))
+            except (OSError, ssl.SSLError) as error:
+                raise click.UsageError(f"{ca}: {error.strerror or error}") from None
         if token_file is None:  # not before: the help of a command needs none
-            raise click.UsageError("it needs --token-file, before the command")
+            raise click.UsageError("it needs --token-file (of ctl: before the command)")
         try:
             self._token = token_file.read_text(encoding="ascii").strip()
         except OSError as error:
@@ -69,7 +78,7 @@ class Admin:
             headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+            with urllib.request.urlopen(request, timeout=WAIT_S, context=self._tls) as answer:
                 told: Told = json.load(answer)
                 return told
         except urllib.error.HTTPError as error:
@@ -104,10 +113,16 @@ class Admin:
     type=FILE,
     help="File with the token, as the gateway's admin_token_file. Every command needs it.",
 )
+@click.option("--tls-ca", type=FILE, help="With an https URL: the authorities to believe.")
 @click.pass_context
-def ctl(context: click.Context, url: str, token_file: pathlib.Path | None) -> None:
+def ctl(
+    context: click.Context,
+    url: str,
+    token_file: pathlib.Path | None,
+    tls_ca: pathlib.Path | None,
+) -> None:
     """Look at a running gateway; pause, resume and switch its remote nodes; end connections."""
-    context.obj = lambda: Admin(url, token_file)
+    context.obj = lambda: Admin(url, token_file, tls_ca)
 
 
 @ctl.command()

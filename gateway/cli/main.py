@@ -8,12 +8,13 @@ import click
 
 from gateway import __version__
 from gateway.cli.audit import audit, reconcile
+from gateway.cli.backup import backup
 from gateway.cli.ctl import ctl
 from gateway.cli.demo import demo
 from gateway.cli.messages import receive, send
 from gateway.cli.run import check, serve
 from gateway.cli.users import user
-from gateway.errors import ConfigurationError, GatewayError
+from gateway.errors import ConfigurationError, GatewayError, UnknownStoreError
 from gateway.service import form
 
 EPILOG = """
@@ -38,7 +39,7 @@ class Commands(click.Group):
             ctx.exit(2)
         except GatewayError as error:
             click.echo(f"amqp-gateway: {error}", err=True)
-            ctx.exit(1)
+            ctx.exit(2 if isinstance(error, UnknownStoreError) else 1)
 
 
 @click.group(
@@ -60,7 +61,7 @@ def commands() -> None:
     """
 
 
-for command in (serve, check, ctl, demo, send, receive, user, audit, reconcile):
+for command in (serve, check, ctl, backup, demo, send, receive, user, audit, reconcile):
     commands.add_command(command)
 
 

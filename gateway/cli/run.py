@@ -41,17 +41,30 @@ Examples:
 """
 )
 @configuration
-def serve(config: pathlib.Path | None, changes: tuple[str, ...]) -> None:
+@click.option(
+    "--accept-new-store",
+    is_flag=True,
+    help="Start with a store that is missing or empty beside an audit log with messages.",
+)
+def serve(config: pathlib.Path | None, changes: tuple[str, ...], accept_new_store: bool) -> None:
     """Run the gateway until it is told to stop.
 
     Without a configuration: AMQP on 127.0.0.1:5672, metrics and health on 127.0.0.1:9672, clients
     are anonymous, data in $XDG_STATE_HOME/amqp-gateway. SIGTERM or SIGINT: clients may settle what
     they have (drain_timeout), then connections are closed; a second signal closes them at once.
     SIGHUP: the configuration is read again; a wrong one changes nothing, and the log says why.
+
+    Exit code 2 at start: the configuration is wrong, or the store is missing or empty while the
+    audit log beside it has messages in it (--accept-new-store).
     """
     settings = load(config, list(changes))
     begin_logging(sys.stderr, level=settings.logging.level, form=settings.logging.format)
-    click.get_current_context().exit(run(settings, lambda: load(config, list(changes))))
+    code = run(
+        settings,
+        lambda: load(config, list(changes)),
+        accept_new_store=accept_new_store,
+    )
+    click.get_current_context().exit(code)
 
 
 @click.command(

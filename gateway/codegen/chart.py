@@ -47,6 +47,7 @@ def values() -> Schema:
         config=configuration,
         restartOnChange=FLAG,
         users=mapping(existingSecret=TEXT, key=TEXT),
+        access=mapping(existingConfigMap=TEXT, key=TEXT, qpidd=FLAG),
         anonymous=FLAG,
         tls=mapping(existingSecret=TEXT, verifyClients=FLAG),
         upstreams=mapping(existingSecret=TEXT),

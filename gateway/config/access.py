@@ -50,6 +50,8 @@ def _listed(given: object) -> object:
 
 Actions = Annotated[list[ActionName], Field(min_length=1), BeforeValidator(_listed)]
 Names = Annotated[list[str], Field(min_length=1), BeforeValidator(_listed)]
+# Of which rules cannot know what their object is like.
+_HAVE_NONE: Final = frozenset(("connect", "publish", "bind", "unbind", "manage"))
 FILE_OCTETS_MAX: Final = 4 * 1024 * 1024
 
 
@@ -212,6 +214,12 @@ def _problems(rule: AccessRule, file: AccessFile, hosts: list[str]) -> list[tupl
     found: list[tuple[str, str]] = []
     if (rule.allow is None) == (rule.deny is None):
         found.append(("", "needs either allow or deny"))
+    if _HAVE_NONE & {*(rule.allow or rule.deny or [])}:
+        found += [
+            (f".{key}", "is not known to connect, publish, bind, unbind and manage")
+            for key in ("durable", "exclusive", "temporary")
+            if getattr(rule, key) is not None
+        ]
     found += [
         (".groups", f"there is no group {group!r}")
         for group in rule.groups or []

@@ -180,6 +180,12 @@ def rules(settings: Settings) -> Iterator[tuple[list[str], str]]:
     yield from _listening(settings)
     yield from _identities(settings)
     yield from _files(settings)
+    limits = settings.limits
+    if limits.heartbeat_minimum > limits.heartbeat:
+        yield (
+            ["limits.heartbeat_minimum", "limits.heartbeat"],
+            "must not be above limits.heartbeat",
+        )
     for unit in ("size", "messages"):
         low, high, most = (f"queues.{unit}_{mark}" for mark in ("low", "high", "max"))
         values = [getattr(settings.queues, path.partition(".")[2]) for path in (low, high, most)]

@@ -93,6 +93,8 @@ class LimitSettings(Section):
     """From accepting a connection to its open, TLS and authentication included."""
     heartbeat: Annotated[int, *duration("0s", "18h")] = 120_000
     """0-10 heartbeat offered, in whole seconds; 0s offers none."""
+    heartbeat_minimum: Annotated[int, *duration("0s", "18h")] = 0
+    """The least that a 0-10 client must choose of it; 0s lets it choose none, as many do."""
     idle_timeout: Annotated[int, *duration("0s", "24h")] = 120_000
     """1.0 idle-timeout asked of clients; 0s asks for none."""
     session_window: Annotated[int, Field(ge=1, le=2**31 - 1)] = 2048
@@ -103,6 +105,9 @@ class LimitSettings(Section):
     """Messages that one 1.0 delivery of a batch's message-format may hold."""
     transactions: Count = 100
     """1.0 transactions of one connection that are not discharged."""
+    elements: Annotated[int, Field(ge=100, le=10_000_000)] = 10_000
+    """Values in the lists, maps and arrays of one command or message, together: a command with more
+    is refused, a body with more crosses unread. Each takes a microsecond or two to translate."""
     connection_size: Annotated[int, *size("1MiB", "4GiB")] = 128 * 1024 * 1024
     """Octets that are kept for one connection: what has come of frames, commands and messages that
     are not whole, what waits, what is known of sessions and links; at least two messages."""
@@ -132,6 +137,7 @@ class LimitSettings(Section):
             table_size_max=self.table_size,
             handshake_timeout_ms=self.handshake_timeout,
             heartbeat_s=self.heartbeat // 1000,
+            heartbeat_min_s=self.heartbeat_minimum // 1000,
             idle_timeout_ms=self.idle_timeout,
             session_window=self.session_window,
             link_credit=self.link_credit,
@@ -185,6 +191,11 @@ class QueueSettings(Section):
     """Octets of a binding key."""
     route_cache: Annotated[int, Field(ge=0, le=10_000_000)] = 10_000
     """Routing keys of a topic exchange whose queues are remembered."""
+    route_cache_size: Annotated[int, *size("64KiB", "1GiB")] = 16 * 1024 * 1024
+    """Octets of memory that those take, of all topic exchanges of a virtual host."""
+    topology_size: Annotated[int, *size("1MiB", "64GiB")] = 512 * 1024 * 1024
+    """Octets of memory that a virtual host's queues, exchanges and bindings take, with their names,
+    keys and arguments; a declare or bind beyond it is refused."""
     transaction_size: Annotated[int, *size("64KiB", "2GiB")] = 64 * 1024 * 1024
     """Octets of the messages that one transaction of a client holds until its commit; 256 more
     are counted for each message, and only these of those that go to an upstream."""
@@ -217,6 +228,8 @@ class QueueSettings(Section):
             name_max=self.name_length,
             key_max=self.key_length,
             route_cache_max=self.route_cache,
+            route_cache_octets_max=self.route_cache_size,
+            topology_octets_max=self.topology_size,
             transaction_octets_max=self.transaction_size,
             turn_deliveries=self.turn_deliveries,
         )

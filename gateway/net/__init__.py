@@ -1,12 +1,14 @@
 """Twisted: turns, pumps, listeners, dialers and the admin port. Meaning is in the faces.
 
 pump, turns     one connection's transport; one pass over all that was readable
+keepalive       peers that are gone without a word
 listening/      connections that come in
 upstreams/      connections that the gateway dials
 admin/          metrics, health, control
 alarm, clock, lag   one moving timer, the one clock, how late the event loop is
 stalls          whose work has held it
 tls, saslprep       TLS from PEM files; names and passwords in one form
+backup          copies of store and audit log, while they are used
 exposed         what others on the machine can read of it
 data_directory, open_files, logs, counts, stopping   the process
 """

@@ -24,8 +24,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, final
 
+from gateway.audit.ends import (
+    Difference,
+    LogEnd,
+    LogEnds,
+    beginning,
+    differences,
+    has_messages,
+    last_incarnation,
+    size_of,
+)
 from gateway.audit.segment import SegmentWriter
-from gateway.errors import StartupError, StoreError
+from gateway.errors import StartupError, StoreError, UnknownStoreError
 from gateway.store.interface import Recovered
 from gateway.store.reserve import is_full
 from gateway.store.sqlite import SqliteStore
@@ -38,11 +48,42 @@ SECRET_OCTETS: Final = 32
 
 @final
 class LateSegments:
-    """The audit segments, opened at first use: the store holds the directory by then."""
+    """The audit segments, opened at first use: the store holds the directory by then.
 
-    def __init__(self, directory: pathlib.Path) -> None:
+    Implements `AuditSegments` and `LogKeeper`.
+
+    Args:
+        accept_new_store: a store that does not know the messages of the log is meant.
+
+    Attributes:
+        differences: in which ways the log is not what the store remembers of it.
+        accepted: what was the matter with the store that was accepted, or "".
+    """
+
+    def __init__(self, directory: pathlib.Path, *, accept_new_store: bool = False) -> None:
         self._directory = directory
+        self._accept_new_store = accept_new_store
         self._writer: SegmentWriter | None = None
+        self._first: LogEnd | None = None
+        self.differences: list[Difference] = []
+        self.accepted = ""
+
+    def compare(self, remembered: LogEnds, *, store: str) -> int:
+        """See `LogKeeper`."""
+        directory = self._directory
+        if store and has_messages(directory):
+            if not self._accept_new_store:
+                raise UnknownStoreError(_unknown_store(directory, store))
+            self.accepted = store
+        self.differences = differences(directory, remembered)
+        return last_incarnation(directory)
+
+    def ends(self) -> LogEnds:
+        """See `LogKeeper`."""
+        synced = self.writer().synced
+        if self._first is None and synced.sequence:
+            self._first = beginning(self._directory)
+        return LogEnds(self._first, synced if synced.sequence else None)
 
     def writer(self) -> SegmentWriter:
         """The writer, opened."""
@@ -69,6 +110,16 @@ class LateSegments:
         """See `AuditSegments`."""
         with _as_store_errors():
             self.writer().close()
+
+
+def _unknown_store(directory: pathlib.Path, store: str) -> str:
+    segments, octets = size_of(directory)
+    return (
+        f"the store in {directory.parent} is {store}, but beside it is an audit log with messages"
+        f" ({segments} segments, {octets} octets): with this store, all durable messages and nodes"
+        " that the log knows of would be gone without a word. Put the store back, or move the log"
+        " away; if it is meant: amqp-gateway serve --accept-new-store, which the log will record"
+    )
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from twisted.logger import (
     FilteringLogObserver,
     ILogObserver,
     LogEvent,
+    Logger,
     LogLevel,
     LogLevelFilterPredicate,
     formatEvent,
@@ -25,6 +26,18 @@ from zope.interface import implementer
 LEVELS: Final = {level.name: level for level in LogLevel.iterconstants()}
 NAMESPACE: Final = "gateway"
 PROCESS: Final = LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)
+
+
+@final
+class NamedLogger(Logger):
+    """The logger of a class that keeps its name where the class moves: operators filter by it.
+
+    Twisted names a logger that is an attribute of a class after the class.
+    """
+
+    def __get__(self, instance: object, owner: type | None = None) -> NamedLogger:
+        """Itself, however it is reached."""
+        return self
 
 
 def begin_logging(stream: TextIO, *, level: str, form: str) -> None:

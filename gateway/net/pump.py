@@ -10,6 +10,7 @@ the connection and could take our last words with it.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
@@ -23,6 +24,7 @@ from zope.interface import implementer
 from gateway.faces.face import Face
 from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
+from gateway.net.keepalive import keep_alive
 from gateway.net.turns import TurnLoop
 
 LINGER_MS: Final = 2000  # how long a peer has to read our last octets and close
@@ -48,6 +50,12 @@ class Transport(Protocol):
 
     def setTcpNoDelay(self, enabled: bool) -> None:
         """ITCPTransport."""
+
+    def setTcpKeepAlive(self, enabled: bool) -> None:
+        """ITCPTransport."""
+
+    def getHandle(self) -> socket.socket:
+        """ISystemHandle."""
 
     def registerProducer(self, producer: object, streaming: bool) -> None:
         """IConsumer."""
@@ -123,6 +131,7 @@ class Pump(TwistedProtocol):
         """Begin."""
         self.around.turns.attach(self.face, self)
         self.transport.setTcpNoDelay(True)
+        keep_alive(self.transport)
         self.transport.registerProducer(self, True)
         self.around.begin(self)
         self.flush(self.around.now_ms())

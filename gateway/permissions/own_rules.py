@@ -1,8 +1,9 @@
 """Rules of the gateway's own file: the first that fits decides; where none does, the answer is no.
 
 To ask about a node (`ACCESS`) may who may do anything with it: whoever sends to a queue also asks
-whether it is there. What is not known yet - by which key somebody is going to publish - does not
-keep a rule that allows from fitting, and one that denies does not fit then.
+whether it is there. What such a question does not say - of which kind the node is, by which key
+somebody is going to publish - does not keep a rule that allows from fitting, and one that denies
+does not fit then.
 """
 
 from __future__ import annotations
@@ -84,8 +85,8 @@ class OwnRule:
         self.exclusive = exclusive
         self.temporary = temporary
 
-    def fits(self, user: str, host: str, address: str, asked: Asked) -> bool:
-        """Whether it decides this."""
+    def fits(self, user: str, host: str, address: str, asked: Asked, *, about: bool) -> bool:
+        """Whether it decides this; `about`: the question is only about the node."""
         if not self.actions & (1 << asked.action):
             return False
         if self.users is not None and user not in self.users:
@@ -96,7 +97,7 @@ class OwnRule:
         addresses = self.addresses
         if addresses is not None and not among(addresses, address):
             return False
-        return self._fits_object(user, asked) and self._fits_properties(asked)
+        return self._fits_object(user, asked) and self._fits_properties(asked, about)
 
     def _fits_object(self, user: str, asked: Asked) -> bool:
         if self.queue is not None:
@@ -125,17 +126,17 @@ class OwnRule:
                 filled.append(word)
         return fits_key(filled, asked.key)
 
-    def _fits_properties(self, asked: Asked) -> bool:
+    def _fits_properties(self, asked: Asked, about: bool) -> bool:
         return (
-            self._has(self.durable, asked.durable, asked)
-            and self._has(self.exclusive, asked.exclusive, asked)
-            and self._has(self.temporary, asked.temporary, asked)
+            self._has(self.durable, asked.durable, about)
+            and self._has(self.exclusive, asked.exclusive, about)
+            and self._has(self.temporary, asked.temporary, about)
         )
 
-    def _has(self, wanted: int, given: int, asked: Asked) -> bool:
+    def _has(self, wanted: int, given: int, about: bool) -> bool:
         if wanted in (UNKNOWN, given):
             return True
-        return given == UNKNOWN and self.decision.allowed and asked.kind != ObjectKind.NOTHING
+        return about and given == UNKNOWN and self.decision.allowed
 
 
 @final
@@ -158,18 +159,24 @@ class OwnRules:
         """Whether it may do anything with the node."""
         answer = self._no
         for action in USES:
-            decision = self._first(user, host, address, asked.as_(action))
+            decision = self._first(user, host, address, asked.as_(action), about=True)
             if decision.allowed:
                 return decision
             if answer.line == 0:
                 answer = decision
         return answer
 
-    def _first(self, user: str, host: str, address: str, asked: Asked) -> Decision:
+    def _first(
+        self, user: str, host: str, address: str, asked: Asked, *, about: bool = False
+    ) -> Decision:
         for rule in self._rules:
-            if rule.fits(user, host, address, asked):
+            if rule.fits(user, host, address, asked, about=about):
                 return rule.decision
         return self._no
+
+    def asks_access(self) -> bool:
+        """No: who may use a node may attach to it."""
+        return False
 
     def publish_unchecked(self) -> bool:
         """Nobody needs to be asked: never so."""

@@ -20,12 +20,22 @@ class Permits:
     """The decisions about one connection.
 
     Attributes:
+        asks_access: to attach a link is a question of its own.
         open: nobody needs to be asked for what is published.
         octets: what is remembered.
         rules: those that decide; `None`: there are none.
     """
 
-    __slots__ = ("_address", "_by_exchange", "_host", "_user", "octets", "open", "rules")
+    __slots__ = (
+        "_address",
+        "_by_exchange",
+        "_host",
+        "_user",
+        "asks_access",
+        "octets",
+        "open",
+        "rules",
+    )
 
     def __init__(self, rules: AccessRules | None, user: str, host: str, address: str) -> None:
         self.rules = rules
@@ -35,6 +45,7 @@ class Permits:
         self._by_exchange: dict[str, dict[str, Decision]] = {}
         self.octets = 0
         self.open = rules is None or rules.publish_unchecked()
+        self.asks_access = rules is not None and rules.asks_access()
 
     def may(self, asked: Asked) -> Decision:
         """Decide."""

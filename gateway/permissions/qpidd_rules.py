@@ -273,6 +273,10 @@ class QpiddRules:
                 return decision
         return self._hosts_default
 
+    def asks_access(self) -> bool:
+        """It is: by name, and then by what the node is."""
+        return True
+
     def publish_unchecked(self) -> bool:
         """No rule is about publishing."""
         return not self._transfers

@@ -41,6 +41,9 @@ class AccessRules(Protocol):
     def may(self, user: str, host: str, address: str, asked: Asked) -> Decision:
         """Whether a user may do that in a virtual host, coming from an address."""
 
+    def asks_access(self) -> bool:
+        """Whether to attach a link is a question of its own: for access to its node."""
+
     def publish_unchecked(self) -> bool:
         """Nobody needs to be asked for what is published."""
 

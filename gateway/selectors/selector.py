@@ -31,7 +31,7 @@ from gateway.selectors.tree import (
 )
 from gateway.selectors.values import FALSE, TRUE, UNKNOWN, Operator
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import CHARACTERS_READ, PART, WORK
+from gateway.wire.work import CHARACTER, PART, WORK
 
 LENGTH_MAX: Final = 16 * 1024  # characters
 PARTS_MAX: Final = 2000
@@ -82,7 +82,7 @@ def read_selector(text: str) -> Selector | Refusal:
     """The selector that `text` is; refused as an invalid argument, with place and expectation."""
     if len(text) > LENGTH_MAX:
         return _refused(f"it is longer than {LENGTH_MAX} characters")
-    WORK.units += len(text) // CHARACTERS_READ
+    WORK.units += len(text) * CHARACTER
     try:
         parser = _Parser(tokens_of(text))
         condition = parser.selector()

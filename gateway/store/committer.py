@@ -34,14 +34,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event
 from time import perf_counter_ns, sleep
 from typing import Final, final
 
+from gateway.audit.ends import NOTHING_KNOWN, LogEnds
 from gateway.errors import DecodeError, StoreError
 from gateway.store.database import Database
-from gateway.store.interface import AuditSegments, CallInReactor, Committed, StoreCounts
+from gateway.store.interface import AuditSegments, CallInReactor, Committed, LogKeeper, StoreCounts
 from gateway.store.log_rows import pack_row, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recovery import TopologyChanges
@@ -63,6 +65,9 @@ STOP_ATTEMPTS: Final = 4  # then a stop gives up
 
 Turn = tuple[int, bytes, bytes]
 _STOP: Final[Turn] = (-1, b"", b"")
+_COPY: Final[Turn] = (-2, b"", b"")  # a backup is asked for
+
+Copied = Callable[[StoreError | LogEnds], None]
 
 
 @final
@@ -97,6 +102,7 @@ class Committer:
         slack_octets: int,
         call_in_reactor: CallInReactor,
         committed: Committed,
+        log: LogKeeper | None = None,
     ) -> None:
         self.waiting: SimpleQueue[Turn] = SimpleQueue()
         self.error: StoreError | None = None
@@ -109,12 +115,14 @@ class Committer:
         self._slack_octets = slack_octets
         self._call_in_reactor = call_in_reactor
         self._committed = committed
+        self._log = log
         self._stopping = Event()
         self._final_audit = b""
         self._loose: list[bytes] = []
         self._loose_octets = 0
         self._wal_octets = 0
         self._doomed: list[int] = []
+        self._copies: SimpleQueue[tuple[Path, Copied]] = SimpleQueue()
         self._look_ns = 0
 
     def stop(self, final_audit: bytes) -> None:
@@ -122,6 +130,15 @@ class Committer:
         self._final_audit = final_audit
         self._stopping.set()
         self.waiting.put(_STOP)
+
+    def copy(self, path: Path, copied: Copied) -> None:
+        """From another thread: copy the store to a new file, as it is with its audit log.
+
+        `copied` is called in the reactor: with the ends of the log that has all that the copy has,
+        and nothing more of what is durable; or with the error.
+        """
+        self._copies.put((path, copied))
+        self.waiting.put(_COPY)
 
     def run(self) -> None:
         """The thread; `error` says afterwards why the store could not be closed in order."""
@@ -145,7 +162,36 @@ class Committer:
         if turns or rewritten:
             self._settle(self._group(turns, rewritten))
         self._insist(partial(self._tidy, idle=not turns))
+        while more and not self._copies.empty():
+            self._copy(*self._copies.get_nowait())
         return more
+
+    def _copy(self, path: Path, copied: Copied) -> None:
+        answer: StoreError | LogEnds
+        try:
+            self._database.copy_to(path, self._commit_waiting)
+            # Nothing was committed since the last share, so that the log has no more either.
+            self._insist(self._sync_segments)
+            answer = NOTHING_KNOWN if self._log is None else self._log.ends()
+        except StoreError as error:
+            answer = error
+        self._call_in_reactor(partial(copied, answer))
+
+    def _commit_waiting(self) -> None:
+        """What has come while the store is copied; it is not, when it is time to stop."""
+        if self._stopping.is_set():
+            raise StoreError("the gateway stops")
+        turns: list[Turn] = []
+        with suppress(Empty):
+            while not self._stopping.is_set():
+                turn = self.waiting.get_nowait()
+                if turn is _STOP:
+                    self.waiting.put(turn)
+                    break
+                if turn is not _COPY:
+                    turns.append(turn)
+        if turns:
+            self._settle(self._group(turns, []))
 
     def _insist(self, write: Callable[[], None]) -> None:
         """Have something written, however often it takes; each time it goes on where it failed."""
@@ -178,8 +224,9 @@ class Committer:
         try:
             turn = self.waiting.get(timeout=self._patience())
             while turn is not _STOP:
-                turns.append(turn)
-                octets += len(turn[1]) + len(turn[2])
+                if turn is not _COPY:
+                    turns.append(turn)
+                    octets += len(turn[1]) + len(turn[2])
                 if octets >= GROUP_OCTETS:
                     return turns, True
                 turn = self.waiting.get_nowait()
@@ -276,9 +323,14 @@ class Committer:
         if self._wal_octets >= self._trouble.wal_octets(WAL_OCTETS):
             self._database.checkpoint()
             self._wal_octets = 0
-        if self._trouble.on_reserve and perf_counter_ns() >= self._look_ns:
-            self._look_for_room()
-            self._look_ns = perf_counter_ns() + int(IDLE_S * 1e9)
+        if idle:
+            self._remember()
+        if self._trouble.on_reserve:
+            now_ns = perf_counter_ns()
+            if self._look_ns and now_ns >= self._look_ns:
+                self._look_for_room()
+                self._look_ns = 0
+            self._look_ns = self._look_ns or now_ns + int(IDLE_S * 1e9)
         self._counts.rows = len(self._occupancy.rows)
 
     def _look_for_room(self) -> None:
@@ -292,10 +344,17 @@ class Committer:
         self._segments.sync()
         self._loose.clear()
         self._loose_octets = 0
+        self._remember(moved=True)
+
+    def _remember(self, *, moved: bool = False) -> None:
+        """The store knows how far the audit log has come, so that nobody can cut it unnoticed."""
+        if self._log is not None:
+            self._database.remember(self._log.ends(), moved=moved)
 
     def delete_dead(self) -> None:
         """Delete all rows that nobody needs; before the thread runs, anybody may call it."""
         self._sync_segments()
+        self._remember()
         self._doomed += self._occupancy.take_dead()
         # Ascending: a row is never gone before an older one that it supersedes something in.
         self._doomed.sort()
@@ -306,8 +365,12 @@ class Committer:
 
     def _finish(self) -> None:
         """The last audit block, everything in its place, closed in order."""
+        while not self._copies.empty():
+            _, copied = self._copies.get_nowait()
+            self._call_in_reactor(partial(copied, StoreError("the gateway stops")))
         if self._final_audit:
             self._insist(partial(self._segments.append, self._final_audit))
         self._insist(self.delete_dead)
         self._insist(self._segments.close)
+        self._insist(self._remember)
         self._insist(self._database.stopped)

@@ -4,6 +4,7 @@
     topology   the durable exchanges, queues, bindings and notes, each with its own CRC-32
     damaged    rows that could not be read, kept aside for people
     meta       format, incarnation, and whether it was closed in order
+    audit_log  where the audit log begins, and where it has come to at least
 
 Settings, and why: WAL with synchronous=FULL makes a commit one append and one fsync. The log is
 checkpointed by `checkpoint`, after the commit was reported, never by SQLite within a commit.
@@ -21,17 +22,23 @@ and that synced, before anything is written behind it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, final
+from urllib.parse import quote
 from zlib import crc32
 
+from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.errors import StoreError
 from gateway.store.interface import TopologyRow
 
 FORMAT: Final = 1
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
+COPIED_PAGES: Final = 512  # at a time, of a backup: commits go on in between
+FIRST: Final = "first"
+LAST: Final = "last"
+PLACES: Final = (FIRST, LAST)
 SHRUNK_OCTETS: Final = 16 * 1024 * 1024  # the most that is written again to give back room
 
 _SETTINGS: Final = (
@@ -51,6 +58,8 @@ _SCHEMA: Final = (
     " PRIMARY KEY (kind, key)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS damaged (incarnation INTEGER, number INTEGER, body BLOB)",
     "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS audit_log (place TEXT PRIMARY KEY, sequence INTEGER,"
+    " segment INTEGER, octets INTEGER, sha256 TEXT) WITHOUT ROWID",
 )
 _INSERT: Final = "INSERT INTO log VALUES (?, ?)"
 
@@ -77,6 +86,26 @@ def _reading(doing: str = "cannot read the store") -> Iterator[None]:
 
 def _checksum(kind: int, key: str, value: bytes) -> int:
     return crc32(value, crc32(str(key).encode(), kind))
+
+
+def log_ends(path: Path) -> LogEnds:
+    """What a store remembers of the audit log, without touching it; StoreError: it is in use."""
+    with _reading(f"cannot read {path}"):
+        database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+        try:
+            return _log_ends(database)
+        finally:
+            database.close()
+
+
+def _log_ends(database: sqlite3.Connection) -> LogEnds:
+    found: dict[str, LogEnd] = {}
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'audit_log'").fetchone():
+        return NOTHING_KNOWN  # of an older gateway
+    for place, *end in database.execute("SELECT * FROM audit_log"):
+        sequence, segment, octets, digest = end
+        found[str(place)] = LogEnd(int(sequence), int(segment), int(octets), str(digest))
+    return LogEnds(found.get(FIRST), found.get(LAST))
 
 
 @final
@@ -106,6 +135,7 @@ class Database:
                 self._create()
         if problem != "ok":
             raise StoreError(f"{path} is broken: {problem}")
+        self._ends = NOTHING_KNOWN
         if self.meta("format") != FORMAT:
             raise StoreError(f"{path} has format {self.meta('format')}; this program has {FORMAT}")
 
@@ -157,6 +187,24 @@ class Database:
                 else:
                     damage.append(f"topology {kind} {key!r}: checksum does not match")
         return found, damage
+
+    def log_ends(self) -> LogEnds:
+        """The ends of the audit log, as they were remembered last."""
+        with _reading():
+            return _log_ends(self._db)
+
+    def remember(self, ends: LogEnds, *, moved: bool = False) -> None:
+        """Remember the ends of the audit log; `moved`: only those that are in another segment."""
+        for place, end, known in zip(PLACES, ends, self._ends, strict=True):
+            same = known is not None and end is not None and known.segment == end.segment
+            if end is None or end == known or (moved and same):
+                continue
+            with _as_store_errors("cannot write to the store"):
+                self._db.execute(
+                    "INSERT OR REPLACE INTO audit_log VALUES (?, ?, ?, ?, ?)", (place, *end)
+                )
+            first, last = self._ends
+            self._ends = LogEnds(end, last) if place == FIRST else LogEnds(first, end)
 
     def started(self, incarnation: int, damaged: list[int]) -> None:
         """A new incarnation begins, not closed in order yet; unreadable rows are set aside."""
@@ -217,14 +265,34 @@ class Database:
 
     def shrink(self) -> None:
         """Give back room: the WAL's, and that of the file if little is in it beside holes."""
+        self.checkpoint(shrink=True)  # what is written again needs some of it
         with _as_store_errors("cannot shrink the store"):
             pages, holes, octets = (
                 int(self._db.execute(f"PRAGMA {name}").fetchone()[0])
                 for name in ("page_count", "freelist_count", "page_size")
             )
-            if 2 * holes > pages and (pages - holes) * octets <= SHRUNK_OCTETS:
-                self._db.execute("VACUUM")
+            if 2 * holes <= pages or (pages - holes) * octets > SHRUNK_OCTETS:
+                return
+            self._db.execute("VACUUM")
         self.checkpoint(shrink=True)
+
+    def copy_to(self, path: Path, between: Callable[[], None]) -> None:
+        """Copy all of it to a new file, a share at a time; `between` shares it may be written to.
+
+        The copy has what was written so (SQLite's backup of the connection that writes), but
+        nothing behind its last share.
+        """
+
+        def shown(status: int, _left: int, _total: int) -> None:
+            if status != sqlite3.SQLITE_DONE:
+                between()
+
+        with _as_store_errors("cannot copy the store"):
+            target = sqlite3.connect(path, isolation_level=None)
+            try:
+                self._db.backup(target, pages=COPIED_PAGES, progress=shown)
+            finally:
+                target.close()
 
     def close(self) -> None:
         """Let go of the file, whatever state it is in."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
 
+from gateway.audit.ends import LogEnds
 from gateway.errors import StoreError
 from gateway.message import Message
 
@@ -119,6 +120,7 @@ class StoreCounts:
         failures, audit_failures: attempts to write the store and the audit log that were refused.
         rows: in the log now.
         rows_damaged: found unreadable at open.
+        log_differences: ways in which the audit log was not what the store remembers, at open.
     """
 
     __slots__ = (
@@ -126,6 +128,7 @@ class StoreCounts:
         "commit_us",
         "commits",
         "failures",
+        "log_differences",
         "octets",
         "octets_done",
         "octets_submitted",
@@ -145,6 +148,7 @@ class StoreCounts:
         self.commit_us = 0
         self.failures = 0
         self.audit_failures = 0
+        self.log_differences = 0
         self.rows = 0
         self.rows_damaged = 0
 
@@ -157,6 +161,20 @@ class StoreCounts:
     def octets_waiting(self) -> int:
         """Their octets, audit blocks included: what holds publishers back when the disk is slow."""
         return self.octets_submitted - self.octets_done
+
+
+class LogKeeper(Protocol):
+    """Who knows where the audit log begins and ends, which the store remembers."""
+
+    def compare(self, remembered: LogEnds, *, store: str) -> int:
+        """Before anything is appended: the number of the last life that the log has records of.
+
+        `store`: why it remembers nothing, "missing" or "empty"; "" when it does, or never did.
+        Raises StartupError where such a store must not be begun.
+        """
+
+    def ends(self) -> LogEnds:
+        """Both ends, as far as they are on disk."""
 
 
 class AuditSegments(Protocol):

@@ -1,8 +1,9 @@
 """Room on the disk that is set aside, so that a full disk does not stop what makes it emptier.
 
-A file of allocated blocks in the data directory. When a write meets a full disk it is removed, and
-what it took is there for settlements and audit records, while publishers are held back (`trouble`);
-it is set aside again when there is room for it and for a little more.
+A file of allocated blocks in the data directory. When a write meets a full disk most of it is let
+go, and is there for settlements and audit records, while publishers are held back (`trouble`). The
+last part goes when that is used up, too: it has room for a copy of the WAL, which gives back more.
+All of it is set aside again when there is room for it and for half as much more.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Final, final
 
 FILE_NAME: Final = "reserve"
 DISK_SHARE: Final = 16  # of a small disk no more than this part is set aside
-MARGIN_SHARE: Final = 4  # beside the reserve this part of it must be free: it would be used at once
+LAST_SHARE: Final = 4  # this part of it is let go last
+MARGIN_SHARE: Final = 2  # beside the reserve this part of it must be free: it would be used at once
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 BLOCK_OCTETS: Final = 512  # what st_blocks counts, whatever the file system's own are
 
@@ -32,6 +34,7 @@ class Reserve:
     Attributes:
         wanted: octets to set aside; 0: there is no reserve.
         held: octets that are.
+        released: some of it was let go, or could not be had at all: the disk is, or was, full.
     """
 
     def __init__(self, directory: Path, octets: int) -> None:
@@ -40,6 +43,7 @@ class Reserve:
         self._octets = octets
         self.wanted = 0
         self.held = 0
+        self.released = False
 
     def open(self) -> None:
         """At start: set aside as much as there is room for, at most half of what is free."""
@@ -52,19 +56,21 @@ class Reserve:
             self._take(min(self.wanted, left + disk.f_bavail * disk.f_frsize // 2))
         except OSError:  # a file system that cannot set room aside
             self.wanted = 0
-
-    @property
-    def released(self) -> bool:
-        """It is in use, or was: the disk has been full."""
-        return self.wanted > 0 and self.held == 0
+        self.released = self.wanted > 0 and self.held == 0
 
     def release(self) -> bool:
-        """Give it to whoever writes next; whether there was any."""
+        """Give some of it to whoever writes next; whether there was any."""
+        last = self.held // LAST_SHARE
         try:
-            self._path.unlink()
+            if self.held == self.wanted and last >= BLOCK_OCTETS:
+                os.truncate(self._path, last)
+                self.held = last
+            else:
+                self._path.unlink()
+                self.held = 0
         except OSError:  # a disk that refuses even that has nothing to give
             return False
-        self.held = 0
+        self.released = True
         return True
 
     def set_aside(self) -> bool:
@@ -73,7 +79,8 @@ class Reserve:
             disk = os.statvfs(self._directory)
             if disk.f_bavail * disk.f_frsize >= self.wanted + self.wanted // MARGIN_SHARE:
                 self._take(self.wanted)
-        return self.held > 0
+                self.released = self.held == 0
+        return not self.released
 
     def _take(self, octets: int) -> None:
         """That many, or none where the disk is full; another `OSError` is passed on."""
@@ -87,7 +94,7 @@ class Reserve:
                 raise
         finally:
             if not self.held:
-                self.release()
+                self._path.unlink(missing_ok=True)
 
     def _allocate(self, octets: int) -> None:
         file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -13,8 +13,9 @@ from pathlib import Path
 from threading import Thread
 from typing import Final, final
 
+from gateway.audit.ends import NOTHING_KNOWN, LogEnds
 from gateway.errors import DecodeError, StartupError, StoreError
-from gateway.store.committer import Committer
+from gateway.store.committer import Committer, Copied
 from gateway.store.database import Database
 from gateway.store.interface import (
     AuditSegments,
@@ -22,6 +23,7 @@ from gateway.store.interface import (
     Committed,
     Eased,
     Failed,
+    LogKeeper,
     Recovered,
     StoreCounts,
 )
@@ -54,6 +56,7 @@ class SqliteStore:
         *,
         slack_octets: int = SLACK_OCTETS,
         reserve_octets: int = 0,
+        log: LogKeeper | None = None,
     ) -> None:
         self.counts = StoreCounts()
         self._directory = directory
@@ -61,6 +64,7 @@ class SqliteStore:
         self._call_in_reactor = call_in_reactor
         self._committed = committed
         self._slack_octets = slack_octets
+        self._log = log
         self.reserve = Reserve(directory, reserve_octets)
         self.unlogged = Unlogged(directory)
         # The last number that the audit log has given; whoever has the log replaces this.
@@ -100,6 +104,10 @@ class SqliteStore:
         self.counts.octets_submitted += len(writes) + len(audit_block)
         self._committer.waiting.put((turn, writes, audit_block))
 
+    def copy(self, path: Path, copied: Copied) -> None:
+        """Copy it to a new file while it goes on; see `Committer.copy`."""
+        self._committer.copy(path, copied)
+
     def close(self, final_audit: bytes) -> None:
         """See `Store.close`."""
         self._committer.stop(final_audit)
@@ -113,16 +121,29 @@ class SqliteStore:
             raise self._committer.error
 
     def _begin(self) -> Recovered:
-        self._database = Database(self._directory / FILE_NAME)
+        path = self._directory / FILE_NAME
+        life = 0
+        missing = not path.exists()
+        if missing:  # and is not made where it must not be
+            life = self._compare(NOTHING_KNOWN, "missing")
+        self._database = Database(path)
         try:
-            return self._recover()
+            if not missing:
+                known = self._database.meta("incarnation") > 0
+                life = self._compare(self._database.log_ends(), "" if known else "empty")
+            return self._recover(life)
         except BaseException:
             self._database.close()
             raise
 
-    def _recover(self) -> Recovered:
+    def _compare(self, remembered: LogEnds, store: str) -> int:
+        """The last life that the audit log knows."""
+        return 0 if self._log is None else self._log.compare(remembered, store=store)
+
+    def _recover(self, life: int) -> Recovered:
+        """Read everything; `life`: the last one that the audit log knows, which may be later."""
         database = self._database
-        incarnation = database.meta("incarnation") + 1
+        incarnation = max(database.meta("incarnation"), life) + 1
         clean = database.meta("clean") != 0 or incarnation == 1
         replay, occupancy = Replay(), Occupancy()
         next_number, damaged = self._replay(replay, occupancy)
@@ -140,6 +161,7 @@ class SqliteStore:
             slack_octets=self._slack_octets,
             call_in_reactor=self._call_in_reactor,
             committed=self._committed,
+            log=self._log,
         )
         self._committer.delete_dead()
         return Recovered(

@@ -20,6 +20,7 @@ from gateway.store.reserve import Reserve
 RETRY_S: Final = 0.1
 RETRY_MAX_S: Final = 5.0
 WAL_SHARE: Final = 4
+WAL_SHARE_ON_RESERVE: Final = 32
 WAL_OCTETS_MIN: Final = 128 * 1024
 RESERVE_IN_USE: Final = "the disk is full; the room set aside for that is in use"
 
@@ -61,6 +62,8 @@ class Trouble:
     def wal_octets(self, most: int) -> int:
         """How long the WAL may become: on a full disk its copy must have room in the reserve."""
         wanted = self._reserve.wanted
+        if self.on_reserve:
+            return min(most, wanted // WAL_SHARE_ON_RESERVE)
         return min(most, max(wanted // WAL_SHARE, WAL_OCTETS_MIN)) if wanted else most
 
     def begin(self) -> None:
@@ -74,9 +77,12 @@ class Trouble:
             self._counts.audit_failures += 1
         else:
             self._counts.failures += 1
-        if error.full and self._reserve.held and self._reserve.release():
-            self._live_on_reserve()
-            return 0.0
+        if error.full and self._reserve.held:
+            first = not self._reserve.released
+            if self._reserve.release():
+                if first:
+                    self._live_on_reserve()
+                return 0.0
         self._on = True
         self.attempts += 1
         self._mark()

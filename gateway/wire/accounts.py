@@ -10,10 +10,15 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gateway.wire.tagged import Tagged
+
 # Octets of memory that one octet takes, at most, when it is decoded: a null of a list.
 DECODED: Final = 64
 
 UNLIMITED: Final = 1 << 62
+
+VALUE: Final = 64  # a value, apart from what it consists of
+UNKNOWN: Final = 1024 * 1024  # one that only its protocol can look into
 
 
 @final
@@ -71,3 +76,32 @@ class Account:
             above.held -= self.held
         self._above = []
         self.held = 0
+
+    def has_room(self, octets: int) -> bool:
+        """Whether so much more may be kept; where not, that is counted."""
+        if self.held + octets <= self.limit:
+            return True
+        self.refused += 1
+        return False
+
+
+def weigh(value: object) -> int:
+    """Octets of memory that a decoded value takes, about."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return VALUE
+    if isinstance(value, str):
+        return VALUE + 4 * len(value)
+    if isinstance(value, bytes):
+        return VALUE + len(value)
+    if isinstance(value, Tagged):
+        return VALUE + weigh(value.value)
+    octets = VALUE
+    if isinstance(value, (list, tuple)):
+        for each in value:
+            octets += weigh(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            octets += weigh(key) + weigh(each)
+    else:
+        octets = UNKNOWN
+    return octets

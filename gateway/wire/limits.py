@@ -34,6 +34,7 @@ class Limits:
     table_size_max: int
     handshake_timeout_ms: int
     heartbeat_s: int
+    heartbeat_min_s: int
     idle_timeout_ms: int
     session_window: int
     link_credit: int
@@ -59,6 +60,7 @@ class Limits:
         table_size_max: int = 1024 * 1024,
         handshake_timeout_ms: int = 10_000,
         heartbeat_s: int = 120,
+        heartbeat_min_s: int = 0,
         idle_timeout_ms: int = 120_000,
         session_window: int = 2048,
         link_credit: int = 500,
@@ -81,6 +83,7 @@ class Limits:
         self.table_size_max = table_size_max
         self.handshake_timeout_ms = handshake_timeout_ms
         self.heartbeat_s = heartbeat_s
+        self.heartbeat_min_s = heartbeat_min_s
         self.idle_timeout_ms = idle_timeout_ms
         self.session_window = session_window
         self.link_credit = link_credit

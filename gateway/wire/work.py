@@ -1,8 +1,8 @@
 """Work, counted in units as memory is in octets: what a verb costs the one thread that does it all.
 
-A unit is about a tenth of a microsecond in the compiled form, and about one in the pure form;
-`tests/bench/work.py` measures each primitive of the table below. Units depend on what is asked for
-and on nothing else, so that a limit in units holds at the same place on every machine.
+A unit is meant to be a tenth of a microsecond in the compiled form, and less than one in the pure
+form; `tests/bench/work.py` measures each primitive of the table below. Units depend on what is
+asked for and on nothing else, so that a limit in units holds at the same place on every machine.
 
 Whoever does work in a loop that a peer can lengthen adds what it cost to `WORK`, once a loop. Who
 lets peers ask for more of it compares: a connection's events wait for the next turn once the
@@ -20,7 +20,7 @@ from gateway.errors import TooMuchWorkError
 COMMAND: Final = 200  # a command of any kind but a transfer: taken apart, carried out, answered
 SETTLING: Final = 30  # a command that settles, or a disposition, beside its deliveries
 PUBLISH: Final = 20  # a message, beside its copies
-COPY: Final = 20  # a copy comes into a queue, or leaves it
+COPY: Final = 30  # a copy comes into a queue, or leaves it
 SENDING: Final = 40  # a delivery is sent, beside its translation
 DELIVERY: Final = 20  # a delivery is settled
 LOOK: Final = 2  # a delivery, or a copy, is looked at
@@ -29,16 +29,16 @@ BINDING: Final = 60  # a binding comes, or goes
 MATCH: Final = 3  # a binding is looked at by exchange.bound, a header or an argument by a router
 STEP: Final = 2  # a word of a routing key meets a node of the bindings' tree
 PART: Final = 5  # a part of a selector
+CHARACTER: Final = 4  # of a selector that is read
 CROSSING: Final = 100  # a message is translated, beside the values in it
 ELEMENT: Final = 5  # a value in a list, map or array is decoded
 CONVERSION: Final = 25  # and converted, and encoded for the other protocol
 RANGE: Final = 5  # a range of command or delivery ids
 
 # How many for one unit.
-CHARACTERS_READ: Final = 1  # of a selector that is made
-CHARACTERS_SEARCHED: Final = 32  # of a text that a selector searches or compares
-CHARACTERS_TRIED: Final = 100  # of such a text, by those of a pattern with wildcards
-OCTETS_COPIED: Final = 256
+CHARACTERS_SEARCHED: Final = 16  # of a text that a selector searches or compares
+CHARACTERS_TRIED: Final = 64  # of such a text, by those of a pattern with wildcards
+OCTETS_COPIED: Final = 64  # of an answer
 
 # Limits, in units.
 SHARE: Final = 50_000  # of one connection, and of dispatching, in one turn: 5 ms

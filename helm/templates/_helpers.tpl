@@ -44,6 +44,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if .Values.users.existingSecret }}
 {{- $_ := set $fixed "users_file" (printf "/etc/amqp-gateway/users/%s" .Values.users.key) }}
 {{- end }}
+{{- if .Values.access.existingConfigMap }}
+{{- $key := ternary "qpidd_file" "file" .Values.access.qpidd }}
+{{- $file := printf "/etc/amqp-gateway/access/%s" .Values.access.key }}
+{{- $_ := set $fixed "access" (dict $key $file) }}
+{{- end }}
 {{- if .Values.admin.existingSecret }}
 {{- $_ := set $fixed "admin_token_file" (printf "/etc/amqp-gateway/admin/%s" .Values.admin.key) }}
 {{- end }}

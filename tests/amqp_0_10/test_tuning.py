@@ -23,6 +23,17 @@ def test_the_server_offers_its_limits_and_a_heartbeat_minimum_of_zero() -> None:
     )
 
 
+def test_a_heartbeat_minimum_is_offered_and_wanted() -> None:
+    def tuning() -> Tuning:
+        return Tuning(Role.SERVER, Limits(heartbeat_s=60, heartbeat_min_s=20))
+
+    assert tuning().offer().heartbeat_min == 20
+    assert tuning().settle(ConnectionTuneOk(heartbeat=20)).heartbeat_s == 20
+    for chosen in (19, 0, None):
+        with pytest.raises(TransportError):
+            tuning().settle(ConnectionTuneOk(heartbeat=chosen))
+
+
 def test_the_client_may_choose_less() -> None:
     chosen = ConnectionTuneOk(channel_max=3, max_frame_size=4096, heartbeat=20)
     assert server().settle(chosen) == Tuned(3, 4096, 20)

@@ -2,9 +2,11 @@
 
 from support.bridge_world import World, condition
 
+from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
-from gateway.message import Condition
+from gateway.message import Condition, Kind
+from gateway.wire.tagged import Tagged
 
 
 def test_queue_declare_keeps_what_is_there_and_refuses_what_does_not_fit() -> None:
@@ -65,3 +67,38 @@ def test_a_queues_name_has_a_longest_length_in_octets() -> None:
     answer = world.host.declaring.declare_queue("\u00e9" * 128, QueueSettings(), world.owner())
     assert condition(answer) == Condition.INVALID_ARGUMENT
     world.queue("\u00e9" * 127)
+
+
+def test_what_nodes_and_bindings_take_together_is_bounded_in_octets() -> None:
+    world = World(limits=BridgeLimits(topology_octets_max=40_000))
+    host, owner = world.host, world.owner()
+    kept = host.bindings.kept
+    before = kept.held
+    world.queue("q")
+    large = QueueSettings(arguments=bytes(50_000))
+    limit = Condition.RESOURCE_LIMIT_EXCEEDED
+    assert condition(host.declaring.declare_queue("large", large, owner)) == limit
+    exchange = host.declaring.declare_exchange("e", "direct", arguments=bytes(50_000))
+    assert condition(exchange) == limit
+    arguments = {"x": Tagged(Kind.OTHER, [Tagged(Kind.NULL, None)] * 1000)}
+    assert condition(host.bindings.bind("q", "amq.topic", "k", arguments, b"")) == limit
+    assert host.bindings.bind("q", "amq.topic", "k" * 1000, {}, b"") is None
+    assert kept.held >= before + 4096 + 8 * 1000
+    assert kept.refused == 3
+    host.declaring.declare_exchange("e", "direct")
+    host.declaring.delete_exchange("e")
+    host.declaring.delete_queue("q")
+    assert kept.held == before
+    world.check()
+
+
+def test_what_a_restart_brings_back_takes_what_it_took() -> None:
+    world = World()
+    world.queue("q", durable=True)
+    world.host.declaring.declare_exchange("e", "topic", durable=True, arguments=bytes(100))
+    world.host.bindings.bind("q", "e", "a.*.b", {}, b"")
+    world.turn()
+    held = world.host.bindings.kept.held
+    assert held > 0
+    world.restart()
+    assert world.host.bindings.kept.held == held

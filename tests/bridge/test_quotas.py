@@ -145,3 +145,27 @@ def test_one_user_fills_a_queue_and_other_users_are_confirmed() -> None:
     assert [heard for heard in bob.hears() if str(heard).startswith("completed")]
     bob.does(spec.QueuePurge(queue="q"))
     assert [heard for heard in alice.hears() if str(heard).startswith("completed")]
+
+
+def test_what_is_beyond_a_quota_does_not_make_others_wait() -> None:
+    limits = BridgeLimits(user_octets=8 * KIB, octets_high=10 * KIB, octets_low=9 * KIB)
+    world = World(limits=limits)
+    world.queue()
+    pressure = world.bridge.pressure
+    pressure.join(1, "alice", "/")
+    pressure.join(2, "bob", "/")
+    alice, bob = Producer(), Producer()
+    publish = world.host.publishing.publish
+    for token in range(14):
+        publish(message_of(world, 1), alice, token)
+        world.turn()
+    assert pressure.octets > 10 * KIB
+    assert not pressure.high
+    assert publish(message_of(world, 2), bob, 0).status is PublishStatus.DONE
+    publish(message_of(world, 2, 3 * KIB), bob, 1)
+    world.turn()
+    assert pressure.high  # eight of alice's, four of bob's
+    world.host.declaring.purge_queue("q")
+    world.turn()
+    assert (pressure.high, pressure.quotas.beyond(), pressure.waiting) == (False, 0, 0)
+    world.check()

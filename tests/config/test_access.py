@@ -82,12 +82,14 @@ rules:
   - allow: connect
     deny: connect
   - {allow: publish, groups: [nobody], addresses: [example.org], virtual_hosts: [other]}
+  - {allow: [publish, consume], durable: true}
 """
     assert problems(tmp_path, text) == [
         "/access: rules.0: needs either allow or deny",
         "/access: rules.1.groups: there is no group 'nobody'",
         "/access: rules.1.addresses: 'example.org' is no address and no network",
         '/access: rules.1.virtual_hosts: there is no virtual host "other"',
+        "/access: rules.2.durable: is not known to connect, publish, bind, unbind and manage",
     ]
 
 

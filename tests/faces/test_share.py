@@ -1,11 +1,12 @@
 """A connection that asks for much is served in shares, and holds up nobody but itself."""
 
 from support.face_1_0 import Hub, message
+from support.frames_1_0 import octets_of
 from support.talk_0_10 import Client, Gateway
 from support.work import grows_linearly, units_of
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_1_0 import _spec
+from gateway.amqp_1_0 import _spec, events
 from gateway.faces.share import Share
 from gateway.wire.work import COMMAND, SHARE, VERB, WORK
 
@@ -176,4 +177,29 @@ def test_1_0_clients_that_are_gone_have_sent_what_they_sent() -> None:
         client.face.data_to_send()
     assert client.face.closed
     assert hub.world.depth() == 1
+    hub.end()
+
+
+def test_1_0_dispositions_of_all_deliveries_again_and_again_end_the_session() -> None:
+    hub = Hub()
+    hub.world.queue("q")
+    for _ in range(1000):
+        hub.host.publishing.publish(hub.world.message(message(), key="q"), None, 0)
+    client = hub.client()
+    link = client.receiver("q", credit=1000)
+    assert len(client.received()) == 1000
+    channel = link.session.channel_out
+    everything = _spec.Disposition(role=_spec.RECEIVER, first=0, last=2**31 - 2, settled=False)
+
+    def says(number: int) -> int:
+        octets = octets_of(*[everything] * number, channel=channel)
+        return units_of(lambda: client.face.receive_data(octets, hub.world.now_ms))
+
+    assert grows_linearly(says(1), says(2), 2)
+    client.step()
+    assert not client.take_all(events.EndReceived)
+    says(VERB // 1000)
+    client.step()
+    ended = client.take(events.EndReceived)
+    assert ended.error.condition == "amqp:resource-limit-exceeded"
     hub.end()

@@ -41,8 +41,8 @@ from gateway.clients.client import Delivered, Subscription
 from gateway.clients.letter import Letter
 
 SIZE = 300
-BIG = 50_000  # fills a disk soon
-TMPFS_OCTETS = 16 * 1024 * 1024
+BIG = 40_000  # fills a disk soon
+TMPFS_OCTETS = 12 * 1024 * 1024
 BLOCKED = 'gateway_store_blocked{cause="%s"}'
 ON_RESERVE = "the room set aside for that is in use"
 WAITING = "publishers wait: "

@@ -48,6 +48,7 @@ class Attack:
         config: of the gateway.
         kept_max: octets that the gateway may have on its accounts after the small one.
         refused: whether the small one meets a limit of these.
+        units_max: what the small one may cost in units of work; 0: that does not matter.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Attack:
     config: dict[str, Any] = field(default_factory=dict)  # Any: YAML
     kept_max: int = MIB
     refused: bool = False
+    units_max: int = 0
 
 
 @dataclass
@@ -200,9 +202,9 @@ def _all(metrics: dict[str, float], name: str) -> list[float]:
 
 def attacks() -> list[Attack]:
     """All of them, by subject."""
-    from faults import hostile_octets
+    from faults import hostile_octets, hostile_work
 
-    return [*hostile_octets.ATTACKS]
+    return [*hostile_octets.ATTACKS, *hostile_work.ATTACKS]
 
 
 def main(arguments: list[str]) -> None:

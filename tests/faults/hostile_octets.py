@@ -199,11 +199,9 @@ ATTACKS = (
         kept_max=128 * MIB,
         refused=True,
     ),
-    Attack("refused attaches, not read", refused_attaches, 10_000, 500),
-    Attack("decoded properties", decoded_properties, 40, 2),
-    Attack(
-        "start-ok in parts, before login", login_in_parts, 1000, 20, kept_max=2 * MIB, refused=True
-    ),
+    Attack("refused attaches, not read", refused_attaches, 10_000, 100),
+    Attack("decoded properties", decoded_properties, 40, 1),
+    Attack("start-ok in parts, before login", login_in_parts, 1000, 20, kept_max=2 * MIB),
     Attack("1,000 clients come back", returning_clients, 1000, 200, kept_max=8 * MIB),
     Attack("silent connections", silent_connections, 900, 100),
     Attack("a full queue", full_queue, 1000, 400, config=TWO_HOSTS, kept_max=8 * MIB),

@@ -98,6 +98,16 @@ def test_the_default_lets_nobody_in_without_a_name(render: Render) -> None:
     }
 
 
+@pytest.mark.parametrize(("qpidd", "key"), [(False, "file"), (True, "qpidd_file")])
+def test_access_rules_come_from_a_config_map(render: Render, qpidd: bool, key: str) -> None:
+    objects = render(access={"existingConfigMap": "rules", "key": "r.yaml", "qpidd": qpidd})
+    assert configuration(objects)["access"] == {key: "/etc/amqp-gateway/access/r.yaml"}
+    mount = {"name": "access", "mountPath": "/etc/amqp-gateway/access", "readOnly": True}
+    assert mount in container(objects)["volumeMounts"]
+    volumes = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "access", "configMap": {"name": "rules"}} in volumes
+
+
 def test_an_admin_secret_lets_ctl_in(render: Render) -> None:
     objects = render(admin={"existingSecret": "my-admin", "key": "ctl"})
     assert configuration(objects)["admin_token_file"] == "/etc/amqp-gateway/admin/ctl"

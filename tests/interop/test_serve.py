@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pathlib
 import re
 import shutil
@@ -19,11 +20,17 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.certificates import Authority
 
 from gateway.amqp_1_0.connection import Connection
-from gateway.amqp_1_0.events import Authenticated, OpenReceived, Violation
+from gateway.amqp_1_0.events import (
+    Authenticated,
+    DerivationRequested,
+    OpenReceived,
+    Violation,
+)
 from gateway.metrics import METRICS
 from gateway.net.listening.first_octets import HEADER_0_10, HEADER_1_0_TLS
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import external
+from gateway.wire.scram import ScramClient
 
 pytestmark = pytest.mark.alone
 READY = re.compile(r"is ready: (.*), data in")
@@ -291,3 +298,66 @@ def test_a_key_that_is_not_the_certificates_is_one_line(tmp_path: pathlib.Path) 
     assert code == 2
     assert said.startswith(f"tls.key: {key} cannot be used")
     assert said.count("\n") == 1
+
+
+def test_scram_is_bound_to_the_connection_by_the_servers_certificate(secured: Secured) -> None:
+    add = ["user", "add", "--file", str(secured.users), "--password-stdin", "alice"]
+    assert secured.served.tool(*add, given="secret").returncode == 0
+    # A login makes the gateway look into its users file, of which the offer depends.
+    send = ["send", "-p", "1.0", "--to", "amq.fanout", "--user", "alice", "--password-stdin"]
+    send += ["--port", str(secured.served.ports["AMQP over TLS"])]
+    secured.served.tool(*send, "--tls-ca", str(secured.authority.ca), given="secret\n")
+    for binding, fits in ((None, True), (b"x" * 32, False)):
+        address = ("127.0.0.1", secured.served.ports["AMQP over TLS"])
+        with (
+            socket.create_connection(address, timeout=60) as plain,
+            secured.context().wrap_socket(plain, server_hostname="127.0.0.1") as client,
+        ):
+            shown = client.getpeercert(binary_form=True)
+            assert shown is not None
+            bound = binding or hashlib.sha256(shown).digest()
+            came = met(client, bound)
+        assert any(isinstance(event, OpenReceived) for event in came) is fits, came
+
+
+def met(transport: ssl.SSLSocket, bound: bytes) -> list[object]:
+    """Authenticate by SCRAM-SHA-256-PLUS and open: the events that came, to the first end."""
+    able = ScramClient(
+        "SCRAM-SHA-256-PLUS",
+        "alice",
+        "secret",
+        nonce="rOprNGfwEbeRWgbNEkqO",
+        binding=("tls-server-end-point", bound),
+    )
+    client = Connection(server=False, container_id="c", limits=Limits(), now_ms=0, able=[able])
+    client.send_open()
+    came: list[object] = []
+    while not any(isinstance(event, OpenReceived | Violation) for event in came):
+        octets = client.data_to_send()
+        if octets:
+            transport.sendall(octets)
+        data = transport.recv(65536)
+        if not data:
+            break
+        came += client.receive_data(data, 0)
+        if came and isinstance(came[-1], DerivationRequested):
+            came[-1].derivation.run()
+            client.send_derived()
+    return came
+
+
+def test_the_admin_port_may_speak_https_and_ctl_with_it(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "token").write_text("secret")
+    made = Secured(tmp_path, "admin_tls=true", f"admin_token_file={tmp_path}/token")
+    url = f"https://127.0.0.1:{made.served.ports['admin']}"
+    with urllib.request.urlopen(f"{url}/healthz", timeout=60, context=made.context()) as answer:
+        assert answer.read() == b"ok\n"
+    ctl = ["ctl", "--admin", url, "--token-file", str(tmp_path / "token")]
+    done = made.served.tool(*ctl, "--tls-ca", str(made.authority.ca), "reload")
+    assert done.returncode == 0, done.stderr
+    assert made.served.tool(*ctl, "reload").returncode == 1  # nobody we believe
+    assert made.served.tool(*ctl, "--tls-ca", str(tmp_path / "token"), "reload").returncode == 2
+    large = urllib.request.Request(f"{url}/ctl/reload", data=b"x" * 200_000)
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(large, timeout=60, context=made.context())
+    assert made.served.stop()[0] == 0

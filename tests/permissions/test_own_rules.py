@@ -92,10 +92,10 @@ def test_a_rule_is_for_objects_with_its_properties(name: str):
     assert decided(rules, queue(Action.CREATE, "q", **{name: NO})) == 0
 
 
-def test_a_rule_that_denies_is_not_for_what_is_not_known():
-    asked = queue(Action.CONSUME, "q")
+def test_what_a_question_about_a_node_does_not_say_keeps_no_rule_that_allows_from_fitting():
     rules = [rule(1, False, Action.CONSUME, durable=YES), rule(2, True, durable=NO)]
-    assert decided(rules, asked) == 2
+    assert decided(rules, queue(Action.ACCESS, "q")) == 2
+    assert decided(rules, queue(Action.CONSUME, "q")) == 0
 
 
 def test_who_may_use_a_node_may_ask_about_it():

@@ -13,6 +13,9 @@ class Rules:
         self.asked.append(asked)
         return Decision((asked.key or asked.name).startswith("a"), len(self.asked), "")
 
+    def asks_access(self) -> bool:
+        return False
+
     def publish_unchecked(self) -> bool:
         return False
 

@@ -9,7 +9,7 @@ from support.work import grows_linearly, units_of
 from gateway.message import Condition, Kind, Message, Refusal
 from gateway.selectors.selector import DEPTH_MAX, LENGTH_MAX, PARTS_MAX, Selector, read_selector
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import VERB, WORK
+from gateway.wire.work import CHARACTERS_SEARCHED, VERB, WORK
 
 HEADERS = {
     "colour": Tagged(Kind.STRING, "red"),
@@ -344,7 +344,7 @@ def test_what_a_selector_costs_follows_the_length_of_the_text(text: str) -> None
 
 
 def test_a_pattern_that_nearly_matches_everywhere_is_found_out_in_one_pass() -> None:
-    assert cost("a LIKE '" + "%a" * 500 + "%b'", "a" * 60_000) < 60_000 / 32 * 2
+    assert cost("a LIKE '" + "%a" * 500 + "%b'", "a" * 60_000) < 60_000 / CHARACTERS_SEARCHED * 2
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def test_a_selector_that_looks_at_too_much_is_given_up_and_accepts_nothing(text:
     assert isinstance(selector, Selector)
     large = Tagged(Kind.STRING, "a" * 500_000 + "b" + "a" * 500_000)
     subject = message({"a": large, "b": large})
-    assert units_of(lambda: selector.accepts(subject)) <= VERB + 1_000_000 // 32
+    assert units_of(lambda: selector.accepts(subject)) <= VERB + 1_000_000 // CHARACTERS_SEARCHED
     assert not selector.accepts(subject)
     assert WORK.given_up == given_up + 2
     small = Tagged(Kind.STRING, "ax")

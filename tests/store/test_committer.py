@@ -286,7 +286,7 @@ def test_a_full_disk_costs_the_reserve_and_is_over_when_that_is_set_aside_again(
     assert reserve.held == 100_000
     refuse_commits(running, 1)
     running.commit(one_message(1), b"a;")
-    assert reserve.held == 0
+    assert reserve.held == 25_000
     assert [error.on_reserve for error in running.reactor.errors] == [True]
     running.commit(one_message(2), b"b;")
     assert running.reactor.eased == 0
@@ -303,8 +303,9 @@ def test_when_the_reserve_is_used_up_nothing_is_committed_and_then_it_lives_on_i
     monkeypatch.setattr(trouble, "RETRY_S", 0.001)
     running = Running(tmp_path, reserve_octets=100_000)
     monkeypatch.setattr(running.store.reserve, "set_aside", lambda: False)
-    refuse_commits(running, 2)
+    refuse_commits(running, 3)
     running.commit(one_message(1))
+    assert running.store.reserve.held == 0
     assert [error.on_reserve for error in running.reactor.errors] == [True, False, True]
     assert running.reactor.eased == 0
     running.close()

@@ -17,6 +17,9 @@ def test_it_takes_real_blocks_and_gives_them_back(tmp_path: Path) -> None:
     assert (reserve.held, reserve.released) == (1_000_000, False)
     assert blocks(tmp_path) >= 1_000_000
     assert reserve.release()
+    assert (reserve.held, reserve.released) == (250_000, True)
+    assert 250_000 <= blocks(tmp_path) < 300_000
+    assert reserve.release()
     assert (reserve.held, reserve.released) == (0, True)
     assert not (tmp_path / "reserve").exists()
     assert not reserve.release()
@@ -40,6 +43,7 @@ def test_of_a_small_disk_a_sixteenth_is_taken_and_of_what_is_free_half(
     reserve.open()
     assert reserve.held == reserve.wanted == 1_000 * 4096
     reserve.release()
+    reserve.release()
     disk(monkeypatch, blocks=16_000, free=100)
     reserve.open()
     assert (reserve.held, reserve.wanted) == (50 * 4096, 1_000 * 4096)
@@ -56,9 +60,10 @@ def test_it_is_not_set_aside_where_it_would_be_used_at_once(
     reserve = Reserve(tmp_path, 4096 * 100)
     reserve.open()
     reserve.release()
-    disk(monkeypatch, blocks=10_000, free=124)
+    reserve.release()
+    disk(monkeypatch, blocks=10_000, free=149)
     assert not reserve.set_aside()
-    disk(monkeypatch, blocks=10_000, free=125)
+    disk(monkeypatch, blocks=10_000, free=150)
     assert reserve.set_aside()
 
 

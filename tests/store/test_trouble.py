@@ -68,6 +68,7 @@ def test_a_full_disk_gets_the_reserve_and_is_tried_again_at_once(tmp_path: Path)
     assert told.trouble.refused(StoreError("full", full=True)) == 0.0
     assert told.trouble.on_reserve
     told.trouble.written()
+    assert told.trouble.refused(StoreError("full", full=True)) == 0.0
     assert told.trouble.refused(StoreError("full", full=True)) > 0
     assert not told.trouble.on_reserve
     told.trouble.written()

@@ -130,6 +130,7 @@ class Wire(StringTransport):
         self.aborted = False
         self.tls: list[object] = []
         self.no_delay = False
+        self.kept_alive = False
         self.protocol: object = None
 
     def write(self, data: bytes) -> None:
@@ -141,6 +142,15 @@ class Wire(StringTransport):
 
     def abortConnection(self) -> None:
         self.aborted = True
+
+    def setTcpKeepAlive(self, enabled: bool) -> None:
+        self.kept_alive = enabled
+
+    def getHandle(self) -> "Wire":
+        return self
+
+    def setsockopt(self, level: int, option: int, value: int) -> None:
+        assert value > 0
 
     def setTcpNoDelay(self, enabled: bool) -> None:
         self.no_delay = enabled

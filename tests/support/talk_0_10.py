@@ -33,6 +33,8 @@ from gateway.faces.face import AuthenticationWaiter, Face, FaceSettings, Peer
 from gateway.faces.server_0_10.connection import ServerConnection
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import Credentials, ServerMechanism, server_mechanism
+from gateway.wire.scram import is_scram
+from gateway.wire.scram_server import ScramServer
 
 TAG = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
@@ -49,6 +51,8 @@ class Authenticator:
         return self.offered
 
     def begin(self, mechanism: str) -> ServerMechanism | None:
+        if is_scram(mechanism):
+            return ScramServer(mechanism, nonce="server", bindings={})
         return server_mechanism(mechanism) if mechanism in self.offered else None
 
     def authenticate(self, credentials: Credentials, waiter: AuthenticationWaiter) -> None:

@@ -74,7 +74,9 @@ class Guest:
 class WholeGateway:
     """The service, its reactor, and its guests."""
 
-    def __init__(self, directory: pathlib.Path, *changes: str) -> None:
+    def __init__(
+        self, directory: pathlib.Path, *changes: str, accept_new_store: bool = False
+    ) -> None:
         self.reactor = ThreadedMemoryReactor()
         settings = load(
             None,
@@ -87,7 +89,12 @@ class WholeGateway:
             ],
         )
         clock = GatewayClock(lambda: START_S + self.reactor.seconds(), self.reactor.seconds)
-        self.service = Service(settings, self.reactor, clock)  # type: ignore[arg-type]  # a fake
+        self.service = Service(
+            settings,
+            self.reactor,  # type: ignore[arg-type]  # a fake
+            clock,
+            accept_new_store=accept_new_store,
+        )
         self.stopped = False
         self.service.on_stopped = self._on_stopped
         self.guests: list[Guest] = []

@@ -1,6 +1,7 @@
 """What is kept on somebody's behalf, in octets."""
 
-from gateway.wire.accounts import Account
+from gateway.wire.accounts import DECODED, Account, weigh
+from gateway.wire.tagged import Tagged
 
 
 def test_what_passes_the_limit_is_refused_and_not_counted() -> None:
@@ -48,3 +49,19 @@ def test_an_account_knows_how_often_those_below_it_met_their_own_limits() -> Non
     connection.join(everybody)
     assert not connection.take(11)
     assert (everybody.refused, everybody.refused_below) == (0, 1)
+
+
+def test_what_there_is_no_room_for_is_counted_as_refused() -> None:
+    account = Account(10)
+    assert account.has_room(10)
+    assert not account.has_room(11)
+    assert (account.held, account.refused) == (0, 1)
+
+
+def test_a_decoded_value_weighs_at_least_what_its_memory_is() -> None:
+    nulls: list[object] = [Tagged(1, None) for _ in range(1000)]
+    assert weigh(nulls) >= DECODED * 1000
+    assert weigh("x" * 1000) > 1000
+    assert weigh({"key": Tagged(2, b"x" * 500)}) > 500
+    assert weigh([("key", Tagged(3, 1.5))]) > 64
+    assert weigh(object()) >= DECODED * 1024

@@ -18,10 +18,11 @@ from gateway.bridge.exchanges.topic import too_many_words
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import NodeNames
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.refusals import locked, not_found, too_many
+from gateway.bridge.refusals import OCTETS, locked, not_found, too_many
 from gateway.bridge.seams import Bound, Owner
 from gateway.bridge.turns import TurnBook
 from gateway.message import Condition, Refusal
+from gateway.wire.accounts import Account
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import BINDING, MATCH, VERB, WORK
 
@@ -57,6 +58,7 @@ class Bindings:
 
     Attributes:
         feeding: told of bindings to remote exchanges; `None`: there are no such.
+        kept: octets that the host's queues, exchanges and bindings take.
     """
 
     __slots__ = (
@@ -68,6 +70,7 @@ class Bindings:
         "_topology",
         "_turns",
         "feeding",
+        "kept",
     )
 
     def __init__(
@@ -86,6 +89,7 @@ class Bindings:
         self._number = 0
         self._scopes = Scopes()
         self.feeding: Feeding | None = None
+        self.kept = Account(limits.topology_octets_max)
 
     def bind(
         self,
@@ -165,6 +169,8 @@ class Bindings:
             return Refusal(Condition.INVALID_ARGUMENT, "the binding key is too long")
         if self._number >= self._limits.bindings_max:
             return too_many("bindings")
+        if not self.kept.has_room(binding.octets):
+            return too_many(OCTETS)
         placement = exchange.placement
         if placement is not None:
             refusal = placement.remote.can_feed(
@@ -200,6 +206,8 @@ class Bindings:
         binding.arguments = wanted.arguments
         binding.encoded = wanted.encoded
         binding.selector = wanted.selector
+        self.kept.note(wanted.octets - binding.octets)
+        binding.octets = wanted.octets
         exchange.add(binding)
         if binding.owners is None:
             self._store(exchange, binding)
@@ -229,6 +237,7 @@ class Bindings:
         WORK.units += BINDING + MATCH * len(binding.arguments)
         exchange.add(binding)
         self._number += 1
+        self.kept.note(binding.octets)
         self._tell_bound(exchange, binding)
         self._names.record(Reason.BOUND, binding.queue.node, exchange.node, False)
 
@@ -241,6 +250,7 @@ class Bindings:
         self._scopes.forget(exchange.name, binding)
         exchange.remove(binding)
         self._number -= 1
+        self.kept.give(binding.octets)
         self._names.record(Reason.UNBOUND, queue.node, exchange.node, False)
         if stored:
             key = row_key(self._host, exchange.name, queue.name, binding.key)

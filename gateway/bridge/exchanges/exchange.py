@@ -16,6 +16,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import Placement
 from gateway.message import Message
 from gateway.selectors.selector import Selector
+from gateway.wire.accounts import Account, weigh
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import VERB, WORK
 
@@ -23,6 +24,7 @@ DIRECT: Final = "direct"
 TOPIC: Final = "topic"
 FANOUT: Final = "fanout"
 HEADERS: Final = "headers"
+BINDING_OCTETS: Final = 1024  # what a binding takes, apart from its key and arguments
 SELECTED_CACHE_MAX: Final = 100  # routing keys that the bindings of one selector remember
 TYPES: Final = (DIRECT, TOPIC, FANOUT, HEADERS)
 KEYED: Final = (DIRECT, TOPIC)  # those to which a routing key means something
@@ -45,30 +47,65 @@ class Router(Protocol):
 
 
 @final
+class QueueSet:
+    """Queues that are routed to together; to add or remove one costs the same however many."""
+
+    __slots__ = ("_listed", "_queues")
+
+    def __init__(self) -> None:
+        self._queues: dict[int, Queue] = {}
+        self._listed: list[Queue] | None = None
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    def add(self, queue: Queue) -> None:
+        """One more."""
+        self._queues[queue.number] = queue
+        self._listed = None
+
+    def remove(self, queue: Queue) -> None:
+        """One less."""
+        del self._queues[queue.number]
+        self._listed = None
+
+    def listed(self) -> list[Queue]:
+        """All of them, in a list that never changes."""
+        listed = self._listed
+        if listed is None:
+            listed = list(self._queues.values())
+            self._listed = listed
+        return listed
+
+
+@final
 class DirectRouter:
     """The routing key equals the binding key."""
 
     __slots__ = ("_by_key", "_nowhere")
 
     def __init__(self) -> None:
-        self._by_key: dict[str, list[Queue]] = {}
+        self._by_key: dict[str, QueueSet] = {}
         self._nowhere: list[Queue] = []
 
     def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
         """Add `queue` to those of the key."""
-        self._by_key[key] = [*self._by_key.get(key, self._nowhere), queue]
+        bound = self._by_key.get(key)
+        if bound is None:
+            bound = self._by_key[key] = QueueSet()
+        bound.add(queue)
 
     def unbind(self, queue: Queue, key: str) -> None:
         """Take it out of those of the key."""
-        left = [other for other in self._by_key[key] if other is not queue]
-        if left:
-            self._by_key[key] = left
-        else:
+        bound = self._by_key[key]
+        bound.remove(queue)
+        if not len(bound):
             del self._by_key[key]
 
     def route(self, message: Message) -> list[Queue]:
         """The queues of the routing key, each once."""
-        return self._by_key.get(message.routing_key, self._nowhere)
+        bound = self._by_key.get(message.routing_key)
+        return self._nowhere if bound is None else bound.listed()
 
 
 @final
@@ -79,14 +116,14 @@ class FanoutRouter:
 
     def __init__(self) -> None:
         self._bindings: dict[int, int] = {}
-        self._queues: list[Queue] = []
+        self._queues = QueueSet()
 
     def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
         """Add `queue`, or count another key of it."""
         count = self._bindings.get(queue.number, 0)
         self._bindings[queue.number] = count + 1
         if count == 0:
-            self._queues = [*self._queues, queue]
+            self._queues.add(queue)
 
     def unbind(self, queue: Queue, key: str) -> None:
         """Take it out with its last key."""
@@ -95,11 +132,11 @@ class FanoutRouter:
             self._bindings[queue.number] = count
             return
         del self._bindings[queue.number]
-        self._queues = [other for other in self._queues if other is not queue]
+        self._queues.remove(queue)
 
     def route(self, message: Message) -> list[Queue]:
         """Every queue."""
-        return self._queues
+        return self._queues.listed()
 
 
 @final
@@ -122,12 +159,12 @@ class OutboundRouter:
         return self.queue.only
 
 
-def make_router(type: str, route_cache_max: int) -> Router | None:
+def make_router(type: str, route_cache_max: int, cached: Account) -> Router | None:
     """The router of an exchange type; `None` when there is no such type."""
     if type == DIRECT:
         return DirectRouter()
     if type == TOPIC:
-        return TopicRouter(route_cache_max)
+        return TopicRouter(route_cache_max, cached)
     if type == FANOUT:
         return FanoutRouter()
     if type == HEADERS:
@@ -155,11 +192,12 @@ class Selected:
 class SelectingRouter:
     """An exchange's router where some bindings have selectors; `plain` has the others."""
 
-    __slots__ = ("_selected", "_type", "plain")
+    __slots__ = ("_cached", "_selected", "_type", "plain")
 
     def __init__(self, type: str, plain: Router) -> None:
         self._type = type
         self.plain = plain
+        self._cached = plain.cached if isinstance(plain, TopicRouter) else Account()
         self._selected: dict[str, Selected] = {}
 
     def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
@@ -176,7 +214,7 @@ class SelectingRouter:
         """Add a binding with a selector."""
         selected = self._selected.get(selector.text)
         if selected is None:
-            router = make_router(self._type, SELECTED_CACHE_MAX)
+            router = make_router(self._type, SELECTED_CACHE_MAX, self._cached)
             assert router is not None
             selected = self._selected[selector.text] = Selected(selector, router)
         selected.count += 1
@@ -223,9 +261,10 @@ class Binding:
     Attributes:
         owners: who must live for it to stay (`scopes`); `None` when it is for good.
         selector: what it lets in, of the messages that match; `None`: all of them.
+        octets: that it takes.
     """
 
-    __slots__ = ("arguments", "encoded", "key", "owners", "queue", "selector")
+    __slots__ = ("arguments", "encoded", "key", "octets", "owners", "queue", "selector")
 
     def __init__(
         self,
@@ -240,6 +279,7 @@ class Binding:
         self.arguments = arguments
         self.encoded = encoded
         self.selector = selector
+        self.octets = BINDING_OCTETS + 8 * len(key) + len(encoded) + weigh(arguments)
         self.owners: set[int] | None = None
 
     def selects_as(self, other: Binding) -> bool:
@@ -262,6 +302,7 @@ class Exchange:
         placement: of a remote exchange, where it lives; `None` for local ones.
         routed: copies routed by it since it exists.
         pending: those of them that a transaction holds.
+        kept: octets that it takes, which its virtual host's account knows of.
     """
 
     __slots__ = (
@@ -271,6 +312,7 @@ class Exchange:
         "auto_delete",
         "bindings",
         "durable",
+        "kept",
         "name",
         "node",
         "pending",
@@ -307,6 +349,7 @@ class Exchange:
         self.placement: Placement | None = None
         self.routed = 0
         self.pending = 0
+        self.kept = 0
 
     def add(self, binding: Binding) -> None:
         """Add a binding that does not exist yet."""
@@ -319,6 +362,11 @@ class Exchange:
         del self.bindings[(binding.queue.name, binding.key)]
         del binding.queue.bindings[(self.name, binding.key)]
         self.disconnect(binding)
+
+    def forget_routes(self) -> None:
+        """It is deleted, and has no bindings any more: remember nothing of it."""
+        if isinstance(self.router, TopicRouter):
+            self.router.forget()
 
     def connect(self, binding: Binding) -> None:
         """Route by a binding from now on."""

@@ -50,9 +50,10 @@ def features_of(arguments: dict[str, Tagged]) -> list[Feature]:
 class HeadersBinding:
     """One binding: all of `features`, or any of them."""
 
-    __slots__ = ("every", "features", "filed", "queue")
+    __slots__ = ("every", "features", "filed", "number", "queue")
 
-    def __init__(self, queue: Queue, every: bool, features: list[Feature]) -> None:
+    def __init__(self, number: int, queue: Queue, every: bool, features: list[Feature]) -> None:
+        self.number = number
         self.queue = queue
         self.every = every
         self.features = features
@@ -81,29 +82,33 @@ class HeadersBinding:
         return valued or self.features
 
 
-NONE_FILED: Final[list[HeadersBinding]] = []
+NONE_FILED: Final[dict[int, HeadersBinding]] = {}
 
 
 @final
 class HeadersRouter:
     """A `Router` by headers."""
 
-    __slots__ = ("_always", "_bindings", "_index")
+    __slots__ = ("_always", "_bindings", "_index", "_last")
 
     def __init__(self) -> None:
         self._bindings: dict[tuple[int, str], HeadersBinding] = {}
-        self._index: dict[Feature, list[HeadersBinding]] = {}
-        self._always: list[HeadersBinding] = []  # "all" of nothing
+        # By their numbers, so that one is found however many are filed together.
+        self._index: dict[Feature, dict[int, HeadersBinding]] = {}
+        self._always: dict[int, HeadersBinding] = {}  # "all" of nothing
+        self._last = 0
 
     def bind(self, queue: Queue, key: str, arguments: dict[str, Tagged]) -> None:
         """File a binding under the headers that it asks for."""
-        binding = HeadersBinding(queue, match_of(arguments) != ANY, features_of(arguments))
+        self._last += 1
+        every = match_of(arguments) != ANY
+        binding = HeadersBinding(self._last, queue, every, features_of(arguments))
         self._bindings[(queue.number, key)] = binding
         if binding.every and not binding.features:
-            self._always.append(binding)
+            self._always[binding.number] = binding
         binding.filed = self._places(binding)
         for feature in binding.filed:
-            self._index.setdefault(feature, []).append(binding)
+            self._index.setdefault(feature, {})[binding.number] = binding
 
     def _places(self, binding: HeadersBinding) -> list[Feature]:
         """Where to file a binding: an "all" one where there are fewest others."""
@@ -120,17 +125,17 @@ class HeadersRouter:
         """Remove it from where it was filed."""
         binding = self._bindings.pop((queue.number, key))
         if binding.every and not binding.features:
-            self._always.remove(binding)
+            del self._always[binding.number]
         for feature in binding.filed:
             filed = self._index[feature]
-            filed.remove(binding)
+            del filed[binding.number]
             if not filed:
                 del self._index[feature]
 
     def route(self, message: Message) -> list[Queue] | None:
         """The queues whose bindings the message's headers match, each once."""
         found: dict[int, Queue] = {}
-        for binding in self._always:
+        for binding in self._always.values():
             found[binding.queue.number] = binding.queue
         reader = message.reader
         if reader is not None and self._index:
@@ -152,7 +157,7 @@ class HeadersRouter:
         self, found: dict[int, Queue], headers: dict[str, Tagged], feature: Feature, left: int
     ) -> int:
         """Add the queues of bindings that are filed there; how many looks are left then."""
-        for binding in self._index.get(feature, NONE_FILED):
+        for binding in self._index.get(feature, NONE_FILED).values():
             left -= 1 + len(binding.features) if binding.every else 1
             if left < 0:
                 break

@@ -129,6 +129,7 @@ class Line:
         "_choosy",
         "_dispatcher",
         "_draining",
+        "_gone",
         "_host",
         "_lookers",
         "_takers",
@@ -146,6 +147,7 @@ class Line:
         self._takers: deque[Subscription] = deque()
         self._lookers: deque[Subscription] = deque()
         self._draining: dict[int, Subscription] = {}
+        self._gone = 0  # cancelled ones among the takers and lookers, at most
         self._choosers = 0  # consumers with a filter
         self._choosy = queue.choosy
 
@@ -193,9 +195,15 @@ class Line:
                 self._choosers -= 1
         self._draining.pop(subscription.number, None)
         if subscription.active:
-            subscription.active = False
-            ring = self._lookers if self._looks(subscription) else self._takers
-            ring.remove(subscription)
+            # Passed over until it is taken out with others: there may be very many of them.
+            subscription.blocked = True
+            self._gone += 1
+            if 2 * self._gone > len(self._takers) + len(self._lookers):
+                self._gone = 0
+                for ring in (self._takers, self._lookers):
+                    left = [each for each in ring if not each.cancelled]
+                    ring.clear()
+                    ring.extend(left)
 
     def wake(self, subscription: Subscription) -> None:
         """A subscription may be able to take deliveries, or drains: it has a turn."""
@@ -290,7 +298,7 @@ class Line:
     def _regroup(self) -> None:
         """The queue became choosy, or no longer is: consumers without filter change their kind."""
         self._choosy = self.queue.choosy
-        active = [*self._takers, *self._lookers]
+        active = [each for each in (*self._takers, *self._lookers) if not each.cancelled]
         self._takers.clear()
         self._lookers.clear()
         for subscription in active:
@@ -311,6 +319,8 @@ class Line:
             return False
         size = len(entry.message.payload)
         for _ in range(len(takers)):
+            if not takers:
+                break
             subscription = takers[0]
             if not self._able(subscription):
                 takers.popleft()
@@ -344,6 +354,8 @@ class Line:
             dispatcher.spend(LOOK)
             if dispatcher.budget <= 0:
                 return True
+            if not lookers:
+                break
             subscription = lookers[0]
             if not self._able(subscription):
                 lookers.popleft()

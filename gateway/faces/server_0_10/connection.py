@@ -293,7 +293,7 @@ class ServerConnection:
             self.client.on_violation(str(event.error), ends=True)
             self._end(Reason.CONNECTION_LOST)
         elif isinstance(event, ConnectionClosed):
-            if event.code:
+            if event.code and (event.text or event.code != spec.CloseCode.NORMAL):
                 by = "by the client" if event.by_peer else "by the gateway"
                 self.client.visit.because(Reason.NONE, f"{by}: {event.code} {event.text}".strip())
             self._end(Reason.NONE if event.code else Reason.CONNECTION_LOST)

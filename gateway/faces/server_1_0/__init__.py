@@ -4,7 +4,7 @@ connection     negotiation, and the sessions that live on it
 session        one session: what is said on its links, and what it waits for
 links          its links, by what they are for
 attach         what a terminus names; terminus: what is answered to it
-permissions    what a link asks for, in the words of access rules
+permissions    what a link asks for, in the words of access rules; node_access: of a node
 approach       a link that wants to publish to a remote queue, while its upstream is asked
 producer       a link by which a client publishes; batch: many messages in one delivery
 answers        what the client hears of what it publishes

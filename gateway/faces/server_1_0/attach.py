@@ -54,12 +54,16 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
         node = created
         made = node.queue or node.exchange
     elif target.address is not None:
-        node = resolve(target.address, capability_of(asked), links.client.nodes)
-        if node is None:
-            return permissions.not_found(links, target.address)
-        refusal = permissions.producer_refusal(links, node)
+        capability = capability_of(asked)
+        node = resolve(target.address, capability, links.client.nodes)
+        refusal = permissions.name_refusal(links, target.address, node, capability)
         if refusal is not None:
             return refusal
+        if node is None:
+            return permissions.not_found(links, target.address)
+    refusal = permissions.producer_refusal(links, node, made=bool(made))
+    if refusal is not None:
+        return _unmade(links, made, refusal)
     if node is not None and node.exchange in EXCHANGES:
         _count(links, EXCHANGES[node.exchange])
     if node is not None and node.queue and not made:
@@ -115,16 +119,25 @@ def attach_consumer(links: Links, link: Link, attach: Attach) -> Refusal | None:
         node = created
         made = node.queue or node.exchange
     else:
-        found = resolve(source.address or "", capability_of(asked), links.client.nodes)
+        address, capability = source.address or "", capability_of(asked)
+        found = resolve(address, capability, links.client.nodes)
+        denied = permissions.name_refusal(links, address, found, capability)
+        if denied is not None:
+            return denied
         if found is None:
-            return permissions.not_found(links, source.address or "")
+            return permissions.not_found(links, address)
         node = found
     consumer = _consumer(links, link, attach, source, node.queue or node.exchange, made)
     if node.queue:
         refusal = _consume(links, consumer, node.queue, source)
     else:
         refusal = _subscribe(links, consumer, node, attach, source)
-    if refusal is not None and made:
+    return refusal if refusal is None else _unmade(links, made, refusal)
+
+
+def _unmade(links: Links, made: str, refusal: Refusal) -> Refusal:
+    """The link that a node was made for comes to nothing: the node goes, too."""
+    if made:
         links.dynamics.on_attached(made)
         links.dynamics.on_detached(made, creator=True)
     return refusal

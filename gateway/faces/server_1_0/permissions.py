@@ -7,50 +7,76 @@ the anonymous terminus, each message says.
 
 from __future__ import annotations
 
+from typing import Final
+
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.seams import QueueSettings
 from gateway.faces import asking
 from gateway.faces.server_1_0.consumer import Consumer
 from gateway.faces.server_1_0.links import Links
+from gateway.faces.server_1_0.node_access import access_refusal
 from gateway.message import Condition, Refusal
 from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import Asked, binding, publishing
-from gateway.translate.addresses import Node
+from gateway.translate.addresses import Capability, Node
+
+RELAY: Final = "ANONYMOUS-RELAY"  # what qpidd calls the anonymous terminus
+KINDS: Final = {
+    Capability.ANY: (ObjectKind.EXCHANGE, ObjectKind.QUEUE),
+    Capability.QUEUE: (ObjectKind.QUEUE,),
+    Capability.TOPIC: (ObjectKind.EXCHANGE,),
+}
+
+
+def name_refusal(
+    links: Links, address: str, node: Node | None, capability: Capability
+) -> Refusal | None:
+    """Why a client may not even name a node, whatever it is; of EXCHANGE/KEY it is the exchange.
+
+    `node`: what there is of that address.
+    """
+    access = links.client.access
+    if not access.permits.asks_access:
+        return None
+    if node is not None and node.key is not None:
+        address = node.exchange
+    for kind in KINDS[capability]:
+        refusal = access.refusal(Asked(Action.ACCESS, kind, address, properties={}))
+        if refusal is not None:
+            return refusal
+    return None
 
 
 def not_found(links: Links, address: str) -> Refusal:
     """There is no such node; who may not ask about it does not hear that."""
     access = links.client.access
-    refusal = access.refusal(Asked(Action.ACCESS, ObjectKind.EXCHANGE, address, properties={}))
-    if refusal is None:
+    exchange = Asked(Action.ACCESS, ObjectKind.EXCHANGE, address, properties={})
+    refusal = None
+    if not access.permits.may(exchange).allowed:
         refusal = access.refusal(Asked(Action.ACCESS, ObjectKind.QUEUE, address, properties={}))
     return refusal or Refusal(Condition.NOT_FOUND, f"there is no node {address!r}")
 
 
-def producer_refusal(links: Links, node: Node | None) -> Refusal | None:
-    """Why a client may not publish to a node; `None`: it may, or each message is asked for."""
-    if node is None:
-        return None
-    if node.queue:
-        asked = publishing("", node.queue)
-    elif node.key is not None:
-        asked = publishing(node.exchange, node.key)
-    else:
-        asked = Asked(Action.PUBLISH, ObjectKind.EXCHANGE, node.exchange)
-    refusal = links.client.access.refusal(asked)
-    return refusal or _access_refusal(links, node.queue, node.exchange)
+def producer_refusal(links: Links, node: Node | None, *, made: bool) -> Refusal | None:
+    """Why a client may not publish to a node; `None`: it may, or each message is asked for.
 
-
-def _access_refusal(links: Links, queue_name: str, exchange_name: str) -> Refusal | None:
-    topology = links.client.host.topology
+    `made`: the node was made for this link.
+    """
     access = links.client.access
-    if queue_name:
-        queue = topology.find_queue(queue_name)
-        return None if queue is None else access.refusal(asking.to_attach_queue(queue))
-    exchange = topology.find_exchange(exchange_name)
-    if exchange is None:
+    permits = access.permits
+    if not permits.asks_access and (made or node is None):
         return None
-    return access.refusal(asking.about_exchange(Action.ACCESS, exchange))
+    if node is None:
+        return access.refusal(Asked(Action.ACCESS, ObjectKind.EXCHANGE, RELAY, properties={}))
+    refusal = None
+    if node.queue:
+        refusal = access.refusal(publishing("", node.queue))
+    elif not permits.open:
+        asked = Asked(Action.PUBLISH, ObjectKind.EXCHANGE, node.exchange)
+        if node.key is not None:
+            asked = publishing(node.exchange, node.key)
+        refusal = access.refusal(asked)
+    return refusal or access_refusal(links.client, node)
 
 
 def consumer_refusal(links: Links, queue: str, *, acquire: bool) -> Refusal | None:
@@ -58,7 +84,7 @@ def consumer_refusal(links: Links, queue: str, *, acquire: bool) -> Refusal | No
     found = links.client.host.topology.find_queue(queue)
     action = Action.CONSUME if acquire else Action.BROWSE
     refusal = links.client.access.refusal(asking.to_use_queue(action, queue, found))
-    return refusal or _access_refusal(links, queue, "")
+    return refusal or access_refusal(links.client, Node(queue=queue, key=None, row=0))
 
 
 def dynamic_refusal(links: Links, name: str, *, topic: bool) -> Refusal | None:
@@ -87,7 +113,12 @@ def subscription_refusal(
     access = links.client.access
     refusal = access.refusal(binding(Action.BIND, exchange.name, queue, key))
     if refusal is None:
-        refusal = access.refusal(asking.about_exchange(Action.ACCESS, exchange))
+        node = Node(exchange=exchange.name, key=None, row=0)
+        refusal = access_refusal(links.client, node)
+    # The link has it for itself.
+    settings = QueueSettings(
+        durable=settings.durable, exclusive=True, auto_delete=settings.auto_delete
+    )
     if refusal is None:
         asked = asking.about_queue(Action.CONSUME, queue, settings, None)
         refusal = access.refusal(asked)

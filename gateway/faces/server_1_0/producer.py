@@ -25,6 +25,7 @@ from gateway.faces.client import Client
 from gateway.faces.outcomes import STATE_ACCEPTED, error_of
 from gateway.faces.server_1_0.answers import Answers
 from gateway.faces.server_1_0.batch import Batch
+from gateway.faces.server_1_0.node_access import message_refusal
 from gateway.faces.server_1_0.terminus import granted, made_by, snd_settle_mode
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
@@ -194,8 +195,8 @@ class Producer:
         if node.exchange:
             key = node.key if node.key is not None else arrival.subject or ""
         access = self._client.access
-        if not access.permits.open and self._each_asked:
-            denied = access.publish_refusal(node.exchange, key)
+        if self._each_asked and access.permits.rules is not None:
+            denied = message_refusal(self._client, node, key, relayed=self.node is None)
             if denied is not None:
                 self._record(payload, arrival, message_format, Reason.NOT_ALLOWED)
                 return denied

@@ -6,6 +6,8 @@ POST /ctl/resume    {"node": "orders"}
 POST /ctl/switch    {"node": "orders", "upstream": "new"}: answered when it is done; refused, if
                     `new` says that it does not have what is to live at it
 POST /ctl/reload    read the configuration again
+POST /ctl/backup    {"directory": "/backups/monday"}: copy store and audit log to a new directory
+                    where the gateway runs
 GET  /ctl/connections    clients, and what they do
 POST /ctl/close     {"connection": 7, "reason": "moved to another gateway"}: it is told why
 GET  /ctl/subscriptions  durable subscriptions of 1.0 clients, and queues that may be such
@@ -24,11 +26,11 @@ so holds until the next reload or restart: the configuration is the truth.
 from __future__ import annotations
 
 import json
+import pathlib
 from collections.abc import Callable
 from typing import Any, Final, final
 
 from twisted.internet.defer import Deferred, succeed
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.http import Request
 from twisted.web.pages import notFound
@@ -46,11 +48,13 @@ from gateway.net.admin.connections import close, connections
 from gateway.net.admin.status import status
 from gateway.net.admin.subscriptions import assign, subscriptions
 from gateway.net.admin.tokens import Tokens
+from gateway.net.backup import Backup
 from gateway.net.listening.listen import Door
+from gateway.net.logs import NamedLogger
 from gateway.net.upstreams.reload import BusyError, MissingError, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
-COMMANDS: Final = ("pause", "resume", "switch", "reload", "close", "assign")
+COMMANDS: Final = ("pause", "resume", "switch", "reload", "close", "assign", "backup")
 Answer = dict[str, Any]  # Any: what JSON holds
 
 
@@ -59,7 +63,7 @@ class Control(Resource):
     """``/ctl`` and what is below it."""
 
     isLeaf = True  # noqa: N815  # Twisted's name
-    log = Logger(namespace="gateway.net.control.Control")
+    log = NamedLogger("gateway.net.control.Control")
 
     def __init__(
         self,
@@ -70,6 +74,7 @@ class Control(Resource):
         read_again: Callable[[], Settings],
         now_ms: Callable[[], int],
         door: Door,
+        backup: Backup,
     ) -> None:
         super().__init__()
         self._reloading = reloading
@@ -78,6 +83,7 @@ class Control(Resource):
         self._tokens = tokens
         self._read_again = read_again
         self._now_ms = now_ms
+        self._backup = backup
         self._door = door
         self._views: dict[str, Callable[[], Answer]] = {
             "status": lambda: status(reloading, upstreams, bridge, now_ms()),
@@ -157,6 +163,8 @@ class Control(Resource):
     def _do(self, command: str, asked: Answer) -> Deferred[str]:
         if command == "reload":
             return self._reloading.reload(self._read_again)
+        if command == "backup":
+            return self._backup.make(pathlib.Path(_text(asked, "directory")))
         if command in ("close", "assign"):
             return succeed(self._do_at_once(command, asked))
         settings = self._reloading.settings
@@ -231,7 +239,9 @@ def _asked(request: Request) -> Answer:
 
 def _in_words(command: str, asked: Answer) -> str:
     """What is asked for, as the log tells it."""
-    given = [asked.get(key) for key in ("node", "upstream", "connection", "queue", "user")]
+    given = [
+        asked.get(key) for key in ("node", "upstream", "connection", "queue", "user", "directory")
+    ]
     return " ".join([command, *(repr(each)[:80] for each in given if each is not None)])
 
 

@@ -140,6 +140,15 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_kept_bytes": lambda: _one(sources.accounts.everybody.held),
         "gateway_kept_refused_total": lambda: _labelled(sources.accounts.refusals()),
         "gateway_queues": lambda: _one(sum(1 for _ in _queues(bridge))),
+        "gateway_topology_bytes": lambda: _one(
+            sum(host.bindings.kept.held for host in bridge.hosts.values())
+        ),
+        "gateway_routes_bytes": lambda: _one(
+            sum(host.topology.routes.held for host in bridge.hosts.values())
+        ),
+        "gateway_topology_refused_total": lambda: _one(
+            sum(host.bindings.kept.refused for host in bridge.hosts.values())
+        ),
         "gateway_queue_depth_messages": lambda: _one(bridge.pressure.messages),
         "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.octets),
         "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
@@ -174,6 +183,7 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_store_waiting_bytes": lambda: _one(store.octets_waiting),
         "gateway_store_rows": lambda: _one(store.rows),
         "gateway_store_rows_damaged": lambda: _one(store.rows_damaged),
+        "gateway_audit_log_differences": lambda: _one(store.log_differences),
         "gateway_audit_records_total": lambda: _one(int(bridge.audit.next_sequence) - 1),
         "gateway_clock_drift_seconds": lambda: _one(sources.clock.drift_ms() / 1000),
     }

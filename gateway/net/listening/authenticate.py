@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeVar, final
 
 from twisted.internet.defer import Deferred
-from twisted.logger import Logger
 
 from gateway.faces.face import AuthenticationWaiter, Peer
 from gateway.net.alarm import Later
 from gateway.net.listening.passwords import Passwords, prepared_or_none
 from gateway.net.listening.throttle import Throttle
 from gateway.net.listening.users import User
+from gateway.net.logs import NamedLogger
 from gateway.wire.sasl import (
     ANONYMOUS,
     EXTERNAL,
@@ -74,7 +74,7 @@ class Authentication:
         plain_in_clear: passwords that came without TLS, but from this machine itself.
     """
 
-    log = Logger(namespace="gateway.net.authenticate.Authentication")
+    log = NamedLogger("gateway.net.authenticate.Authentication")
 
     def __init__(
         self,
@@ -146,6 +146,13 @@ class Authentication:
             address=peer.address,
         )
 
+    def refresh(self) -> None:
+        """What is offered depends on the users file: look whether it has changed."""
+        passwords, threads = self.passwords, self.threads
+        if passwords is not None and threads is not None:
+            looked = threads.look(passwords.refresh)
+            looked.addErrback(lambda failure: self.log.failure("users file", failure))
+
     def for_peer(self, peer: Peer) -> PeerAuthenticator:
         """The `Authenticator` of one connection."""
         return PeerAuthenticator(self, peer)
@@ -155,7 +162,7 @@ class Authentication:
 class PeerAuthenticator:
     """`faces.face.Authenticator` for one connection: one question at a time."""
 
-    log = Logger(namespace="gateway.net.authenticate.PeerAuthenticator")
+    log = NamedLogger("gateway.net.authenticate.PeerAuthenticator")
 
     def __init__(self, shared: Authentication, peer: Peer) -> None:
         self.shared = shared

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, final
 
-from twisted.logger import Logger
-
 from gateway.audit.schema import Reason
 from gateway.faces.visit import TEXT_MAX, Visit
-from gateway.net.logs import writes_steps
+from gateway.net.logs import NamedLogger, writes_steps
 
 REFUSALS_TOLD_EVERY_MS: Final = 1000
 # What others tell (`authenticate`), and what is nobody's business but the peer's.
@@ -25,7 +23,7 @@ SMALL: Final = (Reason.LOGIN_FAILED, Reason.LEFT)
 class ConnectionLog:
     """Implements `faces.visit.Journal`."""
 
-    log = Logger(namespace="gateway.net.connections")
+    log = NamedLogger("gateway.net.connections")
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms

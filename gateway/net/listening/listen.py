@@ -13,7 +13,6 @@ from typing import Protocol, final
 
 from twisted.internet.interfaces import IAddress, IOpenSSLContextFactory
 from twisted.internet.protocol import ServerFactory
-from twisted.logger import Logger
 
 from gateway.faces.face import STOPS, Authenticator, Ending, Face, Peer, PeerStatus
 from gateway.net.alarm import Later
@@ -22,6 +21,7 @@ from gateway.net.listening.admission import Admission
 from gateway.net.listening.authenticate import Authentication, PeerAuthenticator
 from gateway.net.listening.first_faces import PassedOn, Unheard
 from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask, choose
+from gateway.net.logs import NamedLogger
 from gateway.net.pump import LINGER_MS, Pump
 from gateway.net.tls import channel_bindings
 from gateway.net.turns import TurnLoop
@@ -124,7 +124,7 @@ class Threshold:
 class Door:
     """What all listeners of the gateway share: the faces, the limits, and who is in."""
 
-    log = Logger(namespace="gateway.net.listen.Door")
+    log = NamedLogger("gateway.net.listen.Door")
 
     def __init__(
         self,

@@ -13,8 +13,6 @@ import secrets
 from collections import OrderedDict
 from typing import Final, final
 
-from twisted.logger import Logger
-
 from gateway.errors import ConfigurationError
 from gateway.net.listening.users import (
     DIGESTS,
@@ -25,6 +23,7 @@ from gateway.net.listening.users import (
     derive,
     read_users,
 )
+from gateway.net.logs import NamedLogger
 from gateway.net.saslprep import saslprep
 from gateway.wire.sasl import Keys
 from gateway.wire.scram import ITERATIONS_MAX, ITERATIONS_MIN
@@ -38,8 +37,8 @@ SECRET_OCTETS: Final = 32
 class Passwords:
     """The users file, read again whenever it changes.
 
-    Used from threads, but for `load` at the start: `recall` and `keys`, which may read the file,
-    from one at a time, `check` from several.
+    Used from threads, but for `load` at the start: `refresh`, `recall` and `keys`, which may read
+    the file, from one at a time, `check` from several.
 
     Args:
         secret: what the keys of names are made of that nobody has: the same after a restart, since
@@ -50,7 +49,7 @@ class Passwords:
             iterations or more (RFC 7677, 4), and at most `iterations_max`; the strongest first.
     """
 
-    log = Logger(namespace="gateway.net.passwords.Passwords")
+    log = NamedLogger("gateway.net.passwords.Passwords")
 
     def __init__(
         self, path: pathlib.Path, secret: bytes = b"", *, iterations_max: int = ITERATIONS_MAX
@@ -116,10 +115,11 @@ class Passwords:
 
     def recall(self, name: str, password: str, now_ms: int) -> str | None:
         """As `check`, of what was checked before; `None` where it was not."""
-        self._load_again()
+        self.refresh()
         return self._recall(name, password, now_ms)
 
-    def _load_again(self) -> None:
+    def refresh(self) -> None:
+        """As `load`, but what cannot be read is told in the log, and changes nothing."""
         try:
             self.load()
         except ConfigurationError as error:
@@ -150,7 +150,7 @@ class Passwords:
 
     def keys(self, name: str, mechanism: str) -> tuple[str | None, Keys]:
         """The user's name as the file has it, or `None`; and keys in any case."""
-        self._load_again()
+        self.refresh()
         prepared = prepared_or_none(name)
         verifier = self._users.get(prepared, {}).get(mechanism)
         if verifier is not None:

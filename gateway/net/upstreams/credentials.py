@@ -13,10 +13,9 @@ import os
 import secrets
 from urllib.parse import quote
 
-from twisted.logger import Logger
-
 from gateway.config.upstreams import UpstreamSection
 from gateway.faces.upstream_1_0.settings import CbsToken, Tokens
+from gateway.net.logs import NamedLogger
 from gateway.net.saslprep import saslprep
 from gateway.translate.profiles.loading import load_profile
 from gateway.wire.bearer import oauthbearer, xoauth2
@@ -37,7 +36,7 @@ class UpstreamCredentials:
         shown: the token that the last connection had for its login; "": it had none.
     """
 
-    log = Logger(namespace="gateway.net.credentials.UpstreamCredentials")
+    log = NamedLogger("gateway.net.credentials.UpstreamCredentials")
 
     def __init__(self, name: str, section: UpstreamSection) -> None:
         self._name = name

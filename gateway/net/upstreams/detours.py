@@ -11,7 +11,6 @@ from typing import Final, Protocol, cast, final
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.interfaces import IAddress, IProtocol, IStreamClientEndpoint
 from twisted.internet.protocol import Factory
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from gateway.config.units import Host
@@ -20,6 +19,7 @@ from gateway.faces.face import Face
 from gateway.faces.upstream_1_0.detours import Detour
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
+from gateway.net.logs import NamedLogger
 from gateway.net.pump import Pump
 from gateway.net.turns import TurnLoop
 
@@ -131,7 +131,7 @@ class DetourDialers:
         stopping: nothing more is dialled.
     """
 
-    log = Logger(namespace="gateway.net.detours.DetourDialers")
+    log = NamedLogger("gateway.net.detours.DetourDialers")
 
     def __init__(
         self,

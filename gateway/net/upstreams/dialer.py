@@ -32,7 +32,6 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.protocol import Factory
 from twisted.internet.protocol import Protocol as TwistedProtocol
 from twisted.internet.task import LoopingCall
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -44,6 +43,7 @@ from gateway.faces.upstream_1_0.location import Location
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
+from gateway.net.logs import NamedLogger
 from gateway.net.pump import Pump
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.detours import STOP_S, DetourDialers, EndpointFor
@@ -129,7 +129,7 @@ class Dialer(Factory):
     """
 
     noisy = False
-    log = Logger(namespace="gateway.net.upstream.Dialer")
+    log = NamedLogger("gateway.net.upstream.Dialer")
 
     def __init__(
         self,

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, final
 
 from twisted.internet.defer import Deferred
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from gateway.bridge.bridge import Bridge
@@ -23,6 +22,7 @@ from gateway.config.section import Section
 from gateway.errors import ConfigurationError, GatewayError
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
+from gateway.net.logs import NamedLogger
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.inquiry import Arrival, Inquiry, arrivals
 from gateway.net.upstreams.upstreams import Estate, Upstreams
@@ -69,7 +69,7 @@ class Reloading:
         under_way: what is being done now; "" for nothing.
     """
 
-    log = Logger(namespace="gateway.net.reload.Reloading")
+    log = NamedLogger("gateway.net.reload.Reloading")
 
     def __init__(
         self,

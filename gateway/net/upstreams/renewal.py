@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, final
 
-from twisted.logger import Logger
-
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.remote.moving import Resting
+from gateway.net.logs import NamedLogger
 from gateway.net.pump import Pump
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.credentials import expiry_ms
@@ -33,7 +32,7 @@ SPARE_MS: Final = 2_500  # of a token's life: what is done with an expired one m
 class Renewal:
     """Looks at the tokens of all upstreams."""
 
-    log = Logger(namespace="gateway.net.renewal.Renewal")
+    log = NamedLogger("gateway.net.renewal.Renewal")
 
     def __init__(
         self,

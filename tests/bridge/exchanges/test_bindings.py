@@ -113,3 +113,25 @@ def test_a_selector_that_is_none_refuses_the_binding() -> None:
     world.queue()
     answer = world.host.bindings.bind("q", "amq.fanout", "k", selecting("n ="), b"")
     assert condition(answer) == Condition.INVALID_ARGUMENT
+
+
+def test_to_unbind_one_of_many_costs_no_look_at_the_others() -> None:
+    """Each router, with bindings that are all filed together."""
+    world = World()
+    for exchange in ("amq.direct", "amq.fanout", "amq.match", "amq.topic"):
+        arguments = {"h": Tagged(Kind.INTEGER, 1)}
+        for number in range(300):
+            if exchange == "amq.direct":
+                world.queue(f"q{number}")
+            assert world.host.bindings.bind(f"q{number}", exchange, "k", arguments, b"") is None
+        message = world.message(exchange=exchange, key="k", headers=arguments)
+        router = world.host.topology.exchanges[exchange].router
+        first = router.route(message)
+        assert first is not None
+        assert [queue.name for queue in first] == [f"q{number}" for number in range(300)]
+        for number in range(0, 300, 2):
+            world.host.bindings.unbind(f"q{number}", exchange, "k")
+        left = router.route(message)
+        assert left is not None
+        assert [queue.name for queue in left] == [f"q{number}" for number in range(1, 300, 2)]
+        assert len(first) == 300  # who has a route keeps it

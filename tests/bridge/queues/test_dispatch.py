@@ -359,7 +359,7 @@ def test_selectors_that_look_at_much_are_asked_in_several_turns() -> None:
 
         assert units_of(turn) <= SHARE + VERB
         turns += 1
-    assert turns >= 50 * 2 * (1_000_000 // 32) // SHARE // 2
+    assert turns >= 50 * 2 * (1_000_000 // 16) // SHARE // 2
     assert world.bridge.who() == "queue 'q'"
     world.host.publishing.publish(
         world.message(key="q", headers={"a": Tagged(Kind.STRING, "x")}), None, 0
@@ -381,3 +381,20 @@ def test_lookers_that_find_nothing_are_asked_in_several_turns() -> None:
     assert units <= SHARE + VERB
     world.turn()
     assert len(last.deliveries) == 100
+
+
+def test_very_many_subscriptions_end_without_a_look_at_the_others() -> None:
+    world = World()
+    world.queue()
+    pairs = [world.subscribe() for _ in range(200)]
+    line = world.host.topology.lines[world.host.topology.queues["q"].number]
+    for number, (_consumer, subscription) in enumerate(pairs[:-1]):
+        subscription.cancel()
+        assert len(line._takers) <= 2 * (199 - number) + 1
+    world.send(b"1", b"2")
+    world.turn()
+    assert pairs[-1][0].bodies() == [b"1", b"2"]
+    assert all(not consumer.deliveries for consumer, _ in pairs[:-1])
+    pairs[-1][1].cancel()
+    world.send(b"3")
+    assert world.depth() == 3

@@ -2,6 +2,7 @@
 
 import pytest
 from support import drive_0_10 as drive
+from support.derivations import respond
 from support.rules import rule
 from support.talk_0_10 import TAG, Client, Gateway
 
@@ -9,7 +10,10 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.connection import CLOSE_TIMEOUT_MS
 from gateway.amqp_0_10.events import Tuned, Violation
 from gateway.amqp_0_10.frames import PROTOCOL_HEADER
+from gateway.net.listening.users import derive
 from gateway.wire.limits import Limits
+from gateway.wire.sasl import Keys
+from gateway.wire.scram import ScramClient
 
 
 @rule("0-10", "connection.start.locales", "required-support")
@@ -54,6 +58,45 @@ def test_a_mechanism_that_was_not_offered_closes_the_transport_without_a_word() 
     client.connection.send_start_ok([], "GSSAPI", b"", "en_US")
     assert client.hears() == []
     assert client.face.closed
+
+
+def proved(client: Client, final: bytes, *, known: bool = True) -> list[object]:
+    """What comes of a SCRAM exchange, of which the client says `final` after the server's word."""
+    client.hears()
+    scram = ScramClient("SCRAM-SHA-256", "ann", "secret", nonce="abc")
+    octets = drive.control(
+        spec.ConnectionStartOk(mechanism="SCRAM-SHA-256", response=scram.initial())
+    )
+    client.face.receive_data(octets, 0)
+    made = derive("secret", "SCRAM-SHA-256", b"salt", 4096)
+    [(credentials, _)] = client.authenticator.asked
+    credentials.keys = Keys(b"salt", 4096, stored_key=made.stored_key, server_key=made.server_key)
+    client.authenticated("ann")
+    [secure] = drive.values(client.face.data_to_send())
+    assert client.face.client.identity != "ann"  # nothing is proved yet
+    answer = respond(scram, secure.challenge)
+    client.face.receive_data(drive.control(spec.ConnectionSecureOk(response=answer)), 0)
+    assert credentials.proven
+    client.authenticated("ann" if known else None)
+    if not known:
+        return drive.values(client.face.data_to_send())
+    assert client.face.client.identity == "ann"
+    [secure] = drive.values(client.face.data_to_send())
+    assert scram.respond(secure.challenge) == b""
+    client.face.receive_data(drive.control(spec.ConnectionSecureOk(response=final)), 0)
+    return drive.values(client.face.data_to_send())
+
+
+def test_scram_ends_with_the_servers_proof_as_a_challenge_and_an_empty_answer() -> None:
+    [tune] = proved(Client(Gateway()), b"")
+    assert isinstance(tune, spec.ConnectionTune)
+
+
+@pytest.mark.parametrize(("final", "known"), [(b"more", True), (b"", False)])
+def test_scram_that_ends_otherwise_is_closed_with_320(final: bytes, known: bool) -> None:
+    [close] = proved(Client(Gateway()), final, known=known)
+    assert isinstance(close, spec.ConnectionClose)
+    assert close.reply_code == 320
 
 
 def test_plain_without_a_response_is_asked_for_it() -> None:

@@ -12,6 +12,7 @@ from gateway.permissions.own_rules import OwnRules
 from gateway.permissions.qpidd_rules import QpiddRules
 
 UNAUTHORIZED = "amqp:unauthorized-access"
+KINDS = ("queue", "exchange")
 USER = ("user", "pass")  # known as user@realm
 
 
@@ -99,7 +100,7 @@ def test_a_receiver_on_an_exchange_makes_binds_and_consumes_a_queue():
 
 def test_a_dynamic_node_is_created():
     target = _spec.Target(dynamic=True)
-    allowed = hub("allow: [create, publish], temporary: true", "allow: publish")
+    allowed = hub("allow: create, temporary: true")
     assert allowed.client().attach(_spec.SENDER, target=target).attached
     client = hub("allow: publish").client()
     assert not client.attach(_spec.SENDER, target=target).attached
@@ -109,10 +110,11 @@ def test_a_dynamic_node_is_created():
 def test_who_may_not_ask_about_a_node_does_not_hear_that_it_is_missing():
     client = hub("allow: publish, queue: known*").client()
     client.sender("known")
-    assert client.refused() == UNAUTHORIZED  # it may be an exchange, of which nothing is allowed
-    client = hub("allow: all").client()
-    client.sender("unknown")
     assert client.refused() == "amqp:not-found"
+    client.sender("unknown")
+    assert client.refused() == UNAUTHORIZED
+    client.receiver("unknown")
+    assert client.refused() == UNAUTHORIZED
 
 
 def test_who_may_not_connect_is_closed():
@@ -144,20 +146,49 @@ def test_rules_that_change_detach_the_links_that_they_forbid():
 
 
 def test_a_qpidds_rules_ask_for_access_to_the_node_first():
-    lines = ["acl allow user@realm access queue name=q", "acl allow all publish exchange"]
-    world = qpidd(*lines, "acl deny all all")
-    able, other = world.client(user=USER), world.client()
-    assert able.sender("q").attached
-    assert not other.sender("q").attached
-    assert other.refused() == UNAUTHORIZED
+    # By its name as either kind of node, since nobody knows yet what it is.
+    queue, exchange = (f"acl allow user@realm access {kind} name=q" for kind in KINDS)
+    others = ["acl allow all publish exchange", "acl deny all all"]
+    assert qpidd(queue, exchange, *others).client(user=USER).sender("q").attached
+    for client in (
+        qpidd(queue, *others).client(user=USER),
+        qpidd(exchange, *others).client(user=USER),
+        qpidd(queue, exchange, *others).client(),
+    ):
+        assert not client.sender("q").attached
+        assert client.refused() == UNAUTHORIZED
+    client = qpidd(queue, *others).client(user=USER)
+    assert client.sender("q", capabilities=["queue"]).attached
+
+
+def test_a_qpidds_rules_are_asked_about_the_anonymous_terminus_and_what_comes_by_it():
+    relay = "acl allow all access exchange name=ANONYMOUS-RELAY"
+    others = ["acl allow all publish exchange", "acl deny all all"]
+    client = qpidd(*others).client()
+    assert not client.sender(None).attached
+    assert client.refused() == UNAUTHORIZED
+    to = message(properties=_spec.Properties(to="q"))
+    client = qpidd(relay, *others).client()
+    assert client.send(client.sender(None), to).error.condition == UNAUTHORIZED
+    client = qpidd(relay, "acl allow all access queue name=q", *others).client()
+    assert client.send(client.sender(None), to) == _spec.Accepted()
+
+
+def test_without_a_line_about_publishing_a_qpidd_asks_about_queues_only():
+    lines = ["acl allow all access all", "acl deny all all"]
+    world = qpidd(*lines)
+    client = world.client()
+    assert client.sender("amq.topic").attached
+    assert not client.sender("q").attached
+    assert client.refused() == UNAUTHORIZED
 
 
 def test_a_qpidds_rules_know_a_receiver_on_an_exchange_by_its_queue():
     world = qpidd(
-        "acl allow all access exchange",
+        "acl allow all access all",
         "acl allow all bind exchange name=amq.topic routingkey=a.#",
         "acl allow all consume queue",
-        "acl allow all create queue autodelete=true",
+        "acl allow all create queue autodelete=true exclusive=true",
         "acl deny all all",
     )
     client = world.client()

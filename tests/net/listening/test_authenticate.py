@@ -530,3 +530,15 @@ def test_whoever_has_been_here_does_not_queue_behind_those_who_guess(desk: Desk)
         ("192.0.2.1 known", "alice"),
         ("192.0.2.1", "bob"),
     ]
+
+
+def test_what_is_offered_follows_the_users_file_though_nobody_logs_in(desk: Desk) -> None:
+    one = desk.shared.for_peer(PEER)
+    write_users(desk.path, {"alice": make_user("secret", 10)})
+    desk.shared.refresh()
+    desk.threads.run_all()
+    assert one.mechanisms() == ["PLAIN"]
+    write_users(desk.path, {"alice": make_user("secret", 4096)})
+    desk.shared.refresh()
+    desk.threads.run_all()
+    assert one.mechanisms() == ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]

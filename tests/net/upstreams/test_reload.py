@@ -23,6 +23,7 @@ from gateway.config import Settings, load
 from gateway.errors import ConfigurationError
 from gateway.message import Refusal
 from gateway.net.admin.control import Control
+from gateway.net.backup import Backup
 from gateway.net.listening.users import make_user, write_users
 from gateway.net.upstreams.reload import BusyError, fixed
 
@@ -59,6 +60,11 @@ class Stay:
             self.read,
             self.whole.service.clock.now_ms,
             self.whole.service.door,
+            Backup(
+                self.whole.service.store,
+                directory / "data",
+                self.whole.reactor.callFromThread,
+            ),
         )
 
     def read(self) -> Settings:
@@ -223,6 +229,17 @@ def test_a_rule_is_paused_and_resumed_until_the_next_reload(stay: Stay) -> None:
     stay.ask("pause", {"node": "far"})
     assert stay.ask("reload", {})[0] == 200
     assert (stay.rule(0)["state"], stay.rule(0)["changed_by_ctl"]) == ("active", False)
+
+
+def test_a_backup_is_made_where_it_is_asked_for(stay: Stay, tmp_path: pathlib.Path) -> None:
+    request, _later = stay.begin("backup", {"directory": str(tmp_path / "copy")})
+    stay.whole.wait_until(lambda: bool(request.written))
+    told = json.loads(b"".join(request.written))["done"]
+    assert told.startswith(f"{tmp_path}/copy: the store")
+    assert (tmp_path / "copy" / "store.sqlite").exists()
+    for body in ({}, {"directory": str(tmp_path / "copy")}, {"directory": "here"}):
+        assert stay.ask("backup", body)[0] == 422
+    assert stay.ask("backup", {"directory": "/x"}, token="wrong")[0] == 401
 
 
 def test_what_waits_moves_along_with_its_rule(stay: Stay) -> None:

@@ -1,0 +1,141 @@
+"""What is remembered of a log's ends, and what is not there any more."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from support.audit_logs import balanced_log
+
+from gateway.audit.ends import (
+    NOTHING_KNOWN,
+    Difference,
+    LogEnd,
+    LogEnds,
+    beginning,
+    differences,
+    has_messages,
+    last_incarnation,
+    size_of,
+)
+from gateway.audit.reader import segment_paths
+from gateway.audit.records import AuditLog
+from gateway.audit.segment import SegmentWriter
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return balanced_log(tmp_path, 30, segment_octets=2000)
+
+
+def ends_of(directory: Path) -> LogEnds:
+    writer = SegmentWriter(directory)
+    ends = LogEnds(beginning(directory), writer.synced)
+    writer.close()
+    return ends
+
+
+def problems(directory: Path, ends: LogEnds) -> list[str]:
+    return [each.problem for each in differences(directory, ends)]
+
+
+def test_the_beginning_is_the_first_record_and_its_segments_header(log: Path):
+    first = beginning(log)
+    assert first is not None
+    octets = segment_paths(log)[0].read_bytes()
+    assert (first.sequence, first.segment) == (1, 1)
+    assert first.sha256 == sha256(octets[: first.offset]).hexdigest()
+
+
+def test_a_log_that_is_whole_is_as_remembered_and_so_is_one_that_has_gone_on(log: Path):
+    ends = ends_of(log)
+    assert differences(log, ends) == []
+    writer = SegmentWriter(log)
+    records = AuditLog(3, writer.last_sequence + 1)
+    records.clock(1, 0)
+    writer.append(records.take_block(1))
+    writer.close()
+    assert differences(log, ends) == []
+
+
+def test_of_nothing_remembered_nothing_differs(log: Path):
+    assert differences(log, NOTHING_KNOWN) == []
+
+
+def test_a_missing_first_segment_is_seen(log: Path):
+    ends = ends_of(log)
+    segment_paths(log)[0].unlink()
+    (found,) = differences(log, ends)
+    assert found.problem == "the log begins here; segments from number 1 on are missing"
+    assert (found.segment, found.expected) == (segment_paths(log)[0].name, 1)
+
+
+def test_a_missing_newest_segment_is_seen(log: Path):
+    ends = ends_of(log)
+    assert ends.last is not None
+    segment_paths(log)[-1].unlink()
+    (found,) = differences(log, ends)
+    assert "is missing: the log had come to it" in found.problem
+    assert found.expected == ends.last.sequence
+
+
+@pytest.mark.parametrize("cut", [1, 500])
+def test_a_newest_segment_that_was_cut_is_seen(log: Path, cut: int):
+    ends = ends_of(log)
+    path = segment_paths(log)[-1]
+    path.write_bytes(path.read_bytes()[:-cut])
+    (problem,) = problems(log, ends)
+    assert problem.endswith("at least")
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_an_end_that_was_changed_is_seen(log: Path, place: int):
+    ends = ends_of(log)
+    path = segment_paths(log)[place]
+    octets = bytearray(path.read_bytes())
+    octets[40 if place == 0 else -10] ^= 1
+    path.write_bytes(octets)
+    assert problems(log, ends) == ["it is not what it was"]
+
+
+def test_a_log_that_is_gone_is_seen(tmp_path: Path):
+    ends = LogEnds(LogEnd(1, 1, 10, "a"), LogEnd(9, 2, 10, "b"))
+    assert problems(tmp_path, ends) == ["segment number 2 is missing: the log had come to it"]
+
+
+def test_a_segment_that_was_left_as_it_was_is_remembered_whole(log: Path):
+    path = segment_paths(log)[-1]
+    whole = LogEnd(7, int(path.name.partition("-")[0]), 0, sha256(path.read_bytes()).hexdigest())
+    assert differences(log, LogEnds(None, whole)) == []
+    with path.open("ab") as file:
+        file.write(b"x")
+    assert problems(log, LogEnds(None, whole)) == ["it is not what it was"]
+
+
+def test_messages_are_found_and_what_is_none_is_not(log: Path, tmp_path: Path):
+    assert has_messages(log)
+    empty = tmp_path / "empty"
+    writer = SegmentWriter(empty)
+    assert not has_messages(empty)
+    records = AuditLog(1)
+    records.incarnation_started(1, "1")
+    records.topology(1, reason=1, node=records.name("q"))
+    writer.append(records.take_block(1))
+    writer.close()
+    assert not has_messages(empty)
+
+
+def test_the_last_life_and_the_size_are_those_of_the_segments(log: Path, tmp_path: Path):
+    assert last_incarnation(log) == 2
+    assert last_incarnation(tmp_path / "none") == 0
+    count, octets = size_of(log)
+    assert (count, octets) == (
+        len(segment_paths(log)),
+        sum(path.stat().st_size for path in segment_paths(log)),
+    )
+    (log / "odd.audit").write_bytes(b"")
+    assert last_incarnation(log) == 2
+
+
+def test_a_difference_reads_as_one_line():
+    assert str(Difference("s", "cut", 7)) == "s: cut (record 7)"
+    assert str(Difference("", "gone", 7)) == "gone (record 7)"

@@ -1,0 +1,272 @@
+"""What a unit of work is in time: each primitive of `wire.work`, in this form of the gateway.
+
+    PYTHONPATH=tests python tests/bench/work.py
+
+Each line has one primitive, what it was tried with, the units that it was charged and the time that
+it took, for one and for all that a verb may cost. A unit is meant to be a tenth of a microsecond in
+the compiled form, so that a verb takes 20 ms at most, and about one in the pure form; what stands
+far above that is charged too little. The best of three rounds counts.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+
+from support.bridge_world import World, bind
+from support.talk_0_10 import Client, Gateway
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10._spec_constants import STR16, VBIN32
+from gateway.amqp_0_10.decoding import read_list
+from gateway.amqp_0_10.encoding import write_list
+from gateway.amqp_0_10.structs import write_header
+from gateway.bridge.exchanges.topic import TopicRouter
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.seams import QueueSettings
+from gateway.message import Kind, Message
+from gateway.selectors.selector import Selector, read_selector
+from gateway.translate.context import Context, Counts
+from gateway.translate.facts import arrival_0_10, message_from_0_10
+from gateway.translate.message import to_1_0
+from gateway.translate.replies import ReplyTable
+from gateway.translate.view import READER
+from gateway.wire import buffers
+from gateway.wire.buffers import Reader, Writer
+from gateway.wire.tagged import Tagged
+from gateway.wire.work import VERB, WORK
+
+ROUNDS = 3
+Trial = Callable[[], Callable[[], object]]
+
+
+def commands() -> Callable[[], object]:
+    """0-10 commands of one read: queue.declare."""
+    client = Gateway().session()
+    for number in range(240):
+        client.says(spec.QueueDeclare(queue=f"q{number}"))
+    return _read(client)
+
+
+def queries() -> Callable[[], object]:
+    """Answers of 960 KB."""
+    client = Gateway().session()
+    blob = [("blob", Tagged(VBIN32, bytes(960_000)))]
+    client.does(spec.ExchangeDeclare(exchange="x", type="fanout", arguments=blob))
+    for _ in range(3):
+        client.says(spec.ExchangeQuery(name="x"))
+    read = _read(client)
+
+    def answer() -> None:
+        read()
+        client.face.data_to_send()
+
+    return answer
+
+
+def _read(client: Client) -> Callable[[], object]:
+    octets = client.connection.data_to_send()
+    return lambda: client.face.receive_data(octets, client.gateway.world.now_ms)
+
+
+def settled() -> Callable[[], object]:
+    """Deliveries that are accepted, one command each."""
+    client = Gateway().session()
+    client.does(spec.QueueDeclare(queue="q"))
+    client.subscribes()
+    for _ in range(500):
+        client.publishes(b"x")
+    client.hears()
+    for number in range(500):
+        client.says(spec.MessageAccept(transfers=[(number, number)]))
+    return _read(client)
+
+
+def copies() -> Callable[[], object]:
+    """Messages into a hundred queues."""
+    world = World()
+    for number in range(100):
+        world.queue(f"q{number}")
+        bind(world, f"q{number}", "amq.fanout")
+    messages = [world.message(exchange="amq.fanout") for _ in range(20)]
+    return lambda: [world.host.publishing.publish(each, None, 0) for each in messages]
+
+
+def _filled(durable: bool) -> World:
+    world = World()
+    world.queue(durable=durable)
+    for _ in range(2000):
+        message = world.message(key="q", durable=durable)
+        world.host.publishing.publish(message, None, 0)
+    world.turn()
+    return world
+
+
+def purged() -> Callable[[], object]:
+    """Durable copies that are purged."""
+    world = _filled(True)
+    return lambda: world.host.declaring.purge_queue("q")
+
+
+def sent() -> Callable[[], object]:
+    """Copies that are sent."""
+    world = _filled(False)
+    world.subscribe()
+    return lambda: world.bridge.end_turn(world.now_ms)
+
+
+def bindings() -> Callable[[], object]:
+    """Bindings that come."""
+    world = World()
+    world.queue()
+    bound = world.host.bindings
+    return lambda: [bound.bind("q", "amq.direct", f"{n}", {}, b"") for n in range(1000)]
+
+
+def asked() -> Callable[[], object]:
+    """Bindings that exchange.bound looks at."""
+    world = World()
+    world.queue()
+    for number in range(10_000):
+        world.host.bindings.bind("q", "amq.direct", str(number), {}, b"")
+    return lambda: world.host.bindings.bound("amq.direct", None, "7")
+
+
+def steps() -> Callable[[], object]:
+    """Words of routing keys and nodes of the tree."""
+    router = TopicRouter(1)
+    router.bind(Queue(1, "/", "q", "", QueueSettings(), 0), ".".join(["#.w"] * 60), {})
+    world = World()
+    message = world.message(key=".".join(["w"] * 1000))
+    return lambda: router.route(message)
+
+
+def _selects(text: str, content: str) -> Callable[[], object]:
+    world = World()
+    selector = read_selector(text)
+    assert isinstance(selector, Selector)
+    message = world.message(headers={"a": Tagged(Kind.STRING, content)})
+    return lambda: selector.accepts(message)
+
+
+def parts() -> Callable[[], object]:
+    """Parts of selectors."""
+    return _selects(" OR ".join(["a = 'x'"] * 600), "y")
+
+
+def searched() -> Callable[[], object]:
+    """Texts that are searched."""
+    return _selects("a LIKE '%" + "a" * 500 + "b%'", "a" * 1_000_000)
+
+
+def tried() -> Callable[[], object]:
+    """Texts in which a pattern is tried."""
+    return _selects("a LIKE '%" + "a_" * 8 + "b%'", "a" * 500_000 + "b" + "a" * 500_000)
+
+
+def read() -> Callable[[], object]:
+    """Selectors that are read."""
+    text = " OR ".join(["a = 'x'"] * 600)
+    return lambda: read_selector(text)
+
+
+def _texts(number: int) -> bytes:
+    writer = Writer()
+    write_list(writer, [Tagged(STR16, "text")] * number)
+    return writer.getvalue()
+
+
+def decoded() -> Callable[[], object]:
+    """Texts in a list that is decoded."""
+    octets = _texts(9_000)
+    return lambda: read_list(Reader(octets))
+
+
+def translated() -> Callable[[], object]:
+    """Texts in a list that is translated."""
+    message = _message(spec.MessageProperties(content_type="amqp/list"), _texts(5_000))
+    context = Context(_Names(), ReplyTable(), Counts(), now_ms=0)
+    return lambda: to_1_0(message, context)
+
+
+def crossed() -> Callable[[], object]:
+    """Small messages that are translated."""
+    headers = [("a", Tagged(STR16, "x"))]
+    message = _message(spec.MessageProperties(application_headers=headers), b"body")
+    context = Context(_Names(), ReplyTable(), Counts(), now_ms=0)
+    return lambda: [to_1_0(message, context) for _ in range(500)]
+
+
+class _Names:
+    def is_queue(self, name: str) -> bool:
+        return True
+
+    def is_exchange(self, name: str) -> bool:
+        return False
+
+    def upstream_of(self, exchange: str, key: str) -> str:
+        return ""
+
+
+def _message(properties: spec.MessageProperties, body: bytes) -> Message:
+    header = write_header(spec.DeliveryProperties(routing_key="q"), properties)
+    return message_from_0_10(
+        arrival_0_10(header, len(header)),
+        header + body,
+        len(header),
+        id=1,
+        exchange="",
+        now_ms=0,
+        publisher=1,
+        times_in_ms=False,
+        reader=READER,
+    )
+
+
+TRIALS: tuple[tuple[str, Trial], ...] = (
+    ("COMMAND", commands),
+    ("SETTLING, DELIVERY", settled),
+    ("PUBLISH, COPY: in", copies),
+    ("COPY: purged", purged),
+    ("SENDING", sent),
+    ("BINDING", bindings),
+    ("MATCH", asked),
+    ("STEP", steps),
+    ("PART", parts),
+    ("CHARACTER", read),
+    ("CHARACTERS_SEARCHED", searched),
+    ("CHARACTERS_TRIED", tried),
+    ("ELEMENT", decoded),
+    ("CONVERSION", translated),
+    ("CROSSING", crossed),
+    ("OCTETS_COPIED", queries),
+)
+
+
+def main() -> None:
+    """The program."""
+    form = "pure" if buffers.__file__.endswith(".py") else "compiled"
+    print(
+        f"{form}: {'primitive':22} {'tried with':44} {'units':>8} {'ms':>8} {'us/unit':>8} verb ms"
+    )
+    for name, trial in TRIALS:
+        best = 1e9
+        units = 0
+        for _ in range(ROUNDS):
+            play = trial()
+            gc.collect()
+            before = WORK.units
+            began = time.perf_counter()
+            play()
+            best = min(best, time.perf_counter() - began)
+            units = WORK.units - before
+        told = (trial.__doc__ or "").rstrip(".")
+        each_us = best * 1e6 / units
+        verb_ms = each_us * VERB / 1000
+        line = f"{units:8} {best * 1000:8.2f} {each_us:8.3f} {verb_ms:7.1f}"
+        print(f"{'':{len(form)}}  {name:22} {told:44} {line}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,359 @@
+"""Attacks on time: what a client can make the one thread do, that all others wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from support.face_1_0 import message
+from support.gateway_process import GatewayProcess
+from support.raw_peers import Raw, Raw010, Raw10
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10._spec_constants import INT32, LIST, STR16, VBIN32, VOID
+from gateway.amqp_0_10.encoding import write_list
+from gateway.amqp_0_10.session import Session
+from gateway.amqp_0_10.structs import write_header
+from gateway.amqp_0_10.types import Command, FieldTable
+from gateway.amqp_1_0 import _spec, types
+from gateway.wire.buffers import Writer
+from gateway.wire.tagged import Tagged
+from gateway.wire.work import SHARE
+
+from .hostile import Attack
+
+FULL = 2**31 - 1
+NULL = Tagged(VOID, None)
+
+
+def _client(gateway: GatewayProcess) -> tuple[Raw010, Session]:
+    client = Raw010(gateway.amqp_port, patience_s=120).log_in()
+    return client, client.attach()
+
+
+def _header(**properties: object) -> bytes:
+    return write_header(
+        spec.DeliveryProperties(routing_key=str(properties.pop("key", "q"))),
+        spec.MessageProperties(**properties),  # type: ignore[arg-type]  # as given
+    )
+
+
+def _queries(arguments: FieldTable) -> Callable[[GatewayProcess, int], Sequence[Raw]]:
+    def play(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+        client, session = _client(gateway)
+        declare = spec.ExchangeDeclare(exchange="x", type="fanout", arguments=arguments)
+        client.does(session, [declare])
+        client.does(session, [spec.ExchangeQuery(name="x")] * count)
+        return [client]
+
+    return play
+
+
+def refused_arguments(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Declarations with arguments of 960,000 nulls: each ends its session."""
+    clients = []
+    arguments = [("voids", Tagged(LIST, [NULL] * 960_000))]
+    for _ in range(count):
+        client, session = _client(gateway)
+        client.does(session, [spec.QueueDeclare(queue="x", arguments=arguments)])
+        clients.append(client)
+    return clients
+
+
+def selectors(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Subscriptions whose selectors search a property of nearly 1 MB."""
+    client, session = _client(gateway)
+    client.does(session, [spec.QueueDeclare(queue="q")])
+    text = "p LIKE '%" + "a_" * 64 + "b%'"
+    for number in range(count):
+        name = str(number)
+        filter = [("x-apache-selector", Tagged(STR16, text))]
+        subscribe = spec.MessageSubscribe(queue="q", destination=name, arguments=filter)
+        flow = [spec.MessageFlow(destination=name, unit=unit, value=0xFFFFFFFF) for unit in (0, 1)]
+        client.does(session, [subscribe, *flow])
+    large = Tagged(VBIN32, b"a" * 900_000)
+    texts = [(f"p{number}", Tagged(STR16, "a" * 60_000)) for number in range(14)]
+    for headers in ([("p", large)], [("p", Tagged(STR16, "a" * 60_000)), *texts]):
+        for _ in range(5):
+            client.publish(session, _header(application_headers=headers), b"")
+    client.does(session, [])
+    return [client]
+
+
+def binding_selectors(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Bindings, each with another selector, that are all asked about each message."""
+    client, session = _client(gateway)
+    client.does(session, [spec.QueueDeclare(queue="q")])
+    for number in range(count):
+        text = f"p LIKE '%a_a_{number}%'"
+        arguments = [("x-apache-selector", Tagged(STR16, text))]
+        bind = spec.ExchangeBind(
+            queue="q", exchange="amq.fanout", binding_key=str(number), arguments=arguments
+        )
+        client.does(session, [bind])
+    header = _header(application_headers=[("p", Tagged(STR16, "a" * 60_000))])
+    for _ in range(20):
+        client.publish(session, header, b"", to="amq.fanout")
+        if not client.does(session, []):
+            session = client.attach(session.channel + 1)
+    return [client]
+
+
+def long_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Subjects of very many words against `#.*.#`, and of as many as there may be."""
+    client, session = _client(gateway)
+    client.does(session, [spec.QueueDeclare(queue="q")])
+    for key in ("#.*.#", ".".join(["#.w"] * 60)):
+        bind = spec.ExchangeBind(queue="q", exchange="amq.topic", binding_key=key)
+        client.does(session, [bind])
+    sender = Raw10(gateway.amqp_port, patience_s=30).log_in()
+    sender.begin()
+    sender.performs(_sender(0, "amq.topic"))
+    sender.hear()
+    for number in range(count):
+        for words in (100_000, 1_000):
+            subject = f"{number}." + ".".join(["w"] * words)
+            _transfer(
+                sender, number * 2, message(b"x", properties=_spec.Properties(subject=subject))
+            )
+    sender.performs(_spec.Close())
+    while sender.hear():
+        pass
+    return [client, sender]
+
+
+def _sender(handle: int, address: str) -> _spec.Attach:
+    return _spec.Attach(
+        name=f"s{handle}",
+        handle=handle,
+        role=_spec.SENDER,
+        initial_delivery_count=0,
+        snd_settle_mode=_spec.SND_SETTLED,
+        source=_spec.Source(),
+        target=_spec.Target(address=address),
+    )
+
+
+def _transfer(sender: Raw10, number: int, octets: bytes) -> None:
+    for at in range(0, len(octets), 60_000):
+        transfer = _spec.Transfer(
+            handle=0,
+            delivery_id=number,
+            delivery_tag=b"t",
+            settled=True,
+            more=at + 60_000 < len(octets),
+        )
+        if not sender.performs(transfer, payload=octets[at : at + 60_000]):
+            return
+
+
+def long_lists(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Bodies that are lists of nulls, of 4 MB and of as many as are translated, to 1.0."""
+    client, session = _client(gateway)
+    client.does(session, [spec.QueueDeclare(queue="q")])
+    receiver = Raw10(gateway.amqp_port, patience_s=5).log_in()
+    receiver.begin()
+    receiver.performs(
+        _spec.Attach(
+            name="r",
+            handle=0,
+            role=_spec.RECEIVER,
+            source=_spec.Source(address="q"),
+            target=_spec.Target(),
+        ),
+        _spec.Flow(
+            next_incoming_id=0,
+            incoming_window=FULL,
+            next_outgoing_id=0,
+            outgoing_window=FULL,
+            handle=0,
+            delivery_count=0,
+            link_credit=100_000,
+        ),
+    )
+    for number in (4_000_000, 9_900):
+        writer = Writer()
+        write_list(writer, [NULL] * number)
+        for _ in range(count):
+            header = _header(content_type="amqp/list")
+            client.publish(session, header, writer.getvalue())
+    client.does(session, [])
+    heard = 0
+    while heard < count * 4_000_000:
+        more = receiver.hear()
+        if not more:
+            break
+        heard += len(more)
+    return [client, receiver]
+
+
+def _filled(gateway: GatewayProcess, count: int, queue: str = "q") -> tuple[Raw010, Session]:
+    client, session = _client(gateway)
+    client.does(session, [spec.QueueDeclare(queue=queue)])
+    header = _header(key=queue)
+    for at in range(count):
+        client.publish(session, header, b"x")
+        if at % 1000 == 0:
+            client.does(session, [])
+    client.does(session, [])
+    return client, session
+
+
+def _emptied(last: Command) -> Callable[[GatewayProcess, int], Sequence[Raw]]:
+    def play(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+        client, session = _filled(gateway, count)
+        client.does(session, [last])
+        return [client]
+
+    return play
+
+
+def bindings(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """A queue with many bindings to each exchange is asked about and deleted."""
+    client, session = _client(gateway)
+    client.does(session, [spec.QueueDeclare(queue="q")])
+    arguments = [("h", Tagged(INT32, 1))]
+
+    def binds() -> Iterable[Command]:
+        for number in range(count):
+            for exchange in ("amq.direct", "amq.topic", "amq.match"):
+                yield spec.ExchangeBind(
+                    queue="q", exchange=exchange, binding_key=str(number), arguments=arguments
+                )
+
+    client.does(session, binds())
+    bound = spec.ExchangeBound(exchange="amq.direct", binding_key="0", arguments=arguments)
+    client.does(session, [bound] * 500)
+    client.does(session, [spec.QueueDelete(queue="q")])
+    return [client]
+
+
+def browsed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Commands about all deliveries that there could be, again and again."""
+    client, session = _filled(gateway, 5_000)
+    client.does(
+        session,
+        [
+            spec.MessageSubscribe(queue="q", destination="d", acquire_mode=1),
+            spec.MessageFlow(destination="d", unit=0, value=0xFFFFFFFF),
+            spec.MessageFlow(destination="d", unit=1, value=0xFFFFFFFF),
+        ],
+    )
+    everything = [(0, FULL)]
+    client.does(session, [spec.MessageAcquire(transfers=everything)] * count)
+    client.does(session, [spec.MessageRelease(transfers=everything)] * count)
+    return [client]
+
+
+def dispositions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """The same in 1.0: dispositions that settle nothing."""
+    client, _session = _filled(gateway, 5_000)
+    receiver = Raw10(gateway.amqp_port, patience_s=3).log_in()
+    receiver.begin()
+    receiver.performs(
+        _spec.Attach(
+            name="r",
+            handle=0,
+            role=_spec.RECEIVER,
+            source=_spec.Source(address="q", distribution_mode=_spec.DISTRIBUTION_COPY),
+            target=_spec.Target(),
+        ),
+        _spec.Flow(
+            next_incoming_id=0,
+            incoming_window=FULL,
+            next_outgoing_id=0,
+            outgoing_window=FULL,
+            handle=0,
+            delivery_count=0,
+            link_credit=5_000,
+        ),
+    )
+    received = 0
+    while received < 5_000 * 40:
+        heard = receiver.hear()
+        if not heard:
+            break
+        received += len(heard)
+    for _ in range(count // 100):
+        one = _spec.Disposition(
+            role=_spec.RECEIVER, first=0, last=FULL - 1, settled=False, state=_spec.Released()
+        )
+        if not receiver.performs(*[one] * 100):
+            break
+    while receiver.hear():
+        pass
+    return [client, receiver]
+
+
+def structs(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Header segments of very many structs that nobody knows."""
+    clients: list[Raw] = []
+    for _ in range(count):
+        client, session = _client(gateway)
+        client.does(session, [spec.QueueDeclare(queue="q")])
+        client.publish(session, _header() + b"\x00\x00\x00\x02\x7f\x7f" * 170_000, b"x")
+        client.does(session, [])
+        clients.append(client)
+    return clients
+
+
+def filters(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Attaches whose sources have very many filters, or nest very deep."""
+    clients = []
+    deep = Tagged(types.NULL, None)
+    for _ in range(3_000):
+        deep = Tagged(types.LIST, [deep])
+    wide = {f"{number}": Tagged(types.NULL, None) for number in range(9_000)}
+    for _ in range(count):
+        client = Raw10(gateway.amqp_port, patience_s=3).log_in()
+        client.begin()
+        for handle in range(20):
+            attach = _spec.Attach(
+                name=f"r{handle}",
+                handle=handle,
+                role=_spec.RECEIVER,
+                source=_spec.Source(address="amq.fanout", filter=dict(list(wide.items())[:4_000])),
+                target=_spec.Target(),
+            )
+            client.performs(attach)
+        clients.append(client)
+    return clients
+
+
+def sessions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """A connection with very many subscriptions to one queue is gone at once."""
+    client, session = _client(gateway)
+    client.does(session, [spec.QueueDeclare(queue="q")])
+    for channel in range(1, count + 1):
+        other = client.attach(channel)
+        client.does(
+            other,
+            [spec.MessageSubscribe(queue="q", destination=str(number)) for number in range(1_000)],
+        )
+    client.close()
+    again, session = _client(gateway)
+    again.does(session, [spec.QueueQuery(queue="q")])
+    return [again]
+
+
+BLOB: FieldTable = [("blob", Tagged(VBIN32, bytes(960_000)))]
+VOIDS: FieldTable = [("voids", Tagged(LIST, [NULL] * 9_900))]
+
+ATTACKS = (
+    Attack("queries of 960 KB", _queries(BLOB), 500, 20, units_max=4 * SHARE),
+    Attack("queries of lists of voids", _queries(VOIDS), 5_000, 100, units_max=4 * SHARE),
+    Attack("arguments of 960,000 voids", refused_arguments, 50, 2, units_max=SHARE),
+    Attack("selectors over large properties", selectors, 50, 5, units_max=400 * SHARE),
+    Attack("selectors of bindings", binding_selectors, 500, 50, units_max=100 * SHARE),
+    Attack("subjects of 100,000 words", long_keys, 50, 3, units_max=40 * SHARE),
+    Attack("lists of 4,000,000 nulls", long_lists, 5, 1, units_max=40 * SHARE, kept_max=64 * 2**20),
+    Attack("a purge", _emptied(spec.QueuePurge(queue="q")), 100_000, 5_000, units_max=20 * SHARE),
+    Attack(
+        "a deletion", _emptied(spec.QueueDelete(queue="q")), 100_000, 5_000, units_max=20 * SHARE
+    ),
+    Attack("bindings", bindings, 20_000, 500, units_max=40 * SHARE, kept_max=64 * 2**20),
+    Attack("all deliveries that there could be", browsed, 2_000, 50, units_max=200 * SHARE),
+    Attack("dispositions of all deliveries", dispositions, 20_000, 200, units_max=500 * SHARE),
+    Attack("structs that nobody knows", structs, 20, 2, units_max=SHARE),
+    Attack("filters", filters, 20, 1, units_max=40 * SHARE),
+    Attack("subscriptions of one connection", sessions, 50, 2, units_max=40 * SHARE),
+)

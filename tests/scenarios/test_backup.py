@@ -1,0 +1,158 @@
+"""A copy of store and audit log that belong together, made while the gateway is used."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.whole_gateway import WholeGateway
+from twisted.python.failure import Failure
+
+from gateway.audit.ends import differences
+from gateway.audit.reader import verify
+from gateway.clients.letter import Letter, Typed
+from gateway.errors import GatewayError, StoreError
+from gateway.net.backup import Backup
+from gateway.store import database
+from gateway.store.database import log_ends
+
+
+class Stand:
+    """A gateway with a durable queue, and its backups."""
+
+    def __init__(self, directory: Path) -> None:
+        self.data = directory / "data"
+        self.gateway = WholeGateway(self.data).start()
+        self.client = self.gateway.connect_0_10()
+        self.gateway.result(self.client.declare_queue("q", durable=True))
+        service = self.gateway.service
+        self.backup = Backup(service.store, self.data, self.gateway.reactor.callFromThread)
+
+    def send(self, *, durable: bool = True) -> Any:
+        return self.client.send("q", Letter(body=Typed("string", "x" * 4000), durable=durable))
+
+    def finish(self, made: Any) -> str:
+        """What has become of a backup; raises what it failed with."""
+        told: list[Any] = []
+        made.addBoth(told.append)
+        self.gateway.wait_until(lambda: bool(told))
+        if isinstance(told[0], Failure):
+            told[0].raiseException()
+        return str(told[0])
+
+    def copy(self, to: Path) -> str:
+        return self.finish(self.backup.make(to))
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Stand:
+    return Stand(tmp_path)
+
+
+def depth(gateway: WholeGateway) -> int:
+    queue = gateway.service.bridge.default_host.topology.find_queue("q")
+    return 0 if queue is None else queue.depth
+
+
+def assert_lives(copy: Path) -> int:
+    """A gateway starts from it, with books that balance; how many messages it has."""
+    assert verify(copy / "audit") == []
+    assert differences(copy / "audit", log_ends(copy / "store.sqlite")) == []
+    again = WholeGateway(copy).start()
+    found = depth(again)
+    assert again.service.store.counts.log_differences == 0
+    again.stop()
+    again.ledger().assert_balanced()
+    assert verify(copy / "audit") == []
+    return found
+
+
+def test_what_was_confirmed_before_a_backup_under_load_is_in_it(
+    stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "COPIED_PAGES", 1)
+    gateway = stand.gateway
+    for number in range(60):
+        gateway.result(stand.send(durable=number % 5 > 0))
+    done: list[str] = []
+    later: list[object] = []
+    stand.backup.make(tmp_path / "copy").addCallback(done.append)
+    while not done:
+        stand.send().addCallback(later.append)
+        gateway.run()
+    assert later, "nothing was confirmed while the copy was made"
+    gateway.wait_until(lambda: depth(gateway) == 60 + len(later))
+    sent = len(later)
+    gateway.stop()
+    gateway.ledger().assert_balanced()
+    assert 48 <= assert_lives(tmp_path / "copy") <= 48 + sent
+
+
+def test_a_backup_of_a_gateway_at_rest_says_what_is_in_it(stand: Stand, tmp_path: Path) -> None:
+    for _ in range(3):
+        stand.gateway.result(stand.send())
+    told = stand.copy(tmp_path / "backups" / "copy")
+    assert told.startswith(f"{tmp_path}/backups/copy: the store, and 1 segments of the audit log")
+    copy = tmp_path / "backups" / "copy"
+    assert {path.name for path in copy.iterdir()} == {"store.sqlite", "audit", "gateway-id"}
+    assert {oct(path.stat().st_mode & 0o077) for path in (copy, *copy.rglob("*"))} == {"0o0"}
+    assert (copy / "gateway-id").read_text() == (stand.data / "gateway-id").read_text()
+    assert not (tmp_path / "backups" / "copy.new").exists()
+    stand.gateway.stop()
+    assert assert_lives(copy) == 3
+
+
+def test_a_backup_takes_all_segments_and_a_second_one_what_came_since(
+    stand: Stand, tmp_path: Path
+) -> None:
+    stand.gateway.result(stand.send())
+    stand.copy(tmp_path / "first")
+    stand.gateway.stop()
+    again = Stand(tmp_path)
+    again.gateway.result(again.send())
+    again.copy(tmp_path / "second")
+    again.gateway.stop()
+    assert len(list((tmp_path / "second" / "audit").iterdir())) == 2
+    assert (assert_lives(tmp_path / "first"), assert_lives(tmp_path / "second")) == (1, 2)
+
+
+def test_a_copy_put_in_the_place_of_a_lost_directory_goes_on(stand: Stand, tmp_path: Path) -> None:
+    stand.gateway.result(stand.send())
+    stand.copy(tmp_path / "copy")
+    stand.gateway.stop()
+    shutil.rmtree(stand.data)
+    shutil.copytree(tmp_path / "copy", stand.data)
+    assert assert_lives(stand.data) == 1
+
+
+def test_where_something_is_nothing_is_written(stand: Stand, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    with pytest.raises(GatewayError, match="is there already"):
+        stand.backup.make(tmp_path / "there")
+    with pytest.raises(GatewayError, match="not an absolute path"):
+        stand.backup.make(Path("copy"))
+    (tmp_path / "file").touch()
+    with pytest.raises(GatewayError, match="cannot make"):
+        stand.backup.make(tmp_path / "file" / "copy")
+    first = stand.backup.make(tmp_path / "copy")
+    with pytest.raises(GatewayError, match="another backup"):
+        stand.backup.make(tmp_path / "other")
+    stand.finish(first)
+    stand.gateway.stop()
+
+
+def test_a_copy_that_cannot_be_written_is_told_and_leaves_nothing(
+    stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise StoreError("cannot copy the store: disk I/O error")
+
+    monkeypatch.setattr(database.Database, "copy_to", refused)
+    with pytest.raises(StoreError, match="disk I/O error"):
+        stand.copy(tmp_path / "copy")
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+    monkeypatch.undo()
+    stand.copy(tmp_path / "copy")
+    stand.gateway.stop()

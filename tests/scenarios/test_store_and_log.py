@@ -1,0 +1,179 @@
+"""Store and audit log belong together: neither is begun anew, cut or emptied without a word."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from support.whole_gateway import WholeGateway
+from twisted.logger import capturedLogs, formatEvent
+
+from gateway.audit.reader import Segment, records, segment_paths, verify
+from gateway.cli.main import commands
+from gateway.clients.letter import Letter, Typed
+from gateway.errors import UnknownStoreError
+from gateway.store.database import Database
+
+
+def lived(directory: Path, *, messages: int = 3, stop: bool = True) -> WholeGateway:
+    """A gateway that took some durable messages into queue q."""
+    gateway = WholeGateway(directory).start()
+    client = gateway.connect_0_10()
+    gateway.result(client.declare_queue("q", durable=True))
+    for _ in range(messages):
+        gateway.result(client.send("q", Letter(body=Typed("string", "x"), durable=True)))
+    if stop:
+        gateway.stop()
+    return gateway
+
+
+def told(directory: Path, kind: str) -> list[dict[str, Any]]:
+    return [
+        record
+        for path in segment_paths(directory / "audit")
+        for record in records(Segment(path.name, path.read_bytes()))
+        if record["kind"] == kind
+    ]
+
+
+def depth(gateway: WholeGateway) -> int:
+    queue = gateway.service.bridge.default_host.topology.find_queue("q")
+    return 0 if queue is None else queue.depth
+
+
+def empty(directory: Path) -> None:
+    for path in directory.glob("store.sqlite*"):
+        path.unlink()
+    (directory / "store.sqlite").touch()
+
+
+def remove(directory: Path) -> None:
+    for path in directory.glob("store.sqlite*"):
+        path.unlink()
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(commands, [str(each) for each in arguments])
+
+
+@pytest.mark.parametrize(("harm", "found"), [(remove, "missing"), (empty, "empty")])
+def test_a_store_that_is_gone_beside_a_log_with_messages_is_refused(
+    tmp_path: Path, harm: Any, found: str
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    harm(data)
+    for _ in range(2):  # the first refusal has not made one
+        with pytest.raises(UnknownStoreError, match=f"is {found}, .*--accept-new-store"):
+            WholeGateway(data)
+    assert verify(data / "audit") == []
+
+
+def test_the_command_refuses_with_exit_code_2(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    remove(data)
+    refused = run("serve", "--set", f"data_directory={data}", "--set", "listen.amqp=127.0.0.1:0")
+    assert refused.exit_code == 2
+    assert "--accept-new-store" in refused.output
+
+
+@pytest.mark.parametrize(("harm", "found"), [(remove, "missing"), (empty, "empty")])
+def test_who_says_that_it_is_meant_starts_anew_and_the_log_says_so(
+    tmp_path: Path, harm: Any, found: str
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    last = told(data, "incarnation-stopped")[-1]["sequence"]
+    harm(data)
+    gateway = WholeGateway(data, accept_new_store=True).start()
+    assert depth(gateway) == 0
+    gateway.stop()
+    (record,) = told(data, "store-accepted")
+    assert (record["store"], record["last_sequence"]) == (found, last)
+    starts = told(data, "incarnation-started")
+    assert [each["incarnation"] for each in starts] == [1, 2]
+    assert record["sequence"] == starts[-1]["sequence"] + 1
+    assert verify(data / "audit") == []
+    WholeGateway(data).start().stop()  # and from then on it is the store
+
+
+def test_a_new_directory_and_a_log_without_messages_need_no_word(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    WholeGateway(data).start().stop()
+    remove(data)
+    WholeGateway(data).start().stop()
+    assert told(data, "store-accepted") == []
+    assert [each["incarnation"] for each in told(data, "incarnation-started")] == [1, 2]
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_first_or_newest_segment_that_is_gone_is_told_loudly(tmp_path: Path, place: int) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    lived(data)
+    segment_paths(data / "audit")[place].unlink()
+    assert run("audit", "verify", data / "audit").exit_code == 0  # nothing in the log says so
+    verified = run("audit", "verify", data)
+    assert (verified.exit_code, "missing" in verified.output) == (1, True)
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data).start()
+    assert depth(gateway) == 6
+    lines = [formatEvent(each) for each in captured if each["log_level"].name == "critical"]
+    assert len(lines) == 1
+    assert "the audit log is not what it was" in str(lines[0])
+    assert gateway.service.store.counts.log_differences == 1
+    gateway.stop()
+    (record,) = told(data, "log-differs")
+    assert "missing" in record["problem"]
+    # Told once: from now on the log is what it is.
+    again = WholeGateway(data).start()
+    assert again.service.store.counts.log_differences == 0
+    again.stop()
+    assert len(told(data, "log-differs")) == 1
+
+
+def test_a_newest_segment_that_was_cut_is_told(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    path = segment_paths(data / "audit")[-1]
+    whole = Segment(path.name, path.read_bytes())
+    *_, last = whole.blocks()
+    path.write_bytes(whole.octets[: last.offset])
+    assert run("audit", "verify", data / "audit").exit_code == 0
+    assert run("audit", "verify", data).exit_code == 1
+    gateway = WholeGateway(data).start()
+    assert gateway.service.store.counts.log_differences == 1
+    gateway.stop()
+
+
+def test_what_the_store_remembers_is_there_after_a_kill_too(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    gateway = lived(data, stop=False)
+    shutil.copytree(data, tmp_path / "killed")
+    gateway.stop()
+    database = Database(tmp_path / "killed" / "store.sqlite")
+    ends = database.log_ends()
+    database.close()
+    assert ends.first is not None
+    assert ends.last is not None
+    assert ends.last.sequence >= told(data, "incarnation-stopped")[0]["sequence"]
+    again = WholeGateway(tmp_path / "killed").start()
+    assert again.service.store.counts.log_differences == 0
+    assert depth(again) == 6
+    again.stop()
+
+
+def test_verify_of_a_data_directory_says_what_it_could_not_compare(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    gateway = lived(data, stop=False)
+    running = run("audit", "verify", data)
+    assert "not compared" in running.output
+    gateway.stop()
+    assert run("audit", "verify", data).output.endswith("whole\n")
+    remove(data)
+    assert "nobody knows where the log ends" in run("audit", "verify", data).output
