@@ -5,6 +5,7 @@ import tarfile
 
 import pytest
 from support.face_1_0 import Hub, body_of, message
+from support.own_rules import own_rules
 from support.whole_gateway import WholeGateway
 from vectors.stores import make_store
 
@@ -193,3 +194,16 @@ def test_what_is_given_to_a_user_comes_with_whatever_it_was_bound_to(old):
     assert bodies(ann) == []  # with another topic it is another subscription
     assert link.attach.unsettled == {}
     assert list(old.queue("users-app.plain").bindings) == [("amq.topic", "other")]
+
+
+def test_who_may_not_read_it_does_not_get_it(old):
+    old.hub.settings.access.rules = own_rules(
+        "deny: consume, users: eve, queue: app.plain", "allow: all"
+    )
+    eve = old.hub.client("app", user=EVE)
+    eve.receiver("amq.topic/news.#", name="plain", **FOREVER)
+    assert eve.refused() == "amqp:unauthorized-access"
+    assert old.queue("app.plain").settings.subscriber is None
+    ann = old.hub.client("app", user=ANN)
+    ann.receiver("amq.topic/news.#", name="plain", **FOREVER)
+    assert bodies(ann) == [b"news"]
