@@ -14,9 +14,10 @@ from mypy_extensions import mypyc_attr
 from gateway.amqp_1_0 import _spec, types
 from gateway.amqp_1_0._spec import Header, Properties
 from gateway.amqp_1_0.primitives import fields
-from gateway.errors import DecodeError
+from gateway.errors import DecodeError, LimitError
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import WORK
 
 ABSENT: Final = -1
 
@@ -86,7 +87,6 @@ def scan(payload: bytes) -> Sections:
         if code < last or (code == last and not body) or (body and last > code):
             raise DecodeError("sections out of order")
         if body:
-            reader.spend(1)
             _note_body(found, code, at)
         else:
             _note(found, code, at, int(reader.pos))
@@ -143,6 +143,8 @@ def _note_body(found: Sections, code: int, at: int) -> None:
     elif found.body_kind != code or code == _spec.AMQP_VALUE:
         raise DecodeError("a body of mixed sections")
     found.body_count += 1
+    if found.body_count > WORK.elements_max:
+        raise LimitError("more sections than a message may have values")
 
 
 def header(payload: bytes, found: Sections) -> Header | None:

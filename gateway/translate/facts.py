@@ -36,6 +36,7 @@ from gateway.translate import segment
 from gateway.wire.buffers import Reader
 from gateway.wire.tagged import Tagged
 
+STRUCTS_MAX: Final = 1000  # of one header segment; most have two
 AMQP_0_10: Final = int(Encoding.AMQP_0_10)
 AMQP_1_0: Final = int(Encoding.AMQP_1_0)
 PERSISTENT: Final = 2
@@ -106,8 +107,11 @@ def arrival_0_10(payload: bytes, body_at: int) -> Arrival:
     """The facts of a 0-10 header segment's content: what stands before `body_at`, if anything."""
     arrival = Arrival()
     reader = Reader(payload, 0, body_at)
+    structs = 0
     while reader.remaining():
-        reader.spend(1)
+        structs += 1
+        if structs > STRUCTS_MAX:
+            raise LimitError("a header segment of very many structs")
         struct = reader.sub(reader.u32())
         code = struct.u16()
         if code == segment.DELIVERY_PROPERTIES:

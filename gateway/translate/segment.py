@@ -78,7 +78,6 @@ def open_header(payload: bytes, end: int, depth: int) -> HeaderSegment:
     reader = Reader(payload, 0, end)
     while reader.remaining():
         at: int = reader.pos
-        reader.spend(1)
         struct = reader.sub(reader.u32())
         stop: int = struct.end
         code = struct.u16()
@@ -92,6 +91,7 @@ def open_header(payload: bytes, end: int, depth: int) -> HeaderSegment:
                 properties = _without_headers(Reader(payload, start, stop), depth)
                 malformed = True
         else:
+            reader.spend(1)
             others.append(payload[at : reader.pos])
     header = HeaderSegment(delivery, properties, b"".join(others))
     header.malformed = malformed

@@ -32,11 +32,12 @@ class Dispatcher:
     Attributes:
         budget: copies that may still be sent, expired or looked at in this turn; none as soon as
             all together has been the share of work that dispatching has in a turn.
+        end: the units at which its share of this turn is over.
         stopped: nothing is sent any more (graceful stop).
         links: every subscription by number that lives or has unsettled deliveries.
     """
 
-    __slots__ = ("_costliest", "_end", "_held", "_ready", "budget", "copies", "links", "stopped")
+    __slots__ = ("_costliest", "_held", "_ready", "budget", "copies", "end", "links", "stopped")
 
     def __init__(self, copies: Copies) -> None:
         self.copies = copies
@@ -46,7 +47,7 @@ class Dispatcher:
         self._ready: deque[Line] = deque()
         self._held: list[Line] = []
         self._costliest: Line | None = None
-        self._end = 0
+        self.end = 0
 
     @property
     def has_work(self) -> bool:
@@ -66,7 +67,7 @@ class Dispatcher:
         most = -1
         ready = self._ready
         start = WORK.units
-        self._end = start + SHARE
+        self.end = start + SHARE
         while ready and self.budget > 0:
             line = ready.popleft()
             if line.queue.rows.safe_after > self.copies.turns.safe:
@@ -84,7 +85,12 @@ class Dispatcher:
     def spend(self, units: int) -> None:
         """Dispatching has cost so much more; it goes on in the next turn if it is too much."""
         WORK.units += units
-        if WORK.units > self._end and self.budget > 0:
+        if WORK.units > self.end:
+            self.cut()
+
+    def cut(self) -> None:
+        """Dispatching has had its share of this turn."""
+        if self.budget > 0:
             self.budget = 0
             WORK.cut += 1
 
@@ -451,7 +457,9 @@ class Line:
             copies.ledger.counts.blocked += 1
             return False
         dispatcher.budget -= 1
-        dispatcher.spend(SENDING)
+        WORK.units += SENDING
+        if WORK.units > dispatcher.end:
+            dispatcher.cut()
         self._pass(subscription, entry)
         if status is DeliverStatus.UNDELIVERABLE:
             copies.ledger.counts.undeliverable += 1
