@@ -155,7 +155,7 @@ def be_polite(port: int) -> None:
         threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
         header = write_header(spec.DeliveryProperties(routing_key=POLITE_QUEUE), None)
         published = 0
-        while alive and not over.wait(EVERY_S):
+        while alive and not (over.wait(EVERY_S) and waits):
             began = time.monotonic()
             client.publish(session, header, b"polite")
             published += 1
