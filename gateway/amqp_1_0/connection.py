@@ -293,7 +293,7 @@ class Connection:
                 return needed
             reader.pos = pos + 4
             reader.end = pos + needed
-            reader.elements = WORK.elements_max
+            reader.elements = 0
             self._pos = pos + needed
             self._receive_frame(reader, events)
             self._timers.received(self._now_ms)

@@ -26,14 +26,12 @@ class Share(Generic[E]):
         ended: nothing more comes, and the connection is over behind what waits.
     """
 
-    __slots__ = ("_end", "_most", "costliest", "ended", "waiting")
+    __slots__ = ("costliest", "ended", "waiting")
 
     def __init__(self) -> None:
         self.waiting: list[E] = []
         self.costliest: E | None = None
         self.ended = False
-        self._end = 0
-        self._most = -1
 
     def come(self, events: list[E]) -> bool:
         """More has come; whether it can begin now, since nothing waits before it."""
@@ -45,15 +43,7 @@ class Share(Generic[E]):
     def begin(self) -> int:
         """A share of this turn begins; the units at which it is over."""
         self.costliest = None
-        self._most = -1
-        self._end = WORK.units + SHARE
-        return self._end
-
-    def did(self, event: E, units: int) -> None:
-        """An event was carried out for so many units."""
-        if units > self._most:
-            self._most = units
-            self.costliest = event
+        return WORK.units + SHARE
 
     def wait(self, event: E) -> None:
         """The share is over: an event waits."""

@@ -38,7 +38,7 @@ class Reader:
     """Reads fixed-width values, octets and text from `buf[pos:end]`, moving `pos`.
 
     Attributes:
-        elements: how many values in compounds may still be read.
+        elements: how many values in compounds have been read.
     """
 
     __slots__ = ("buf", "elements", "end", "pos")
@@ -52,14 +52,14 @@ class Reader:
         self.buf = buf
         self.pos: size_t = pos
         self.end: size_t = end
-        self.elements: size_t = WORK.elements_max
+        self.elements: size_t = 0
 
     def spend(self, count: size_t) -> None:
         """A compound of `count` values is read; `LimitError` when that is one value too many."""
-        left = self.elements - count
-        if left < 0:
-            raise LimitError(f"{count} more values are too many")
-        self.elements = left
+        elements = self.elements + count
+        if elements > WORK.elements_max:
+            raise LimitError(f"{elements} values are too many")
+        self.elements = elements
         WORK.units += count * ELEMENT
 
     def remaining(self) -> size_t:

@@ -93,7 +93,7 @@ class Gateway:
         token.write_text("secret")
         monkeypatch.setattr(ctl.urllib.request, "urlopen", self._open)
 
-    def _open(self, request: urllib.request.Request, timeout: float, **_tls: object) -> io.BytesIO:
+    def _open(self, request: urllib.request.Request, timeout: float, context: object) -> io.BytesIO:
         data = request.data
         body = json.loads(data) if isinstance(data, bytes) else None
         self.asked = (request.full_url.rpartition("/ctl/")[2], body)

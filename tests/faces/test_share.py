@@ -24,15 +24,11 @@ def read(client: Client, octets: bytes) -> int:
     return units_of(lambda: client.face.receive_data(octets, client.gateway.world.now_ms))
 
 
-def test_events_wait_in_their_order_and_the_costliest_is_known() -> None:
+def test_events_wait_in_their_order() -> None:
     share: Share[str] = Share()
     assert share.come(["a", "b"])
     end = share.begin()
     assert end == WORK.units + SHARE
-    share.did("a", 5)
-    share.did("b", 9)
-    share.did("c", 7)
-    assert share.costliest == "b"
     cut = WORK.cut
     share.wait("d")
     share.wait("e")

@@ -246,6 +246,7 @@ class ServerConnection:
     def _carry_out(self, events: list[Event], now_ms: int) -> None:
         share = self._share
         end = share.begin()
+        most = -1
         for event in events:
             units = WORK.units
             if units > end:
@@ -263,7 +264,10 @@ class ServerConnection:
                     session.on_completed(event.ranges)
             else:
                 self._take_rare(event, now_ms)
-            share.did(event, WORK.units - units)
+            units = WORK.units - units
+            if units > most:
+                most = units
+                share.costliest = event
 
     def _of(self, session: Session) -> ServerSession | None:
         """The face of a session; its channel may have another one by now."""

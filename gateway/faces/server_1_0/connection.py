@@ -264,6 +264,7 @@ class ServerConnection:
     def _carry_out(self, events: list[Event]) -> None:
         share = self._share
         end = share.begin()
+        most = -1
         for event in events:
             units = WORK.units
             if units > end:
@@ -283,7 +284,10 @@ class ServerConnection:
                     held.on_flow(event)
             else:
                 self._take_rare(event)
-            share.did(event, WORK.units - units)
+            units = WORK.units - units
+            if units > most:
+                most = units
+                share.costliest = event
 
     def _take_rare(self, event: Event) -> None:
         WORK.units += COMMAND
