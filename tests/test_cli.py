@@ -191,7 +191,7 @@ def test_backup_asks_for_a_directory_that_the_gateway_can_find(
 ) -> None:
     asked: list[Any] = []
 
-    def answer(request: Any, timeout: float) -> Any:
+    def answer(request: Any, timeout: float, **tls: object) -> Any:
         asked.append((request.full_url, json.loads(request.data)))
         return io.BytesIO(json.dumps({"done": "done"}).encode())
 

@@ -36,8 +36,9 @@ class NamedLogger(Logger):
     """
 
     def __get__(self, instance: object, owner: type | None = None) -> NamedLogger:
-        """Itself, however it is reached."""
-        return self
+        """Its name, and whose logger it is."""
+        source = owner if instance is None else instance
+        return NamedLogger(self.namespace, source, observer=self.observer)
 
 
 def begin_logging(stream: TextIO, *, level: str, form: str) -> None:

@@ -1,8 +1,10 @@
 """Segments become columns with the same values that the reader shows."""
 
+import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.audit_logs import balanced_log
@@ -11,10 +13,11 @@ from gateway.accounting import columns
 from gateway.accounting.columns import RECORDS_SCHEMA, record_batches, segment_row
 from gateway.audit.reader import Segment, records, segment_paths
 from gateway.audit.records import AuditLog, entry_mix
-from gateway.audit.schema import Kind
+from gateway.audit.schema import LAYOUTS, SCHEMA_VERSION, Kind
 from gateway.audit.segment import SegmentWriter
 
 ID = st.integers(0, 2**63 - 1)
+OLD_LOGS = Path(__file__).parent.parent / "vectors" / "audit"
 
 
 def rows(path: Path, **options: object) -> list[dict]:
@@ -95,3 +98,22 @@ def test_the_checksum_share_is_the_same_in_code_and_in_columns(message: int, pos
     column = columns.entry_mix(np.array([message]), np.array([position]))
     assert 0 <= share < 2**62
     assert [share] == column.tolist()
+
+
+@pytest.mark.parametrize("version", [each for each in LAYOUTS if each != SCHEMA_VERSION])
+def test_an_old_logs_columns_are_todays_with_nobody_in_the_new_ones(version: int):
+    log = OLD_LOGS / str(version)
+    wanted = [json.loads(line) for line in (log / "records.jsonl").open()]
+    found = [row for path in segment_paths(log) for row in rows(path)]
+    assert [row["sequence"] for row in found] == [record["sequence"] for record in wanted]
+    opened = [row for row in found if row["kind"] == Kind.CONNECTION_OPENED]
+    assert [(row["peer"], row["actor"], row["address"]) for row in opened] == [
+        ("guest", None, None),
+        ("alice", None, None),
+    ]
+    for ordinal, path in enumerate(segment_paths(log)):
+        for batch in record_batches(path.name, path.read_bytes()):
+            assert batch.schema == RECORDS_SCHEMA
+        (row,) = segment_row(path.name, ordinal, path.read_bytes()).to_pylist()
+        assert (row["damaged"], row["findings"]) == (False, [])
+        assert row["last_sequence"] - row["first_sequence"] + 1 == row["records"]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gateway.accounting.columns import RECORDS_SCHEMA, record_batches, segment_row
 from gateway.audit.reader import Segment, records, segment_paths, verify
 from gateway.audit.records import AuditLog, digest
 from gateway.audit.schema import LAYOUTS, SCHEMA_VERSION
@@ -105,23 +104,3 @@ def test_a_block_of_today_in_an_old_segment_is_damage(version: int, tmp_path: Pa
     path.write_bytes(path.read_bytes() + log.take_block(1))
     (damage,) = verify(tmp_path)
     assert damage.problem == "block is of another schema version"
-
-
-@every_version
-def test_its_columns_are_todays_with_nobody_in_the_new_ones(version: int):
-    rows = []
-    for path in segment_paths(log_of(version)):
-        for batch in record_batches(path.name, path.read_bytes()):
-            assert batch.schema == RECORDS_SCHEMA
-            rows += batch.to_pylist()
-    wanted = said(version)
-    assert [row["sequence"] for row in rows] == [record["sequence"] for record in wanted]
-    opened = [row for row in rows if row["kind"] == 50]
-    assert [(row["peer"], row["actor"], row["address"]) for row in opened] == [
-        ("guest", None, None),
-        ("alice", None, None),
-    ]
-    for ordinal, path in enumerate(segment_paths(log_of(version))):
-        (row,) = segment_row(path.name, ordinal, path.read_bytes()).to_pylist()
-        assert (row["damaged"], row["findings"]) == (False, [])
-        assert row["last_sequence"] - row["first_sequence"] + 1 == row["records"]

@@ -128,6 +128,7 @@ def attach_consumer(links: Links, link: Link, attach: Attach) -> Refusal | None:
             return permissions.not_found(links, address)
         node = found
     consumer = _consumer(links, link, attach, source, node.queue or node.exchange, made)
+    refusal: Refusal | None  # mypyc infers none
     if node.queue:
         refusal = _consume(links, consumer, node.queue, source)
     else:
