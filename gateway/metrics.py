@@ -288,7 +288,7 @@ METRICS: Final = (
     ),
     _counter(
         "gateway_work_units_total",
-        "Work done, in units of about a tenth of a microsecond where the gateway is compiled.",
+        "Work done, in units of about a fiftieth of a microsecond where the gateway is compiled.",
     ),
     _counter(
         "gateway_turns_cut_total",

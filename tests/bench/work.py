@@ -3,9 +3,8 @@
     PYTHONPATH=tests python tests/bench/work.py
 
 Each line has one primitive, what it was tried with, the units that it was charged and the time that
-it took, for one and for all that a verb may cost. A unit is meant to be a tenth of a microsecond in
-the compiled form, so that a verb takes 20 ms at most, and about one in the pure form; what stands
-far above that is charged too little. The best of three rounds counts.
+it took, for one and for all that a verb may cost: 20 ms are too much where the gateway is compiled,
+and what stands far above the others is charged too little. The best of three rounds counts.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ from gateway.translate.message import to_1_0
 from gateway.translate.replies import ReplyTable
 from gateway.translate.view import READER
 from gateway.wire import buffers
+from gateway.wire.accounts import Account
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import VERB, WORK
@@ -135,7 +135,7 @@ def asked() -> Callable[[], object]:
 
 def steps() -> Callable[[], object]:
     """Words of routing keys and nodes of the tree."""
-    router = TopicRouter(1)
+    router = TopicRouter(cache_max=1, cached=Account())
     router.bind(Queue(1, "/", "q", "", QueueSettings(), 0), ".".join(["#.w"] * 60), {})
     world = World()
     message = world.message(key=".".join(["w"] * 1000))

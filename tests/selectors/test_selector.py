@@ -9,7 +9,10 @@ from support.work import grows_linearly, units_of
 from gateway.message import Condition, Kind, Message, Refusal
 from gateway.selectors.selector import DEPTH_MAX, LENGTH_MAX, PARTS_MAX, Selector, read_selector
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import CHARACTERS_SEARCHED, VERB, WORK
+from gateway.wire.work import CHARACTERS_SEARCHED, PART, VERB, WORK
+
+# What a selector may look at beyond its limit: all its parts, and one text of a million characters.
+LOOKED_AT_LAST = PARTS_MAX * PART + 1_000_000 // CHARACTERS_SEARCHED
 
 HEADERS = {
     "colour": Tagged(Kind.STRING, "red"),
@@ -361,7 +364,7 @@ def test_a_selector_that_looks_at_too_much_is_given_up_and_accepts_nothing(text:
     assert isinstance(selector, Selector)
     large = Tagged(Kind.STRING, "a" * 500_000 + "b" + "a" * 500_000)
     subject = message({"a": large, "b": large})
-    assert units_of(lambda: selector.accepts(subject)) <= VERB + 1_000_000 // CHARACTERS_SEARCHED
+    assert units_of(lambda: selector.accepts(subject)) <= VERB + LOOKED_AT_LAST
     assert not selector.accepts(subject)
     assert WORK.given_up == given_up + 2
     small = Tagged(Kind.STRING, "ax")

@@ -86,7 +86,7 @@ def test_a_message_costs_the_bindings_that_its_headers_lead_to_until_it_is_given
     small = units_of(route)
     bind(1000, 2000)
     assert grows_linearly(small, units_of(route), 2)
-    bind(2000, 30_000)
+    bind(2000, 60_000)
     assert route() is None
     assert units_of(route) <= VERB + 3 * MATCH
     assert router.route(world.message(headers={"absent": Tagged(Kind.INTEGER, 7)})) == []
