@@ -37,6 +37,7 @@ from gateway.translate.profiles.profile import Profile
 from gateway.wire.limits import Limits
 
 PREFETCH = 5
+BACK_OFF_ROUNDS = 40  # of settling at the end: then every back-off is over
 PICK = st.integers(0, 100)
 SELDOM = st.integers(0, 3).map(lambda number: number == 3)
 QUEUES = st.sampled_from(["q", "q", "q", "r"])
@@ -431,7 +432,7 @@ class Script(RuleBasedStateMachine):
         if self.peer and self.peer.connection.closed:
             self.w.lose()
         self.connect()
-        for _ in range(40):
+        for _ in range(BACK_OFF_ROUNDS + self._under_way()):
             self._settle_everything()
         self._check_credit()
         for reader in self.readers:
@@ -439,7 +440,14 @@ class Script(RuleBasedStateMachine):
         self.w.pass_time(100_000)
         self._check()
 
+    def _under_way(self):
+        """How many messages have yet to get anywhere, of clients and of the container."""
+        container = self.container
+        told = len(self.producer.published)
+        return len(self.pending) - told + len(self.peer.out) + container.waiting()
+
     def _settle_everything(self):
+        """One round: everybody takes what came, and asks for a little more."""
         peer = self.peer
         for event in list(peer.came):
             peer.decide(event, _spec.Accepted(), OutcomeKind.ACCEPTED)
@@ -542,3 +550,15 @@ def test_what_a_client_settled_after_it_left_is_marked_if_the_container_had_not_
         script.settle_unheard(pick=0, count=1)
     script.subscribe(queue="q", credit=0, settled=False)
     script.teardown()
+
+
+@pytest.mark.parametrize("count", [83, 84, 200])
+def test_all_that_waits_at_the_container_is_had_in_the_end_however_much_it_is(count):
+    """Found by the script, which ended with a client in the midst of what it was to have."""
+    script = Script()
+    script.begin(profile="plain", channel_max=1023, window=2048, unsettled=4, readers=1)
+    for _ in range(count):
+        script.deliver(count=1, pick=0)
+    (reader,) = script.readers
+    script.teardown()
+    assert reader.log == [b"c%d" % (number + 1) for number in range(count)]
