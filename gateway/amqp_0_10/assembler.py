@@ -179,8 +179,8 @@ class Assembler:
                 # At once: decoded, it would wait for content that may never come.
                 raise CommandInvalidError(f"command 0x{self.code:04x} has no content")
             self.command = decode(reader, self._limits.depth_max)
-        except LimitError as error:
-            raise ResourceLimitExceededError(str(error)) from error
+        except LimitError as limit:  # compiled, a name has one type
+            raise ResourceLimitExceededError(str(limit)) from limit
         except DecodeError as error:
             raise CommandInvalidError(str(error)) from error
 
