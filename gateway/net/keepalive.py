@@ -9,6 +9,8 @@ from __future__ import annotations
 import socket
 from typing import Final, Protocol
 
+from twisted.protocols.policies import ProtocolWrapper
+
 IDLE_S: Final = 60  # of silence before the kernel asks
 INTERVAL_S: Final = 15
 PROBES: Final = 4  # unanswered, and the connection is over
@@ -21,7 +23,7 @@ _OPTIONS: Final = (
 
 
 class Kept(Protocol):
-    """What is used of a TCP transport of Twisted."""
+    """What is used of a TCP transport of Twisted; TLS may be around it."""
 
     def setTcpKeepAlive(self, enabled: bool) -> None:
         """ITCPTransport."""
@@ -32,6 +34,8 @@ class Kept(Protocol):
 
 def keep_alive(transport: Kept) -> None:
     """Have the kernel look after silent peers."""
+    while isinstance(transport, ProtocolWrapper):  # TLS: its handle is no socket
+        transport = transport.transport
     transport.setTcpKeepAlive(True)
     handle = transport.getHandle()
     for option, value in _OPTIONS:

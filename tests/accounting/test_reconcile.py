@@ -12,7 +12,7 @@ from support.audit_logs import ScriptedGateway, balanced_log
 from gateway.accounting.reconcile import Result, log_breaks, read, reconcile
 from gateway.accounting.report import html_page, summary
 from gateway.audit.reader import Block, Segment, segment_paths
-from gateway.audit.schema import RECORD_OCTETS, BlockKind, Outcome
+from gateway.audit.schema import RECORD_OCTETS, SCHEMA_VERSION, BlockKind, Outcome
 
 
 def test_a_balanced_log_is_balanced_and_the_results_are_written(spark, tmp_path):
@@ -158,7 +158,7 @@ def test_a_record_cut_out_with_care_is_a_gap_and_breaks_the_chain(gaps, copied):
     block = record_blocks(octets)[2]
     content = octets[block.start : block.start + RECORD_OCTETS]
     content += octets[block.start + 2 * RECORD_OCTETS : block.end]
-    head = struct.pack("<IBBH", len(content), 2, block.flags, 0)
+    head = struct.pack("<IBBH", len(content), 2, block.flags, SCHEMA_VERSION)
     forged = struct.pack("<I", crc32(content, crc32(head))) + head + content
     first.write_bytes(octets[: block.offset] + forged + octets[block.end :])
     place = (first.name, block.ordinal, block.start + RECORD_OCTETS)
