@@ -7,7 +7,7 @@ noticed after more than two hours.
 from __future__ import annotations
 
 import socket
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from twisted.protocols.policies import ProtocolWrapper
 
@@ -35,7 +35,7 @@ class Kept(Protocol):
 def keep_alive(transport: Kept) -> None:
     """Have the kernel look after silent peers."""
     while isinstance(transport, ProtocolWrapper):  # TLS: its handle is no socket
-        transport = transport.transport
+        transport = cast(Kept, transport.transport)
     transport.setTcpKeepAlive(True)
     handle = transport.getHandle()
     for option, value in _OPTIONS:
