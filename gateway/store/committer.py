@@ -236,7 +236,7 @@ class Committer:
 
     def _patience(self) -> float | None:
         """Seconds to wait for a turn before doing something else; `None` if nothing is to do."""
-        if self._occupancy.overgrown(self._slack_octets) and self._occupancy.victim():
+        if self._overgrown() and self._occupancy.victim():
             return 0.0
         if self._occupancy.dead or self._doomed or self._loose or self._trouble.on_reserve:
             return IDLE_S
@@ -284,11 +284,17 @@ class Committer:
                 self._loose.append(group.audit)
                 self._loose_octets += len(group.audit)
 
+    def _overgrown(self) -> bool:
+        """Whether the log has more garbage than it may, which on a full disk is little."""
+        if self._trouble.on_reserve:
+            return self._occupancy.wasteful()
+        return self._occupancy.overgrown(self._slack_octets)
+
     def _rewritten_stragglers(self) -> list[bytes]:
         """The living parts of the oldest rows with garbage, if the log is overgrown."""
         parts: list[bytes] = []
         octets = 0
-        if not self._occupancy.overgrown(self._slack_octets):
+        if not self._overgrown():
             return parts
         while len(parts) < REWRITTEN_ROWS and octets < REWRITTEN_OCTETS:
             number = self._occupancy.take_victim()
@@ -308,7 +314,7 @@ class Committer:
         """Give back what is not needed, in batches unless there is nothing else to do."""
         dead = len(self._occupancy.dead)
         # A small dead row may keep many large ones; whether it does shows in the log's size.
-        urgent = idle or self._occupancy.overgrown(self._slack_octets)
+        urgent = idle or self._overgrown()
         if (
             self._doomed
             or dead >= DEAD_ROWS
@@ -336,7 +342,7 @@ class Committer:
     def _look_for_room(self) -> None:
         """What was consumed has left holes in the store's file: give them back to the disk."""
         with suppress(StoreError):
-            self._database.shrink()
+            self._database.shrink(self._trouble.room)
         self._trouble.look_for_room()
 
     def _sync_segments(self) -> None:

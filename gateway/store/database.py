@@ -263,15 +263,20 @@ class Database:
         with _as_store_errors("cannot write to the store"):
             self._db.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
 
-    def shrink(self) -> None:
-        """Give back room: the WAL's, and that of the file if little is in it beside holes."""
+    def shrink(self, free: Callable[[], int]) -> None:
+        """Give back room: the WAL's, and that of the file if little is in it beside holes.
+
+        What is left in the file is written again, to the WAL first. That may take half of what is
+        `free` on the disk, in octets: else it would take the room that settlements need, in vain.
+        """
         self.checkpoint(shrink=True)  # what is written again needs some of it
         with _as_store_errors("cannot shrink the store"):
             pages, holes, octets = (
                 int(self._db.execute(f"PRAGMA {name}").fetchone()[0])
                 for name in ("page_count", "freelist_count", "page_size")
             )
-            if 2 * holes <= pages or (pages - holes) * octets > SHRUNK_OCTETS:
+            living = (pages - holes) * octets
+            if 2 * holes <= pages or living > min(SHRUNK_OCTETS, free() // 2):
                 return
             self._db.execute("VACUUM")
         self.checkpoint(shrink=True)

@@ -107,6 +107,10 @@ class Occupancy:
         """More garbage than living octets and `slack`."""
         return self.octets > 2 * self.live_octets + slack
 
+    def wasteful(self) -> bool:
+        """More than a quarter of garbage beside what lives: too much where the disk is full."""
+        return 4 * self.octets > 5 * self.live_octets
+
     def victim(self) -> int:
         """The oldest row with garbage and something to keep, to be written again; 0 if none."""
         while self._dirty:

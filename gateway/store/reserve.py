@@ -75,12 +75,19 @@ class Reserve:
 
     def set_aside(self) -> bool:
         """Have it again, if there is room; whether that is so."""
-        with contextlib.suppress(OSError):
-            disk = os.statvfs(self._directory)
-            if disk.f_bavail * disk.f_frsize >= self.wanted + self.wanted // MARGIN_SHARE:
+        if self.room() >= self.wanted + self.wanted // MARGIN_SHARE:
+            with contextlib.suppress(OSError):
                 self._take(self.wanted)
                 self.released = self.held == 0
         return not self.released
+
+    def room(self) -> int:
+        """Octets that are free beside it; 0 where the disk does not say."""
+        try:
+            disk = os.statvfs(self._directory)
+        except OSError:
+            return 0
+        return disk.f_bavail * disk.f_frsize
 
     def _take(self, octets: int) -> None:
         """That many, or none where the disk is full; another `OSError` is passed on."""

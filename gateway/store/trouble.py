@@ -113,6 +113,10 @@ class Trouble:
         if not self._on:
             self._call_in_reactor(self._eased)
 
+    def room(self) -> int:
+        """Octets that are free on the disk; 0 where it does not say."""
+        return self._reserve.room()
+
     def look_for_room(self) -> None:
         """While only room is wanted: is there enough for the reserve?"""
         if self._reserve.set_aside():

@@ -351,3 +351,27 @@ def test_room_is_given_back_when_little_is_left_in_the_store(
 
 def store_octets(directory: Path) -> int:
     return sum(file.stat().st_size for file in directory.glob("store.sqlite*"))
+
+
+def test_on_a_full_disk_what_is_left_of_rows_is_written_again_and_gives_back_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "IDLE_S", 0.001)
+    running = Running(tmp_path, reserve_octets=1000)
+    gone = TurnWriter()
+    for position in range(1, 80, 2):
+        taken_and_left = TurnWriter()
+        for each, octets in ((position, 50_000), (position + 1, 10)):
+            taken_and_left.message(message(each, b"x" * octets))
+            taken_and_left.enqueue(1, each, each)
+        running.commit(taken_and_left)
+        gone.dequeue(1, position)
+    running.store._database.checkpoint()
+    refuse_commits(running, 1)
+    monkeypatch.setattr(
+        running.store.reserve, "set_aside", lambda: store_octets(tmp_path) < 400_000
+    )
+    running.commit(gone)
+    running.reactor.run_until(lambda: running.reactor.eased == 1)
+    running.close()
+    assert len(content(reopened(tmp_path))) == 40
