@@ -18,7 +18,7 @@ rules:
   - {{allow: [create, publish, consume], users: {USER}, queue: mine.*}}
   - {{allow: publish, queue: open.*}}
   - {{allow: publish, users: {USER}, exchange: amq.topic, key: news.#}}
-  - {{allow: [bind, create, consume], temporary: true}}
+  - {{allow: [create, consume], temporary: true}}
   - {{allow: bind, exchange: amq.topic, key: news.#}}
 """
 BODY = {"body": ["binary", "00"]}

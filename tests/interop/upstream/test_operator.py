@@ -42,7 +42,7 @@ class Desk:
                 "back_off": {"initial": "200ms", "maximum": "1s"},
             }
         self.token = directory / "token"
-        self.token.write_text("let me in\n")
+        self.token.write_text("let-me-in\n")
         rules = [
             {"queue": f"{self.name}.spool", "upstream": "rabbitmq4", "spool": True},
             {"queue": f"{self.name}.*", "upstream": "rabbitmq4"},

@@ -49,7 +49,7 @@ class Between:
                 "password_file": str(secret),
             }
         self.token = directory / "token"
-        self.token.write_text("let me in\n")
+        self.token.write_text("let-me-in\n")
         self.gateway = GatewayProcess(
             directory,
             {
