@@ -124,7 +124,7 @@ def silent_connections(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
 
 
 def topic_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
-    """Durable bindings by keys of many words, and a restart with them."""
+    """Durable bindings by keys of many words."""
     client = Raw010(gateway.amqp_port, patience_s=60).log_in()
     session = client.attach()
     client.does(session, [spec.QueueDeclare(queue="bound", durable=True)])
