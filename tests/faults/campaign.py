@@ -152,6 +152,7 @@ class Run:
         """What it tells while the disk fails: nothing is done, and the probes are right."""
         self.turn_for(0.3)
         told = self.told()
+        self.turn_for(0.2)  # what was written before that was told is heard of
         confirmed = self.confirmed()
         blocked = self.blocked()
         ready = self.probe("/readyz")
