@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import final
 
 from gateway.amqp_0_10.primitives import Ranges
-from gateway.wire.serial import MASK, add, distance
+from gateway.wire.serial import MASK, add, distance, place
 
 
 def subtract(have: Ranges, gone: Ranges) -> Ranges:
@@ -29,19 +29,6 @@ def subtract(have: Ranges, gone: Ranges) -> Ranges:
         if distance(low, high) >= 0:
             left.append((low, high))
     return left
-
-
-def place(ranges: Ranges, serial: int) -> int:
-    """Index of the first of ascending ranges that ends at or behind `serial`."""
-    low = 0
-    high = len(ranges)
-    while low < high:
-        middle = (low + high) // 2
-        if distance(ranges[middle][1], serial) > 0:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def insert(ranges: Ranges, first: int, last: int) -> Ranges:

@@ -24,6 +24,19 @@ def distance(start: int, end: int) -> int:
     return gap - 4294967296 if gap >= HALF else gap
 
 
+def place(ranges: list[tuple[int, int]], serial: int) -> int:
+    """Index of the first of ascending ranges that ends at or behind `serial`."""
+    low = 0
+    high = len(ranges)
+    while low < high:
+        middle = (low + high) // 2
+        if distance(ranges[middle][1], serial) > 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @final
 class RangeSet:
     """A set of serial numbers, kept as ascending disjoint ranges ``(first, last)``, both inclusive.
@@ -44,21 +57,8 @@ class RangeSet:
 
     def __contains__(self, serial: object) -> bool:
         assert isinstance(serial, int)
-        at = self._place(serial)
+        at = place(self.ranges, serial)
         return at < len(self.ranges) and distance(self.ranges[at][0], serial) >= 0
-
-    def _place(self, serial: int) -> int:
-        """Index of the first range that ends at or behind `serial`."""
-        ranges = self.ranges
-        low = 0
-        high = len(ranges)
-        while low < high:
-            middle = (low + high) // 2
-            if distance(ranges[middle][1], serial) > 0:
-                low = middle + 1
-            else:
-                high = middle
-        return low
 
     def add(self, serial: int) -> None:
         """Add one serial number."""
@@ -77,7 +77,7 @@ class RangeSet:
         if gap > 1:
             ranges.append((first, last))
             return
-        at = self._place(add(first, -1))
+        at = place(self.ranges, add(first, -1))
         stop = at
         while stop < len(ranges) and distance(ranges[stop][0], last) >= -1:
             stop += 1
@@ -91,7 +91,7 @@ class RangeSet:
     def remove_range(self, first: int, last: int) -> None:
         """Remove all from `first` to `last`."""
         ranges = self.ranges
-        at = self._place(first)
+        at = place(self.ranges, first)
         stop = at
         while stop < len(ranges) and distance(ranges[stop][0], last) >= 0:
             stop += 1
@@ -110,7 +110,7 @@ class RangeSet:
         """The parts of the set from `first` to `last`, as ranges."""
         found: list[tuple[int, int]] = []
         ranges = self.ranges
-        at = self._place(first)
+        at = place(self.ranges, first)
         while at < len(ranges) and distance(ranges[at][0], last) >= 0:
             low, high = ranges[at]
             found.append(

@@ -157,16 +157,8 @@ def long_subjects(gateway: GatewayProcess, count: int) -> Sequence[Raw10]:
     )
     for number in range(count):
         octets = _message(f"{number}" + "x" * 200_000)
-        for at in range(0, len(octets), 60_000):
-            transfer = _spec.Transfer(
-                handle=0,
-                delivery_id=number,
-                delivery_tag=b"t",
-                settled=True,
-                more=at + 60_000 < len(octets),
-            )
-            if not client.performs(transfer, payload=octets[at : at + 60_000]):
-                return [client]
+        if not client.transfer(number, octets):
+            break
     return [client]
 
 

@@ -112,9 +112,8 @@ def long_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     for number in range(count):
         for words in (100_000, 1_000):
             subject = f"{number}." + ".".join(["w"] * words)
-            _transfer(
-                sender, number * 2, message(b"x", properties=_spec.Properties(subject=subject))
-            )
+            octets = message(b"x", properties=_spec.Properties(subject=subject))
+            sender.transfer(number * 2, octets)
     sender.performs(_spec.Close())
     while sender.hear():
         pass
@@ -131,19 +130,6 @@ def _sender(handle: int, address: str) -> _spec.Attach:
         source=_spec.Source(),
         target=_spec.Target(address=address),
     )
-
-
-def _transfer(sender: Raw10, number: int, octets: bytes) -> None:
-    for at in range(0, len(octets), 60_000):
-        transfer = _spec.Transfer(
-            handle=0,
-            delivery_id=number,
-            delivery_tag=b"t",
-            settled=True,
-            more=at + 60_000 < len(octets),
-        )
-        if not sender.performs(transfer, payload=octets[at : at + 60_000]):
-            return
 
 
 def long_lists(gateway: GatewayProcess, count: int) -> Sequence[Raw]:

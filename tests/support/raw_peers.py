@@ -28,6 +28,7 @@ PATIENCE_S = 1.0
 HEADER_0_10 = b"AMQP\x01\x01\x00\x0a"
 HEADER_1_0 = b"AMQP\x00\x01\x00\x00"
 READ = 65536
+TRANSFER_OCTETS = 60_000  # of a message, in one frame
 
 
 class Raw:
@@ -171,6 +172,20 @@ class Raw10(Raw):
     ) -> bool:
         """A frame for each."""
         return self.say(octets_of(*performatives, channel=channel, payload=payload))
+
+    def transfer(self, number: int, octets: bytes) -> bool:
+        """A settled delivery on the link with handle 0, in as many frames as it takes."""
+        for at in range(0, len(octets), TRANSFER_OCTETS):
+            transfer = _spec.Transfer(
+                handle=0,
+                delivery_id=number,
+                delivery_tag=b"t",
+                settled=True,
+                more=at + TRANSFER_OCTETS < len(octets),
+            )
+            if not self.performs(transfer, payload=octets[at : at + TRANSFER_OCTETS]):
+                return False
+        return True
 
     def begin(self, channel: int = 0, **fields: object) -> bool:
         """A session of the client's."""
