@@ -7,7 +7,7 @@ from typing import Final
 from twisted.logger import Logger
 
 from gateway import __version__
-from gateway.audit.records import AuditLog
+from gateway.audit.records.log import AuditLog
 from gateway.audit.segment import SegmentWriter
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.node_names import plain_host
