@@ -320,10 +320,10 @@ class PeerAuthenticator:
                 self._judge_again(again)
 
         def failed(failure: Failure) -> None:
-            if failure.check(GivenUpError) is None:
-                self._failed(PLAIN, failure)
-            else:
+            if isinstance(failure.value, GivenUpError):
                 self._refuse_unheard(PLAIN)
+            else:
+                self._failed(PLAIN, failure)
 
         answer = threads.run(
             lambda: check() if self._waiter else (None, None),

@@ -31,7 +31,7 @@ class FairQueue(Generic[T]):
 
     def waiting(self, outer: str, inner: str | None = None) -> int:
         """How many of a source; `None`: of all with that outer name."""
-        within = self._sources.get(outer, {})
+        within: dict[str, deque[T]] = self._sources.get(outer) or OrderedDict()
         if inner is not None:
             return len(within.get(inner, ()))
         return sum(map(len, within.values()))
