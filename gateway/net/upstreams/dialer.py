@@ -46,7 +46,7 @@ from gateway.net.counts import NetCounts
 from gateway.net.logs import NamedLogger
 from gateway.net.pump import Pump
 from gateway.net.turns import TurnLoop
-from gateway.net.upstreams.detours import STOP_S, DetourDialers, EndpointFor
+from gateway.net.upstreams.detours import STOP_S, DetourDialers, EndpointFor, reached
 
 LOOK_INTERVAL_S: Final = 0.25
 FACTORS_MAX: Final = 64  # more of them are no number any more
@@ -156,6 +156,7 @@ class Dialer(Factory):
         self.failed_tries = 0
         self.next_try_ms: int | None = None
         self.where = ""
+        self._reached = ""
         self.endpoint_for = endpoint_for
         self._hostname = hostname
         self._next_connection_id = next_connection_id
@@ -302,6 +303,7 @@ class Dialer(Factory):
         if isinstance(addr, IPv4Address | IPv6Address):
             where = f"{where} ({addr.host})" if addr.host != self.trying.host else where
         self.where = where
+        self._reached = reached(addr)
         pump = Pump(self, self._next_connection_id(), where)
         pump.secure = self.trying.tls
         self.pump = pump
@@ -309,15 +311,15 @@ class Dialer(Factory):
 
     def first_face(self, pump: Pump) -> Face:
         """The upstream's connection by this transport, to the host that is tried."""
+        location = Location(
+            network_host=self.trying.host,
+            port=self.trying.port,
+            hostname=self._hostname or self.trying.host,
+            secure=self.trying.tls,
+        )
+        location.reached = self._reached
         return self.upstream.connect(
-            self.now_ms(),
-            connection_id=pump.connection_id,
-            location=Location(
-                network_host=self.trying.host,
-                port=self.trying.port,
-                hostname=self._hostname or self.trying.host,
-                secure=self.trying.tls,
-            ),
+            self.now_ms(), connection_id=pump.connection_id, location=location
         )
 
     def begin(self, pump: Pump) -> None:
