@@ -82,7 +82,7 @@ Columns = Any  # numpy arrays; whether its annotations are there depends on what
 
 
 def entry_mix(message: Columns, position: Columns) -> Columns:
-    """`audit.records.entry_mix` on columns of 64-bit integers."""
+    """`audit.digests.entry_mix` on columns of 64-bit integers."""
     mixed = ((message & _LOW) * 0x5851_F42D) ^ ((((message >> 31) ^ position) & _LOW) * 0x4C95_7F2D)
     mixed = mixed ^ (mixed >> 31)
     return ((mixed & _LOW) * 0x6A09_E667) ^ (mixed >> 16)

@@ -1,7 +1,9 @@
 """The audit log: every lifecycle step of every copy of every message is one record.
 
 schema             the format, for writers and readers alike
-records, packing   from steps to records, on the reactor's thread; numbers and frames of these
+records/           from steps to records, on the reactor's thread; the contract
+packing            numbers and frames of records
+digests            what messages and queues are compared by
 segment            writes them to files, on the commit thread
 segment_file       one of these files: what of it is surely on disk
 reader             reads and verifies them

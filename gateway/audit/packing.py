@@ -30,7 +30,7 @@ DEFAULT_SEGMENT_AGE_MS: Final = 60 * 60 * 1000
 
 
 class RecordPacker:
-    """Numbers and packs the records of one incarnation; `records.AuditLog` has the methods.
+    """Numbers and packs the records of one incarnation; `records.log.AuditLog` has the methods.
 
     `first_sequence` is one more than the last record of the log, the store's uncopied blocks
     included. Segments end by size or age, and always between two calls of `take_block`.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gateway.audit.records import AuditLog
+from gateway.audit.records.log import AuditLog
 from gateway.bridge.awaited import awaited
 from gateway.bridge.durable.absent import AbsentQueue
 from gateway.bridge.durable.debts import Debts

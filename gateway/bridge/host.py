@@ -17,7 +17,8 @@ from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
 from gateway.bridge.publishing import Publishing
-from gateway.bridge.queues.dispatch import Dispatcher, Line
+from gateway.bridge.queues.dispatch import Dispatcher
+from gateway.bridge.queues.line import Line
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription

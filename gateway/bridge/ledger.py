@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gateway.audit.records import AuditLog
+from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import Flag, Outcome, Reason
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.places import Entry

@@ -24,7 +24,7 @@ from gateway.bridge.exchanges.exchange import (
 from gateway.bridge.ledger import Ledger
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import NodeNames
-from gateway.bridge.queues.dispatch import Line
+from gateway.bridge.queues.line import Line
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import Placement
 from gateway.bridge.seams import QueueSettings

@@ -15,7 +15,8 @@ from gateway.cli.options import FILE
 from gateway.clients.conversation import Connector, Where, converse
 from gateway.clients.demo import Count, Tally, scenario
 from gateway.config import load
-from gateway.service import Service, form
+from gateway.service.form import form
+from gateway.service.service import Service
 
 COLUMNS = ("sent", "accepted", "received", "settled", "different")
 

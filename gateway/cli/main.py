@@ -15,7 +15,7 @@ from gateway.cli.messages import receive, send
 from gateway.cli.run import check, serve
 from gateway.cli.users import user
 from gateway.errors import ConfigurationError, GatewayError, UnknownStoreError
-from gateway.service import form
+from gateway.service.form import form
 
 EPILOG = """
 \b

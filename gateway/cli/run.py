@@ -19,8 +19,8 @@ from gateway.clients.survey import Survey
 from gateway.config import Settings, keys, load, notes, resolved, schema
 from gateway.config.access import load_rules
 from gateway.net.logs import begin_logging
-from gateway.service import check as check_files
-from gateway.service import run
+from gateway.service.files import check as check_files
+from gateway.service.process import run
 from gateway.translate.profiles.loading import attributes, load_profile, names
 
 TEMPLATES: Final = (

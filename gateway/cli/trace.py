@@ -14,7 +14,7 @@ from uuid import UUID
 
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0.primitives.encoding import to_bytes
-from gateway.audit.records import digest
+from gateway.audit.digests import digest
 from gateway.wire.tagged import Tagged
 
 Record = dict[str, Any]  # Any: what JSON holds

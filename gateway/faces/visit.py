@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol, final
 
-from gateway.audit.records import AuditLog
+from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import Reason
 
 TEXT_MAX: Final = 160  # of what a peer says of itself

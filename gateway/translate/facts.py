@@ -19,7 +19,7 @@ from gateway.amqp_1_0.primitives.codes import LIST
 from gateway.amqp_1_0.primitives.decoding import decode, skip
 from gateway.amqp_1_0.primitives.encoding import to_bytes
 from gateway.amqp_1_0.primitives.fields import read_binary, read_descriptor
-from gateway.audit.records import digest
+from gateway.audit.digests import digest
 from gateway.errors import DecodeError, LimitError
 from gateway.message import (
     NEVER,

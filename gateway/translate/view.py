@@ -13,7 +13,7 @@ from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_1_0 import sections
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0.primitives import fields
-from gateway.audit.records import digest
+from gateway.audit.digests import digest
 from gateway.errors import DecodeError
 from gateway.message import Kind, Message
 from gateway.translate import names, selectable

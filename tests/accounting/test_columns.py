@@ -11,8 +11,9 @@ from support.audit_logs import balanced_log
 
 from gateway.accounting import columns
 from gateway.accounting.columns import RECORDS_SCHEMA, record_batches, segment_row
+from gateway.audit.digests import entry_mix
 from gateway.audit.reader import Segment, records, segment_paths
-from gateway.audit.records import AuditLog, entry_mix
+from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import LAYOUTS, SCHEMA_VERSION, Kind
 from gateway.audit.segment import SegmentWriter
 

@@ -18,7 +18,7 @@ from gateway.audit.ends import (
     size_of,
 )
 from gateway.audit.reader import segment_paths
-from gateway.audit.records import AuditLog
+from gateway.audit.records.log import AuditLog
 from gateway.audit.segment import SegmentWriter
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from gateway.audit import schema
 from gateway.audit.reader import Segment, names_in, sequence_at
-from gateway.audit.records import AuditLog
+from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import RECORD_OCTETS, BlockFlag, BlockKind
 from gateway.audit.segment import _header
 

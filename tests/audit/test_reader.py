@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.audit_logs import balanced_log
 
 from gateway.audit.reader import Damage, Segment, records, segment_paths, verify
-from gateway.audit.records import AuditLog
+from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import BLOCK_HEADER, RECORD_OCTETS, SCHEMA_VERSION
 from gateway.audit.segment import _header
 

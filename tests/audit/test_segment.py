@@ -12,7 +12,7 @@ from support.faulty_disk import FAULTS, FULL, SHORT, UNSYNCED, FaultyDisk
 from support.stores import scratch
 
 from gateway.audit.reader import Segment, records, segment_paths, verify
-from gateway.audit.records import AuditLog
+from gateway.audit.records.log import AuditLog
 from gateway.audit.segment import SegmentWriter
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0.primitives.encoding import to_bytes
-from gateway.audit.records import digest
+from gateway.audit.digests import digest
 from gateway.cli.trace import Record, Trace, digests_of
 from gateway.wire.tagged import Tagged
 

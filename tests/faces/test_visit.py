@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.bridge_ledger import BlockLog
 
-from gateway.audit.records import AuditLog
+from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import Kind, Reason
 from gateway.faces.visit import Silence, Visit
 

@@ -16,7 +16,7 @@ from faults.disk import AUDIT, STORE, Disk
 from support.stores import Reactor, one_message, reopened, scratch
 
 from gateway.audit.reader import verify
-from gateway.audit.records import AuditLog
+from gateway.audit.records.log import AuditLog
 from gateway.errors import StartupError
 from gateway.net.data_directory import LateSegments, open_store
 from gateway.store import committer, trouble

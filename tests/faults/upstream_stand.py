@@ -19,8 +19,8 @@ from interop.brokers.broker import Broker
 from support.fault_proxy import FaultProxy
 from support.gateway_process import GatewayProcess
 
+from gateway.audit.digests import digest
 from gateway.audit.reader import Segment, records, segment_paths
-from gateway.audit.records import digest
 from gateway.audit.schema import unsigned
 from gateway.clients.client_0_10 import Client010
 

@@ -32,7 +32,7 @@ from gateway.amqp_1_0 import sections, types
 from gateway.amqp_1_0.connection import Connection as Connection10
 from gateway.amqp_1_0.primitives import decoding as decoding_1_0
 from gateway.audit.reader import Segment, records
-from gateway.audit.records import AuditLog
+from gateway.audit.records.log import AuditLog
 from gateway.audit.segment import SegmentWriter
 from gateway.errors import DecodeError, StoreError
 from gateway.selectors.selector import Selector, read_selector

@@ -8,7 +8,7 @@ import pkgutil
 from twisted.logger import LogEvent, Logger, LogLevel
 from twisted.python.failure import Failure
 
-from gateway import net
+from gateway import net, service
 from gateway.net.logs import observer
 
 
@@ -85,7 +85,11 @@ def test_an_event_of_a_logger_is_written() -> None:
 def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
     """A name stays when its module moves; one without is that of its module and class."""
     names: set[str] = set()
-    for module in pkgutil.walk_packages(net.__path__, "gateway.net."):
+    rooms = (
+        *pkgutil.walk_packages(net.__path__, "gateway.net."),
+        *pkgutil.walk_packages(service.__path__, "gateway.service."),
+    )
+    for module in rooms:
         for held in vars(importlib.import_module(module.name)).values():
             log = held if isinstance(held, Logger) else getattr(held, "log", None)
             if isinstance(log, Logger) and log.namespace.startswith("gateway."):
@@ -109,4 +113,5 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.net.turns.TurnLoop",
         "gateway.net.upstream.Dialer",
         "gateway.net.withdrawing",
+        "gateway.service.Service",
     ]

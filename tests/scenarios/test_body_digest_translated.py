@@ -19,7 +19,7 @@ from translate.messages import (
 
 from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_1_0 import types as new
-from gateway.audit.records import digest
+from gateway.audit.digests import digest
 from gateway.message import Message
 from gateway.translate.context import Translated10
 from gateway.translate.facts import body_digest_1_0

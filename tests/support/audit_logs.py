@@ -9,7 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from gateway.audit.records import AuditLog, digest, entry_mix
+from gateway.audit.digests import digest, entry_mix
+from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import Flag, Outcome, Reason
 from gateway.audit.segment import SegmentWriter
 

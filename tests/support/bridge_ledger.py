@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from gateway.audit.records import entry_mix
+from gateway.audit.digests import entry_mix
 from gateway.audit.schema import (
     BLOCK_HEADER,
     FIELD_NAMES,

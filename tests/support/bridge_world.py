@@ -11,7 +11,8 @@ from collections.abc import Callable
 from support.bridge_ledger import BlockLog, LedgerCheck
 from support.remotes import FakeRules
 
-from gateway.audit.records import AuditLog, digest
+from gateway.audit.digests import digest
+from gateway.audit.records.log import AuditLog
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.limits import BridgeLimits

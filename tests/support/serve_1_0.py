@@ -16,7 +16,7 @@ def main(directory):
     from gateway.bridge.seams import QueueSettings
     from gateway.config import Address, Settings
     from gateway.config.settings import Listen
-    from gateway.service import Service
+    from gateway.service.service import Service
 
     class Owner:
         def owner_id(self):

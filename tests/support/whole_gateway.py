@@ -21,7 +21,7 @@ from gateway.clients.client_1_0 import Client10
 from gateway.config import load
 from gateway.net.clock import GatewayClock
 from gateway.net.pump import Pump
-from gateway.service import Service
+from gateway.service.service import Service
 
 START_S = 1_700_000_000.0
 THREAD_TIMEOUT_S = 30  # for a thread that never comes back

@@ -18,7 +18,7 @@ from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessagePropertie
 from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Header, Properties
-from gateway.audit.records import digest
+from gateway.audit.digests import digest
 from gateway.errors import DecodeError
 from gateway.message import NEVER, NO_PRIORITY, NO_TTL, Encoding, Flag
 from gateway.translate import facts

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from gateway.audit.digests import digest
 from gateway.audit.reader import Segment, records, segment_paths, verify
-from gateway.audit.records import AuditLog, digest
+from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import LAYOUTS, SCHEMA_VERSION
 from gateway.audit.segment import SegmentWriter
 from gateway.cli.main import commands

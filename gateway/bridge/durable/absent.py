@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import final
 
-from gateway.audit.records import entry_mix
+from gateway.audit.digests import entry_mix
 
 
 @final

@@ -5,5 +5,6 @@ places          the copies of a queue, each in its place
 copies          how copies come into queues and leave them
 deadlines       the next message that expires, the next queue to be deleted
 subscription    an outlet's claim on a queue; credit: what it may be sent
+line            a queue's subscriptions, and which of them gets the next copy; looking: by cursor
 dispatch        from queues to outlets, a bounded number in a turn
 """

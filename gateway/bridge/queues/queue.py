@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 from typing import Final, final
 
-from gateway.audit.records import entry_mix
+from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.places import AVAILABLE, Entry, Places
 from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings

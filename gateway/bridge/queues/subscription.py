@@ -1,6 +1,6 @@
 """One outlet's claim on one queue: its credit, its place among the messages, its state.
 
-The face that subscribed holds it and grants credit; the queue's `Line` (module `dispatch`) sends.
+The face that subscribed holds it and grants credit; the queue's `Line` sends.
 A subscription never delivers by itself: every verb here only wakes the line, and deliveries come
 from the end of the turn.
 """

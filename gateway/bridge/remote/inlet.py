@@ -14,7 +14,8 @@ from typing import final
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.credit import UNLIMITED
-from gateway.bridge.queues.dispatch import Dispatcher, Line
+from gateway.bridge.queues.dispatch import Dispatcher
+from gateway.bridge.queues.line import Line
 from gateway.bridge.queues.places import AVAILABLE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription

@@ -6,7 +6,8 @@ from typing import Protocol, final
 
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
-from gateway.bridge.queues.dispatch import Dispatcher, Line
+from gateway.bridge.queues.dispatch import Dispatcher
+from gateway.bridge.queues.line import Line
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.refusals import crowded

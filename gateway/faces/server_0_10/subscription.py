@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.audit.records import digest
+from gateway.audit.digests import digest
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses

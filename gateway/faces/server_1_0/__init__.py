@@ -7,6 +7,7 @@ attach         what a terminus names; terminus: what is answered to it
 permissions    what a link asks for, in the words of access rules; node_access: of a node
 approach       a link that wants to publish to a remote queue, while its upstream is asked
 producer       a link by which a client publishes; batch: many messages in one delivery
+arrivals       the messages that come by it, and which of them it may publish
 answers        what the client hears of what it publishes
 consumer       a link by which a client consumes or browses
 unsettled      what was sent by a link, and the transactions that outcomes wait in

@@ -17,28 +17,19 @@ from gateway.amqp_1_0.link import Link
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import FANOUT, TOPIC
-from gateway.bridge.publishing import NOWHERE
 from gateway.bridge.seams import Published, PublishStatus
 from gateway.errors import DecodeError, LimitError
 from gateway.faces import qmf
 from gateway.faces.client import Client
 from gateway.faces.outcomes import STATE_ACCEPTED, error_of
 from gateway.faces.server_1_0.answers import Answers
+from gateway.faces.server_1_0.arrivals import Arrivals
 from gateway.faces.server_1_0.batch import Batch
-from gateway.faces.server_1_0.node_access import message_refusal
 from gateway.faces.server_1_0.terminus import granted, made_by, snd_settle_mode
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
-from gateway.translate.addresses import Capability, Node, resolve
+from gateway.translate.addresses import Node
 from gateway.translate.batch import BATCH_FORMAT, messages_in
-from gateway.translate.facts import (
-    Arrival,
-    arrival_1_0,
-    from_foreign,
-    message_from_1_0,
-    undecodable,
-)
-from gateway.translate.view import READER
 
 DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
 REJECT_UNROUTABLE: Final = "REJECT_UNROUTABLE"
@@ -82,8 +73,7 @@ class Producer:
         self.dynamic = dynamic
         self.number = client.bridge.numbers.next_link()
         self.lenient = self._is_lenient(capabilities)
-        # Whether rules have to be asked for each message: what the target names does not decide.
-        self._each_asked = node is None or (bool(node.exchange) and node.key is None)
+        self._arrivals = Arrivals(client, node, self.number)
         self._answers = Answers(client, link, self, tells_tags=node is None)
         # What is held back, by token: a delivery-id, or a number below 0 for what came settled.
         self._held_back = 0
@@ -156,7 +146,7 @@ class Producer:
         work = self._transactions.find(state.txn_id)
         if work is None:
             text = "no transaction of that id"
-            self._record_unread(event, Reason.ROLLBACK)
+            self._arrivals.record_unread(event, Reason.ROLLBACK)
             self.on_unanswerable(Error(condition=UNKNOWN_ID, description=text))
             return
         works = self._answers.works
@@ -169,72 +159,11 @@ class Producer:
         if event.message_format == BATCH_FORMAT:
             self._on_batch(event)
             return
-        message = self._read(event.payload, event.message_format)
+        message = self._arrivals.read(event.payload, event.message_format)
         if isinstance(message, Refusal):
             self._refuse(event, message)
         else:
             self._publish(event, message)
-
-    def _read(self, payload: bytes, message_format: int) -> Message | Refusal:
-        """The message, if it may be published by this link; one that may not is in the books."""
-        try:
-            arrival = arrival_1_0(payload) if message_format == 0 else from_foreign(payload)
-        except DecodeError as error:
-            self._record(payload, from_foreign(payload), message_format, Reason.UNDECODABLE)
-            return undecodable(error)
-        if not self._client.may_claim(arrival):
-            self._record(payload, arrival, message_format, Reason.WRONG_USER)
-            return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
-        node = self.node
-        if node is None:
-            node = resolve(arrival.to or "", Capability.ANY, self._client.nodes)
-            if node is None:
-                self._record(payload, arrival, message_format, Reason.NOT_FOUND)
-                return Refusal(Condition.NOT_FOUND, f"no node {arrival.to!r} here")
-        key = node.queue
-        if node.exchange:
-            key = node.key if node.key is not None else arrival.subject or ""
-        access = self._client.access
-        if self._each_asked and access.permits.rules is not None:
-            denied = message_refusal(self._client, node, key, relayed=self.node is None)
-            if denied is not None:
-                self._record(payload, arrival, message_format, Reason.NOT_ALLOWED)
-                return denied
-        bridge = self._client.bridge
-        return message_from_1_0(
-            arrival,
-            payload,
-            message_format,
-            id=bridge.numbers.next_message(),
-            exchange=node.exchange,
-            routing_key=key,
-            now_ms=bridge.now_ms,
-            publisher=self._client.peer.connection_id,
-            reader=READER,
-        )
-
-    def _record(
-        self, payload: bytes, arrival: Arrival, message_format: int, reason: Reason
-    ) -> None:
-        """A message is not published: it came all the same."""
-        node = self.node
-        bridge = self._client.bridge
-        message = message_from_1_0(
-            arrival,
-            payload,
-            message_format,
-            id=bridge.numbers.next_message(),
-            exchange=NOWHERE if node is None else node.exchange,
-            routing_key="",
-            now_ms=bridge.now_ms,
-            publisher=self._client.peer.connection_id,
-            reader=READER,
-        )
-        self._publishing.refuse(message, reason, self.number)
-
-    def _record_unread(self, event: DeliveryReceived, reason: Reason) -> None:
-        payload = event.payload
-        self._record(payload, from_foreign(payload), event.message_format, reason)
 
     def _refuse(self, event: DeliveryReceived, refusal: Refusal) -> None:
         """A delivery has come to nothing by itself; who has settled it hears so, too.
@@ -306,16 +235,16 @@ class Producer:
         try:
             payloads = messages_in(event.payload, self._client.settings.limits.batch_max)
         except LimitError as limit:
-            self._record_unread(event, Reason.OVER_LIMIT)
+            self._arrivals.record_unread(event, Reason.OVER_LIMIT)
             self._refuse(event, Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, str(limit)))
             return
         except DecodeError as error:
-            self._record_unread(event, Reason.UNDECODABLE)
+            self._arrivals.record_unread(event, Reason.UNDECODABLE)
             self._refuse(event, Refusal(Condition.DECODE_ERROR, str(error)))
             return
         refusal: Refusal | None = None
         for number, payload in enumerate(payloads, 1):
-            message = self._read(payload, 0)
+            message = self._arrivals.read(payload, 0)
             if not isinstance(message, Refusal):
                 messages.append(message)
             elif refusal is None:
@@ -324,13 +253,8 @@ class Producer:
         if refusal is None:
             self._publish_batch(event, messages)
         else:
-            self._record_rest(messages)
+            self._arrivals.record_rest(messages)
             self._refuse(event, refusal)
-
-    def _record_rest(self, messages: list[Message]) -> None:
-        """What another message of their batch keeps from being published."""
-        for message in messages:
-            self._publishing.refuse(message, Reason.REJECTED, self.number)
 
     def _publish_batch(self, event: DeliveryReceived, messages: list[Message]) -> None:
         token = self._token(event)
@@ -345,7 +269,7 @@ class Producer:
             if refusal is not None:
                 self._answers.fail(event, refusal)  # Some messages of the delivery may be in it.
                 batch.stop(refusal)
-                self._record_rest(messages[batch.taken + 1 :])
+                self._arrivals.record_rest(messages[batch.taken + 1 :])
                 break
             batch.take(published.status, len(message.payload))
         if batch.held_back:

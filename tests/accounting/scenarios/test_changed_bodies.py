@@ -5,7 +5,7 @@ from support.face_1_0 import Hub, message
 from translate.messages import context
 
 from gateway.accounting.reconcile import reconcile
-from gateway.audit.records import digest
+from gateway.audit.digests import digest
 from gateway.audit.schema import Kind
 from gateway.audit.segment import SegmentWriter
 from gateway.bridge.seams import DeliverStatus, SubscribeOptions

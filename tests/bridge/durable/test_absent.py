@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from support.bridge_world import Consumer, World
 
-from gateway.audit.records import entry_mix
+from gateway.audit.digests import entry_mix
 from gateway.audit.schema import Kind
 from gateway.bridge.durable.absent import AbsentQueue
 from gateway.bridge.durable.topology_rows import QueueRow, RowKind, read_identity

@@ -6,7 +6,7 @@ from support.bridge_world import World
 from support.remotes import FakeRules
 from support.rules import rule
 
-from gateway.audit.records import digest
+from gateway.audit.digests import digest
 from gateway.audit.schema import Kind as AuditKind
 from gateway.audit.schema import Reason
 from gateway.bridge.durable.topology_rows import BindingRow, RowKind, binding_row

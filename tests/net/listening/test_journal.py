@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from twisted.logger import LogEvent, capturedLogs, formatEvent
 
-from gateway.audit.records import AuditLog
+from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import Reason
 from gateway.faces.visit import Visit
 from gateway.net.listening.journal import ConnectionLog

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from support.audit_logs import BODY, ScriptedGateway
 
-from gateway.audit.records import digest
+from gateway.audit.digests import digest
 from gateway.audit.schema import Flag, Outcome
 from gateway.net.upstreams.last_life import LastLife
 

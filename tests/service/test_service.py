@@ -2,8 +2,6 @@
 
 import os
 import pathlib
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -20,7 +18,7 @@ from gateway.metrics import METRICS, OBJECT_METRICS
 from gateway.net.admin.measures import object_readers
 from gateway.net.listening.users import make_user, write_users
 from gateway.net.stopping import Stage
-from gateway.service import form
+from gateway.service.form import form
 from gateway.translate.mapping_rows import ROWS
 
 DURABLE = Letter(body=Typed("string", "kept"), durable=True)
@@ -325,24 +323,6 @@ def test_a_reply_after_a_restart_names_a_durable_request_by_its_own_id(
     lost = second.service.faces.translated.lost[ROWS["replies.miss"].number]
     assert lost == misses
     second.stop()
-
-
-def test_a_thread_that_dies_ends_the_process_and_says_why() -> None:
-    program = (
-        "import sys, threading\n"
-        "from gateway.net.logs import begin_logging\n"
-        "from gateway.service import on_thread_died\n"
-        "begin_logging(sys.stderr, level='info', form='text')\n"
-        "threading.excepthook = on_thread_died\n"
-        "thread = threading.Thread(target=lambda: 1 // 0, name='store')\n"
-        "thread.start()\n"
-        "threading.Event().wait(60)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=False
-    )
-    assert done.returncode == 70
-    assert "thread store has died, and with it the gateway: ZeroDivisionError" in done.stderr
 
 
 def modes(directory: pathlib.Path) -> dict[str, int]:

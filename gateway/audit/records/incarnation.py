@@ -1,0 +1,126 @@
+"""Records of an incarnation as a whole: how it starts and ends, its clock, rules and checkpoints.
+
+Compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mypy_extensions import i16 as int16
+from mypy_extensions import i32 as int32
+from mypy_extensions import i64 as int64
+from mypy_extensions import u8 as octet
+
+from gateway.audit.packing import RecordPacker
+from gateway.audit.schema import Kind
+
+_INCARNATION_STARTED: Final[octet] = int(Kind.INCARNATION_STARTED)
+_INCARNATION_STOPPED: Final[octet] = int(Kind.INCARNATION_STOPPED)
+_CLOCK: Final[octet] = int(Kind.CLOCK)
+_RULES_CHANGED: Final[octet] = int(Kind.RULES_CHANGED)
+_STORE_ACCEPTED: Final[octet] = int(Kind.STORE_ACCEPTED)
+_LOG_DIFFERS: Final[octet] = int(Kind.LOG_DIFFERS)
+_QUEUE_CHECKPOINT: Final[octet] = int(Kind.QUEUE_CHECKPOINT)
+_OUTLET_CHECKPOINT: Final[octet] = int(Kind.OUTLET_CHECKPOINT)
+_ROUTE_CHECKPOINT: Final[octet] = int(Kind.ROUTE_CHECKPOINT)
+
+
+class IncarnationRecords(RecordPacker):
+    """What is of no connection and no message."""
+
+    __slots__ = ()
+
+    def incarnation_started(self, now_ms: int64, version: str) -> None:
+        """The first record of an incarnation."""
+        self._record(
+            _INCARNATION_STARTED, now_ms, message=self.incarnation, peer=self.name(version)
+        )
+
+    def incarnation_stopped(self, now_ms: int64) -> None:
+        """The last record of an incarnation that ended in order."""
+        self._record(_INCARNATION_STOPPED, now_ms, message=self.incarnation)
+
+    def clock(self, now_ms: int64, drift_ms: int64) -> None:
+        """How far the gateway clock is ahead of the system's wall clock."""
+        self._record(_CLOCK, now_ms, position=drift_ms)
+
+    def store_accepted(self, now_ms: int64, *, store: int32, last_sequence: int64) -> None:
+        """An operator said that a store which does not know this log is meant.
+
+        Name of what the store is ("missing", "empty", "another's"), and the log's last record when
+        the gateway started: durable copies that were in queues then are not coming back.
+        """
+        self._record(_STORE_ACCEPTED, now_ms, node=store, position=last_sequence)
+
+    def log_differs(
+        self, now_ms: int64, *, segment: int32, problem: int32, expected: int64 = 0
+    ) -> None:
+        """At start the log was not as the store remembers it.
+
+        Names of the segment and of the problem; `expected`: the sequence number that was not found.
+        """
+        self._record(_LOG_DIFFERS, now_ms, node=segment, peer=problem, position=expected)
+
+    def rules_changed(
+        self,
+        now_ms: int64,
+        *,
+        rules: int32,
+        sha256: int32,
+        file: int32,
+        actor: int32 = 0,
+        reason: int16 = 0,
+    ) -> None:
+        """Rules were read, at start or again.
+
+        Names of what they are ("access", "users"), of the SHA-256 of the file in hex digits, of the
+        file, and of who asked for it (0: the gateway's own start). OPERATOR as `reason`: they were
+        read again while the gateway ran.
+        """
+        self._record(
+            _RULES_CHANGED,
+            now_ms,
+            exchange=rules,
+            node=sha256,
+            peer=file,
+            actor=actor,
+            reason=reason,
+        )
+
+    def queue_checkpoint(
+        self,
+        now_ms: int64,
+        node: int32,
+        *,
+        depth: int64,
+        unsettled: int32,
+        octets: int64,
+        entered: int64,
+        checksum: int64,
+    ) -> None:
+        """A queue as it is now: copies in it, of them with an outlet, and entered since start."""
+        self._record(
+            _QUEUE_CHECKPOINT,
+            now_ms,
+            node=node,
+            position=depth,
+            copies=unsettled,
+            size=octets,
+            message=entered,
+            id_digest=checksum,
+        )
+
+    def outlet_checkpoint(
+        self, now_ms: int64, link: int64, *, node: int32, sent: int64, unsettled: int32
+    ) -> None:
+        """An outlet as it is now: sent since it exists, and of them not ended."""
+        self._record(
+            _OUTLET_CHECKPOINT, now_ms, link=link, node=node, message=sent, copies=unsettled
+        )
+
+    def route_checkpoint(
+        self, now_ms: int64, exchange: int32, *, routed: int64, pending: int32
+    ) -> None:
+        """An exchange as it is now: copies routed since start, and of them not ended."""
+        self._record(_ROUTE_CHECKPOINT, now_ms, exchange=exchange, message=routed, copies=pending)

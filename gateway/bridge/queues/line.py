@@ -1,0 +1,350 @@
+"""A queue and its subscriptions: who gets which copy.
+
+Subscriptions that simply take what comes next are *takers*: they share the queue's one view, so a
+copy costs constant time however many there are. *Lookers* - browsers, those with a filter, and
+everybody on a queue where some copy is kept from some subscription - each walk the queue by a
+cursor of their own (`looking`). Both kinds are served in turn, one copy each.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Protocol, final
+
+from gateway.bridge.queues.dispatch import Dispatcher
+from gateway.bridge.queues.looking import go_on, look, look_back, over
+from gateway.bridge.queues.places import Entry
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.queues.subscription import START, Subscription
+from gateway.bridge.seams import DeliverStatus
+from gateway.message import Condition, Delivery, Message, Refusal
+from gateway.wire.work import LOOK, SENDING, VERB, WORK
+
+
+class Left(Protocol):
+    """Who wants to know that a subscription has ended: its virtual host."""
+
+    def on_subscription_left(self, subscription: Subscription) -> None:
+        """It was cancelled, and its line has forgotten it."""
+
+    def on_link_gone(self, subscription: Subscription) -> None:
+        """It is cancelled and nothing of it is unsettled any more."""
+
+    def on_unsendable(self, queue: Queue, entry: Entry, refusal: Refusal | None) -> None:
+        """A copy of a remote queue that its only outlet cannot send; `refusal`: nor any other."""
+
+
+@final
+class Line:
+    """One queue and its subscriptions.
+
+    Attributes:
+        subscriptions: the living ones, by number.
+        scheduled: it waits for its turn in the dispatcher.
+    """
+
+    __slots__ = (
+        "_choosers",
+        "_choosy",
+        "_dispatcher",
+        "_draining",
+        "_gone",
+        "_host",
+        "_lookers",
+        "_takers",
+        "queue",
+        "scheduled",
+        "subscriptions",
+    )
+
+    def __init__(self, queue: Queue, dispatcher: Dispatcher, host: Left) -> None:
+        self.queue = queue
+        self.subscriptions: dict[int, Subscription] = {}
+        self.scheduled = False
+        self._dispatcher = dispatcher
+        self._host = host
+        self._takers: deque[Subscription] = deque()
+        self._lookers: deque[Subscription] = deque()
+        self._draining: dict[int, Subscription] = {}
+        self._gone = 0  # cancelled ones among the takers and lookers, at most
+        self._choosers = 0  # consumers with a filter
+        self._choosy = queue.choosy
+
+    def join(self, subscription: Subscription) -> None:
+        """A new subscription, still without credit."""
+        self.subscriptions[subscription.number] = subscription
+        self._dispatcher.links[subscription.number] = subscription
+        self.queue.users.links += 1
+        self.queue.users.subscriptions += 1
+        self.queue.users.ever = True
+        if subscription.acquire:
+            self.queue.users.consumers += 1
+            if subscription.filter is not None:
+                self._choosers += 1
+
+    def halt(self, subscription: Subscription) -> None:
+        """A subscription was stopped: it is passed over while it has no credit."""
+
+    def leave(self, subscription: Subscription) -> None:
+        """A subscription was cancelled: forget it, and tell the host."""
+        self._forget(subscription)
+        self._host.on_subscription_left(subscription)
+        if subscription.unsettled == 0:
+            self._host.on_link_gone(subscription)
+
+    def cancel_all(self, condition: Condition, description: str) -> None:
+        """End every subscription: its queue is gone, or its upstream does not have the node.
+
+        All have ended before the first outlet is told: what it does then may end others, and the
+        owner of several ends with the first.
+        """
+        ended = list(self.subscriptions.values())
+        for subscription in ended:
+            subscription.cancelled = True
+            self.leave(subscription)
+        for subscription in ended:
+            subscription.outlet.on_cancelled(condition, description)
+
+    def _forget(self, subscription: Subscription) -> None:
+        del self.subscriptions[subscription.number]
+        self.queue.users.subscriptions -= 1
+        if subscription.acquire:
+            self.queue.users.consumers -= 1
+            if subscription.filter is not None:
+                self._choosers -= 1
+        self._draining.pop(subscription.number, None)
+        if subscription.active:
+            # Passed over until it is taken out with others: there may be very many of them.
+            subscription.blocked = True
+            self._gone += 1
+            if 2 * self._gone > len(self._takers) + len(self._lookers):
+                self._gone = 0
+                for ring in (self._takers, self._lookers):
+                    left = [each for each in ring if not each.cancelled]
+                    ring.clear()
+                    ring.extend(left)
+
+    def wake(self, subscription: Subscription) -> None:
+        """A subscription may be able to take deliveries, or drains: it has a turn."""
+        if subscription.cancelled:
+            return
+        if subscription.draining:
+            self._draining[subscription.number] = subscription
+        elif not self._able(subscription):
+            return
+        if not subscription.active:
+            subscription.active = True
+            ring = self._lookers if self._looks(subscription) else self._takers
+            ring.append(subscription)
+        self._dispatcher.schedule(self)
+
+    def on_entered(self) -> None:
+        """A copy came in, or came back."""
+        if self._takers or self._lookers:
+            self._dispatcher.schedule(self)
+
+    def on_returned(self, entry: Entry) -> None:
+        """An acquired copy is available again: lookers that have passed it look back."""
+        if self._choosers or self._choosy or self.queue.choosy:
+            for subscription in self.subscriptions.values():
+                if (
+                    subscription.acquire
+                    and self._looks(subscription)
+                    and entry.position < subscription.cursor
+                ):
+                    look_back(self.queue, subscription, entry.position)
+        self.on_entered()
+
+    def exclude(self, entry: Entry, subscription: int) -> None:
+        """Keep a copy from a subscription from now on."""
+        if entry.excluded is None:
+            entry.excluded = set()
+        entry.excluded.add(subscription)
+        self.queue.choosy = True
+
+    def has_ready_consumer(self, message: Message) -> bool:
+        """Whether a copy of `message` that comes in now could be sent at once.
+
+        No, where to ask all their filters would be too much work.
+        """
+        end = WORK.units + VERB
+        for ring in (self._takers, self._lookers):
+            for subscription in ring:
+                if (
+                    subscription.acquire
+                    and self._able(subscription)
+                    and (subscription.filter is None or subscription.filter.accepts(message))
+                ):
+                    return True
+                if WORK.units > end:
+                    WORK.refused += 1
+                    return False
+        return False
+
+    def run(self) -> bool:
+        """Send what can be sent within the budget; whether there is more to do at once."""
+        dispatcher = self._dispatcher
+        if self._may_send():
+            takers = lookers = True
+            while (takers or lookers) and dispatcher.budget > 0:
+                if self._choosy != self.queue.choosy:
+                    self._regroup()
+                    takers = lookers = True
+                if takers:
+                    takers = self._serve_taker()
+                if lookers:
+                    lookers = self._serve_looker()
+            if dispatcher.budget <= 0:
+                return True
+        if self._draining:
+            self._finish_drains()
+        return False
+
+    def _may_send(self) -> bool:
+        queue = self.queue
+        placement = queue.placement
+        if placement is None or queue.inbound:
+            return not self._dispatcher.stopped
+        # A spool, too, is sent on no more once the gateway stops: it is safe where it is.
+        return not placement.rests and (queue.transit or not self._dispatcher.stopped)
+
+    def _looks(self, subscription: Subscription) -> bool:
+        return self._choosy or not subscription.acquire or subscription.filter is not None
+
+    def _able(self, subscription: Subscription) -> bool:
+        return not subscription.blocked and subscription.allowance.some()
+
+    def _regroup(self) -> None:
+        """The queue became choosy, or no longer is: consumers without filter change their kind."""
+        self._choosy = self.queue.choosy
+        active = [each for each in (*self._takers, *self._lookers) if not each.cancelled]
+        self._takers.clear()
+        self._lookers.clear()
+        for subscription in active:
+            ring = self._lookers if self._looks(subscription) else self._takers
+            ring.append(subscription)
+        for subscription in self.subscriptions.values():
+            if subscription.acquire and subscription.filter is None:
+                subscription.cursor = START
+                subscription.revisit.clear()
+
+    def _serve_taker(self) -> bool:
+        """Send the next copy to the next taker that has credit for it; whether one was."""
+        takers = self._takers
+        if not takers:
+            return False
+        entry = self._next_taken()
+        if entry is None:
+            return False
+        size = len(entry.message.payload)
+        for _ in range(len(takers)):
+            if not takers:
+                break
+            subscription = takers[0]
+            if not self._able(subscription):
+                takers.popleft()
+                subscription.active = False
+                continue
+            if len(takers) > 1:
+                takers.rotate(-1)
+            if subscription.allowance.covers(size) and self._send(subscription, entry):
+                return True
+        return False
+
+    def _next_taken(self) -> Entry | None:
+        dispatcher = self._dispatcher
+        while dispatcher.budget > 0:
+            entry = self.queue.peek()
+            if entry is None or not over(dispatcher, entry):
+                return entry
+            dispatcher.budget -= 1
+            dispatcher.copies.expire(self.queue, entry)
+        return None
+
+    def _serve_looker(self) -> bool:
+        """Let the next looker that finds a copy have it; whether one did."""
+        lookers = self._lookers
+        dispatcher = self._dispatcher
+        for _ in range(len(lookers)):
+            dispatcher.spend(LOOK)
+            if dispatcher.budget <= 0:
+                return True
+            if not lookers:
+                break
+            subscription = lookers[0]
+            if not self._able(subscription):
+                lookers.popleft()
+                subscription.active = False
+                continue
+            lookers.rotate(-1)
+            entry = look(dispatcher, self.queue, subscription)
+            if (
+                entry is not None
+                and subscription.allowance.covers(len(entry.message.payload))
+                and self._send(subscription, entry)
+            ):
+                return True
+        return False
+
+    def _send(self, subscription: Subscription, entry: Entry) -> bool:
+        """Offer a copy to an outlet; whether the copy is dealt with as far as that goes."""
+        dispatcher = self._dispatcher
+        copies = dispatcher.copies
+        queue = self.queue
+        acquire = subscription.acquire
+        settled = subscription.settled
+        delivery = Delivery(
+            entry.message,
+            queue.number,
+            entry.position,
+            subscription.number,
+            entry.delivery_count,
+            acquire,
+        )
+        delivery.settled = settled
+        delivery.annotations = entry.annotations
+        ticket = entry.ticket
+        if ticket is not None:
+            delivery.transaction = ticket.transaction
+        status = subscription.outlet.deliver(delivery)
+        if status is DeliverStatus.BLOCKED:
+            subscription.blocked = True
+            copies.ledger.counts.blocked += 1
+            return False
+        dispatcher.budget -= 1
+        WORK.units += SENDING
+        if WORK.units > dispatcher.end:
+            dispatcher.cut()
+        go_on(subscription, entry)
+        if status is DeliverStatus.UNDELIVERABLE:
+            copies.ledger.counts.undeliverable += 1
+            if queue.inbound:
+                self._host.on_unsendable(queue, entry, None)
+            elif acquire:
+                self.exclude(entry, subscription.number)
+            return True
+        if status is DeliverStatus.REFUSED:
+            copies.ledger.counts.undeliverable += 1
+            self._host.on_unsendable(queue, entry, subscription.outlet.refusal())
+            return True
+        subscription.allowance.spend(len(entry.message.payload))
+        subscription.sent += 1
+        copies.ledger.sent(queue, entry, delivery, acquire, settled)
+        if acquire:
+            queue.hold(entry, subscription.number)
+        if not settled:
+            subscription.unsettled += 1
+        elif acquire:
+            copies.leave(queue, entry)
+        return True
+
+    def _finish_drains(self) -> None:
+        """Nothing more can be sent: whoever drains is done, but for those whose outlet is full."""
+        for subscription in list(self._draining.values()):
+            if subscription.draining and subscription.blocked and not self._dispatcher.stopped:
+                continue
+            del self._draining[subscription.number]
+            if subscription.draining:
+                subscription.draining = False
+                subscription.allowance.set(0, 0)
+                subscription.outlet.on_drained()

@@ -1,0 +1,109 @@
+"""The messages that come by one link: which of them it may publish, and the books of the others."""
+
+from __future__ import annotations
+
+from typing import final
+
+from gateway.amqp_1_0.events import DeliveryReceived
+from gateway.audit.schema import Reason
+from gateway.bridge.publishing import NOWHERE
+from gateway.errors import DecodeError
+from gateway.faces.client import Client
+from gateway.faces.server_1_0.node_access import message_refusal
+from gateway.message import Condition, Message, Refusal
+from gateway.translate.addresses import Capability, Node, resolve
+from gateway.translate.facts import (
+    Arrival,
+    arrival_1_0,
+    from_foreign,
+    message_from_1_0,
+    undecodable,
+)
+from gateway.translate.view import READER
+
+
+@final
+class Arrivals:
+    """Those of one producer.
+
+    Args:
+        node: what its target names; `None` for the anonymous terminus.
+        number: of the producer.
+    """
+
+    __slots__ = ("_client", "_each_asked", "_node", "_number", "_publishing")
+
+    def __init__(self, client: Client, node: Node | None, number: int) -> None:
+        self._client = client
+        self._publishing = client.host.publishing
+        self._node = node
+        self._number = number
+        # Whether rules have to be asked for each message: what the target names does not decide.
+        self._each_asked = node is None or (bool(node.exchange) and node.key is None)
+
+    def read(self, payload: bytes, message_format: int) -> Message | Refusal:
+        """The message, if it may be published by this link; one that may not is in the books."""
+        try:
+            arrival = arrival_1_0(payload) if message_format == 0 else from_foreign(payload)
+        except DecodeError as error:
+            self._record(payload, from_foreign(payload), message_format, Reason.UNDECODABLE)
+            return undecodable(error)
+        if not self._client.may_claim(arrival):
+            self._record(payload, arrival, message_format, Reason.WRONG_USER)
+            return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
+        node = self._node
+        if node is None:
+            node = resolve(arrival.to or "", Capability.ANY, self._client.nodes)
+            if node is None:
+                self._record(payload, arrival, message_format, Reason.NOT_FOUND)
+                return Refusal(Condition.NOT_FOUND, f"no node {arrival.to!r} here")
+        key = node.queue
+        if node.exchange:
+            key = node.key if node.key is not None else arrival.subject or ""
+        access = self._client.access
+        if self._each_asked and access.permits.rules is not None:
+            denied = message_refusal(self._client, node, key, relayed=self._node is None)
+            if denied is not None:
+                self._record(payload, arrival, message_format, Reason.NOT_ALLOWED)
+                return denied
+        bridge = self._client.bridge
+        return message_from_1_0(
+            arrival,
+            payload,
+            message_format,
+            id=bridge.numbers.next_message(),
+            exchange=node.exchange,
+            routing_key=key,
+            now_ms=bridge.now_ms,
+            publisher=self._client.peer.connection_id,
+            reader=READER,
+        )
+
+    def _record(
+        self, payload: bytes, arrival: Arrival, message_format: int, reason: Reason
+    ) -> None:
+        """A message is not published: it came all the same."""
+        node = self._node
+        bridge = self._client.bridge
+        message = message_from_1_0(
+            arrival,
+            payload,
+            message_format,
+            id=bridge.numbers.next_message(),
+            exchange=NOWHERE if node is None else node.exchange,
+            routing_key="",
+            now_ms=bridge.now_ms,
+            publisher=self._client.peer.connection_id,
+            reader=READER,
+        )
+        self._publishing.refuse(message, reason, self._number)
+
+    def record_unread(self, event: DeliveryReceived, reason: Reason) -> None:
+        """A delivery is refused before anybody has looked what its message says."""
+        payload = event.payload
+        self._record(payload, from_foreign(payload), event.message_format, reason)
+
+    def record_rest(self, messages: list[Message]) -> None:
+        """What another message of their batch keeps from being published."""
+        for message in messages:
+            self._publishing.refuse(message, Reason.REJECTED, self._number)

@@ -1,0 +1,64 @@
+"""What the admin port shows and does of one gateway: metrics, health, control."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twisted.web.server import Site
+
+from gateway import __version__
+from gateway.metrics import OBJECT_METRICS, Collector
+from gateway.net.admin.control import Control
+from gateway.net.admin.http import admin_site
+from gateway.net.admin.measures import Sources, object_readers
+from gateway.net.backup import Backup
+from gateway.net.data_directory import AUDIT_FOLDER, Disk
+from gateway.service.form import form
+
+if TYPE_CHECKING:
+    from gateway.service.service import Service
+
+
+def measured(service: Service) -> Sources:
+    """Everything of it that counts, from now on."""
+    return Sources(
+        bridge=service.bridge,
+        faces=service.faces.counts,
+        accounts=service.faces.accounts,
+        translated=service.faces.translated,
+        store=service.store.counts,
+        disk=Disk(service.settings.data_directory, AUDIT_FOLDER),
+        net=service.counts,
+        admin=service.tokens.counts,
+        authentication=service.authentication,
+        clock=service.clock,
+        ready=service.ready,
+        version=__version__,
+        form=form(),
+        started_ms=service.clock.now_ms(),
+        upstreams=service.upstreams,
+    )
+
+
+def site_of(service: Service, collector: Collector) -> Site:
+    """What its admin port answers with."""
+    objects = Collector(OBJECT_METRICS, object_readers(service.bridge))
+    control = Control(
+        service.reloading,
+        service.upstreams,
+        service.bridge,
+        service.tokens,
+        lambda: service.read_again(),
+        service.clock.now_ms,
+        service.door,
+        Backup(service.store, service.settings.data_directory, service.reactor.callFromThread),
+    )
+    return admin_site(
+        collector,
+        objects,
+        service.ready,
+        control,
+        tokens=service.tokens,
+        reactor=service.reactor,
+        connections_max=service.settings.admin_connections,
+    )

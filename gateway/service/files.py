@@ -1,0 +1,71 @@
+"""What the settings name by path: certificates and users, read as they are now.
+
+Access rules are read by `config.access`.
+"""
+
+from __future__ import annotations
+
+from twisted.internet.interfaces import IOpenSSLContextFactory
+
+from gateway.config import Settings
+from gateway.config.access import access_notes, load_rules
+from gateway.net.data_directory import secret
+from gateway.net.exposed import exposed
+from gateway.net.listening.passwords import Passwords
+from gateway.net.tls import tls_context
+
+
+def check(settings: Settings) -> list[str]:
+    """Read every file that the settings name; what is allowed, but perhaps not meant.
+
+    Raises:
+        ConfigurationError: with what cannot be used.
+    """
+    client_tls(settings)
+    rules = access_notes(load_rules(settings), settings)
+    told = [f"access rules: {note}" for note in rules] + exposed(settings)
+    if settings.users_file is not None:
+        passwords = Passwords(settings.users_file, iterations_max=settings.scram_iterations)
+        passwords.load()
+        told += passwords.withheld()
+    return told
+
+
+def load_passwords(settings: Settings) -> Passwords | None:
+    """Those of the users file; `None` without one."""
+    if settings.users_file is None:
+        return None
+    passwords = Passwords(
+        settings.users_file,
+        secret(settings.data_directory),
+        iterations_max=settings.scram_iterations,
+    )
+    passwords.load()
+    return passwords
+
+
+def takes_certificates(settings: Settings) -> bool:
+    """Whether clients may log in by a certificate."""
+    return settings.tls is not None and settings.tls.client_ca is not None
+
+
+def client_tls(settings: Settings) -> IOpenSSLContextFactory | None:
+    """For the clients' ports; `None` without a certificate."""
+    tls = settings.tls
+    if tls is None:
+        return None
+    return tls_context(
+        tls.certificate,
+        tls.key,
+        tls.client_ca,
+        client_crl=tls.client_crl,
+        require_client_certificate=tls.require_client_certificate,
+    )
+
+
+def admin_tls(settings: Settings) -> IOpenSSLContextFactory | None:
+    """The same certificate; who asks shows a token, and no certificate."""
+    tls = settings.tls
+    if tls is None or not settings.admin_tls:
+        return None
+    return tls_context(tls.certificate, tls.key, None, require_client_certificate=False)

@@ -1,0 +1,99 @@
+"""The bridge upon store and audit log, and what the last life of the gateway left in them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from twisted.logger import Logger
+
+from gateway import __version__
+from gateway.audit.records.log import AuditLog
+from gateway.audit.segment import SegmentWriter
+from gateway.bridge.bridge import Bridge
+from gateway.bridge.node_names import plain_host
+from gateway.config import Settings
+from gateway.net.data_directory import AUDIT_FOLDER, LateSegments
+from gateway.net.upstreams.last_life import LastLife
+from gateway.net.upstreams.upstreams import Upstreams
+from gateway.store.interface import Recovered
+from gateway.store.sqlite import SqliteStore
+from gateway.translate.view import READER
+
+log: Final = Logger(namespace="gateway.service.Service")
+
+
+def empty_bridge(
+    settings: Settings,
+    store: SqliteStore,
+    recovered: Recovered,
+    segments: SegmentWriter,
+    now_ms: int,
+) -> Bridge:
+    """The bridge, still empty."""
+    audit = AuditLog(
+        recovered.incarnation,
+        max(segments.last_sequence, store.unlogged.sequence) + 1,
+        segment_octets=settings.audit.segment_size,
+        segment_age_ms=settings.audit.segment_age,
+    )
+    store.last_sequence = lambda: int(audit.next_sequence) - 1
+    hosts = [host.name for host in settings.virtual_hosts]
+    bridge = Bridge(
+        audit,
+        store,
+        settings.queues.as_limits(
+            settings.store_backlog,
+            users=not settings.anonymous_allowed,
+            hosts=len(hosts) > 1,
+        ),
+        reader=READER,
+        hosts=hosts,
+        default_host=hosts[0],
+        plain_host=plain_host(recovered.topology, hosts[0]),
+        now_ms=now_ms,
+    )
+    audit.incarnation_started(now_ms, __version__)
+    return bridge
+
+
+def tell_of_log(bridge: Bridge, store: SqliteStore, segments: LateSegments) -> None:
+    """What was found of store and log stands in the log from now on, first of all."""
+    audit = bridge.audit
+    now_ms = bridge.now_ms
+    if segments.accepted:
+        last = segments.writer().last_sequence
+        audit.store_accepted(now_ms, store=audit.passing(segments.accepted), last_sequence=last)
+        log.warn(
+            "the store was {found}, and that is meant: what the audit log says of durable"
+            " messages before record {last} is over",
+            found=segments.accepted,
+            last=last,
+        )
+    store.counts.log_differences = len(segments.differences)
+    for each in segments.differences:
+        audit.log_differs(
+            now_ms,
+            segment=audit.passing(each.segment),
+            problem=audit.passing(each.problem),
+            expected=each.expected,
+        )
+        log.critical("the audit log is not what it was: {line}", line=str(each))
+
+
+def recover(
+    settings: Settings, bridge: Bridge, recovered: Recovered, upstreams: Upstreams, damaged: str
+) -> None:
+    """What the store has goes back into the bridge, and what is remote on to its upstream.
+
+    Args:
+        damaged: what is wrong with the audit log's end, or "".
+    """
+    bridge.place(upstreams.placements, [*upstreams.upstreams.values()])
+    bridge.recover(recovered)
+    for line in (*recovered.damage, *bridge.problems):
+        log.error("recovery: {line}", line=line)
+    if damaged:
+        log.error("audit log: {line}", line=damaged)
+    if settings.upstreams and not recovered.clean:
+        recent = max(each.link_credit for each in settings.upstreams.values())
+        upstreams.remember(LastLife(2 * recent).read(settings.data_directory / AUDIT_FOLDER))

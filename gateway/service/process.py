@@ -1,0 +1,97 @@
+"""The process around a gateway: reactor, signals, threads that die, what it says at its start."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Final, cast
+
+from twisted.internet.posixbase import PosixReactorBase
+
+from gateway.config import Settings, may_show_passwords
+from gateway.net.exposed import exposed
+from gateway.net.open_files import raise_file_limit
+from gateway.service.service import Service
+
+FILES_BESIDES: Final = 64  # store, audit log, ports, libraries
+THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+def _warn(service: Service) -> None:
+    """Say what is allowed, but perhaps not meant."""
+    settings = service.settings
+    service.rules.say(settings)
+    files = raise_file_limit(settings.limits.connections + FILES_BESIDES)
+    if files < settings.limits.connections + FILES_BESIDES:
+        service.log.warn(
+            "only {files} files may be open: fewer connections than limits allow", files=files
+        )
+    tokens = settings.admin_token_file or settings.metrics_token_file
+    if tokens is not None and not settings.admin_tls and not settings.admin.loopback:
+        service.log.warn(
+            "the admin token crosses the network in clear text on {admin}",
+            admin=str(settings.admin),
+        )
+    passwords = service.authentication.passwords
+    for line in [*exposed(settings), *(passwords.withheld() if passwords is not None else [])]:
+        service.log.warn("{line}", line=line)
+    if may_show_passwords(settings):
+        service.log.warn(
+            "passwords may cross the network in clear text on {amqp}; whose do is told, and"
+            " counted (gateway_plain_logins_in_clear_total)",
+            amqp=str(settings.listen.amqp),
+        )
+
+
+def on_thread_died(died: threading.ExceptHookArgs) -> None:
+    """A thread has ended by an exception: so does the process, whatever the others are doing.
+
+    Without its commit thread a gateway would go on taking messages; after a restart it has one.
+    """
+    name = "?" if died.thread is None else died.thread.name
+    error = died.exc_value if died.exc_value is not None else died.exc_type.__name__
+    Service.log.critical(
+        "thread {name} has died, and with it the gateway: {kind}: {error}",
+        name=name,
+        kind=died.exc_type.__name__,
+        error=str(error),
+    )
+    os._exit(THREAD_DIED)
+
+
+def run(
+    settings: Settings, read_again: Callable[[], Settings], *, accept_new_store: bool = False
+) -> int:
+    """Run a gateway on Twisted's reactor until it is told to stop; the process's exit code.
+
+    `read_again` reads the configuration anew, for SIGHUP.
+
+    Raises:
+        StartupError, ConfigurationError: as `Service`.
+    """
+    from twisted.internet import reactor as installed
+
+    os.umask(0o077)  # messages are nobody else's; SQLite would ask the umask
+    reactor = cast(PosixReactorBase, installed)
+    service = Service(settings, reactor, accept_new_store=accept_new_store)
+
+    def told(_number: int, _frame: object) -> None:
+        # Not Twisted's own: its second signal ends in a traceback.
+        reactor.callFromThread(service.stop)
+
+    for number in SIGNALS:
+        signal.signal(number, told)
+    threading.excepthook = on_thread_died
+    service.read_again = read_again
+    signal.signal(signal.SIGHUP, lambda _number, _frame: reactor.callFromThread(service.reload))
+    service.start()
+    _warn(service)
+    # What recovery made stays: the cycle collector need not look at it again and again.
+    gc.freeze()
+    service.on_stopped = reactor.stop
+    reactor.run(installSignalHandlers=False)
+    return service.exit_code

@@ -1,0 +1,359 @@
+"""One gateway: what it is made of, its start, its stop, and other settings while it runs.
+
+Start: data directory and recovery, bridge, faces, listeners, admin port. Stop: `net.stopping`, then
+the last turn, the final audit records and the store. Everything that can fail does so at the start,
+with one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.task import LoopingCall
+from twisted.web.server import Site
+
+from gateway import __version__
+from gateway.config import Address, Settings
+from gateway.config.access import load_rules
+from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
+from gateway.faces.face import Authenticator, Face, Peer
+from gateway.faces.server_0_10 import connection as server_0_10
+from gateway.faces.server_1_0 import connection as server_1_0
+from gateway.metrics import METRICS, Collector
+from gateway.net.admin.measures import readers
+from gateway.net.admin.tokens import Tokens
+from gateway.net.clock import GatewayClock
+from gateway.net.counts import AdminCounts, NetCounts
+from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
+from gateway.net.lag import LAG_INTERVAL_S, LagMeter
+from gateway.net.listening.authenticate import Authentication
+from gateway.net.listening.first_octets import Ask
+from gateway.net.listening.listen import Door, Listener
+from gateway.net.listening.password_threads import PasswordThreads
+from gateway.net.listening.ports import Ports
+from gateway.net.listening.withdrawing import end_withdrawn
+from gateway.net.logs import NamedLogger, set_level
+from gateway.net.stopping import Stage, Stopping
+from gateway.net.tls import within_tls
+from gateway.net.turns import TurnLoop
+from gateway.net.upstreams.reload import Reloading
+from gateway.net.upstreams.renewal import LOOK_S, Renewal
+from gateway.net.upstreams.upstreams import Upstreams
+from gateway.service.admin import measured, site_of
+from gateway.service.faces import face_settings
+from gateway.service.files import admin_tls, client_tls, load_passwords, takes_certificates
+from gateway.service.form import form
+from gateway.service.opening import empty_bridge, recover, tell_of_log
+from gateway.service.rules import RulesInForce
+from gateway.store.sqlite import SqliteStore
+from gateway.translate.replies import ReplyTable
+
+USERS_LOOK_S: Final = 5
+
+
+@final
+class Service:
+    """One gateway in one process: made, started, running, stopped; then `exit_code` counts.
+
+    Making it opens the data directory and recovers what it holds.
+
+    Raises:
+        StartupError: with one line that says why it cannot run.
+        ConfigurationError: a file that the settings name cannot be used.
+    """
+
+    log = NamedLogger("gateway.service.Service")
+
+    def __init__(
+        self,
+        settings: Settings,
+        reactor: PosixReactorBase,
+        clock: GatewayClock | None = None,
+        *,
+        accept_new_store: bool = False,
+    ) -> None:
+        self.settings = settings
+        self.reactor = reactor
+        self.clock = clock or GatewayClock()
+        self.counts = NetCounts()
+        self.exit_code = 0
+        self.on_stopped: Callable[[], None] = lambda: None
+        self.read_again: Callable[[], Settings] = lambda: settings
+        self.ports = Ports(reactor)
+        self._timers: list[LoopingCall] = []
+        self._threads = PasswordThreads(reactor, self.clock.now_ms)
+        access = load_rules(settings)
+        self._tls, self._admin_context = client_tls(settings), admin_tls(settings)
+        self.tokens = Tokens(lambda: self.reloading.settings, self.clock.now_ms, AdminCounts())
+        segments = LateSegments(
+            settings.data_directory / AUDIT_FOLDER, accept_new_store=accept_new_store
+        )
+        self.store = SqliteStore(
+            settings.data_directory,
+            segments,
+            reactor.callFromThread,
+            lambda turn: self.turns.on_committed(turn),
+            lambda error: self.turns.on_store_failed(error),
+            lambda: self.turns.on_store_eased(),
+            reserve_octets=settings.store_reserve,
+            log=segments,
+        )
+        self.recovered = open_store(self.store, settings.data_directory)
+        try:
+            self.authentication = self._authentication()
+            self.bridge = empty_bridge(
+                settings, self.store, self.recovered, segments.writer(), self.clock.now_ms()
+            )
+            tell_of_log(self.bridge, self.store, segments)
+            self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
+            self.faces = face_settings(settings, self.clock, self.authentication, access)
+            for name in self.bridge.hosts:  # before relays, which keep the one that they find
+                self.faces.replies[name] = ReplyTable(keep_new=True)
+            self.upstreams = Upstreams(
+                settings, self.bridge, self.turns, self.faces, self._threads.derive_for
+            )
+            recover(
+                settings, self.bridge, self.recovered, self.upstreams, segments.writer().damaged
+            )
+            self._keep_replies()
+            self.rules = RulesInForce(
+                access, self.bridge, self.turns, self.faces.access, self.clock
+            )
+            self.rules.record()
+            self.door = self._door()
+            self.reloading = self._reloading()
+        except BaseException:
+            self.store.close(b"")
+            raise
+        self.stopping = Stopping(
+            self.door,
+            self.bridge,
+            self._close_listeners,
+            self._close_upstreams,
+            drain_timeout_ms=settings.drain_timeout,
+        )
+
+    @property
+    def addresses(self) -> dict[str, Address]:
+        """Where it listens, by the port's name."""
+        return self.ports.addresses
+
+    # The parts.
+
+    def _authentication(self) -> Authentication:
+        return Authentication(
+            self.reactor,
+            self.clock.now_ms,
+            anonymous_allowed=self.settings.anonymous_allowed,
+            passwords=load_passwords(self.settings),
+            threads=self._threads,
+            require_tls_for=tuple(self.settings.require_tls_for),
+            certificates=takes_certificates(self.settings),
+        )
+
+    def _keep_replies(self) -> None:
+        """What a reply is matched by outlives the process, if the request does."""
+        for name, replies in self.faces.replies.items():
+            self.bridge.keep_notes(name, replies)
+
+    def _door(self) -> Door:
+        limits = self.settings.limits
+        return Door(
+            self.reactor,
+            self.clock.now_ms,
+            self.turns,
+            self.authentication,
+            self.counts,
+            {Ask.SERVE_0_10: self._serve_0_10, Ask.SERVE_1_0: self._serve_1_0},
+            connections_max=limits.connections,
+            connections_per_address_max=limits.connections_per_address,
+            entering_per_address_max=limits.logins_per_address,
+            login_octets_max=limits.login_size,
+            handshake_timeout_ms=limits.handshake_timeout,
+            tls_context=self._tls,
+        )
+
+    def _reloading(self) -> Reloading:
+        return Reloading(
+            self.reactor,
+            self.clock.now_ms,
+            self.turns,
+            self.bridge,
+            self.upstreams,
+            self.settings,
+            check=self._prepare,
+            counts=self.counts,
+        )
+
+    def _prepare(self, settings: Settings) -> Callable[[], None]:
+        """Read the files of other settings; what is returned makes them count."""
+        tls, admin_context = client_tls(settings), admin_tls(settings)
+        passwords = load_passwords(settings)
+        access = load_rules(settings)
+
+        def count() -> None:
+            self.settings = settings
+            self.door.tls_context = tls
+            self._admin_context = admin_context
+            self.authentication.passwords = passwords
+            self.authentication.certificates = takes_certificates(settings)
+            self.authentication.anonymous_allowed = settings.anonymous_allowed
+            self.authentication.require_tls_for = tuple(settings.require_tls_for)
+            self.faces.anonymous_allowed = settings.anonymous_allowed
+            set_level(settings.logging.level)
+            self.rules.adopt(access, settings)
+            end_withdrawn(self.door)
+
+        return count
+
+    def _serve_0_10(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
+        return server_0_10.ServerConnection(
+            self.bridge, self.turns, authenticator, peer, self.faces, now_ms
+        )
+
+    def _serve_1_0(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
+        return server_1_0.ServerConnection(
+            self.bridge, self.turns, authenticator, peer, self.faces, now_ms
+        )
+
+    # Start.
+
+    def start(self) -> None:
+        """Listen; clients are welcome. StartupError if it cannot, and the store is closed."""
+        listen = self.settings.listen
+        proxies = listen.proxy_protocol
+        self.collector = Collector(METRICS, readers(measured(self)))
+        site = site_of(self, self.collector)
+        try:
+            if listen.amqp is not None:
+                self.ports.listen(
+                    "amqp", listen.amqp, Listener(self.door, passed_on="amqp" in proxies)
+                )
+            if listen.amqps is not None:
+                self.ports.listen(
+                    "amqps",
+                    listen.amqps,
+                    Listener(self.door, tls_first=True, passed_on="amqps" in proxies),
+                )
+            self._listen_for_admin(site)
+        except StartupError:
+            self._close_listeners()
+            self._finish()
+            raise
+        self._threads.start()
+        self.upstreams.dial(
+            self.reactor, self.clock.now_ms, self.turns, self.counts, self.door.next_id
+        )
+        renewal = Renewal(
+            self.clock.now_ms, self.turns, self.bridge, self.upstreams, self.reloading
+        )
+        self._every(LOOK_S, renewal.look)
+        self._every(USERS_LOOK_S, self.authentication.refresh)
+        self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
+        self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
+        self.turns.schedule()
+        self._say_started()
+
+    def _listen_for_admin(self, site: Site) -> None:
+        secure = self.settings.admin_tls
+        factory = within_tls(site, lambda: self._admin_context) if secure else site
+        self.ports.listen("admin", self.settings.admin, factory)
+        scheme = "https" if secure else "http"
+        self.faces.admin_address = f"{scheme}://{self.addresses['admin']}"
+
+    def _every(self, interval_s: float, call: Callable[[], None]) -> None:
+        timer = LoopingCall(call)
+        timer.clock = self.reactor
+        timer.start(interval_s, now=False)
+        self._timers.append(timer)
+
+    def _checkpoint(self) -> None:
+        now_ms = self.clock.now_ms()
+        self.bridge.now_ms = now_ms
+        self.faces.uses.write()
+        self.bridge.checkpoint(now_ms)
+        self.bridge.audit.clock(now_ms, self.clock.drift_ms())
+        self.turns.schedule()
+
+    def _say_started(self) -> None:
+        names = {"amqp": "AMQP", "amqps": "AMQP over TLS", "admin": "admin"}
+        where = ", ".join(f"{names[name]} {at}" for name, at in self.addresses.items())
+        self.log.info(
+            "amqp-gateway {version} ({form}) is ready: {where}, data in {directory}"
+            " ({entries} messages recovered)",
+            version=__version__,
+            form=form(),
+            where=where,
+            directory=str(self.settings.data_directory),
+            entries=len(self.recovered.entries),
+        )
+
+    def ready(self) -> str | None:
+        """`None` when clients are welcome, else why not.
+
+        They are while a full disk leaves the reserve: consumers make room.
+        """
+        if not self.addresses:
+            return "starting"
+        if self.stopping.stage != Stage.RUNNING:
+            return "draining"
+        error = self.bridge.store_error
+        if error is not None and not error.on_reserve:
+            return f"nothing can be committed: {error}"
+        return None
+
+    def reload(self) -> None:
+        """Have the configuration, as it is now, count; say what came of it."""
+        try:
+            done = self.reloading.reload(self.read_again)
+        except GatewayError as error:
+            self._say_refused(error)
+        else:
+            done.addCallbacks(
+                lambda told: self.log.info("configuration reloaded: {told}", told=told),
+                lambda failure: self._say_refused(failure.value),
+            )
+
+    def _say_refused(self, error: Exception) -> None:
+        problems = error.problems if isinstance(error, ConfigurationError) else [("", str(error))]
+        for path, problem in problems:
+            told = f"{path}: {problem}" if path else problem
+            self.log.error("configuration not reloaded: {told}", told=told)
+
+    # Stop.
+
+    def stop(self) -> None:
+        """Begin the graceful stop; again: go straight to closing the connections."""
+        self.reloading.stop()
+        self.stopping.signal()
+
+    def _close_listeners(self) -> None:
+        """No more clients; the admin port stays, to say so."""
+        self.ports.shut("amqp", "amqps")
+
+    def _close_upstreams(self) -> None:
+        """No client is left."""
+        self.upstreams.stop().addBoth(lambda _results: self._finish())
+
+    def _finish(self) -> None:
+        """No connection is left: the last turn, the final records, the store, and out."""
+        for timer in self._timers:
+            timer.stop()
+        self.turns.end_now()
+        self.turns.stop()
+        now_ms = self.clock.now_ms()
+        audit = self.bridge.audit
+        self.bridge.checkpoint(now_ms)
+        audit.clock(now_ms, self.clock.drift_ms())
+        audit.incarnation_stopped(now_ms)
+        try:
+            self.store.close(audit.take_block(now_ms))
+            if self._timers:  # else it never started, and says itself why
+                self.log.info("stopped")
+        except StoreError as error:
+            self.exit_code = 1
+            self.log.critical("the store could not be closed in order: {error}", error=error)
+        self._threads.stop()
+        self.on_stopped()
