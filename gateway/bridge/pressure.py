@@ -13,7 +13,7 @@ from collections import deque
 from typing import Final, final
 
 from gateway.bridge.limits import BridgeLimits
-from gateway.bridge.quotas import Quotas, Share, Waiting
+from gateway.bridge.quotas import Quotas, Stock, Waiting
 from gateway.bridge.seams import Publisher
 from gateway.message import ACCEPTED, Outcome
 
@@ -26,7 +26,7 @@ class Pressure:
 
     Attributes:
         octets, messages: copies held now, acquired ones included; `COPY_OCTETS` for each are among
-            the octets, here as with quotas, so that small messages, too, are somebody's share.
+            the octets, here as with quotas, so that small messages, too, are on somebody's account.
         high: publishers wait: the high-water mark was passed, and the low one not reached since,
             or `blocked`.
         blocked: the disk refuses.
@@ -42,7 +42,7 @@ class Pressure:
         "_publisher",
         "_raised_at",
         "_raised_messages_at",
-        "_share",
+        "_stock",
         "_waiting",
         "blocked",
         "high",
@@ -68,7 +68,7 @@ class Pressure:
         self._raised_messages_at = 0
         # Whose message came last: many come in a row.
         self._publisher = 0
-        self._share: Share = self.quotas.of_connection(0)
+        self._stock: Stock = self.quotas.of_connection(0)
 
     @property
     def waiting(self) -> int:
@@ -82,33 +82,33 @@ class Pressure:
         """Whether nothing more may come in, by that connection."""
         if self.octets >= self._limits.octets_max or self.messages >= self._limits.messages_max:
             return True
-        share = self._share if publisher == self._publisher else self.share_of(publisher)
-        return share.user.full or share.host.full
+        stock = self._stock if publisher == self._publisher else self.stock_of(publisher)
+        return stock.user.full or stock.host.full
 
-    def share_of(self, publisher: int) -> Share:
+    def stock_of(self, publisher: int) -> Stock:
         """Whose it is that comes by that connection."""
         if publisher != self._publisher:
             self._publisher = publisher
-            self._share = self.quotas.of_connection(publisher)
-        return self._share
+            self._stock = self.quotas.of_connection(publisher)
+        return self._stock
 
     def join(self, connection: int, user: str, host: str) -> None:
         """What comes by that connection is this user's, in this virtual host."""
         self.quotas.join(connection, user, host)
         self._publisher = 0
-        self._share = self.quotas.of_connection(0)
+        self._stock = self.quotas.of_connection(0)
 
     @property
     def payload(self) -> int:
         """Octets of what is in the copies."""
         return self.octets - COPY_OCTETS * self.messages
 
-    def entered(self, size: int, share: Share) -> None:
-        """A copy came in, for `share`."""
+    def entered(self, size: int, stock: Stock) -> None:
+        """A copy came in, for `stock`."""
         size += COPY_OCTETS
-        share.octets += size
-        if not share.dirty:
-            self.quotas.touch(share)
+        stock.octets += size
+        if not stock.dirty:
+            self.quotas.touch(stock)
         self.octets += size
         self.messages += 1
         if self.octets > self._high_at or self.messages > self._messages_high_at:
@@ -117,19 +117,19 @@ class Pressure:
                 self._raised_messages_at = self.messages
             self.high = True
 
-    def changed(self, difference: int, share: Share) -> None:
+    def changed(self, difference: int, stock: Stock) -> None:
         """A copy grew or shrank; what that means for publishers shows with the next one."""
-        share.octets += difference
-        if not share.dirty:
-            self.quotas.touch(share)
+        stock.octets += difference
+        if not stock.dirty:
+            self.quotas.touch(stock)
         self.octets += difference
 
-    def left(self, size: int, share: Share) -> None:
+    def left(self, size: int, stock: Stock) -> None:
         """A copy left."""
         size += COPY_OCTETS
-        share.octets -= size
-        if not share.dirty:
-            self.quotas.touch(share)
+        stock.octets -= size
+        if not stock.dirty:
+            self.quotas.touch(stock)
         self.octets -= size
         self.messages -= 1
         if (
@@ -153,8 +153,8 @@ class Pressure:
         """Whether what has just come by that connection is to be confirmed later."""
         if self.high:
             return True
-        share = self._share if connection == self._publisher else self.share_of(connection)
-        return share.user.high or share.host.high
+        stock = self._stock if connection == self._publisher else self.stock_of(connection)
+        return stock.user.high or stock.host.high
 
     def hold_back(
         self,
@@ -165,7 +165,7 @@ class Pressure:
         connection: int = 0,
     ) -> None:
         """Confirm this publish later."""
-        quota = self.share_of(connection).high()
+        quota = self.stock_of(connection).high()
         waiting = (turn, publisher, token, outcome)
         if quota is None:
             self._waiting.append(waiting)

@@ -77,9 +77,9 @@ class Copies:
     ) -> None:
         entry = queue.append(message, durable)
         entry.ticket = ticket
-        share = self.pressure.share_of(message.publisher)
-        entry.share = share
-        self.pressure.entered(len(message.payload), share)
+        stock = self.pressure.stock_of(message.publisher)
+        entry.stock = stock
+        self.pressure.entered(len(message.payload), stock)
         if message.expires_ms != NEVER:
             self.deadlines.arm(queue, message.expires_ms)
         if durable:
@@ -92,9 +92,9 @@ class Copies:
     def recover(self, queue: Queue, entry: Entry) -> None:
         """A copy that the store brought back; positions ascend."""
         queue.put(entry)
-        entry.share = self.pressure.quotas.of_host(queue.host)
+        entry.stock = self.pressure.quotas.of_host(queue.host)
         size = len(entry.message.payload) + len(entry.annotations)
-        self.pressure.entered(size, entry.share)
+        self.pressure.entered(size, entry.stock)
         if entry.message.expires_ms != NEVER:
             self.deadlines.arm(queue, entry.message.expires_ms)
 
@@ -102,7 +102,7 @@ class Copies:
         """A copy is gone; `outcome` is for whoever awaits its end, if anybody does."""
         queue.remove(entry)
         size = len(entry.message.payload) + len(entry.annotations)
-        self.pressure.left(size, entry.share)
+        self.pressure.left(size, entry.stock)
         if entry.durable:
             self.turns.writes.dequeue(queue.number, entry.position)
         ticket = entry.ticket
@@ -114,7 +114,7 @@ class Copies:
         """An acquired copy need not be sent again: its octets are let go, its place stays."""
         size = len(entry.message.payload)
         queue.octets -= size
-        self.pressure.changed(-size, entry.share)
+        self.pressure.changed(-size, entry.stock)
         entry.message = entry.message.hollow()
 
     def give_back(self, queue: Queue, entry: Entry) -> None:
@@ -132,7 +132,7 @@ class Copies:
 
     def annotate(self, queue: Queue, entry: Entry, annotations: bytes) -> None:
         """The copy's annotations are `annotations` from now on."""
-        self.pressure.changed(len(annotations) - len(entry.annotations), entry.share)
+        self.pressure.changed(len(annotations) - len(entry.annotations), entry.stock)
         entry.annotations = annotations
         if entry.durable:
             self._store_state(queue, entry)

@@ -31,6 +31,7 @@ from gateway.amqp_0_10.states import Role
 from gateway.amqp_0_10.types import FieldTable
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
+from gateway.faces.agenda import Agenda
 from gateway.faces.client import Client
 from gateway.faces.face import (
     STOPS,
@@ -45,7 +46,6 @@ from gateway.faces.feature_uses import client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.server_0_10.session import ServerSession
 from gateway.faces.server_0_10.transfers import refuse_late
-from gateway.faces.share import Share
 from gateway.message import Encoding
 from gateway.wire.sasl import DENIED_STEP, ServerMechanism, Step, StepKind
 from gateway.wire.tagged import Tagged
@@ -93,7 +93,7 @@ class ServerConnection:
         self._mechanism: ServerMechanism | None = None
         self._granted = False  # the client has still to say so
         self._sessions: dict[int, ServerSession] = {}
-        self._share: Share[Event] = Share()
+        self._agenda: Agenda[Event] = Agenda()
         self._gone = False
         self._leaving: list[ServerSession] = []  # those of a connection that is over
         self._reason = Reason.NONE
@@ -108,7 +108,7 @@ class ServerConnection:
     @property
     def behind(self) -> bool:
         """Some of what came is to be done in later turns, or of its end."""
-        return len(self._share.waiting) > 0 or len(self._leaving) > 0
+        return len(self._agenda.waiting) > 0 or len(self._leaving) > 0
 
     @property
     def reading_paused(self) -> bool:
@@ -131,7 +131,7 @@ class ServerConnection:
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
         self.client.act(now_ms)
-        self._share.ended = True
+        self._agenda.ended = True
         self._take(self.connection.receive_eof(), now_ms)
         if not self.behind:
             self._end(Reason.CONNECTION_LOST)
@@ -166,7 +166,7 @@ class ServerConnection:
 
     def doing(self) -> str:
         """What it has been at just now."""
-        event = self._share.costliest
+        event = self._agenda.costliest
         if event is None:
             return self.client.doing("reading")
         done = event.command if isinstance(event, CommandReceived) else event
@@ -239,30 +239,30 @@ class ServerConnection:
         """Whether it is time for another share of what waits."""
         if self._leaving:
             return True
-        return self.behind and (self._share.ended or not self.client.unread_too_much())
+        return self.behind and (self._agenda.ended or not self.client.unread_too_much())
 
     def _take(self, events: list[Event], now_ms: int) -> None:
-        if self._share.come(events):
+        if self._agenda.come(events):
             self._carry_out(events, now_ms)
 
     def _go_on(self) -> None:
         """Another share of what waits; the turn's end has been, so the rest is of the next one."""
         self.client.act(self.bridge.now_ms)
         self.client.touch()
-        self._carry_out(self._share.take(), self.bridge.now_ms)
+        self._carry_out(self._agenda.take(), self.bridge.now_ms)
         if self._leaving:
             self._leave()
-        elif self._share.ended and not self.behind:
+        elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
 
     def _carry_out(self, events: list[Event], now_ms: int) -> None:
-        share = self._share
-        end = share.begin()
+        agenda = self._agenda
+        end = agenda.begin()
         most = -1
         for event in events:
             units = WORK.units
             if units > end:
-                share.wait(event)
+                agenda.wait(event)
                 continue
             if isinstance(event, CommandReceived):
                 session = self._of(event.session)
@@ -279,7 +279,7 @@ class ServerConnection:
             units = WORK.units - units
             if units > most:
                 most = units
-                share.costliest = event
+                agenda.costliest = event
 
     def _of(self, session: Session) -> ServerSession | None:
         """The face of a session; its channel may have another one by now."""

@@ -37,6 +37,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.errors import RemoteProtocolError
+from gateway.faces.agenda import Agenda
 from gateway.faces.client import Client
 from gateway.faces.face import (
     STOPS,
@@ -51,7 +52,6 @@ from gateway.faces.feature_uses import client_text
 from gateway.faces.outcomes import error_of
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
-from gateway.faces.share import Share
 from gateway.message import Condition, Encoding, Refusal
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
@@ -104,7 +104,7 @@ class ServerConnection:
         self.client.visit.offered = offered
         self.transactions = Transactions(self.client, self)
         self._sessions: list[ServerSession] = []
-        self._share: Share[Event] = Share()
+        self._agenda: Agenda[Event] = Agenda()
         self._gone = False
         self._leaving: list[ServerSession] = []  # those of a connection that is over
         self._reason = Reason.NONE
@@ -119,7 +119,7 @@ class ServerConnection:
     @property
     def behind(self) -> bool:
         """Some of what came is to be done in later turns, or of its end."""
-        return len(self._share.waiting) > 0 or len(self._leaving) > 0
+        return len(self._agenda.waiting) > 0 or len(self._leaving) > 0
 
     @property
     def reading_paused(self) -> bool:
@@ -142,7 +142,7 @@ class ServerConnection:
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
         self.client.act(now_ms)
-        self._share.ended = True
+        self._agenda.ended = True
         self._take(self.connection.receive_eof())
         if not self.behind:
             self._end(Reason.CONNECTION_LOST)
@@ -176,7 +176,7 @@ class ServerConnection:
 
     def doing(self) -> str:
         """What it has been at just now."""
-        event = self._share.costliest
+        event = self._agenda.costliest
         return self.client.doing("reading" if event is None else type(event).__name__)
 
     def write_blocked(self, blocked: bool) -> None:
@@ -257,30 +257,30 @@ class ServerConnection:
         """Whether it is time for another share of what waits."""
         if self._leaving:
             return True
-        return self.behind and (self._share.ended or not self.client.unread_too_much())
+        return self.behind and (self._agenda.ended or not self.client.unread_too_much())
 
     def _take(self, events: list[Event]) -> None:
-        if self._share.come(events):
+        if self._agenda.come(events):
             self._carry_out(events)
 
     def _go_on(self) -> None:
         """Another share of what waits; the turn's end has been, so the rest is of the next one."""
         self.client.act(self.bridge.now_ms)
         self.client.touch()
-        self._carry_out(self._share.take())
+        self._carry_out(self._agenda.take())
         if self._leaving:
             self._leave()
-        elif self._share.ended and not self.behind:
+        elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
 
     def _carry_out(self, events: list[Event]) -> None:
-        share = self._share
-        end = share.begin()
+        agenda = self._agenda
+        end = agenda.begin()
         most = -1
         for event in events:
             units = WORK.units
             if units > end:
-                share.wait(event)
+                agenda.wait(event)
                 continue
             if isinstance(event, DeliveryReceived):
                 held = event.link.session.context
@@ -299,7 +299,7 @@ class ServerConnection:
             units = WORK.units - units
             if units > most:
                 most = units
-                share.costliest = event
+                agenda.costliest = event
 
     def _take_rare(self, event: Event) -> None:
         WORK.units += COMMAND
