@@ -10,12 +10,14 @@ high-water mark had been passed.
 from __future__ import annotations
 
 from collections import deque
-from typing import final
+from typing import Final, final
 
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.quotas import Quotas, Stock, Waiting
 from gateway.bridge.seams import Publisher
 from gateway.message import ACCEPTED, Outcome
+
+COPY_OCTETS: Final = 256  # counted for each copy beside what is in it
 
 
 @final
@@ -23,7 +25,8 @@ class Pressure:
     """Totals over all queues of all hosts.
 
     Attributes:
-        octets, messages: copies held now, acquired ones included.
+        octets, messages: copies held now, acquired ones included; `COPY_OCTETS` for each are among
+            the octets, here as with quotas, so that small messages, too, are on somebody's account.
         high: publishers wait: the high-water mark was passed, and the low one not reached since,
             or `blocked`.
         blocked: the disk refuses.
@@ -35,8 +38,11 @@ class Pressure:
         "_high_at",
         "_limits",
         "_low_at",
+        "_messages_high_at",
+        "_messages_low_at",
         "_publisher",
         "_raised_at",
+        "_raised_messages_at",
         "_stock",
         "_waiting",
         "blocked",
@@ -62,7 +68,11 @@ class Pressure:
         self.quotas = Quotas(limits.user_octets, limits.host_octets)
         self._high_at = limits.octets_high
         self._low_at = limits.octets_low
-        self._raised_at = 0  # octets that made it high, in this turn
+        self._messages_high_at = limits.messages_high
+        self._messages_low_at = limits.messages_low
+        # What made it high in this turn, if that was so.
+        self._raised_at = 0
+        self._raised_messages_at = 0
         # Whose message came last: many come in a row.
         self._publisher = 0
         self._stock: Stock = self.quotas.of_connection(0)
@@ -95,19 +105,23 @@ class Pressure:
         self._publisher = 0
         self._stock = self.quotas.of_connection(0)
 
+    @property
+    def payload(self) -> int:
+        """Octets of what is in the copies."""
+        return self.octets - COPY_OCTETS * self.messages
+
     def entered(self, size: int, stock: Stock) -> None:
         """A copy came in, for `stock`."""
+        size += COPY_OCTETS
         stock.octets += size
         if not stock.dirty:
             self.quotas.touch(stock)
         self.octets += size
         self.messages += 1
-        if self.messages > self._limits.messages_high:
-            self.high = True
-            self._raised_at = 0
-        elif self.octets > self._high_at:
+        if self.octets > self._high_at or self.messages > self._messages_high_at:
             if not self.high:
                 self._raised_at = self.octets
+                self._raised_messages_at = self.messages
             self.high = True
 
     def changed(self, difference: int, stock: Stock) -> None:
@@ -119,6 +133,7 @@ class Pressure:
 
     def left(self, size: int, stock: Stock) -> None:
         """A copy left."""
+        size += COPY_OCTETS
         stock.octets -= size
         if not stock.dirty:
             self.quotas.touch(stock)
@@ -127,7 +142,7 @@ class Pressure:
         if (
             self.high
             and self.octets <= self._low_at
-            and self.messages <= self._limits.messages_low
+            and self.messages <= self._messages_low_at
             and not self.blocked
         ):
             self.high = False
@@ -141,9 +156,8 @@ class Pressure:
 
     def unblock(self) -> None:
         """It takes everything again."""
-        limits = self._limits
         self.blocked = False
-        self.high = self.octets > self._high_at or self.messages > limits.messages_high
+        self.high = self.octets > self._high_at or self.messages > self._messages_high_at
 
     def holds_back(self, connection: int) -> bool:
         """Whether what has just come by that connection is to be confirmed later."""
@@ -186,9 +200,18 @@ class Pressure:
         beyond = self.quotas.beyond()
         self._high_at = self._limits.octets_high + beyond
         self._low_at = self._limits.octets_low + beyond
+        # No more messages than that are beyond: each counts so many octets.
+        self._messages_high_at = self._limits.messages_high + beyond // COPY_OCTETS
+        self._messages_low_at = self._limits.messages_low + beyond // COPY_OCTETS
         raised_at = self._raised_at
         self._raised_at = 0
-        if 0 < raised_at <= self._high_at and self.octets <= self._high_at and not self.blocked:
+        if (
+            0 < raised_at <= self._high_at
+            and self._raised_messages_at <= self._messages_high_at
+            and self.octets <= self._high_at
+            and self.messages <= self._messages_high_at
+            and not self.blocked
+        ):
             self.high = False  # what made it so has turned out to be beyond a quota
 
 

@@ -55,6 +55,12 @@ def row_key(*parts: str) -> str:
     return "".join(f"{len(part)}:{part}" for part in parts)
 
 
+def row_span(*parts: str) -> tuple[str, str]:
+    """The keys that begin with these parts and go on: the least, and what is above all of them."""
+    begin = row_key(*parts)
+    return begin + "0", begin + ":"  # the next part's length follows
+
+
 @final
 class ExchangeRow:
     """A durable exchange."""

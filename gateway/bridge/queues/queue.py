@@ -8,6 +8,7 @@ from some subscription (`choosy`), by each subscription on its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 from typing import Final, final
 
@@ -79,6 +80,7 @@ class Queue:
         transit: it holds what is on its way only, and whoever sent a copy hears of its end.
         inbound: of a transit queue: it stands behind the upstream, for one subscription.
         rows: what the store has of it.
+        bindings: by exchange name, then key; what they are, the exchange knows.
     """
 
     __slots__ = (
@@ -137,7 +139,7 @@ class Queue:
         self.only = [self]
         # What the default exchange routes to it: nobody publishes to a subscription by its name.
         self.by_name = self.only if settings.subscriber is None else []
-        self.bindings: dict[tuple[str, str], bytes] = {}
+        self.bindings: dict[str, Mapping[str, object]] = {}
         self.users = Users()
         self.deleted = False
         self.clearing = False
@@ -181,8 +183,18 @@ class Queue:
         """Whether its name and bindings survive a restart: it is durable, or a rule makes it."""
         return self.settings.durable or (self.transit and not self.inbound)
 
+    def bound_to(self) -> list[tuple[str, str]]:
+        """Exchange and key of each binding."""
+        return [(exchange, key) for exchange, keys in self.bindings.items() for key in keys]
+
     def keeps_out(self, message: Message) -> bool:
-        """Whether its owner published `message`, and does not want to have it back."""
+        """Whether `message` is not to enter, though a binding leads here.
+
+        The queue is deleted, and its bindings are still taken out of the routers; or its owner
+        published the message, and does not want to have it back.
+        """
+        if self.deleted:
+            return True
         if not self.settings.no_local or self.owner is None:
             return False
         return self.owner.connection_id() == message.publisher

@@ -49,7 +49,7 @@ from gateway.faces.server_0_10.transfers import refuse_late
 from gateway.message import Encoding
 from gateway.wire.sasl import DENIED_STEP, ServerMechanism, Step, StepKind
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import COMMAND, WORK
+from gateway.wire.work import COMMAND, SHARE, WORK
 
 LOCALES: Final = ["en_US"]
 # Properties by which a client says what it is.
@@ -95,6 +95,8 @@ class ServerConnection:
         self._sessions: dict[int, ServerSession] = {}
         self._agenda: Agenda[Event] = Agenda()
         self._gone = False
+        self._leaving: list[ServerSession] = []  # those of a connection that is over
+        self._reason = Reason.NONE
 
     # What the pump calls.
 
@@ -105,8 +107,8 @@ class ServerConnection:
 
     @property
     def behind(self) -> bool:
-        """Some of what came is to be done in later turns."""
-        return len(self._agenda.waiting) > 0
+        """Some of what came is to be done in later turns, or of its end."""
+        return len(self._agenda.waiting) > 0 or len(self._leaving) > 0
 
     @property
     def reading_paused(self) -> bool:
@@ -138,7 +140,7 @@ class ServerConnection:
         """Octets for the client."""
         self.client.on_flushed()
         self.client.act(self.bridge.now_ms)
-        if self.behind and (self._agenda.ended or not self.client.unread_too_much()):
+        if self._may_go_on():
             self._go_on()
         for session in list(self._sessions.values()):
             session.carry_out_parked()
@@ -195,6 +197,8 @@ class ServerConnection:
             self._go_on()
         self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, why.text, now_ms)
         self._end(why.reason)
+        while why is STOPS and self.behind:
+            self._go_on()
         self.client.touch()
 
     def status(self) -> PeerStatus | None:
@@ -231,6 +235,12 @@ class ServerConnection:
 
     # Events.
 
+    def _may_go_on(self) -> bool:
+        """Whether it is time for another share of what waits."""
+        if self._leaving:
+            return True
+        return self.behind and (self._agenda.ended or not self.client.unread_too_much())
+
     def _take(self, events: list[Event], now_ms: int) -> None:
         if self._agenda.come(events):
             self._carry_out(events, now_ms)
@@ -240,7 +250,9 @@ class ServerConnection:
         self.client.act(self.bridge.now_ms)
         self.client.touch()
         self._carry_out(self._agenda.take(), self.bridge.now_ms)
-        if self._agenda.ended and not self.behind:
+        if self._leaving:
+            self._leave()
+        elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
 
     def _carry_out(self, events: list[Event], now_ms: int) -> None:
@@ -435,10 +447,16 @@ class ServerConnection:
         if self._sessions.get(channel) is not session:
             return
         del self._sessions[channel]
+        self._give_name_back(session)
+        self._let_go(session, reason)
+
+    def _give_name_back(self, session: ServerSession) -> None:
         attached = self.settings.attached
         key = (self.client.identity, session.session.name)
         if attached.get(key) is session:
             del attached[key]
+
+    def _let_go(self, session: ServerSession, reason: Reason) -> None:
         self.client.on_session_ended()
         self.client.record_session_end(session.audit_name, reason)
         session.end(reason)
@@ -450,9 +468,27 @@ class ServerConnection:
             return
         self._gone = True
         self.authenticator.forget(self)
-        for session in list(self._sessions.values()):
-            self._end_session(session, Reason.SESSION_ENDED if reason == Reason.NONE else reason)
-        self.client.on_closed(reason)
+        self.client.draining = True  # nothing is sent to sessions that have not ended yet
+        self._reason = reason
+        self._leaving = list(reversed(self._sessions.values()))
+        self._sessions = {}
+        for session in self._leaving:
+            self._give_name_back(session)
+        self._leave()
+
+    def _leave(self) -> None:
+        """End what sessions there are, as many as are a share of a turn, and at last the visit."""
+        reason = self._reason
+        end = WORK.units + SHARE
+        while self._leaving and WORK.units <= end:
+            WORK.units += COMMAND
+            session = self._leaving.pop()
+            self._let_go(session, Reason.SESSION_ENDED if reason == Reason.NONE else reason)
+        if not self._leaving:
+            self.client.on_closed(reason)
+            return
+        WORK.cut += 1
+        self.client.touch()
 
 
 def _client(properties: FieldTable, host: str) -> str:

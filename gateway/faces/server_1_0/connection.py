@@ -56,7 +56,7 @@ from gateway.message import Condition, Encoding, Refusal
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import COMMAND, WORK
+from gateway.wire.work import COMMAND, SHARE, WORK
 
 CAPABILITIES: Final = ["ANONYMOUS-RELAY"]
 VHOST_PREFIX: Final = "vhost:"
@@ -106,6 +106,8 @@ class ServerConnection:
         self._sessions: list[ServerSession] = []
         self._agenda: Agenda[Event] = Agenda()
         self._gone = False
+        self._leaving: list[ServerSession] = []  # those of a connection that is over
+        self._reason = Reason.NONE
 
     # What the pump calls.
 
@@ -116,8 +118,8 @@ class ServerConnection:
 
     @property
     def behind(self) -> bool:
-        """Some of what came is to be done in later turns."""
-        return len(self._agenda.waiting) > 0
+        """Some of what came is to be done in later turns, or of its end."""
+        return len(self._agenda.waiting) > 0 or len(self._leaving) > 0
 
     @property
     def reading_paused(self) -> bool:
@@ -148,7 +150,7 @@ class ServerConnection:
     def data_to_send(self) -> bytes:
         """Octets for the client."""
         self.client.on_flushed()
-        if self.behind and (self._agenda.ended or not self.client.unread_too_much()):
+        if self._may_go_on():
             self._go_on()
         octets = self.connection.data_to_send()
         if self.client.write_blocked:
@@ -202,6 +204,8 @@ class ServerConnection:
         condition = UNAUTHORIZED_ACCESS if why.withdrawn else CONNECTION_FORCED
         self.connection.send_close(error=Error(condition=condition, description=why.text))
         self._end(why.reason)
+        while why is STOPS and self.behind:
+            self._go_on()
         self.client.touch()
 
     def status(self) -> PeerStatus | None:
@@ -249,6 +253,12 @@ class ServerConnection:
 
     # Events.
 
+    def _may_go_on(self) -> bool:
+        """Whether it is time for another share of what waits."""
+        if self._leaving:
+            return True
+        return self.behind and (self._agenda.ended or not self.client.unread_too_much())
+
     def _take(self, events: list[Event]) -> None:
         if self._agenda.come(events):
             self._carry_out(events)
@@ -258,7 +268,9 @@ class ServerConnection:
         self.client.act(self.bridge.now_ms)
         self.client.touch()
         self._carry_out(self._agenda.take())
-        if self._agenda.ended and not self.behind:
+        if self._leaving:
+            self._leave()
+        elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
 
     def _carry_out(self, events: list[Event]) -> None:
@@ -420,9 +432,12 @@ class ServerConnection:
         held = session.context
         if isinstance(held, ServerSession) and held in self._sessions:
             self._sessions.remove(held)
-            self.client.on_session_ended()
-            held.end(reason)
-            self.client.touch()
+            self._let_go(held, reason)
+
+    def _let_go(self, session: ServerSession, reason: Reason) -> None:
+        self.client.on_session_ended()
+        session.end(reason)
+        self.client.touch()
 
     def _end(self, reason: Reason) -> None:
         """The connection is over, closed in good order where there is no `reason`."""
@@ -430,11 +445,25 @@ class ServerConnection:
             return
         self._gone = True
         self.authenticator.forget(self)
-        for session in list(self._sessions):
-            self._end_session(
-                session.session, Reason.SESSION_ENDED if reason == Reason.NONE else reason
-            )
-        self.client.on_closed(reason)
+        self.client.draining = True  # nothing is sent to sessions that have not ended yet
+        self._reason = reason
+        self._leaving = list(reversed(self._sessions))
+        self._sessions = []
+        self._leave()
+
+    def _leave(self) -> None:
+        """End what sessions there are, as many as are a share of a turn, and at last the visit."""
+        reason = self._reason
+        end = WORK.units + SHARE
+        while self._leaving and WORK.units <= end:
+            WORK.units += COMMAND
+            session = self._leaving.pop()
+            self._let_go(session, Reason.SESSION_ENDED if reason == Reason.NONE else reason)
+        if not self._leaving:
+            self.client.on_closed(reason)
+            return
+        WORK.cut += 1
+        self.client.touch()
 
 
 def _client(performative: Open, host: str) -> str:

@@ -202,7 +202,7 @@ def _messages(bridge: Bridge) -> dict[str, Reader]:
             sum(host.bindings.kept.refused for host in bridge.hosts.values())
         ),
         "gateway_queue_depth_messages": lambda: _one(bridge.pressure.messages),
-        "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.octets),
+        "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.payload),
         "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
         "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
         "gateway_unsettled_messages": lambda: _one(

@@ -16,7 +16,8 @@ from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.health import UpstreamState
 from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
-from gateway.net.upstreams.dialer import BackOff, Dialer
+from gateway.net.upstreams.back_off import BackOff
+from gateway.net.upstreams.dialer import Dialer
 from gateway.translate.profiles.profile import Profile
 from gateway.wire.limits import Limits
 
