@@ -40,6 +40,7 @@ def gaps_between(paired: DataFrame) -> DataFrame:
     missing = F.coalesce(F.col("before_number"), F.lit(0)) + 1 != F.col("number")
     changed = F.col("before_sha256") != F.col("previous_sha256")
     jump = F.col("before_last_sequence") + 1 != F.col("first_sequence")
+    late = F.col("before_segment").isNull() & (F.col("first_sequence") != 1)
     detail = (
         F.when(
             missing,
@@ -47,6 +48,12 @@ def gaps_between(paired: DataFrame) -> DataFrame:
                 "segment number %d where %d belongs: a segment is missing or was moved",
                 "number",
                 F.coalesce(F.col("before_number"), F.lit(0)) + 1,
+            ),
+        )
+        .when(
+            late,
+            F.format_string(
+                "the log begins with sequence %d: what was before it is missing", "first_sequence"
             ),
         )
         .when(F.col("before_damaged"), None)  # its damage is reported where it is
@@ -66,9 +73,29 @@ def gaps_between(paired: DataFrame) -> DataFrame:
     found = paired.withColumn("detail", detail).where("detail is not null")
     placed = found.withColumn("block", F.lit(0)).withColumn("offset", F.lit(0))
     return as_breaks(
-        placed.withColumn("sequence", F.col("before_last_sequence") + 1),
+        placed.withColumn("sequence", F.coalesce("before_last_sequence", F.lit(0)) + 1),
         BreakClass.LOG_GAP,
         F.col("detail"),
+    )
+
+
+def told_differences(stated: DataFrame) -> DataFrame:
+    """What the gateway found at a start to be not as it had left it; recorded there for ever."""
+    told = stated.where(F.col("kind") == int(Kind.LOG_DIFFERS)).select(
+        "incarnation",
+        "sequence",
+        F.col("node").alias("segment"),
+        F.coalesce("peer", F.lit("")).alias("problem"),
+        F.col("position").alias("expected"),
+    )
+    return as_breaks(
+        told,
+        BreakClass.LOG_GAP,
+        F.format_string(
+            "the gateway started with a log that was not what it had left: %s (record %d)",
+            "problem",
+            "expected",
+        ),
     )
 
 

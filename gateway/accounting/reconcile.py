@@ -22,8 +22,9 @@ from gateway.accounting.identities import IDENTITIES, ROUTE, Identity
 from gateway.accounting.source import FORMAT
 from gateway.audit.schema import Kind
 
-CHECKPOINT_KINDS: Final = (
-    *(Kind.CLOCK, Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT),
+STATED_KINDS: Final = (  # what the gateway says of itself and of the log
+    *(Kind.CLOCK, Kind.LOG_DIFFERS),
+    *(Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT),
 )
 UNUSED: Final = ("time_ms", "delivery_count", "connection", "transaction")
 EXTRA: Final = {"queues": ("gone_with_process", "in_doubt")}
@@ -74,7 +75,7 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
     segments = read(spark, log, view="segments").coalesce(1).cache()
     with _by_message(read(spark, log)) as records:
         summed = _written(ledger.ledger(records), out / "ledger").coalesce(1)
-        stated = records.where(ledger.kind_is(*CHECKPOINT_KINDS)).coalesce(1).cache()
+        stated = records.where(ledger.kind_is(*STATED_KINDS)).coalesce(1).cache()
         runs = ledger.incarnations(summed).cache()
         balances = {of.name: Balance(summed, stated, runs, of) for of in IDENTITIES}
         steps = copies.copy_steps(records.where(ledger.kind_is(*copies.KINDS)))
@@ -186,6 +187,7 @@ def log_breaks(segments: DataFrame, stated: DataFrame) -> list[DataFrame]:
     return [
         chain.gaps_inside(segments),
         chain.gaps_between(paired),
+        chain.told_differences(stated),
         chain.clock_going_back(paired),
         chain.clock_drifting(stated),
     ]

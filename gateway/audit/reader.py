@@ -1,8 +1,9 @@
 """Reads and verifies segments: for `audit cat`, for the writer at start, and inside Spark tasks.
 
 A segment is read up to its first damaged octet; what came before it is good, and `Damage` says
-where it is and what is wrong. `verify` looks at a whole log: checksums, the gapless sequence
-numbers, and the chain of hashes from segment to segment. Standard library only.
+where it is and what is wrong. `verify` looks at a whole log: checksums, the sequence numbers
+without a gap from 1 on, the chain of hashes from segment to segment, and what the gateway itself
+recorded of a log that had been changed. Standard library only.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from gateway.audit.schema import (
     ALIASES,
     BLOCK_HEADER,
     FIELD_NAMES,
+    FIELDS,
     LAYOUTS,
     MAX_LENGTH,
     NAME_ENTRY,
@@ -37,6 +39,7 @@ from gateway.audit.schema import (
 FIRST: Final = "0" * 64  # the hash "before" the first segment of a log
 
 _BLOCK_KINDS: Final = frozenset(BlockKind)
+_KIND_AT: Final = FIELDS[FIELD_NAMES.index("kind")].offset  # in a record of any version
 
 
 class Header(NamedTuple):
@@ -233,23 +236,60 @@ def segment_paths(directory: Path) -> list[Path]:
 
 
 def verify(directory: Path) -> list[Damage]:
-    """Everything that is wrong with a log, in order; empty if it is whole."""
+    """Everything that is wrong with a log, in order; empty if it is whole.
+
+    A log begins with record 1: what comes first with a higher number has lost what was before it.
+    """
     found: list[Damage] = []
     previous: Segment | None = None
-    expected = 0
+    expected = 1
     for path in segment_paths(directory):
         segment = Segment(path.name, path.read_bytes())
         if previous is not None:
             found += chain_damage(previous, segment)
-        for block in segment.blocks():
-            if block.kind == BlockKind.RECORDS:
-                broken = sequence_break(segment.octets, block, expected)
-                if broken:
-                    found.append(Damage(path.name, block.ordinal, broken[0], "gap", *broken[1:]))
-                expected = last_sequence(segment.octets, block) + 1
-        if segment.damage:
-            found.append(segment.damage)
+        expected = _verify_blocks(segment, expected, found)
         previous = segment
+    return found
+
+
+def verify_segment(path: Path) -> list[Damage]:
+    """What is wrong within one segment."""
+    found: list[Damage] = []
+    _verify_blocks(Segment(path.name, path.read_bytes()), 0, found)
+    return found
+
+
+def _verify_blocks(segment: Segment, expected: int, found: list[Damage]) -> int:
+    """Add what is wrong; the next sequence number, of which 0 means any."""
+    texts: dict[int, str] = {0: ""}
+    for block in segment.blocks():
+        if block.kind == BlockKind.NAMES:
+            texts.update(names_in(segment.octets, block))
+            continue
+        broken = sequence_break(segment.octets, block, expected)
+        if broken:
+            found.append(Damage(segment.name, block.ordinal, broken[0], "gap", *broken[1:]))
+        expected = last_sequence(segment.octets, block) + 1
+        found += _told_differences(segment, block, texts)
+    if segment.damage:
+        found.append(segment.damage)
+    return expected
+
+
+def _told_differences(segment: Segment, block: Block, texts: dict[int, str]) -> list[Damage]:
+    """What the gateway found at a start to be not as it had left it; recorded there for ever."""
+    octets = segment.octets
+    if Kind.LOG_DIFFERS not in octets[block.start + _KIND_AT : block.end : block.record_octets]:
+        return []
+    found: list[Damage] = []
+    for at in block.places():
+        if octets[at + _KIND_AT] == Kind.LOG_DIFFERS:
+            told = _shown(segment.layout.record.unpack_from(octets, at), texts)
+            problem = (
+                "the gateway started with a log that was not what it had left: "
+                f"{told['segment']} {told['problem']} (record {told['expected']})"
+            )
+            found.append(Damage(segment.name, block.ordinal, at, problem))
     return found
 
 

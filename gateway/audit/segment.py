@@ -104,6 +104,18 @@ class SegmentWriter:
                     self._append_turn(blocks[start:at], last)
                 start = at
 
+    def go_on_behind(self, number: int) -> None:
+        """Before anything is appended: the next segment has a higher number than this one.
+
+        For a log whose newest segments are gone: what follows is no continuation of what is left,
+        and no name of a segment is given twice.
+        """
+        if number <= self._number:
+            return
+        self.close()
+        self._number = number
+        self.synced = self._end()
+
     def sync(self) -> None:
         """Everything appended is on disk when this returns; `OSError` if it is not."""
         self._mend()

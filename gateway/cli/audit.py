@@ -6,19 +6,21 @@ import json
 import pathlib
 import subprocess
 import sys
+from typing import Final
 
 import click
 
 from gateway.audit.ends import NOTHING_KNOWN, Difference, LogEnds, differences
-from gateway.audit.reader import Damage, Segment, records, segment_paths, verify
+from gateway.audit.reader import Damage, Segment, records, segment_paths, verify, verify_segment
 from gateway.cli.features import HEAD, table, uses_in
 from gateway.cli.options import FILE
 from gateway.cli.trace import Trace
 from gateway.config.settings import default_data_directory
 from gateway.errors import GatewayError, StoreError
 from gateway.net.data_directory import AUDIT_FOLDER
-from gateway.store.database import log_ends
-from gateway.store.sqlite import FILE_NAME
+from gateway.store.outside import log_ends
+
+NOT_COMPARED: Final = 3
 
 
 def default_log() -> pathlib.Path:
@@ -123,23 +125,28 @@ def verify_log(log: pathlib.Path | None) -> None:
     """Check a whole log: checksums, gapless numbers, the chain from segment to segment.
 
     Of a data directory, the log is also compared with what the store remembers of its beginning and
-    its end, unless a gateway is using it: only so is it seen when the first or the newest segment
-    is gone.
+    its end, unless a gateway is using it: only so is it seen when the newest segment is gone. The
+    directory may be read-only. What a gateway found changed when it started is in the log, and
+    counts for ever.
 
-    Exit code 1 if anything is missing, reordered, edited or cut off.
+    Exit code 0: whole; 1: something is missing, reordered, edited or cut off, now or at a start; 3:
+    nothing is, but the log could not be compared with the store.
     """
     data = log or default_log().parent
     inside = log is None or (data / AUDIT_FOLDER).is_dir()
     log = data / AUDIT_FOLDER if inside else data
-    ends = _remembered(data) if inside and log.is_dir() else NOTHING_KNOWN
+    ends, untold = _remembered(data) if inside else (NOTHING_KNOWN, "")
     files = segment_paths(log) if ends.last is not None else _segments(log)
-    found: list[Damage | Difference] = [*verify(log), *differences(log, ends)]
+    found: list[Damage | Difference] = [*_verified(log), *differences(log, ends)]
     for damage in found:
         click.echo(click.style("LOG_GAP ", fg="red") + str(damage))
-    if found:
-        click.get_current_context().exit(1)
     octets = sum(file.stat().st_size for file in files)
-    click.echo(f"{len(files)} segments, {octets} octets: whole")
+    if untold:
+        click.echo(f"not compared with the store: {untold}", err=True)
+    if not found:
+        whole = "no damage found, but where it ends nobody knows" if untold else "whole"
+        click.echo(f"{len(files)} segments, {octets} octets: {whole}")
+    click.get_current_context().exit(1 if found else NOT_COMPARED if untold else 0)
 
 
 @click.command(
@@ -174,17 +181,21 @@ def run_reconciliation(log: pathlib.Path, out: pathlib.Path, master: str = "loca
     return done.returncode
 
 
-def _remembered(data: pathlib.Path) -> LogEnds:
-    """What the store of a data directory knows of the log."""
-    store = data / FILE_NAME
-    if not store.exists():
-        click.echo(f"there is no store in {data}: nobody knows where the log ends", err=True)
-        return NOTHING_KNOWN
+def _verified(log: pathlib.Path) -> list[Damage]:
+    """What is wrong with a log, or with a single segment."""
     try:
-        return log_ends(store)
+        return verify(log) if log.is_dir() else verify_segment(log)
+    except OSError as error:
+        raise GatewayError(f"cannot read {error.filename}: {error.strerror}") from None
+
+
+def _remembered(data: pathlib.Path) -> tuple[LogEnds, str]:
+    """What the store of a data directory knows of the log, or why that cannot be told."""
+    try:
+        ends = log_ends(data)
     except StoreError as error:
-        click.echo(f"{error}: the log's ends are not compared", err=True)
-        return NOTHING_KNOWN
+        return NOTHING_KNOWN, str(error)
+    return ends, "" if ends.last is not None else "it knows nothing of a log"
 
 
 def _segments(path: pathlib.Path) -> list[pathlib.Path]:

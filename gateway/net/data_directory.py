@@ -25,6 +25,7 @@ from contextlib import contextmanager, suppress
 from typing import Final, final
 
 from gateway.audit.ends import (
+    NOTHING_KNOWN,
     Difference,
     LogEnd,
     LogEnds,
@@ -57,6 +58,8 @@ class LateSegments:
 
     Attributes:
         differences: in which ways the log is not what the store remembers of it.
+        told_by: the record that tells the last of them; before it is on disk the store goes on
+            remembering what it did, so that a start that comes to nothing has hidden nothing.
         accepted: what was the matter with the store that was accepted, or "".
     """
 
@@ -65,6 +68,8 @@ class LateSegments:
         self._accept_new_store = accept_new_store
         self._writer: SegmentWriter | None = None
         self._first: LogEnd | None = None
+        self._remembered = NOTHING_KNOWN
+        self.told_by: int | None = None
         self.differences: list[Difference] = []
         self.accepted = ""
 
@@ -75,12 +80,15 @@ class LateSegments:
             if not self._accept_new_store:
                 raise UnknownStoreError(_unknown_store(directory, store))
             self.accepted = store
+        self._remembered = remembered
         self.differences = differences(directory, remembered)
         return last_incarnation(directory)
 
     def ends(self) -> LogEnds:
         """See `LogKeeper`."""
         synced = self.writer().synced
+        if self.differences and (self.told_by is None or synced.sequence < self.told_by):
+            return self._remembered
         if self._first is None and synced.sequence:
             self._first = beginning(self._directory)
         return LogEnds(self._first, synced if synced.sequence else None)
@@ -89,7 +97,15 @@ class LateSegments:
         """The writer, opened."""
         if self._writer is None:
             self._writer = SegmentWriter(self._directory)
+            if self.differences and self._remembered.last is not None:
+                self._writer.go_on_behind(self._remembered.last.segment)
         return self._writer
+
+    @property
+    def last_sequence(self) -> int:
+        """The highest number that a record was given, be it there or not: it is not given again."""
+        known = self._remembered.last
+        return max(self.writer().last_sequence, 0 if known is None else known.sequence)
 
     @property
     def unsynced_octets(self) -> int:

@@ -8,7 +8,6 @@ from twisted.logger import Logger
 
 from gateway import __version__
 from gateway.audit.records.log import AuditLog
-from gateway.audit.segment import SegmentWriter
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.node_names import plain_host
 from gateway.config import Settings
@@ -28,7 +27,7 @@ def empty_bridge(
     settings: Settings,
     store: SqliteStore,
     recovered: Recovered,
-    segments: SegmentWriter,
+    segments: LateSegments,
     now_ms: int,
 ) -> Bridge:
     """The bridge, still empty."""
@@ -65,7 +64,7 @@ def tell_of_log(bridge: Bridge, store: SqliteStore, segments: LateSegments) -> N
     audit = bridge.audit
     now_ms = bridge.now_ms
     if segments.accepted:
-        last = segments.writer().last_sequence
+        last = segments.last_sequence
         audit.store_accepted(now_ms, store=audit.passing(segments.accepted), last_sequence=last)
         log.warn(
             "the store was {found}, and that is meant: what the audit log says of durable"
@@ -82,6 +81,7 @@ def tell_of_log(bridge: Bridge, store: SqliteStore, segments: LateSegments) -> N
             expected=each.expected,
         )
         log.critical("the audit log is not what it was: {line}", line=str(each))
+    segments.told_by = int(audit.next_sequence) - 1
 
 
 def recover(

@@ -104,7 +104,7 @@ class Service:
         try:
             self.authentication = self._authentication()
             self.bridge = empty_bridge(
-                settings, self.store, self.recovered, segments.writer(), self.clock.now_ms()
+                settings, self.store, self.recovered, segments, self.clock.now_ms()
             )
             tell_of_log(self.bridge, self.store, segments)
             self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)

@@ -4,6 +4,7 @@ interface               what the bridge and the service know of a store
 sqlite, memory          the durable one; one that forgets
 writes, log_rows        what a turn makes durable; a row of the log, which holds many turns
 committer, database     the commit thread; the SQLite file below it
+outside                 what one who is not its gateway can read of it
 trouble, reserve        what the disk refuses, and when it is over; room set aside for that
 unlogged                which audit records a kill would lose meanwhile
 recovery                from rows to the entries of queues

@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, final
-from urllib.parse import quote
 from zlib import crc32
 
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
@@ -76,7 +75,7 @@ def _as_store_errors(doing: str) -> Iterator[None]:
 
 
 @contextmanager
-def _reading(doing: str = "cannot read the store") -> Iterator[None]:
+def reading(doing: str = "cannot read the store") -> Iterator[None]:
     """Octets that were changed on disk may also come out as values of another type."""
     try:
         yield
@@ -89,17 +88,8 @@ def _checksum(kind: int, key: str, value: bytes) -> int:
     return crc32(value, crc32(str(key).encode(), kind))
 
 
-def log_ends(path: Path) -> LogEnds:
-    """What a store remembers of the audit log, without touching it; StoreError: it is in use."""
-    with _reading(f"cannot read {path}"):
-        database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
-        try:
-            return _log_ends(database)
-        finally:
-            database.close()
-
-
-def _log_ends(database: sqlite3.Connection) -> LogEnds:
+def ends_in(database: sqlite3.Connection) -> LogEnds:
+    """What is remembered of the audit log."""
     found: dict[str, LogEnd] = {}
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'audit_log'").fetchone():
         return NOTHING_KNOWN  # of an older gateway
@@ -115,7 +105,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         """Open or create the file; `StoreError` if it is no store, a newer one, or broken."""
-        with _reading(f"cannot open {path}"):
+        with reading(f"cannot open {path}"):
             self._db = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, cached_statements=16
             )
@@ -126,7 +116,7 @@ class Database:
             raise
 
     def _prepare(self, path: Path) -> None:
-        with _reading(f"cannot open {path}"):
+        with reading(f"cannot open {path}"):
             for setting in _SETTINGS:
                 self._db.execute(setting).fetchall()
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -159,19 +149,19 @@ class Database:
 
     def meta(self, key: str) -> int:
         """A value of the meta table; 0 if there is none."""
-        with _reading():
+        with reading():
             found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
             return int(found[0]) if found else 0
 
     def rows(self) -> Iterator[tuple[int, bytes]]:
         """All rows of the log, in order."""
-        with _reading():
+        with reading():
             for number, body in self._db.execute("SELECT number, body FROM log ORDER BY number"):
                 yield int(number), body if isinstance(body, bytes) else b""
 
     def row(self, number: int) -> bytes:
         """One row of the log; empty if it is not there."""
-        with _reading():
+        with reading():
             found = self._db.execute("SELECT body FROM log WHERE number = ?", (number,)).fetchone()
         return bytes(found[0]) if found else b""
 
@@ -179,7 +169,7 @@ class Database:
         """The topology, by kind and key, and one line for each row that is not as written."""
         found: list[TopologyRow] = []
         damage: list[str] = []
-        with _reading():
+        with reading():
             for kind, key, value, checksum in self._db.execute(
                 "SELECT kind, key, value, checksum FROM topology ORDER BY kind, key"
             ):
@@ -191,8 +181,8 @@ class Database:
 
     def log_ends(self) -> LogEnds:
         """The ends of the audit log, as they were remembered last."""
-        with _reading():
-            return _log_ends(self._db)
+        with reading():
+            return ends_in(self._db)
 
     def remember(self, ends: LogEnds, *, moved: bool = False) -> None:
         """Remember the ends of the audit log; `moved`: only those that are in another segment."""

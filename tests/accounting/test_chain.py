@@ -68,6 +68,23 @@ def test_a_log_that_does_not_begin_at_the_beginning_is_a_gap(paired):
     assert (segment, detail[:36]) == ("two", "segment number 2 where 1 belongs: a ")
 
 
+def test_a_log_whose_first_record_is_not_the_first_is_a_gap(paired):
+    later = FIRST | {"first_sequence": 7}
+    assert details(chain.gaps_between(paired(later))) == [
+        ("one", "the log begins with sequence 7: what was before it is missing")
+    ]
+
+
+def test_what_a_start_found_changed_is_a_gap_for_ever(frames):
+    records = frames.records(
+        {"kind": Kind.LOG_DIFFERS, "node": "two", "peer": "it was cut", "position": 31},
+        {"kind": Kind.CLOCK, "position": 5},
+    )
+    (row,) = chain.told_differences(records).collect()
+    assert (row["class"], row["segment"], row["sequence"]) == ("LOG_GAP", "two", 1)
+    assert row["detail"].endswith("not what it had left: it was cut (record 31)")
+
+
 def test_segments_in_another_order_are_gaps(paired):
     swapped = (SECOND | {"ordinal": 0}, FIRST | {"ordinal": 1})
     assert len(details(chain.gaps_between(paired(*swapped)))) == 2

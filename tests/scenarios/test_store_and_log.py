@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +118,8 @@ def test_a_first_or_newest_segment_that_is_gone_is_told_loudly(tmp_path: Path, p
     lived(data)
     lived(data)
     segment_paths(data / "audit")[place].unlink()
-    assert run("audit", "verify", data / "audit").exit_code == 0  # nothing in the log says so
+    alone = run("audit", "verify", data / "audit").exit_code
+    assert alone == (1 if place == 0 else 0)  # nothing in the log says where it ended
     verified = run("audit", "verify", data)
     assert (verified.exit_code, "missing" in verified.output) == (1, True)
     with capturedLogs() as captured:
@@ -129,11 +132,14 @@ def test_a_first_or_newest_segment_that_is_gone_is_told_loudly(tmp_path: Path, p
     gateway.stop()
     (record,) = told(data, "log-differs")
     assert "missing" in record["problem"]
-    # Told once: from now on the log is what it is.
+    # Told once, and for ever: no later start makes the log whole again.
     again = WholeGateway(data).start()
     assert again.service.store.counts.log_differences == 0
     again.stop()
     assert len(told(data, "log-differs")) == 1
+    for where in (data, data / "audit"):
+        later = run("audit", "verify", where)
+        assert (later.exit_code, record["problem"] in later.output) == (1, True)
 
 
 def test_a_newest_segment_that_was_cut_is_told(tmp_path: Path) -> None:
@@ -148,6 +154,52 @@ def test_a_newest_segment_that_was_cut_is_told(tmp_path: Path) -> None:
     gateway = WholeGateway(data).start()
     assert gateway.service.store.counts.log_differences == 1
     gateway.stop()
+
+
+def all_sequences(directory: Path) -> dict[int, str]:
+    return {
+        record["sequence"]: record["kind"]
+        for path in segment_paths(directory / "audit")
+        for record in records(Segment(path.name, path.read_bytes()))
+    }
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, cut, lambda path: path.write_bytes(b"")])
+@pytest.mark.parametrize("every", [False, True])
+def test_numbers_of_lost_records_are_never_given_again(
+    tmp_path: Path, harm: Any, every: bool
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    lived(data)
+    before = all_sequences(data)
+    for path in segment_paths(data / "audit")[0 if every else -1 :]:
+        harm(path)
+    WholeGateway(data).start().stop()
+    after = all_sequences(data)
+    assert set(before) - set(after)  # the hole
+    assert [each for each in before if each in after and after[each] != before[each]] == []
+    problems = [damage.problem for damage in verify(data / "audit")]
+    assert "gap" in problems
+
+
+def test_a_start_that_comes_to_nothing_hides_nothing(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    lived(data)
+    segment_paths(data / "audit")[-1].unlink()
+    gateway = WholeGateway(data)
+    shutil.copytree(data, tmp_path / "killed")  # before anything of this life is on disk
+    gateway.start().stop()
+    assert run("audit", "verify", tmp_path / "killed").exit_code == 1
+    again = WholeGateway(tmp_path / "killed").start()
+    assert again.service.store.counts.log_differences == 1
+    again.stop()
+    assert len(told(tmp_path / "killed", "log-differs")) == 1
 
 
 def test_what_the_store_remembers_is_there_after_a_kill_too(tmp_path: Path) -> None:
@@ -172,8 +224,53 @@ def test_verify_of_a_data_directory_says_what_it_could_not_compare(tmp_path: Pat
     data = tmp_path / "data"
     gateway = lived(data, stop=False)
     running = run("audit", "verify", data)
-    assert "not compared" in running.output
+    assert (running.exit_code, "a gateway is using" in running.output) == (3, True)
     gateway.stop()
-    assert run("audit", "verify", data).output.endswith("whole\n")
+    whole = run("audit", "verify", data)
+    assert (whole.exit_code, whole.output[-6:]) == (0, "whole\n")
     remove(data)
-    assert "nobody knows where the log ends" in run("audit", "verify", data).output
+    gone = run("audit", "verify", data)
+    assert (gone.exit_code, "there is no" in gone.output) == (3, True)
+    assert "whole" not in gone.output
+
+
+def halve(directory: Path) -> None:
+    path = directory / "store.sqlite"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def overwrite(directory: Path) -> None:
+    path = directory / "store.sqlite"
+    path.write_bytes(b"\xa5" * path.stat().st_size)
+
+
+def forget(directory: Path) -> None:
+    with closing(sqlite3.connect(directory / "store.sqlite", isolation_level=None)) as database:
+        database.execute("DELETE FROM audit_log")
+
+
+def other(directory: Path) -> None:
+    remove(directory)
+    with closing(sqlite3.connect(directory / "store.sqlite", isolation_level=None)) as database:
+        database.execute("CREATE TABLE x (a)")
+
+
+@pytest.mark.parametrize("harm", [empty, remove, halve, overwrite, forget, other])
+def test_a_log_that_cannot_be_compared_is_not_called_whole(tmp_path: Path, harm: Any) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    harm(data)
+    verified = run("audit", "verify", data)
+    assert (verified.exit_code, "whole" in verified.output) == (3, False)
+    segment_paths(data / "audit")[0].write_bytes(b"")
+    assert run("audit", "verify", data).exit_code == 1
+
+
+def test_a_single_segment_is_verified_too(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    (path,) = segment_paths(data / "audit")
+    assert run("audit", "verify", path).exit_code == 0
+    path.write_bytes(path.read_bytes()[:-1])
+    verified = run("audit", "verify", path)
+    assert (verified.exit_code, "incomplete block" in verified.output) == (1, True)

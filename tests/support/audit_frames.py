@@ -13,6 +13,7 @@ COLUMNS = {
     "node": "string",
     "position": "bigint",
     "exchange": "string",
+    "peer": "string",
     "link": "bigint",
     "copies": "int",
     "reason": "smallint",
@@ -21,7 +22,7 @@ COLUMNS = {
     "body_digest": "bigint",
     "mix": "bigint",
 }
-DEFAULTS = dict.fromkeys(COLUMNS, 0) | {"incarnation": 1, "node": None, "exchange": None}
+DEFAULTS = dict.fromkeys(COLUMNS, 0) | dict.fromkeys(("node", "exchange", "peer"))
 SCHEMA = ", ".join(f"`{name}` {type_}" for name, type_ in COLUMNS.items())
 
 

@@ -1,0 +1,62 @@
+"""A look at a store from outside, by who is not its gateway: what it remembers of the audit log.
+
+Nothing is touched, so that a directory may be read-only. SQLite reads what a killed process left in
+the WAL only if it may lock the file or make one beside it; both is spared here: the store's own
+lock says whether a gateway has it, and who keeps that has it alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from gateway.audit.ends import LogEnds
+from gateway.errors import StoreError
+from gateway.store.database import ends_in, reading
+from gateway.store.sqlite import FILE_NAME, LOCK_NAME
+
+
+def log_ends(directory: Path) -> LogEnds:
+    """What the store of a data directory remembers of the audit log.
+
+    Raises:
+        StoreError: it cannot be read, is not there, or a gateway is using it.
+    """
+    path = directory / FILE_NAME
+    if not path.exists():
+        raise StoreError(f"there is no {path}")
+    with _kept(directory), reading(f"cannot read {path}"):
+        wal = path.with_name(FILE_NAME + "-wal")
+        left = wal.exists() and wal.stat().st_size > 0
+        how = "vfs=unix-none" if left else "immutable=1"
+        database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&{how}", uri=True)
+        try:
+            if left:  # its index is then in memory
+                database.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
+            return ends_in(database)
+        finally:
+            database.close()
+
+
+@contextmanager
+def _kept(directory: Path) -> Iterator[None]:
+    """No gateway opens the store meanwhile; of a copy without a lock that is true anyway."""
+    try:
+        lock = os.open(directory / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield
+        return
+    except OSError as error:
+        raise StoreError(f"cannot read {directory / LOCK_NAME}: {error.strerror}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise StoreError(f"a gateway is using {directory}") from None
+    finally:
+        os.close(lock)

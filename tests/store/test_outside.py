@@ -1,0 +1,70 @@
+"""What one who is not its gateway reads of a store, and that nothing is touched."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
+from gateway.errors import StoreError
+from gateway.store.database import Database
+from gateway.store.outside import log_ends
+from gateway.store.sqlite import FILE_NAME, LOCK_NAME
+
+ENDS = LogEnds(LogEnd(1, 1, 10, "a"), LogEnd(9, 2, 20, "b"))
+
+
+def store(directory: Path, *, killed: bool) -> None:
+    """What a gateway leaves; a killed one, with all of it in the WAL."""
+    directory.mkdir()
+    life = directory / "life"
+    life.mkdir()
+    database = Database(life / FILE_NAME)
+    database.remember(ENDS)
+    if killed:
+        for path in life.iterdir():
+            shutil.copy(path, directory / path.name)
+    database.stopped()
+    database.close()
+    if not killed:
+        shutil.copy(life / FILE_NAME, directory / FILE_NAME)
+    shutil.rmtree(life)
+    (directory / LOCK_NAME).touch()
+
+
+def content(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_what_is_remembered_is_read_and_nothing_touched(tmp_path: Path, killed: bool) -> None:
+    data = tmp_path / "data"
+    store(data, killed=killed)
+    assert (FILE_NAME + "-wal" in content(data)) == killed
+    before = content(data)
+    assert log_ends(data) == ENDS
+    assert content(data) == before
+    (data / LOCK_NAME).unlink()  # a copy of the files alone
+    assert log_ends(data) == ENDS
+
+
+def test_a_store_that_is_used_or_not_there_is_an_error(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    store(data, killed=False)
+    lock = os.open(data / LOCK_NAME, os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with pytest.raises(StoreError, match="a gateway is using"):
+        log_ends(data)
+    os.close(lock)
+    (data / FILE_NAME).write_bytes(b"x" * 5000)
+    with pytest.raises(StoreError, match="cannot read"):
+        log_ends(data)
+    (data / FILE_NAME).write_bytes(b"")
+    assert log_ends(data) == NOTHING_KNOWN
+    (data / FILE_NAME).unlink()
+    with pytest.raises(StoreError, match="there is no"):
+        log_ends(data)
