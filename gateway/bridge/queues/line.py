@@ -20,6 +20,8 @@ from gateway.bridge.seams import DeliverStatus
 from gateway.message import Condition, Delivery, Message, Refusal
 from gateway.wire.work import LINK, LOOK, SENDING, SHARE, VERB, WORK
 
+FEW: Final = 16  # subscriptions that end at once, however busy the turn
+
 
 class Left(Protocol):
     """Who wants to know that a subscription has ended: its virtual host."""
@@ -33,8 +35,6 @@ class Left(Protocol):
     def on_unsendable(self, queue: Queue, entry: Entry, refusal: Refusal | None) -> None:
         """A copy of a remote queue that its only outlet cannot send; `refusal`: nor any other."""
 
-
-FEW: Final = 16  # subscriptions that end at once, however busy the turn
 
 
 @final
