@@ -30,6 +30,7 @@ class Pressure:
         high: publishers wait: the high-water mark was passed, and the low one not reached since,
             or `blocked`.
         blocked: the disk refuses.
+        times, late, late_max: see a face's `Disk`.
         quotas: what users and virtual hosts have of it.
     """
 
@@ -46,9 +47,12 @@ class Pressure:
         "_waiting",
         "blocked",
         "high",
+        "late",
+        "late_max",
         "messages",
         "octets",
         "quotas",
+        "times",
     )
 
     def __init__(self, limits: BridgeLimits) -> None:
@@ -58,6 +62,9 @@ class Pressure:
         self.messages = 0
         self.high = False
         self.blocked = False
+        self.times = 0
+        self.late = 0
+        self.late_max = limits.octets_max
         self.quotas = Quotas(limits.user_octets, limits.host_octets)
         self._high_at = limits.octets_high
         self._low_at = limits.octets_low
@@ -142,6 +149,9 @@ class Pressure:
 
     def block(self) -> None:
         """The disk refuses: whoever publishes waits."""
+        if not self.blocked:
+            self.times += 1
+            self.late = 0
         self.blocked = self.high = True
 
     def unblock(self) -> None:

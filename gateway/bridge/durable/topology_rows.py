@@ -147,6 +147,8 @@ class QueueRow:
         out.i64(settings.auto_delete_timeout_ms)
         if not settings.unmarked:
             _subscriber(out, settings.subscriber)
+            if settings.maker:
+                _text(out, settings.maker)
         return out.getvalue()
 
 
@@ -174,6 +176,8 @@ def queue_row(value: bytes) -> QueueRow:
     )
     if data.remaining():
         settings.subscriber = _read_subscriber(data)
+        if data.remaining():  # nor were makers told, at first
+            settings.maker = _read_text(data)
     else:
         settings.unmarked = True  # the row ended here until there were subscribers
     return QueueRow(host, name, number, settings)

@@ -375,6 +375,7 @@ class ServerConnection:
             self.connection.send_secure(step.octets)
         elif step.kind == StepKind.VERIFY and step.credentials is not None:
             self.client.visit.user = step.credentials.username
+            self.connection.hold(now_ms)
             self.authenticator.authenticate(step.credentials, self)
         elif step.kind == StepKind.GRANTED and step.octets:
             # No control ends SASL with data: it goes as a challenge, whose answer is empty.
@@ -392,6 +393,7 @@ class ServerConnection:
         mechanism = self._mechanism
         if mechanism is None or self._gone or self.connection.closed:
             return
+        self.connection.go_on(now_ms)
         step = mechanism.resolve(identity is not None)
         if step.kind == StepKind.GRANTED:
             self.client.on_authenticated(identity)

@@ -372,7 +372,7 @@ class ServerConnection:
         if self._gone or self.connection.closed:
             return
         self.client.act(now_ms)
-        step = self.connection.send_verdict(identity is not None)
+        step = self.connection.send_verdict(identity is not None, now_ms)
         if step != StepKind.CHALLENGE:
             self.client.on_authenticated(identity if step == StepKind.GRANTED else None)
         self._take(self.connection.receive_data(b"", now_ms))
