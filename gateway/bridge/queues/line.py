@@ -36,7 +36,6 @@ class Left(Protocol):
         """A copy of a remote queue that its only outlet cannot send; `refusal`: nor any other."""
 
 
-
 @final
 class Cancellation:
     """The end of all subscriptions of a line. Implements `Piecework`."""
