@@ -11,6 +11,8 @@ from __future__ import annotations
 import sys
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import LIST, STR16
 from gateway.amqp_0_10.connection import Connection
@@ -245,10 +247,11 @@ class ServerConnection:
 
     def _carry_out(self, events: list[Event], now_ms: int) -> None:
         share = self._share
+        work = WORK
         end = share.begin()
-        most = -1
+        most: int64 = -1
         for event in events:
-            units = WORK.units
+            units = work.units
             if units > end:
                 share.wait(event)
                 continue
@@ -264,7 +267,7 @@ class ServerConnection:
                     session.on_completed(event.ranges)
             else:
                 self._take_rare(event, now_ms)
-            units = WORK.units - units
+            units = work.units - units
             if units > most:
                 most = units
                 share.costliest = event
