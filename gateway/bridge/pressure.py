@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import deque
 from typing import final
 
+from mypy_extensions import i64 as int64
+
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.quotas import Quotas, Share, Waiting
 from gateway.bridge.seams import Publisher
@@ -27,16 +29,22 @@ class Pressure:
         high: publishers wait: the high-water mark was passed, and the low one not reached since,
             or `blocked`.
         blocked: the disk refuses.
-        quotas: what users and virtual hosts have of it.
+        quotas: what users and virtual hosts have of it; none of them is asked before one of them
+            is used up, which shows at the end of a turn.
     """
 
     __slots__ = (
         "_high_at",
         "_limits",
         "_low_at",
+        "_messages_high",
+        "_messages_low",
+        "_messages_max",
+        "_octets_max",
         "_publisher",
         "_raised_at",
         "_share",
+        "_short",
         "_waiting",
         "blocked",
         "high",
@@ -48,14 +56,19 @@ class Pressure:
     def __init__(self, limits: BridgeLimits) -> None:
         self._limits = limits
         self._waiting: deque[Waiting] = deque()
-        self.octets = 0
-        self.messages = 0
+        self.octets: int64 = 0
+        self.messages: int64 = 0
         self.high = False
         self.blocked = False
         self.quotas = Quotas(limits.user_octets, limits.host_octets)
-        self._high_at = limits.octets_high
-        self._low_at = limits.octets_low
-        self._raised_at = 0  # octets that made it high, in this turn
+        self._high_at: int64 = limits.octets_high
+        self._low_at: int64 = limits.octets_low
+        self._octets_max: int64 = limits.octets_max
+        self._messages_high: int64 = limits.messages_high
+        self._messages_low: int64 = limits.messages_low
+        self._messages_max: int64 = limits.messages_max
+        self._raised_at: int64 = 0  # octets that made it high, in this turn
+        self._short = False  # a quota is used up
         # Whose message came last: many come in a row.
         self._publisher = 0
         self._share: Share = self.quotas.of_connection(0)
@@ -70,9 +83,11 @@ class Pressure:
 
     def full(self, publisher: int) -> bool:
         """Whether nothing more may come in, by that connection."""
-        if self.octets >= self._limits.octets_max or self.messages >= self._limits.messages_max:
+        if self.octets >= self._octets_max or self.messages >= self._messages_max:
             return True
-        share = self._share if publisher == self._publisher else self.share_of(publisher)
+        if not self._short:
+            return False
+        share = self.share_of(publisher)
         return share.user.full or share.host.full
 
     def share_of(self, publisher: int) -> Share:
@@ -88,14 +103,14 @@ class Pressure:
         self._publisher = 0
         self._share = self.quotas.of_connection(0)
 
-    def entered(self, size: int, share: Share) -> None:
+    def entered(self, size: int64, share: Share) -> None:
         """A copy came in, for `share`."""
         share.octets += size
         if not share.dirty:
             self.quotas.touch(share)
         self.octets += size
         self.messages += 1
-        if self.messages > self._limits.messages_high:
+        if self.messages > self._messages_high:
             self.high = True
             self._raised_at = 0
         elif self.octets > self._high_at:
@@ -103,14 +118,14 @@ class Pressure:
                 self._raised_at = self.octets
             self.high = True
 
-    def changed(self, difference: int, share: Share) -> None:
+    def changed(self, difference: int64, share: Share) -> None:
         """A copy grew or shrank; what that means for publishers shows with the next one."""
         share.octets += difference
         if not share.dirty:
             self.quotas.touch(share)
         self.octets += difference
 
-    def left(self, size: int, share: Share) -> None:
+    def left(self, size: int64, share: Share) -> None:
         """A copy left."""
         share.octets -= size
         if not share.dirty:
@@ -120,7 +135,7 @@ class Pressure:
         if (
             self.high
             and self.octets <= self._low_at
-            and self.messages <= self._limits.messages_low
+            and self.messages <= self._messages_low
             and not self.blocked
         ):
             self.high = False
@@ -131,16 +146,14 @@ class Pressure:
 
     def unblock(self) -> None:
         """It takes everything again."""
-        limits = self._limits
         self.blocked = False
-        self.high = self.octets > self._high_at or self.messages > limits.messages_high
+        self.high = self.octets > self._high_at or self.messages > self._messages_high
 
     def holds_back(self, connection: int) -> bool:
         """Whether what has just come by that connection is to be confirmed later."""
         if self.high:
             return True
-        share = self._share if connection == self._publisher else self.share_of(connection)
-        return share.user.high or share.host.high
+        return self._short and self.share_of(connection).high() is not None
 
     def hold_back(
         self,
@@ -173,6 +186,7 @@ class Pressure:
     def _settle(self) -> None:
         """The turn ends: what is beyond quotas is known, and is not everybody's."""
         self.quotas.settle()
+        self._short = self.quotas.high > 0
         beyond = self.quotas.beyond()
         self._high_at = self._limits.octets_high + beyond
         self._low_at = self._limits.octets_low + beyond

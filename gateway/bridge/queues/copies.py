@@ -75,10 +75,9 @@ class Copies:
         annotations: bytes,
         ticket: Ticket | None,
     ) -> None:
-        entry = queue.append(message, durable)
-        entry.ticket = ticket
         share = self.pressure.share_of(message.publisher)
-        entry.share = share
+        entry = queue.append(message, durable, share)
+        entry.ticket = ticket
         self.pressure.entered(len(message.payload), share)
         if message.expires_ms != NEVER:
             self.deadlines.arm(queue, message.expires_ms)

@@ -13,6 +13,7 @@ from typing import Final, final
 
 from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.places import AVAILABLE, Entry, Places
+from gateway.bridge.quotas import Share
 from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import NEVER, Message
@@ -193,9 +194,9 @@ class Queue:
             return True
         return self.max_size > 0 and self.octets + size > self.max_size
 
-    def append(self, message: Message, durable: bool) -> Entry:
-        """A new copy at the end."""
-        entry = Entry(self.next_position, message, message.delivery_count, durable)
+    def append(self, message: Message, durable: bool, share: Share) -> Entry:
+        """A new copy at the end, for `share`."""
+        entry = Entry(self.next_position, message, message.delivery_count, durable, share)
         self.put(entry)
         self.entered += 1
         return entry
