@@ -6,6 +6,7 @@ the choice among encodings of one value, content-length and section splits are n
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -360,6 +361,7 @@ header_names = st.text(min_size=0, max_size=8) | st.sampled_from(
 
 
 def _arrays_0_10() -> st.SearchStrategy[Tagged]:
+    @cache
     def of(code: int) -> st.SearchStrategy[Tagged]:
         return st.lists(SIMPLE_0_10[code], max_size=3).map(
             lambda items: Tagged(old.ARRAY, Array010(code, items))
@@ -414,6 +416,7 @@ simple_1_0 = st.one_of([tag(code, strategy) for code, strategy in SIMPLE_1_0.ite
 
 
 def _arrays_1_0() -> st.SearchStrategy[Tagged]:
+    @cache
     def of(code: int) -> st.SearchStrategy[Tagged]:
         descriptors = st.just([]) | st.just([Tagged(new.SYMBOL, "d")])
         return st.builds(
