@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 
 from gateway.bridge.limits import BridgeLimits
-from gateway.config import Address, Settings, keys, load, resolved, schema
+from gateway.config import Address, Settings, keys, load, notes, resolved, schema
 from gateway.config.units import (
     Host,
     format_duration,
@@ -278,3 +278,10 @@ def test_an_upstream_that_there_is_not_is_told_whatever_else_is_wrong(
     told = [path for path, text in found.items() if text == 'there is no upstream "nowhere"']
     assert told == [f"nodes.{each}.upstream" for each in at]
     assert len(found) > len(told)
+
+
+def test_a_reserve_that_one_publisher_could_use_up_is_told() -> None:
+    [note] = notes(load(None, ["store_reserve=31MiB"]))
+    assert note.startswith("store_reserve: 32505856 octets are soon used up")
+    for change in ("store_reserve=32MiB", "store_reserve=0"):
+        assert notes(load(None, [change])) == []

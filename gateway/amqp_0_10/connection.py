@@ -92,6 +92,7 @@ class Connection:
         "_frames",
         "_header",
         "_heartbeat",
+        "_held_ms",
         "_limits",
         "_machine",
         "_parser",
@@ -118,6 +119,7 @@ class Connection:
         self._heartbeat = Heartbeat(now_ms)
         # Handshake until the connection is open, then close-ok; 0 is none.
         self._deadline_ms = now_ms + limits.handshake_timeout_ms
+        self._held_ms = 0  # what is left of the handshake's time while it stands still
         self._controls = ControlReader(role, limits, self.account)
         # The peer's octets are out of step: nothing more can be found among them.
         self._deaf = False
@@ -206,6 +208,18 @@ class Connection:
         elif self._heartbeat.due(now_ms):
             self._frames.control(0, spec.ConnectionHeartbeat())
         return events
+
+    def hold(self, now_ms: int) -> None:
+        """In the handshake the peer waits for us: that is not its own time."""
+        if self._deadline_ms:
+            self._held_ms = self._deadline_ms - now_ms
+            self._deadline_ms = 0
+
+    def go_on(self, now_ms: int) -> None:
+        """It does not wait any more."""
+        if self._held_ms and not self._deadline_ms:
+            self._deadline_ms = now_ms + self._held_ms
+        self._held_ms = 0
 
     def unheard(self, now_ms: int) -> None:
         """The driver does not read for now: the silence is not the peer's."""

@@ -15,13 +15,14 @@
     link        one link                                             part 2.6
     transfers/  what they keep of transfers until they are settled
     receiving   what comes for a session, taken apart                parts 2.5 to 2.7
+    settling    what dispositions say of which deliveries            part 2.7.6
     redirects   where a peer sends us instead                        part 2.8
     transactions   the controller's side                             part 4
 
-`receiving` makes the events, which name sessions and links; these know neither. `session`, `link`,
-`handles`, `transfers.outgoing` and `transfers.send_window` name one another: a link is of a session
-and a delivery of a link, as the drivers have it for every message, to which a protocol in between
-would be a cost.
+`receiving` and `settling` make the events, which name sessions and links; these know neither.
+`session`, `link`, `handles`, `transfers.outgoing` and `transfers.send_window` name one another: a
+link is of a session and a delivery of a link, as the drivers have it for every message, to which a
+protocol in between would be a cost.
 
 It knows nothing of queues, exchanges, transports or clocks.
 """

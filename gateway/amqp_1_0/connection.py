@@ -163,7 +163,7 @@ class Connection:
 
     # What the driver does.
 
-    def send_verdict(self, granted: bool) -> StepKind:
+    def send_verdict(self, granted: bool, now_ms: int) -> StepKind:
         """Server: the answer to `AuthenticationRequested`; what comes of it.
 
         `CHALLENGE`: the mechanism has more to ask, and another request follows. What the client
@@ -172,6 +172,7 @@ class Connection:
         layers = self._layers
         if layers.phase is not Phase.VERDICT or self.closed:
             return StepKind.CHALLENGE
+        self._timers.go_on(now_ms)
         step = layers.resolve(granted)
         if step == StepKind.DENIED:
             self.machine.receive(ConnectionInput.LOST)
@@ -368,6 +369,8 @@ class Connection:
         if isinstance(event, Authenticated):
             self.machine.send(ConnectionInput.SEND_HEADER)
             self._write_open()
+        elif self.server:
+            self._timers.hold(self._now_ms)
 
     def _receive_frame(self, reader: Reader, events: list[Event]) -> None:
         if self._layers.phase is Phase.SASL:

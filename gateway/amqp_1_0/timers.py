@@ -13,10 +13,19 @@ NEVER: Final = -1
 class Timers:
     """The deadlines of one connection."""
 
-    __slots__ = ("_close_at", "_handshake_at", "_idle_ms", "_received_ms", "_remote_ms", "_sent_ms")
+    __slots__ = (
+        "_close_at",
+        "_handshake_at",
+        "_held_ms",
+        "_idle_ms",
+        "_received_ms",
+        "_remote_ms",
+        "_sent_ms",
+    )
 
     def __init__(self, now_ms: int, handshake_ms: int, idle_ms: int) -> None:
         self._handshake_at = now_ms + handshake_ms
+        self._held_ms = NEVER
         self._idle_ms = idle_ms
         self._received_ms = now_ms
         self._sent_ms = now_ms
@@ -27,6 +36,17 @@ class Timers:
         """The handshake is over; the peer wants a frame every `remote_idle_ms` (0: it does not)."""
         self._handshake_at = NEVER
         self._remote_ms = remote_idle_ms
+
+    def hold(self, now_ms: int) -> None:
+        """In the handshake the peer waits for us: that is not its own time."""
+        self._held_ms = now_ms
+
+    def go_on(self, now_ms: int) -> None:
+        """It does not wait any more."""
+        if self._held_ms != NEVER:
+            if self._handshake_at != NEVER:
+                self._handshake_at += now_ms - self._held_ms
+            self._held_ms = NEVER
 
     def closing(self, now_ms: int) -> None:
         """We have said close: the peer has a while to answer."""
@@ -47,7 +67,7 @@ class Timers:
         if self._close_at != NEVER:
             return self._close_at
         if self._handshake_at != NEVER:
-            return self._handshake_at
+            return self._handshake_at if self._held_ms == NEVER else None
         deadline = NEVER
         if self._idle_ms:
             deadline = self._received_ms + self._idle_ms
@@ -66,7 +86,7 @@ class Timers:
     def overdue(self, now_ms: int) -> bool:
         """The peer has been silent too long, or the handshake has taken too long."""
         if self._handshake_at != NEVER:
-            return now_ms >= self._handshake_at
+            return self._held_ms == NEVER and now_ms >= self._handshake_at
         return self._idle_ms > 0 and now_ms >= self._received_ms + self._idle_ms
 
     def given_up(self, now_ms: int) -> bool:

@@ -3,6 +3,7 @@
     bridge, turns              all virtual hosts, and the turn that is under way
     host                       one virtual host: its parts, which faces hold, and what spans them
     publishing, subscribing, settlement, declaring, transacting   what the verbs do
+    spread                     work that may be too much for one turn
     clearing                   queues of which more goes than can go in one turn
     topology, owners, refusals, node_names, numbers   names, who owns them, and their numbers
     transaction, tickets       work done as one; who hears of the end of a copy

@@ -170,9 +170,9 @@ class Bridge:
         then schedules another turn, after it has flushed and read.
         """
         self.ledger.begin(now_ms)
-        clearing = False
+        spread = self.turns.spread
         if not self.swamped:
-            clearing = self._clear()
+            spread.run()
             self._dispatcher.run(self._limits.turn_deliveries)
         for notebook in self._notebooks.values():
             notebook.collect(self.turns.writes, now_ms)
@@ -180,17 +180,7 @@ class Bridge:
         turns.end(self.audit.take_block(now_ms))
         self.swamped = turns.blocked and turns.octets_waiting() >= self._limits.backlog_octets_max
         self._on_safe()
-        return (clearing or self._dispatcher.has_work) and not self.swamped
-
-    def _clear(self) -> bool:
-        """Go on with queues that are emptied; whether there is more."""
-        more = False
-        for host in self.hosts.values():
-            clearing = host.settlement.clearing
-            if clearing.has_work:
-                clearing.run()
-                more |= clearing.has_work
-        return more
+        return (spread.has_work or self._dispatcher.has_work) and not self.swamped
 
     def who(self) -> str:
         """Which queue has kept dispatching busy most in the last turn."""

@@ -8,12 +8,12 @@ After a crash the store brings such a queue back, and its copies end as they wou
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Protocol, final
 
 from gateway.bridge.queues.places import AVAILABLE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.bridge.spread import Spread
 from gateway.wire.work import COPY, SHARE, WORK
 
 
@@ -32,88 +32,86 @@ class Emptied(Protocol):
 
 @final
 class Emptying:
-    """One queue that is being emptied.
+    """One queue that is being emptied. Implements `Piecework`.
 
     Attributes:
         position: the next copy to look at; `end`: the first that stays.
         waiter, token: who is told at the end; `None`: the queue is deleted.
     """
 
-    __slots__ = ("end", "position", "queue", "token", "waiter")
+    __slots__ = ("_emptied", "end", "position", "queue", "token", "waiter")
 
-    def __init__(self, queue: Queue, waiter: LookUpWaiter | None, token: int) -> None:
+    def __init__(
+        self, emptied: Emptied, queue: Queue, waiter: LookUpWaiter | None, token: int
+    ) -> None:
+        self._emptied = emptied
         self.queue = queue
         self.position = 0
         self.end = queue.next_position
         self.waiter = waiter
         self.token = token
 
-
-@final
-class Clearing:
-    """The queues of one virtual host that are being emptied, in their order."""
-
-    __slots__ = ("_emptied", "_waiting")
-
-    def __init__(self, emptied: Emptied) -> None:
-        self._emptied = emptied
-        self._waiting: deque[Emptying] = deque()
-
-    @property
-    def has_work(self) -> bool:
-        """Whether there is more to do in the next turn."""
-        return len(self._waiting) > 0
-
-    def deleted_queues(self) -> list[Queue]:
-        """Those that live on until they are empty."""
-        return [each.queue for each in self._waiting if each.waiter is None]
-
-    def purge(self, queue: Queue, waiter: LookUpWaiter, token: int) -> bool:
-        """Purge a queue over several turns, if it has too much for one: then `waiter` is told."""
-        if queue.depth * COPY <= SHARE:
+    def go_on(self, end: int) -> bool:
+        """See `Piecework`."""
+        if not self._empty(end):
             return False
-        self._waiting.append(Emptying(queue, waiter, token))
+        if self.waiter is not None:
+            self.waiter.on_looked_up(self.token, None)
+        elif self.queue.clearing:
+            self._emptied.on_cleared(self.queue)
         return True
 
-    def abandon(self, queue: Queue) -> bool:
-        """Empty a deleted queue; whether it is done: else it is, some turns later."""
-        emptying = Emptying(queue, None, 0)
-        if self._empty(emptying, WORK.units + SHARE):
-            return True
-        self._waiting.append(emptying)
-        return False
-
-    def run(self) -> None:
-        """A turn's share of it."""
-        end = WORK.units + SHARE
-        waiting = self._waiting
-        while waiting and WORK.units <= end:
-            emptying = waiting[0]
-            if not self._empty(emptying, end):
-                return
-            waiting.popleft()
-            waiter = emptying.waiter
-            if waiter is None:
-                self._emptied.on_cleared(emptying.queue)
-            else:
-                waiter.on_looked_up(emptying.token, None)
-
-    def _empty(self, emptying: Emptying, end: int) -> bool:
-        """Go on until so many units; whether it is done."""
-        queue = emptying.queue
-        purging = emptying.waiter is not None
+    def _empty(self, end: int) -> bool:
+        queue = self.queue
+        purging = self.waiter is not None
         if purging and queue.deleted:
             return True  # what was in it is gone, or goes the way of its queue
-        entry = queue.places.next_at(emptying.position)
-        while entry is not None and entry.position < emptying.end:
+        entry = queue.places.next_at(self.position)
+        while entry is not None and entry.position < self.end:
             if WORK.units > end:
                 return False
             WORK.units += COPY
-            emptying.position = entry.position + 1
+            self.position = entry.position + 1
             if entry.holder == AVAILABLE:
                 if purging:
                     self._emptied.drop(queue, entry)
                 else:
                     self._emptied.orphan(queue, entry)
-            entry = queue.places.next_at(emptying.position)
+            entry = queue.places.next_at(self.position)
         return True
+
+
+@final
+class Clearing:
+    """The queues of one virtual host that are being emptied."""
+
+    __slots__ = ("_deleted", "_emptied", "_spread")
+
+    def __init__(self, emptied: Emptied, spread: Spread) -> None:
+        self._emptied = emptied
+        self._spread = spread
+        self._deleted: dict[int, Queue] = {}
+
+    def deleted_queues(self) -> list[Queue]:
+        """Those that live on until they are empty."""
+        return list(self._deleted.values())
+
+    def purge(self, queue: Queue, waiter: LookUpWaiter, token: int) -> bool:
+        """Purge a queue over several turns, if it has too much for one: then `waiter` is told."""
+        if queue.depth * COPY <= SHARE:
+            return False
+        self._spread.put_off(Emptying(self._emptied, queue, waiter, token))
+        return True
+
+    def abandon(self, queue: Queue) -> bool:
+        """Empty a deleted queue; whether it is done: else it is, some turns later (`forget`)."""
+        if self._spread.begin(Emptying(self._emptied, queue, None, 0)):
+            return True
+        queue.clearing = True
+        self._deleted[queue.number] = queue
+        return False
+
+    def forget(self, queue: Queue) -> None:
+        """A deleted queue is empty."""
+        queue.clearing = False
+        del self._deleted[queue.number]

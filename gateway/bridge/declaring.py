@@ -171,6 +171,8 @@ class Declaring:
         and not there; unknown alternate), invalid-argument (no name).
         """
         queue = self._topology.find_queue(name)
+        if queue is not None and self._owners.has_left(queue):
+            queue = self._topology.find_queue(name)
         if queue is not None:
             return self._redeclare(queue, settings, owner, passive)
         if passive:

@@ -65,7 +65,7 @@ class NodeNames:
     ) -> None:
         """Something came to be, or ended: `node` is a queue's number, `exchange` an exchange's.
 
-        Whoever acts has done it. `copies`: how many a purge took.
+        Whoever acts has done it. `copies`: how many a purge took, or bindings that went together.
         """
         ledger = self._ledger
         ledger.audit.topology(

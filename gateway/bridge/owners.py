@@ -1,7 +1,8 @@
 """What the sessions and connections of a host own, and how queues end that nobody uses any more.
 
 A subscription is its owner's, and so is an exclusive queue, for the owner's life. Who ends takes
-them along; an auto-delete queue goes with its last user.
+them along, its queues over several turns if they are very many; an auto-delete queue goes with its
+last user.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from gateway.bridge.seams import Owner
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.topology import Topology
 from gateway.message import NEVER, Condition
+from gateway.wire.work import COMMAND, LINK, WORK
 
 
 @final
@@ -30,10 +32,31 @@ class Owned:
 
 
 @final
+class Departure:
+    """The exclusive queues of an owner that has ended. Implements `Piecework`."""
+
+    __slots__ = ("_owners", "number", "queues")
+
+    def __init__(self, owners: Owners, number: int, queues: dict[int, Queue]) -> None:
+        self._owners = owners
+        self.number = number
+        self.queues = queues
+
+    def go_on(self, end: int) -> bool:
+        """See `Piecework`."""
+        while self.queues:
+            if WORK.units > end:
+                return False
+            self._owners.disown(self.queues.popitem()[1])
+        self._owners.on_departed(self)
+        return True
+
+
+@final
 class Owners:
     """What each owner has, by owner id."""
 
-    __slots__ = ("_copies", "_numbers", "_owned", "_settlement", "_topology")
+    __slots__ = ("_copies", "_departing", "_numbers", "_owned", "_settlement", "_topology")
 
     def __init__(
         self,
@@ -47,6 +70,7 @@ class Owners:
         self._numbers = numbers
         self._settlement = settlement
         self._owned: dict[int, Owned] = {}
+        self._departing: dict[int, Departure] = {}
 
     def subscribed(self, subscription: Subscription) -> None:
         """It is its owner's."""
@@ -67,14 +91,36 @@ class Owners:
         owned = self._owned.get(owner.owner_id())
         if owned is None:
             return
+        WORK.units += LINK * len(owned.subscriptions)
         for subscription in list(owned.subscriptions.values()):
             subscription.cancel()
-        for queue in list(owned.queues.values()):
-            queue.owner = None
-            owned.queues.pop(queue.number, None)
-            if queue.settings.auto_delete and not queue.deleted:
-                self.delete_unused(queue)
-        self._owned.pop(owner.owner_id(), None)
+        number = owner.owner_id()
+        self._owned.pop(number, None)
+        if owned.queues:
+            departure = Departure(self, number, owned.queues)
+            self._departing[number] = departure
+            self._copies.turns.spread.begin(departure)
+
+    def disown(self, queue: Queue) -> None:
+        """Its owner is gone: nobody has it any more."""
+        WORK.units += COMMAND
+        queue.owner = None
+        if queue.settings.auto_delete and not queue.deleted:
+            self.delete_unused(queue)
+
+    def on_departed(self, departure: Departure) -> None:
+        """An owner that has ended has no queues any more."""
+        self._departing.pop(departure.number, None)
+
+    def has_left(self, queue: Queue) -> bool:
+        """Whether the owner of `queue` has ended, and it was not its turn: now it was."""
+        if queue.owner is None or not self._departing:
+            return False
+        departure = self._departing.get(queue.owner.owner_id())
+        if departure is None or departure.queues.pop(queue.number, None) is None:
+            return False
+        self.disown(queue)
+        return True
 
     def left(self, subscription: Subscription) -> None:
         """It is no longer its owner's."""

@@ -10,14 +10,16 @@ high-water mark had been passed.
 from __future__ import annotations
 
 from collections import deque
-from typing import final
+from typing import Final, final
 
 from mypy_extensions import i64 as int64
 
 from gateway.bridge.limits import BridgeLimits
-from gateway.bridge.quotas import Quotas, Share, Waiting
+from gateway.bridge.quotas import Quotas, Stock, Waiting
 from gateway.bridge.seams import Publisher
 from gateway.message import ACCEPTED, Outcome
+
+COPY_OCTETS: Final = 256  # counted for each copy beside what is in it
 
 
 @final
@@ -25,10 +27,12 @@ class Pressure:
     """Totals over all queues of all hosts.
 
     Attributes:
-        octets, messages: copies held now, acquired ones included.
+        octets, messages: copies held now, acquired ones included; `COPY_OCTETS` for each are among
+            the octets, here as with quotas, so that small messages, too, are on somebody's account.
         high: publishers wait: the high-water mark was passed, and the low one not reached since,
             or `blocked`.
         blocked: the disk refuses.
+        times, late, late_max: see a face's `Disk`.
         quotas: what users and virtual hosts have of it; none of them is asked before one of them
             is used up, which shows at the end of a turn.
     """
@@ -37,20 +41,24 @@ class Pressure:
         "_high_at",
         "_limits",
         "_low_at",
-        "_messages_high",
-        "_messages_low",
+        "_messages_high_at",
+        "_messages_low_at",
         "_messages_max",
         "_octets_max",
         "_publisher",
         "_raised_at",
-        "_share",
+        "_raised_messages_at",
         "_short",
+        "_stock",
         "_waiting",
         "blocked",
         "high",
+        "late",
+        "late_max",
         "messages",
         "octets",
         "quotas",
+        "times",
     )
 
     def __init__(self, limits: BridgeLimits) -> None:
@@ -60,18 +68,23 @@ class Pressure:
         self.messages: int64 = 0
         self.high = False
         self.blocked = False
+        self.times = 0
+        self.late = 0
+        self.late_max = limits.octets_max
         self.quotas = Quotas(limits.user_octets, limits.host_octets)
+        self._octets_max: int64 = limits.octets_max
+        self._messages_max: int64 = limits.messages_max
         self._high_at: int64 = limits.octets_high
         self._low_at: int64 = limits.octets_low
-        self._octets_max: int64 = limits.octets_max
-        self._messages_high: int64 = limits.messages_high
-        self._messages_low: int64 = limits.messages_low
-        self._messages_max: int64 = limits.messages_max
-        self._raised_at: int64 = 0  # octets that made it high, in this turn
+        self._messages_high_at: int64 = limits.messages_high
+        self._messages_low_at: int64 = limits.messages_low
         self._short = False  # a quota is used up
+        # What made it high in this turn, if that was so.
+        self._raised_at: int64 = 0
+        self._raised_messages_at: int64 = 0
         # Whose message came last: many come in a row.
         self._publisher = 0
-        self._share: Share = self.quotas.of_connection(0)
+        self._stock: Stock = self.quotas.of_connection(0)
 
     @property
     def waiting(self) -> int:
@@ -87,73 +100,81 @@ class Pressure:
             return True
         if not self._short:
             return False
-        share = self.share_of(publisher)
-        return share.user.full or share.host.full
+        stock = self.stock_of(publisher)
+        return stock.user.full or stock.host.full
 
-    def share_of(self, publisher: int) -> Share:
+    def stock_of(self, publisher: int) -> Stock:
         """Whose it is that comes by that connection."""
         if publisher != self._publisher:
             self._publisher = publisher
-            self._share = self.quotas.of_connection(publisher)
-        return self._share
+            self._stock = self.quotas.of_connection(publisher)
+        return self._stock
 
     def join(self, connection: int, user: str, host: str) -> None:
         """What comes by that connection is this user's, in this virtual host."""
         self.quotas.join(connection, user, host)
         self._publisher = 0
-        self._share = self.quotas.of_connection(0)
+        self._stock = self.quotas.of_connection(0)
 
-    def entered(self, size: int64, share: Share) -> None:
-        """A copy came in, for `share`."""
-        share.octets += size
-        if not share.dirty:
-            self.quotas.touch(share)
+    @property
+    def payload(self) -> int:
+        """Octets of what is in the copies."""
+        return self.octets - COPY_OCTETS * self.messages
+
+    def entered(self, size: int64, stock: Stock) -> None:
+        """A copy came in, for `stock`."""
+        size += COPY_OCTETS
+        stock.octets += size
+        if not stock.dirty:
+            self.quotas.touch(stock)
         self.octets += size
         self.messages += 1
-        if self.messages > self._messages_high:
-            self.high = True
-            self._raised_at = 0
-        elif self.octets > self._high_at:
+        if self.octets > self._high_at or self.messages > self._messages_high_at:
             if not self.high:
                 self._raised_at = self.octets
+                self._raised_messages_at = self.messages
             self.high = True
 
-    def changed(self, difference: int64, share: Share) -> None:
+    def changed(self, difference: int64, stock: Stock) -> None:
         """A copy grew or shrank; what that means for publishers shows with the next one."""
-        share.octets += difference
-        if not share.dirty:
-            self.quotas.touch(share)
+        stock.octets += difference
+        if not stock.dirty:
+            self.quotas.touch(stock)
         self.octets += difference
 
-    def left(self, size: int64, share: Share) -> None:
+    def left(self, size: int64, stock: Stock) -> None:
         """A copy left."""
-        share.octets -= size
-        if not share.dirty:
-            self.quotas.touch(share)
+        size += COPY_OCTETS
+        stock.octets -= size
+        if not stock.dirty:
+            self.quotas.touch(stock)
         self.octets -= size
         self.messages -= 1
         if (
             self.high
             and self.octets <= self._low_at
-            and self.messages <= self._messages_low
+            and self.messages <= self._messages_low_at
             and not self.blocked
         ):
             self.high = False
 
     def block(self) -> None:
         """The disk refuses: whoever publishes waits."""
+        if not self.blocked:
+            self.times += 1
+            self.late = 0
         self.blocked = self.high = True
 
     def unblock(self) -> None:
         """It takes everything again."""
         self.blocked = False
-        self.high = self.octets > self._high_at or self.messages > self._messages_high
+        self.high = self.octets > self._high_at or self.messages > self._messages_high_at
 
     def holds_back(self, connection: int) -> bool:
         """Whether what has just come by that connection is to be confirmed later."""
         if self.high:
             return True
-        return self._short and self.share_of(connection).high() is not None
+        return self._short and self.stock_of(connection).high() is not None
 
     def hold_back(
         self,
@@ -164,7 +185,7 @@ class Pressure:
         connection: int = 0,
     ) -> None:
         """Confirm this publish later."""
-        quota = self.share_of(connection).high()
+        quota = self.stock_of(connection).high()
         waiting = (turn, publisher, token, outcome)
         if quota is None:
             self._waiting.append(waiting)
@@ -190,9 +211,18 @@ class Pressure:
         beyond = self.quotas.beyond()
         self._high_at = self._limits.octets_high + beyond
         self._low_at = self._limits.octets_low + beyond
+        # No more messages than that are beyond: each counts so many octets.
+        self._messages_high_at = self._limits.messages_high + beyond // COPY_OCTETS
+        self._messages_low_at = self._limits.messages_low + beyond // COPY_OCTETS
         raised_at = self._raised_at
         self._raised_at = 0
-        if 0 < raised_at <= self._high_at and self.octets <= self._high_at and not self.blocked:
+        if (
+            0 < raised_at <= self._high_at
+            and self._raised_messages_at <= self._messages_high_at
+            and self.octets <= self._high_at
+            and self.messages <= self._messages_high_at
+            and not self.blocked
+        ):
             self.high = False  # what made it so has turned out to be beyond a quota
 
 

@@ -196,7 +196,7 @@ class Publishing:
 
     def _route(self, exchange: Exchange, message: Message) -> list[Queue] | None:
         queues = exchange.router.route(message)
-        if self._topology.no_local == 0 or queues is None:
+        if self._topology.keeping_out == 0 or queues is None:
             return queues
         return [queue for queue in queues if not queue.keeps_out(message)]
 

@@ -1,7 +1,7 @@
 """What the queues hold for one user or one virtual host, and which of its publishers wait.
 
 A message is its publisher's, wherever its copies are, until they are gone. Copies are counted for
-the user in its virtual host (`Share`), and at the end of a turn for the one and for the other
+the user in its virtual host (`Stock`), and at the end of a turn for the one and for the other
 (`Quota`): so a copy costs one addition. What a restart brings back is its virtual host's alone.
 """
 
@@ -55,7 +55,7 @@ class Quota:
 
 
 @final
-class Share:
+class Stock:
     """Copies of one user's messages in one virtual host.
 
     Attributes:
@@ -87,7 +87,7 @@ class Share:
         return self.host if self.host.high else None
 
 
-NOBODY: Final = Share(Quota(NO_QUOTA), Quota(NO_QUOTA))  # of copies that are not in a queue yet
+NOBODY: Final = Stock(Quota(NO_QUOTA), Quota(NO_QUOTA))  # of copies that are not in a queue yet
 
 
 @final
@@ -106,7 +106,7 @@ class Quotas:
         "_connections",
         "_dirty",
         "_host_most",
-        "_shares",
+        "_stocks",
         "_user_most",
         "high",
         "holding",
@@ -117,9 +117,9 @@ class Quotas:
     def __init__(self, user_most: int, host_most: int) -> None:
         self._user_most = user_most
         self._host_most = host_most
-        self._connections: dict[int, Share] = {}
-        self._shares: dict[tuple[str | None, str], Share] = {}
-        self._dirty: list[Share] = []
+        self._connections: dict[int, Stock] = {}
+        self._stocks: dict[tuple[str | None, str], Stock] = {}
+        self._dirty: list[Stock] = []
         self._beyond_users = 0
         self._beyond_hosts = 0
         self.high = 0
@@ -129,27 +129,27 @@ class Quotas:
 
     def join(self, connection: int, user: str, host: str) -> None:
         """What comes by that connection is this user's, in this virtual host."""
-        self._connections[connection] = self._share(user, host)
+        self._connections[connection] = self._stock(user, host)
 
     def leave(self, connection: int) -> None:
         """The connection is gone; what came by it stays its user's."""
         self._connections.pop(connection, None)
 
-    def of_connection(self, connection: int) -> Share:
+    def of_connection(self, connection: int) -> Stock:
         """Whose it is that comes by a connection; upstreams' and the gateway's own is nobody's."""
         return self._connections.get(connection, NOBODY)
 
-    def of_host(self, host: str) -> Share:
+    def of_host(self, host: str) -> Stock:
         """What nobody knows the user of."""
-        return self._share(None, host)
+        return self._stock(None, host)
 
-    def _share(self, user: str | None, host: str) -> Share:
-        share = self._shares.get((user, host))
-        if share is None:
+    def _stock(self, user: str | None, host: str) -> Stock:
+        stock = self._stocks.get((user, host))
+        if stock is None:
             whose = Quota(NO_QUOTA) if user is None else _of(self.users, user, self._user_most)
-            share = Share(whose, _of(self.hosts, host, self._host_most))
-            self._shares[(user, host)] = share
-        return share
+            stock = Stock(whose, _of(self.hosts, host, self._host_most))
+            self._stocks[(user, host)] = stock
+        return stock
 
     def hold_back(self, quota: Quota, waiting: Waiting) -> None:
         """Confirm a publish when there is room in a quota."""
@@ -161,20 +161,20 @@ class Quotas:
         """Publishes have been confirmed."""
         self.holding = {quota: None for quota in self.holding if quota.waiting}
 
-    def touch(self, share: Share) -> None:
+    def touch(self, stock: Stock) -> None:
         """It has changed."""
-        share.dirty = True
-        self._dirty.append(share)
+        stock.dirty = True
+        self._dirty.append(stock)
 
     def settle(self) -> None:
         """The turn ends."""
         if self._dirty:
             dirty = self._dirty
             self._dirty = []
-            for share in dirty:
-                difference = share.difference()
-                self._beyond_users += self._change(share.user, difference)
-                self._beyond_hosts += self._change(share.host, difference)
+            for stock in dirty:
+                difference = stock.difference()
+                self._beyond_users += self._change(stock.user, difference)
+                self._beyond_hosts += self._change(stock.host, difference)
 
     def _change(self, quota: Quota, difference: int) -> int:
         high = quota.high

@@ -191,6 +191,7 @@ class QueueSettings:
         no_local: of an exclusive queue: what its owner's connection publishes does not enter.
         subscriber: it was made for a durable subscription, and is its user's alone.
         unmarked: of a store that did not tell yet which queues were.
+        maker: the user who made it; "" where that is not known.
     """
 
     durable: bool
@@ -204,6 +205,7 @@ class QueueSettings:
     no_local: bool
     subscriber: Subscriber | None
     unmarked: bool
+    maker: str
 
     def __init__(
         self,
@@ -231,6 +233,7 @@ class QueueSettings:
         self.no_local = no_local
         self.subscriber = subscriber
         self.unmarked = unmarked
+        self.maker = ""
 
 
 @final

@@ -42,7 +42,7 @@ class Settlement:
         publishing: Publishing,
         transit: Transit,
     ) -> None:
-        self.clearing = Clearing(self)
+        self.clearing = Clearing(self, dispatcher.copies.turns.spread)
         self._transit = transit
         self._topology = topology
         self._dispatcher = dispatcher
@@ -191,7 +191,6 @@ class Settlement:
         If these are many, they go over several turns.
         """
         if not self.clearing.abandon(queue):
-            queue.clearing = True
             self._topology.count_alternate(queue.settings.alternate_exchange, 1)
         self._topology.rows.store_deleted(queue)
 
@@ -203,7 +202,7 @@ class Settlement:
 
     def on_cleared(self, queue: Queue) -> None:
         """A deleted queue has no available copies any more."""
-        queue.clearing = False
+        self.clearing.forget(queue)
         self._topology.count_alternate(queue.settings.alternate_exchange, -1)
         if queue.users.links == 0:
             self._topology.forget_queue(queue)

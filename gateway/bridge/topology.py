@@ -104,7 +104,7 @@ class Topology:
         rows: what the store keeps of it.
         rules: which nodes are remote; `None`: all are local.
         subscribed: the queues of durable subscriptions, by `Subscriber.key`.
-        no_local: how many queues keep out what their owners publish.
+        keeping_out: how many queues keep out messages for which there is a binding.
         routes: octets of the routes that topic exchanges remember.
     """
 
@@ -113,9 +113,9 @@ class Topology:
         "_limits",
         "bindings",
         "exchanges",
+        "keeping_out",
         "lines",
         "names",
-        "no_local",
         "queues",
         "routes",
         "rows",
@@ -134,7 +134,7 @@ class Topology:
         self.rows = TopologyWrites(host, turns)
         self.bindings = Bindings(host, self, self.names, turns, limits)
         self.rules: Rules | None = None
-        self.no_local = 0
+        self.keeping_out = 0
         self.queues: dict[str, Queue] = {}
         self.subscribed: dict[str, Queue] = {}
         self.lines: dict[int, Line] = {}
@@ -204,8 +204,7 @@ class Topology:
     def remove_exchange(self, exchange: Exchange) -> None:
         """Delete it with its bindings."""
         exchange.auto_delete = False
-        for binding in list(exchange.bindings.values()):
-            self.bindings.remove(exchange, binding)
+        self.bindings.remove_all_of_exchange(exchange)
         exchange.forget_routes()
         del self.exchanges[exchange.name]
         self.bindings.kept.give(exchange.kept)
@@ -241,7 +240,7 @@ class Topology:
             self.rules.adopt_queue(queue)
         self.queues[name] = queue
         self.bindings.kept.note(octets_of(name, settings.arguments))
-        self.no_local += settings.no_local
+        self.keeping_out += settings.no_local
         self.count_alternate(settings.alternate_exchange, 1)
         self.names.record(Reason.QUEUE_DECLARED, queue.node, 0, settings.durable)
         return queue
@@ -272,13 +271,12 @@ class Topology:
         router = make_router(exchange.type, self._limits.route_cache_max, self.routes)
         assert router is not None
         exchange.router = router
-        for binding in exchange.bindings.values():
+        for binding in exchange.every():
             exchange.connect(binding)
 
     def withdraw_exchange(self, exchange: Exchange) -> None:
         """Take away an exchange that was predeclared."""
-        for binding in list(exchange.bindings.values()):
-            self.bindings.remove(exchange, binding)
+        self.bindings.remove_all_of_exchange(exchange)
         del self.exchanges[exchange.name]
         self.bindings.kept.give(exchange.kept)
         self.names.forget(exchange.name, exchange.node)
@@ -286,15 +284,13 @@ class Topology:
     def remove_queue(self, queue: Queue) -> None:
         """Delete its name, bindings and rows."""
         queue.deleted = True
-        for exchange_name, key in list(queue.bindings):
-            exchange = self.exchanges[exchange_name]
-            self.bindings.remove(exchange, exchange.bindings[(queue.name, key)])
+        self.bindings.remove_all_of_queue(queue)
         del self.queues[queue.name]
         if queue.settings.subscriber is not None:
             self.subscribed.pop(queue.settings.subscriber.key(), None)
         self.bindings.kept.give(octets_of(queue.name, queue.settings.arguments))
         del self.lines[queue.number]
-        self.no_local -= queue.settings.no_local
+        self.keeping_out -= queue.settings.no_local
         self.count_alternate(queue.settings.alternate_exchange, -1)
         self.rows.remove_queue(RowKind.QUEUE, queue)
         self.names.record(Reason.QUEUE_DELETED, queue.node, 0, queue.settings.durable)

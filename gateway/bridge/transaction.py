@@ -17,7 +17,7 @@ from gateway.bridge.exchanges.exchange import FANOUT, TOPIC, Exchange
 from gateway.bridge.ledger import Ledger
 from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.quotas import NOBODY, Share
+from gateway.bridge.quotas import NOBODY, Stock
 from gateway.bridge.remote.remote import Remote
 from gateway.bridge.seams import Published, Publisher
 from gateway.bridge.tickets import Ticket
@@ -58,10 +58,10 @@ class Held:
 
     Attributes:
         ticket: of a publish to an upstream, whose publisher waits for its outcome.
-        share: whose quota it counts for while it is held.
+        stock: whose quota it counts for while it is held.
     """
 
-    __slots__ = ("exchange", "message", "queues", "rerouted", "share", "ticket")
+    __slots__ = ("exchange", "message", "queues", "rerouted", "stock", "ticket")
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Held:
         self.queues = queues
         self.rerouted = rerouted
         self.ticket = ticket
-        self.share: Share = NOBODY
+        self.stock: Stock = NOBODY
 
     def may_vanish(self) -> bool:
         """Whether it is no error that nobody is left who wants it: not where many may listen.
@@ -177,8 +177,8 @@ class Transaction:
         self.held.append(publish)
         self.octets += self._size_of(publish.message)
         publish.exchange.pending += len(publish.queues)
-        publish.share = pressure.share_of(publish.message.publisher)
-        pressure.entered(len(publish.message.payload), publish.share)
+        publish.stock = pressure.stock_of(publish.message.publisher)
+        pressure.entered(len(publish.message.payload), publish.stock)
 
     def let_go(self, pressure: Pressure) -> list[Held]:
         """What was held, which goes where it belongs."""
@@ -186,7 +186,7 @@ class Transaction:
         self.held = []
         for each in held:
             each.exchange.pending -= len(each.queues)
-            pressure.left(len(each.message.payload), each.share)
+            pressure.left(len(each.message.payload), each.stock)
         return held
 
     def obstacle(self) -> Refusal | None:

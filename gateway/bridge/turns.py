@@ -11,6 +11,7 @@ from collections import deque
 from typing import final
 
 from gateway.bridge.seams import CommitWaiter
+from gateway.bridge.spread import Spread
 from gateway.message import Message
 from gateway.store.interface import Store
 from gateway.store.writes import TurnWriter
@@ -25,6 +26,7 @@ class TurnBook:
         safe: the latest turn that is safe.
         writes: what the turn under way makes durable; messages go through `store_message`.
         blocked: the disk refuses.
+        spread: what is done over several turns.
     """
 
     __slots__ = (
@@ -36,6 +38,7 @@ class TurnBook:
         "blocked",
         "number",
         "safe",
+        "spread",
         "writes",
     )
 
@@ -44,6 +47,7 @@ class TurnBook:
         self.safe = 0
         self.blocked = False
         self.writes = TurnWriter()
+        self.spread = Spread()
         self._store = store
         self._stored: set[int] = set()
         self._waiters: dict[int, CommitWaiter] = {}

@@ -141,6 +141,14 @@ def may_show_passwords(settings: Settings) -> bool:
 def notes(settings: Settings) -> list[str]:
     """What is allowed, but perhaps not meant; what the rules for nodes come to, a line each."""
     told = _notes_of_nodes(settings)
+    wanted = 2 * settings.limits.octets_in_doubt
+    if 0 < settings.store_reserve < wanted:
+        told.insert(
+            0,
+            f"store_reserve: {settings.store_reserve} octets are soon used up when the disk becomes"
+            f" full: what one connection has under way then, up to {wanted // 2} octets"
+            " (limits.octets_in_doubt), is written twice",
+        )
     if may_show_passwords(settings):
         told.insert(
             0,

@@ -13,7 +13,7 @@ and what they share:
     visit          one connection in the audit log and in the log's lines
     doubt          what one connection makes the gateway hold, by octets
     access, asking what a client may, by the access rules; questions about nodes, in their words
-    share          what one connection may have done in one turn, by work
+    agenda         what one connection has asked for; a share of it is done in a turn
     accounts       what is kept for users and virtual hosts, by octets
     safe_with      what is done once its turn is safe
     host_nodes     the names of a virtual host; placed: which of them are an upstream's

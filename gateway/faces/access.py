@@ -6,11 +6,13 @@ from the moment that they are adopted: what clients have that they may have no l
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Protocol, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
+from gateway.bridge.queues.queue import Queue
 from gateway.faces.counts import FaceCounts
 from gateway.message import Condition, Refusal
 from gateway.permissions.actions import Action, ObjectKind
@@ -65,6 +67,22 @@ class AccessBook:
         for client in list(self._clients):
             if client in self._clients:  # ending one may have ended others
                 client.on_rules_changed(now_ms)
+
+    def queues_max(self, user: str) -> int:
+        """How many queues a user may have made; below 0 there is no limit."""
+        return -1 if self.rules is None else self.rules.queues_max(user)
+
+    def count_queue(self, host: str, queue: Queue) -> None:
+        """A queue is there: its maker's, who may have only so many."""
+        maker = queue.settings.maker
+        if maker and self.queues_max(maker) >= 0:
+            self.quotas.made(maker, host, queue.name, queue.number)
+
+    def count_queues(self, hosts: Iterable[VirtualHost]) -> None:
+        """The queues that there are by now; those that were made under other rules, too."""
+        for host in hosts:
+            for queue in host.topology.queues.values():
+                self.count_queue(host.name, queue)
 
     def add(self, client: ClientAccess) -> None:
         """A client has opened its virtual host."""
@@ -226,15 +244,13 @@ class ClientAccess:
     def create_refusal(self, asked: Asked) -> Refusal | None:
         """Why it may not declare a queue; `None`: it may, and `created` follows if it does."""
         refusal = self.refusal(asked)
-        rules = self._book.rules
-        if refusal is not None or rules is None or asked.exists:
+        if refusal is not None or asked.exists:
             return refusal
-        limit = rules.queues_max(self._user)
-        if limit < 0:
-            return None
-        if not self._book.quotas.has_room(self._user, limit, self):
+        limit = self._book.queues_max(self._user)
+        if limit >= 0 and not self._book.quotas.has_room(self._user, limit, self):
             return self._over(asked, f"{self._user!r} may have made {limit} queues at a time")
-        self._making = asked.name
+        if asked.name not in self._host.topology.queues:
+            self._making = asked.name
         return None
 
     def created(self) -> None:
@@ -243,8 +259,11 @@ class ClientAccess:
         if name:
             self._making = ""
             queue = self._host.topology.queues.get(name)
-            if queue is not None:
-                self._book.quotas.made(self._user, self._host.name, name, queue.number)
+            if queue is None or queue.placement is not None or queue.settings.maker:
+                return
+            queue.settings.maker = self._user
+            self._host.topology.rows.store_queue(queue)
+            self._book.count_queue(self._host.name, queue)
 
     def lives(self, host: str, name: str, number: int) -> bool:
         """Whether a queue is there still."""

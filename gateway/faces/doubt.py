@@ -2,7 +2,8 @@
 
 Above the limit the client is slowed down by what its protocol has for that, and reading pauses
 last of all: what would free a queue may come by the same connection. Below half of it all goes on.
-While the disk refuses, anything that is held is too much.
+While the disk refuses, anything that is held is too much, and whoever has published since is not
+read any more when all have published more than the disk's reserve can do with (`Disk.late_max`).
 """
 
 from __future__ import annotations
@@ -18,9 +19,19 @@ class Slowed(Protocol):
 
 
 class Disk(Protocol):
-    """What the bridge says of it."""
+    """What the bridge says of it.
+
+    Attributes:
+        blocked: it refuses, or is full.
+        times: how often it has begun to.
+        late: octets that were published since.
+        late_max: so many of them are enough.
+    """
 
     blocked: bool
+    times: int
+    late: int
+    late_max: int
 
 
 @final
@@ -33,12 +44,13 @@ class Doubt:
         high: too much was held, and half of the limit was not reached since.
     """
 
-    __slots__ = ("_disk", "_limit", "_slowed", "held", "high", "parked")
+    __slots__ = ("_disk", "_late", "_limit", "_slowed", "held", "high", "parked")
 
     def __init__(self, limit: int, slowed: Slowed, disk: Disk) -> None:
         self._limit = limit
         self._disk = disk
         self._slowed = slowed
+        self._late = 0  # of the disk's `times` that in which something was published last
         self.held = 0
         self.parked = 0
         self.high = False
@@ -46,7 +58,12 @@ class Doubt:
     def hold(self, octets: int) -> None:
         """So much more is held; if it is too much by that, the client is slowed down."""
         self.held += octets
-        if not self.high and (self.held >= self._limit or self._disk.blocked):
+        disk = self._disk
+        blocked = disk.blocked
+        if blocked:
+            self._late = disk.times
+            disk.late += octets
+        if not self.high and (self.held >= self._limit or blocked):
             self.high = True
             self._slowed.on_doubt()
 
@@ -63,4 +80,7 @@ class Doubt:
 
     def held_too_much(self) -> bool:
         """Where nothing can be parked: whether twice as much is held; reading is to pause."""
-        return self.held >= 2 * self._limit
+        if self.held >= 2 * self._limit:
+            return True
+        disk = self._disk
+        return disk.blocked and self._late == disk.times and disk.late > disk.late_max

@@ -171,6 +171,10 @@ def _nobody_waits() -> None:
     """Nobody wants to hear that a connection has opened."""
 
 
+def _nobody_counts(held: bool) -> None:
+    """Nobody measures its time."""
+
+
 @final
 @dataclass(init=False, slots=True)
 class Peer:
@@ -181,6 +185,7 @@ class Peer:
         certificate_name: of the certificate that the client showed and we believe; "": none.
         bindings: what TLS proves of this very connection, by the name of the channel binding.
         entered: to be called when it has opened.
+        held: to be called when it has to wait for us before that, and when it has not any more.
     """
 
     connection_id: int
@@ -190,6 +195,7 @@ class Peer:
     port: int
     bindings: dict[str, bytes]
     entered: Callable[[], None]
+    held: Callable[[bool], None]
 
     def __init__(
         self,
@@ -201,6 +207,7 @@ class Peer:
         port: int = 0,
         bindings: dict[str, bytes] | None = None,
         entered: Callable[[], None] | None = None,
+        held: Callable[[bool], None] | None = None,
     ) -> None:
         self.connection_id = connection_id
         self.address = address
@@ -209,6 +216,7 @@ class Peer:
         self.port = port
         self.bindings = bindings or {}
         self.entered = entered or _nobody_waits
+        self.held = held or _nobody_counts
 
     def endpoint(self) -> str:
         """Address and port, as far as they are known."""

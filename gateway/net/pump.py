@@ -117,6 +117,7 @@ class Pump(TwistedProtocol):
         self.entered = True  # it has opened, or need not
         self.early_left = 0  # octets that may come before it has
         self.entry_deadline_ms: int | None = None
+        self._held_since_ms: int | None = None
         self._closing = False
         self._lost = False
         self._left = False  # nothing is held for it any more
@@ -243,10 +244,25 @@ class Pump(TwistedProtocol):
                 self.transport.pauseProducing()
             else:
                 self.transport.resumeProducing()
-        entry_ms = None if self.entered else self.entry_deadline_ms
+        entry_ms = self._entry_ms()
         if entry_ms is not None:
             deadline_ms = entry_ms if deadline_ms is None else min(deadline_ms, entry_ms)
         self._alarm.set(deadline_ms)
+
+    def hold_entry(self, held: bool) -> None:
+        """It waits for us to let it in, or does not any more: that is not its own time."""
+        now_ms = self.around.now_ms()
+        if held and self._held_since_ms is None:
+            self._held_since_ms = now_ms
+        elif self._held_since_ms is not None and not held:
+            if self.entry_deadline_ms is not None:
+                self.entry_deadline_ms += now_ms - self._held_since_ms
+            self._held_since_ms = None
+
+    def _entry_ms(self) -> int | None:
+        """When it has to have opened."""
+        held = self._held_since_ms is not None
+        return None if self.entered or held else self.entry_deadline_ms
 
     def who(self) -> str:
         """Whose connection it is, and what it has been at."""
@@ -301,7 +317,7 @@ class Pump(TwistedProtocol):
         except Exception:
             self._broken()
         self.around.turns.stalls.over(now_ms, "deadline", self)
-        entry_ms = None if self.entered else self.entry_deadline_ms
+        entry_ms = self._entry_ms()
         if entry_ms is not None and now_ms >= entry_ms:
             self.abort()  # its faces were patient with each of its steps
         self.around.turns.touch(self.face)

@@ -1,8 +1,7 @@
 """How many connections and queues each user has.
 
 Queues are known by virtual host, name and number. Who has as many as allowed has those that are
-gone taken out first: nobody needs to tell when a queue ends, in whichever way it does. Queues of an
-earlier life of the gateway are nobody's.
+gone taken out first: nobody needs to tell when a queue ends, in whichever way it does.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ from gateway.translate.view import READER
 
 log: Final = Logger(namespace="gateway.service.Service")
 
+LATE_SHARE: Final = 8  # of the reserve: it is written twice, and consumers need room, too
+
 
 def empty_bridge(
     settings: Settings,
@@ -52,6 +54,8 @@ def empty_bridge(
         plain_host=plain_host(recovered.topology, hosts[0]),
         now_ms=now_ms,
     )
+    if store.reserve.wanted:
+        bridge.pressure.late_max = store.reserve.wanted // LATE_SHARE
     audit.incarnation_started(now_ms, __version__)
     return bridge
 

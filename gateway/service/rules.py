@@ -47,6 +47,10 @@ class RulesInForce:
             reason=reason,
         )
 
+    def count_queues(self) -> None:
+        """Quotas of queues are for those, too, that were made before: before the start as well."""
+        self._book.count_queues(self._bridge.hosts.values())
+
     def adopt(self, loaded: LoadedRules, settings: Settings) -> None:
         """Other rules, of these settings: they count at once, also for who is connected."""
         if loaded.digest == self._loaded.digest and loaded.file == self._loaded.file:
@@ -55,6 +59,7 @@ class RulesInForce:
         self._bridge.now_ms = self._clock.now_ms()
         self.record(Reason.OPERATOR)
         self._book.adopt(loaded.rules, str(loaded.file or ""), self._bridge.now_ms)
+        self.count_queues()
         self._turns.schedule()
         self.say(settings)
 

@@ -122,6 +122,7 @@ class Service:
                 access, self.bridge, self.turns, self.faces.access, self.clock
             )
             self.rules.record()
+            self.rules.count_queues()
             self.door = self._door()
             self.reloading = self._reloading()
         except BaseException:

@@ -83,6 +83,7 @@ class Group:
         self.number = 0
         self.row = b""
         self.topology: dict[tuple[int, str], bytes | None] = {}
+        self.cleared: list[tuple[int, str, str]] = []
         self.committed = False
 
 
@@ -254,7 +255,9 @@ class Committer:
         # Before it is written: a row that could not be read back must never be.
         self._occupancy.add(group.number, len(group.row), writes)
         if any(turn[1] and turn[1][CONTENTS_AT] & HAS_TOPOLOGY for turn in turns):
-            group.topology = TopologyChanges(writes).rows
+            changes = TopologyChanges(writes)
+            group.topology = changes.rows
+            group.cleared = changes.cleared
         return group
 
     def _settle(self, group: Group) -> None:
@@ -269,7 +272,7 @@ class Committer:
         """Commit the row, then append the audit blocks; goes on where the last attempt failed."""
         if group.row and not group.committed:
             started_ns = perf_counter_ns()
-            self._database.commit(group.number, group.row, group.topology)
+            self._database.commit(group.number, group.row, group.topology, group.cleared)
             group.committed = True
             self._counts.commit_us += (perf_counter_ns() - started_ns) // 1000
             self._counts.commits += 1

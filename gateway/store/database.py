@@ -22,7 +22,7 @@ and that synced, before anything is written behind it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, final
@@ -62,6 +62,7 @@ _SCHEMA: Final = (
     " segment INTEGER, octets INTEGER, sha256 TEXT) WITHOUT ROWID",
 )
 _INSERT: Final = "INSERT INTO log VALUES (?, ?)"
+_CLEAR: Final = "DELETE FROM topology WHERE kind = ? AND key >= ? AND key < ?"
 
 
 @contextmanager
@@ -228,17 +229,26 @@ class Database:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def commit(
-        self, number: int, body: bytes, topology: dict[tuple[int, str], bytes | None]
+        self,
+        number: int,
+        body: bytes,
+        topology: dict[tuple[int, str], bytes | None],
+        cleared: Sequence[tuple[int, str, str]] = (),
     ) -> None:
-        """One row of the log, and topology values, or `None` for those that are gone."""
+        """One row of the log, and topology values, or `None` for those that are gone.
+
+        Before these go those that are `cleared`: kind, first key and the key behind the last.
+        """
         with _as_store_errors("cannot write to the store"):
-            if not topology:
+            if not topology and not cleared:
                 # One statement and no transaction around it: each statement gives up the
                 # interpreter lock, and a busy reactor gives it back only after a whole turn.
                 self._db.execute(_INSERT, (number, body))
                 return
             with self._transaction():
                 self._db.execute(_INSERT, (number, body))
+                for span in cleared:
+                    self._db.execute(_CLEAR, span)
                 self._write_topology(topology)
 
     def _write_topology(self, topology: dict[tuple[int, str], bytes | None]) -> None:

@@ -22,6 +22,7 @@ from gateway.store.writes import (
     MESSAGE,
     REDELIVERED,
     TOPOLOGY,
+    TOPOLOGY_CLEARED,
     TOPOLOGY_REMOVED,
     TURN,
     VERSION,
@@ -75,6 +76,9 @@ class RecordListener(Protocol):
     def on_topology_removed(self, kind: int, key: str) -> None:
         """A topology row is gone."""
 
+    def on_topology_cleared(self, kind: int, first: str, behind: str) -> None:
+        """All of a kind from one key on to in front of another are gone."""
+
 
 def walk(writes: bytes, listener: RecordListener) -> None:
     """Tell `listener` of all records of `writes`; `DecodeError` at the first that is none."""
@@ -125,6 +129,10 @@ def _rare(reader: Reader, kind: int, listener: RecordListener) -> None:
         row = reader.sub(reader.u32())
         topology_kind = row.u32()
         listener.on_topology_removed(topology_kind, row.text(row.remaining()))
+    elif kind == TOPOLOGY_CLEARED:
+        row = reader.sub(reader.u32())
+        topology_kind, first = row.u32(), row.text(row.u32())
+        listener.on_topology_cleared(topology_kind, first, row.text(row.remaining()))
     else:
         raise DecodeError(f"no record begins with {kind}")
 
@@ -193,6 +201,9 @@ class _Checker:
         return
 
     def on_topology_removed(self, kind: int, key: str) -> None:
+        return
+
+    def on_topology_cleared(self, kind: int, first: str, behind: str) -> None:
         return
 
 

@@ -196,6 +196,9 @@ class Occupancy:
     def on_topology_removed(self, kind: int, key: str) -> None:
         """Topology is kept in a table of its own."""
 
+    def on_topology_cleared(self, kind: int, first: str, behind: str) -> None:
+        """Topology is kept in a table of its own."""
+
     def _supersede(self, number: int) -> None:
         """An entry of row `number` is superseded by the row under way."""
         row, current = self.rows[number], self.current

@@ -73,12 +73,24 @@ class Replay:
         """`None` tells that it was removed."""
         self.topology[(kind, key)] = None
 
+    def on_topology_cleared(self, kind: int, first: str, behind: str) -> None:
+        """So were all of these."""
+        for row in _between(self.topology, kind, first, behind):
+            self.topology[row] = None
+
 
 @final
 class TopologyChanges:
-    """The last value of each topology row that is written, `None` if it was removed."""
+    """What the topology table is to be told: `cleared` first, then `rows`.
+
+    Attributes:
+        cleared: kind, first key and the key behind the last of rows that are gone, whatever they
+            are called.
+        rows: the last value of each that was written after that, `None` if it was removed.
+    """
 
     def __init__(self, writes: bytes) -> None:
+        self.cleared: list[tuple[int, str, str]] = []
         self.rows: dict[tuple[int, str], bytes | None] = {}
         walk(writes, self)
 
@@ -101,3 +113,15 @@ class TopologyChanges:
     def on_topology_removed(self, kind: int, key: str) -> None:
         """It is gone."""
         self.rows[(kind, key)] = None
+
+    def on_topology_cleared(self, kind: int, first: str, behind: str) -> None:
+        """These are gone, and what was said of them before does not count."""
+        for row in _between(self.rows, kind, first, behind):
+            del self.rows[row]
+        self.cleared.append((kind, first, behind))
+
+
+def _between(
+    rows: dict[tuple[int, str], bytes | None], kind: int, first: str, behind: str
+) -> list[tuple[int, str]]:
+    return [row for row in rows if row[0] == kind and first <= row[1] < behind]

@@ -55,6 +55,9 @@ class _Rewriter:
     def on_topology_removed(self, kind: int, key: str) -> None:
         """Topology is kept in a table of its own."""
 
+    def on_topology_cleared(self, kind: int, first: str, behind: str) -> None:
+        """Topology is kept in a table of its own."""
+
     def _count(self, queue_id: int, position: int) -> None:
         counted = self._occupancy.counted.get((queue_id, position))
         if counted is not None:

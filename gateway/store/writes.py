@@ -15,6 +15,8 @@ turn is a TURN record followed by the others, so turns can simply be put one aft
     ANNOTATED          queue_id i64, position i64, count u32, annotations (length u32, octets)
     TOPOLOGY           length u32 of what follows; kind u32, key (length u32, UTF-8), value (rest)
     TOPOLOGY_REMOVED   length u32 of what follows; kind u32, key (UTF-8, rest)
+    TOPOLOGY_CLEARED   length u32 of what follows; kind u32, first key (length u32, UTF-8), the key
+                       behind the last (UTF-8, rest)
 
 The message of every ENQUEUE is in the same turn, also when it was stored in an earlier one (a move
 to another queue writes it again): so a row of the log can be read, and dropped, by itself. The
@@ -43,6 +45,7 @@ REDELIVERED: Final = 4
 TOPOLOGY: Final = 5
 TOPOLOGY_REMOVED: Final = 6
 ANNOTATED: Final = 7
+TOPOLOGY_CLEARED: Final = 8
 
 
 @final
@@ -137,6 +140,19 @@ class TurnWriter:
         out.u32(4 + len(octets))
         out.u32(kind)
         out.raw(octets)
+
+    def topology_cleared(self, kind: int, first: str, behind: str) -> None:
+        """All rows of that kind are gone whose keys are `first` or above, and below `behind`."""
+        out = self._out
+        octets = first.encode()
+        end = behind.encode()
+        out.patch_u8(CONTENTS_AT, HAS_TOPOLOGY)
+        out.u8(TOPOLOGY_CLEARED)
+        out.u32(8 + len(octets) + len(end))
+        out.u32(kind)
+        out.u32(len(octets))
+        out.raw(octets)
+        out.raw(end)
 
     def take(self) -> bytes:
         """Everything since the last `take`; empty when there was nothing."""

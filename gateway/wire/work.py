@@ -28,6 +28,7 @@ DELIVERY: Final = 20  # a delivery is settled
 LOOK: Final = 2  # a delivery, or a copy, is looked at
 SUBSCRIPTION: Final = 3  # a subscription is told that there is room again
 BINDING: Final = 60  # a binding comes, or goes
+LINK: Final = 100  # a subscription or a link ends, beside its deliveries
 MATCH: Final = 3  # a binding is looked at by exchange.bound, a header or an argument by a router
 STEP: Final = 2  # a word of a routing key meets a node of the bindings' tree
 PART: Final = 5  # a part of a selector

@@ -289,6 +289,18 @@ def test_a_handshake_that_takes_too_long_ends() -> None:
     assert connection.closed
 
 
+def test_in_a_handshake_the_time_that_we_take_does_not_count() -> None:
+    connection = server(Limits(handshake_timeout_ms=500))
+    connection.hold(400)
+    assert connection.next_deadline() is None
+    assert connection.handle_deadline(9000) == []
+    connection.go_on(9000)
+    connection.go_on(9500)
+    assert connection.next_deadline() == 9100
+    [event] = connection.handle_deadline(9100)
+    assert isinstance(event, ConnectionClosed)
+
+
 def test_an_open_connection_without_heartbeats_has_no_deadline() -> None:
     assert drive.opened_server().next_deadline() is None
 

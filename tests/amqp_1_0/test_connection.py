@@ -60,7 +60,7 @@ def test_client_and_server_open_and_close(sasl, chunk):
     if sasl:
         asked = pair.take("server", events.AuthenticationRequested)
         assert asked.credentials.mechanism == "ANONYMOUS"
-        pair.server.send_verdict(True)
+        pair.server.send_verdict(True, T0)
         pair.step()
         pair.take("client", events.Authenticated)
     opened = pair.take("server", events.OpenReceived).open
@@ -84,7 +84,7 @@ def test_a_refused_client_hears_the_outcome_and_nothing_else():
     pair = Pair(sasl=True)
     pair.client.send_open()
     pair.step()
-    pair.server.send_verdict(False)
+    pair.server.send_verdict(False, T0)
     assert pair.server.closed
     pair.step()
     assert pair.kinds("client") == ["Violation"]
@@ -104,7 +104,7 @@ def test_octets_behind_sasl_init_are_read_after_the_verdict():
     )
     assert kinds(found) == ["AuthenticationRequested"]
     assert (found[0].credentials.username, found[0].credentials.password) == ("u", "p")
-    connection.send_verdict(True)
+    connection.send_verdict(True, T0)
     assert kinds(connection.receive_data(b"", T0)) == ["OpenReceived"]
 
 

@@ -39,3 +39,18 @@ def test_a_close_is_waited_for_once():
     assert timers.next_deadline() == 2000 + CLOSE_TIMEOUT_MS
     assert timers.given_up(2000 + CLOSE_TIMEOUT_MS)
     assert not timers.must_speak(10**9)
+
+
+def test_in_the_handshake_the_time_that_we_take_does_not_count():
+    timers = Timers(1000, 100, 0)
+    timers.hold(1050)
+    assert timers.next_deadline() is None
+    assert not timers.overdue(10**9)
+    timers.go_on(5050)
+    timers.go_on(6000)
+    assert timers.next_deadline() == 5100
+    assert timers.overdue(5100)
+    timers.hold(5060)
+    timers.opened(0)
+    timers.go_on(5070)
+    assert not timers.overdue(5071)

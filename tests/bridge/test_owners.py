@@ -1,10 +1,12 @@
 """What ends with its owner, and with its last user."""
 
 from support.bridge_world import World, condition
+from support.work import units_of
 
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition
+from gateway.wire.work import COMMAND, SHARE
 
 
 def test_an_exclusive_queue_is_locked_for_others_until_its_owner_ends() -> None:
@@ -88,4 +90,43 @@ def test_a_queue_that_was_deleted_before_its_time_is_not_deleted_again() -> None
     world.queue("q")
     world.pass_time(5000)
     assert world.host.topology.find_queue("q") is not None
+    world.check()
+
+
+def test_the_queues_of_an_owner_go_over_several_turns_unless_somebody_asks_for_one() -> None:
+    world = World()
+    host = world.host
+    gone, other = world.owner(), world.owner()
+    many = 3 * SHARE // COMMAND
+    settings = QueueSettings(exclusive=True, auto_delete=True)
+    for number in range(many):
+        world.queue(f"q{number}", gone, exclusive=True, auto_delete=True)
+    world.queue("kept", gone, exclusive=True)
+    world.turn()
+    assert units_of(lambda: host.owners.release(gone)) <= SHARE + COMMAND
+    left = len(host.topology.queues)
+    assert many // 2 < left < many
+    assert isinstance(host.declaring.declare_queue("q0", settings, other), Queue)
+    assert condition(host.declaring.declare_queue("q1", settings, gone, passive=True)) == (
+        Condition.NOT_FOUND
+    )
+    assert isinstance(host.declaring.declare_queue("kept", QueueSettings(), other), Queue)
+    assert world.bridge.end_turn(world.now_ms)  # it takes another turn
+    world.turn()
+    assert sorted(host.topology.queues) == ["kept", "q0"]
+    assert host.topology.queues["q0"].owner is other
+    world.check()
+
+
+def test_a_queue_of_an_owner_that_has_ended_is_deleted_by_somebody_else_first() -> None:
+    world = World()
+    gone = world.owner()
+    for number in range(3 * SHARE // COMMAND):
+        world.queue(f"q{number}", gone, exclusive=True, auto_delete=True)
+    world.host.owners.release(gone)
+    queue = world.host.topology.find_queue("q0")
+    assert queue is not None
+    world.host.owners.delete(queue)
+    world.turn()
+    assert world.host.topology.queues == {}
     world.check()

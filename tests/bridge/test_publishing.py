@@ -114,9 +114,9 @@ def test_an_exclusive_queue_may_keep_out_what_its_owner_publishes() -> None:
     world.crash()
     again = world.host.topology.find_queue("q")
     assert again is not None and again.settings.no_local
-    assert world.host.topology.no_local == 1
+    assert world.host.topology.keeping_out == 1
     world.host.declaring.delete_queue("q")
-    assert world.host.topology.no_local == 0
+    assert world.host.topology.keeping_out == 0
 
 
 def test_a_full_queue_behind_the_alternate_exchange_refuses_too() -> None:

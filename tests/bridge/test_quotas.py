@@ -5,6 +5,7 @@ from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.pressure import COPY_OCTETS
 from gateway.bridge.quotas import Quota, Quotas
 from gateway.bridge.seams import PublishStatus
 from gateway.message import ACCEPTED, Condition, Message
@@ -13,7 +14,8 @@ KIB = 1024
 
 
 def message_of(world: World, connection: int, octets: int = KIB) -> Message:
-    message = world.message(bytes(octets), key="q")
+    """One that counts as so many octets."""
+    message = world.message(bytes(octets - COPY_OCTETS), key="q")
     message.publisher = connection
     return message
 
@@ -126,6 +128,53 @@ def test_a_transaction_holds_for_the_user_of_its_connection() -> None:
     assert users["alice"].octets > 3 * KIB
     alice.does(spec.TxRollback())
     assert users["alice"].octets == 0
+
+
+def test_small_messages_are_a_share_too_and_others_go_on() -> None:
+    most = 100
+    limits = BridgeLimits(
+        octets_high=2 * most * COPY_OCTETS,
+        octets_low=most * COPY_OCTETS,
+        user_octets=most * COPY_OCTETS,
+        messages_high=2 * most,
+        messages_low=most,
+    )
+    world = World(limits=limits)
+    world.queue()
+    pressure = world.bridge.pressure
+    pressure.join(1, "alice", "/")
+    pressure.join(2, "bob", "/")
+    alice, bob = Producer(), Producer()
+    publish = world.host.publishing.publish
+    refused = 0
+    for token in range(3 * most):  # of one who does not wait
+        answer = publish(message_of(world, 1, COPY_OCTETS + 1), alice, token)
+        refused += answer.status is PublishStatus.REFUSED
+        world.turn()
+        assert not pressure.high
+    assert pressure.quotas.users["alice"].held_back >= most // 2
+    assert refused > 0
+    assert pressure.messages >= 2 * most - 1
+    for token in range(most // 2):
+        assert publish(message_of(world, 2, COPY_OCTETS + 1), bob, token).status is (
+            PublishStatus.DONE
+        )
+        world.turn()
+    world.host.declaring.purge_queue("q")
+    world.turn()
+    assert (pressure.octets, pressure.payload, pressure.messages) == (0, 0, 0)
+    assert pressure.quotas.beyond() == 0
+    world.check()
+
+
+def test_very_many_small_messages_of_nobody_in_particular_make_everybody_wait() -> None:
+    world = World(limits=BridgeLimits(messages_high=10, messages_low=5))
+    world.queue()
+    producer = Producer()
+    for token in range(11):
+        world.host.publishing.publish(message_of(world, 1, COPY_OCTETS), producer, token)
+    world.turn()
+    assert world.bridge.pressure.high
 
 
 def fills(client: Client) -> None:

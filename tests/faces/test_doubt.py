@@ -48,3 +48,24 @@ def test_reading_pauses_when_twice_as_much_is_held() -> None:
     assert not doubt.held_too_much()
     doubt.hold(1)
     assert doubt.held_too_much()
+
+
+def test_while_the_disk_refuses_who_goes_on_publishing_is_not_read_when_all_sent_too_much() -> None:
+    told, other, silent = Told(), Told(), Told()
+    disk = told.pressure
+    disk.late_max = 30
+    other.doubt, silent.doubt = Doubt(100, other, disk), Doubt(100, silent, disk)
+    silent.doubt.hold(50)
+    disk.block()
+    disk.block()
+    told.doubt.hold(20)
+    other.doubt.hold(10)
+    assert not told.doubt.held_too_much()
+    other.doubt.hold(1)
+    assert told.doubt.held_too_much() and other.doubt.held_too_much()
+    assert not silent.doubt.held_too_much()  # it may have consumers that make room
+    disk.unblock()
+    assert not told.doubt.held_too_much()
+    disk.block()
+    silent.doubt.hold(31)
+    assert silent.doubt.held_too_much() and not told.doubt.held_too_much()

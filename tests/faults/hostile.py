@@ -49,6 +49,7 @@ class Attack:
         kept_max: octets that the gateway may have on its accounts after the small one.
         refused: whether the small one meets a limit of these.
         units_max: what the small one may cost in units of work; 0: that does not matter.
+        prepare: puts into the gateway's directory what its configuration names.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Attack:
     kept_max: int = MIB
     refused: bool = False
     units_max: int = 0
+    prepare: Callable[[Path], None] | None = None
 
 
 @dataclass
@@ -175,6 +177,8 @@ def be_polite(port: int) -> None:
 
 def play(attack: Attack, directory: Path, *, small: bool) -> Seen:
     """One attack on a gateway of its own."""
+    if attack.prepare is not None:
+        attack.prepare(directory)
     with GatewayProcess(directory, attack.config) as gateway:
         polite = Polite(gateway.amqp_port)
         memory = Memory(gateway.pid)
@@ -202,9 +206,9 @@ def _all(metrics: dict[str, float], name: str) -> list[float]:
 
 def attacks() -> list[Attack]:
     """All of them, by subject."""
-    from faults import hostile_octets, hostile_work
+    from faults import hostile_logins, hostile_octets, hostile_work
 
-    return [*hostile_octets.ATTACKS, *hostile_work.ATTACKS]
+    return [*hostile_octets.ATTACKS, *hostile_work.ATTACKS, *hostile_logins.ATTACKS]
 
 
 def main(arguments: list[str]) -> None:

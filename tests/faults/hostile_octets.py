@@ -26,6 +26,17 @@ TWO_HOSTS = {
     "queues": {"size_high": "20MiB", "size_low": "15MiB", "size_max": "40MiB"},
 }
 
+FEW_MESSAGES = {
+    "virtual_hosts": [{"name": "default"}, {"name": "other"}],
+    "queues": {
+        "size_high": "512KiB",
+        "size_low": "256KiB",
+        "size_max": "2MiB",
+        "messages_high": 2_000,
+        "messages_low": 1_000,
+    },
+}
+
 
 def nulls(count: int) -> Tagged:
     """A list that takes one octet for each element, and 56 when it is decoded."""
@@ -176,6 +187,20 @@ def full_queue(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
     return [client]
 
 
+def tiny_messages(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
+    """The same with messages of one octet: more than all queues together may hold."""
+    client = Raw010(gateway.amqp_port, patience_s=5)
+    client.host = "other"
+    client.log_in()
+    session = client.attach()
+    client.does(session, [spec.QueueDeclare(queue="full")])
+    header = write_header(spec.DeliveryProperties(routing_key="full"), None)
+    for _ in range(count):
+        if not client.publish(session, header, b"x"):
+            break
+    return [client]
+
+
 def _message(subject: str) -> bytes:
     from support.face_1_0 import message
 
@@ -197,6 +222,7 @@ ATTACKS = (
     Attack("1,000 clients come back", returning_clients, 1000, 200, kept_max=8 * MIB),
     Attack("silent connections", silent_connections, 900, 100),
     Attack("a full queue", full_queue, 1000, 400, config=TWO_HOSTS, kept_max=8 * MIB),
+    Attack("tiny messages", tiny_messages, 100_000, 3_000, config=FEW_MESSAGES, kept_max=8 * MIB),
     Attack("topic keys of many words", topic_keys, 5000, 100),
     Attack("subjects of 200 KB", long_subjects, 1000, 20),
 )

@@ -318,6 +318,31 @@ def sessions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     return [again]
 
 
+def left_behind(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """A connection is gone at once whose sessions have queues and unsettled deliveries."""
+    other, _session = _filled(gateway, 200 * count)
+    client = Raw010(gateway.amqp_port, patience_s=120).log_in()
+    for channel in range(count):
+        session = client.attach(channel)
+        names = [f"q{channel}.{number}" for number in range(50)]
+        client.does(
+            session,
+            [spec.QueueDeclare(queue=name, exclusive=True, auto_delete=True) for name in names],
+        )
+        client.does(
+            session,
+            [
+                spec.MessageSubscribe(queue="q", destination="d"),
+                spec.MessageFlow(destination="d", unit=0, value=200),
+                spec.MessageFlow(destination="d", unit=1, value=0xFFFFFFFF),
+            ],
+        )
+    client.close()
+    again, session = _client(gateway)
+    again.does(session, [spec.QueueDeclare(queue="q0.0", exclusive=True, auto_delete=True)])
+    return [again, other]
+
+
 BLOB: FieldTable = [("blob", Tagged(VBIN32, bytes(960_000)))]
 VOIDS: FieldTable = [("voids", Tagged(LIST, [NULL] * 9_900))]
 
@@ -338,5 +363,6 @@ ATTACKS = (
     Attack("dispositions of all deliveries", dispositions, 20_000, 200, units_max=500 * SHARE),
     Attack("structs that nobody knows", structs, 20, 2, units_max=SHARE),
     Attack("filters", filters, 20, 1, units_max=40 * SHARE, kept_max=64 * 2**20),
+    Attack("what a connection leaves behind", left_behind, 250, 20, units_max=60 * SHARE),
     Attack("subscriptions of one connection", sessions, 50, 2, units_max=40 * SHARE),
 )

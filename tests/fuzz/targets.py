@@ -353,7 +353,7 @@ def _answer_1_0(connection: Connection10, heard: list[object]) -> None:
         if connection.closed:
             return
         if isinstance(event, events_1_0.AuthenticationRequested):
-            connection.send_verdict(True)
+            connection.send_verdict(True, 0)
         elif isinstance(event, events_1_0.OpenReceived):
             connection.send_open()
         elif isinstance(event, events_1_0.BeginReceived):

@@ -258,7 +258,7 @@ def test_thousands_of_durable_messages_arrive_in_order(gateway, options):
 
 
 class Idle(MessagingHandler):
-    """Does nothing for a while, wanting a frame every 200 ms."""
+    """Does nothing for a while, wanting a frame every second."""
 
     def __init__(self, url):
         super().__init__()
@@ -266,8 +266,8 @@ class Idle(MessagingHandler):
         self.error = None
 
     def on_start(self, event):
-        event.container.connect(self.url, heartbeat=0.2, reconnect=False)
-        event.container.schedule(1.5, self)
+        event.container.connect(self.url, heartbeat=1.0, reconnect=False)
+        event.container.schedule(3.5, self)
 
     def on_timer_task(self, event):
         event.container.stop()

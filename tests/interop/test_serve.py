@@ -18,7 +18,9 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from support.certificates import Authority
+from support.frames_1_0 import octets_of, read_frames
 
+from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0.connection import Connection
 from gateway.amqp_1_0.events import (
     Authenticated,
@@ -157,8 +159,10 @@ def test_json_log_lines(tmp_path: pathlib.Path) -> None:
 class Secured:
     """A gateway with TLS, users, and an authority of client certificates."""
 
-    def __init__(self, tmp_path: pathlib.Path, *changes: str) -> None:
+    def __init__(self, tmp_path: pathlib.Path, *changes: str, revokes: bool = False) -> None:
         self.authority = Authority(tmp_path)
+        if revokes:
+            changes += (f"tls.client_crl={self.authority.revoke()}",)
         certificate, key = self.authority.issue("gateway")
         self.users = tmp_path / "users.yaml"
         self.users.write_text("")
@@ -229,6 +233,40 @@ def test_a_verified_certificate_is_an_identity(secured: Secured) -> None:
     assert any(isinstance(event, Authenticated) for event in came)
     text = secured.served.get("/metrics")[1]
     assert 'gateway_authentications_total{mechanism="EXTERNAL",outcome="accepted"} 1.0' in text
+
+
+def opened_without_a_login(transport: ssl.SSLSocket) -> None:
+    client = Connection(server=False, container_id="c", limits=Limits(), now_ms=0)
+    client.send_open()
+    came: list[object] = []
+    while not any(isinstance(event, OpenReceived) for event in came):
+        transport.sendall(client.data_to_send())
+        came += client.receive_data(transport.recv(65536), 0)
+
+
+def test_a_certificate_that_is_revoked_ends_its_connections_with_the_reload(
+    tmp_path: pathlib.Path,
+) -> None:
+    secured = Secured(tmp_path, "anonymous=true", revokes=True)
+    address = ("127.0.0.1", secured.served.ports["AMQP over TLS"])
+    clients = {}
+    for name, enter in (
+        ("alice", opened_by_external),
+        ("bob", opened_by_external),
+        ("carol", opened_without_a_login),
+    ):
+        plain = socket.create_connection(address, timeout=60)
+        clients[name] = secured.context(name).wrap_socket(plain, server_hostname="127.0.0.1")
+        enter(clients[name])
+    secured.authority.revoke(tmp_path / "alice.pem", tmp_path / "carol.pem")
+    secured.served.process.send_signal(signal.SIGHUP)
+    for name in ("alice", "carol"):
+        assert b"amqp:unauthorized-access" in clients[name].recv(65536)
+    clients["bob"].sendall(octets_of(_spec.Close()))
+    assert read_frames(clients["bob"].recv(65536)) == [(0, _spec.Close())]
+    for client in clients.values():
+        client.close()
+    assert secured.served.stop()[0] == 0
 
 
 def test_without_a_certificate_external_is_not_offered(secured: Secured) -> None:

@@ -148,7 +148,7 @@ class Script(RuleBasedStateMachine):
         bindings = [
             (queue.name, exchange, key)
             for queue in self.topology.queues.values()
-            for exchange, key in queue.bindings
+            for exchange, key in queue.bound_to()
         ]
         if bindings:
             queue, exchange, key = bindings[which % len(bindings)]

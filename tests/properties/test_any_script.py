@@ -383,7 +383,7 @@ class Script(RuleBasedStateMachine):
             queues[relay.queue.number] = relay.queue
         pressure = self.world.bridge.pressure
         assert pressure.messages == sum(queue.depth for queue in queues.values())
-        assert pressure.octets == sum(queue.octets for queue in queues.values())
+        assert pressure.payload == sum(queue.octets for queue in queues.values())
 
     @invariant()
     def whoever_can_take_a_message_has_none_waiting(self) -> None:

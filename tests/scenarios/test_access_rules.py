@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from support.whole_gateway import WholeGateway
 
+from gateway.amqp_0_10 import _spec as spec
 from gateway.audit.reader import Segment, records, segment_paths
 from gateway.clients.client import Subscription
 from gateway.errors import ConfigurationError
@@ -86,3 +87,46 @@ def test_a_deny_line_that_cannot_be_kept_to_refuses_the_start(tmp_path: pathlib.
     file.write_text("acl deny all create connection host=example.org\nacl allow all all\n")
     with pytest.raises(ConfigurationError, match="cannot be kept to"):
         Gateway(tmp_path, file, "qpidd_file")
+
+
+QUOTA = "quota queues 2 all\nacl allow all all\n"
+
+
+def declares(whole: WholeGateway, name: str, *, durable: bool = True) -> str:
+    """What a client is told that declares a queue; "" when it has it."""
+    client = whole.connect_0_10()
+    whole.result(client.ready())
+    done = client.command(spec.QueueDeclare(queue=name, durable=durable))
+    failed: list[str] = []
+    done.addErrback(lambda failure: failed.append(str(failure.value)))
+    whole.run()
+    return failed[0] if failed else ""
+
+
+@pytest.mark.parametrize("before", [QUOTA, "acl allow all all\n"])
+def test_a_quota_of_queues_counts_those_that_were_made_before_the_start(
+    tmp_path: pathlib.Path, before: str
+) -> None:
+    file = tmp_path / "acl"
+    file.write_text(before)
+    first = Gateway(tmp_path, file, "qpidd_file").whole
+    assert declares(first, "one") == declares(first, "lost", durable=False) == ""
+    first.stop()
+    file.write_text(QUOTA)
+    second = Gateway(tmp_path, file, "qpidd_file").whole
+    assert declares(second, "two") == ""
+    assert "may have made 2 queues" in declares(second, "three")
+    assert declares(second, "one") == ""
+    second.stop()
+
+
+def test_a_quota_that_comes_with_a_reload_counts_the_queues_that_there_are(
+    tmp_path: pathlib.Path,
+) -> None:
+    file = tmp_path / "acl"
+    file.write_text("acl allow all all\n")
+    gateway = Gateway(tmp_path, file, "qpidd_file")
+    for name in ("one", "two"):
+        assert declares(gateway.whole, name, durable=name == "one") == ""
+    gateway.reload(QUOTA)
+    assert "may have made 2 queues" in declares(gateway.whole, "three")

@@ -154,6 +154,16 @@ def test_consumers_drain_on_the_reserve_while_publishers_wait(
     assert stand.logged().count("settled") == 3
 
 
+def test_a_share_of_the_reserve_that_was_had_is_for_what_publishers_send_nevertheless(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand = Stand(tmp_path, monkeypatch, "store_reserve=1MiB")
+    wanted = stand.gateway.service.store.reserve.wanted
+    assert 0 < wanted <= 1024 * 1024
+    assert stand.bridge.pressure.late_max == wanted // 8
+    stand.gateway.stop()
+
+
 def test_what_waits_for_the_disk_is_bounded_nothing_is_delivered_or_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -263,7 +263,8 @@ def test_what_was_presumed_is_held_without_its_octets() -> None:
         client.hears()
         branch = branch or begun(remote)
         presumes(gateway, remote, branch, ACCEPTED)
-    assert (gateway.world.bridge.pressure.octets, gateway.world.bridge.pressure.messages) == (0, 10)
+    pressure = gateway.world.bridge.pressure
+    assert (pressure.payload, pressure.messages) == (0, 10)
     client.publishes(b"one too many", key="r")
     assert client.hears()[-2:] == [(506, 11), "ended 0"]
     assert branch is not None

@@ -190,3 +190,24 @@ def test_a_1_0_connection_is_not_read_while_twice_as_much_is_held() -> None:
     link.send_detach()
     client.step()
     hub.end()
+
+
+def test_a_1_0_publisher_is_not_read_on_a_full_disk_when_all_have_sent_what_fits_its_reserve() -> (
+    None
+):
+    hub = Hub(limits=SLOW)
+    hub.world.queue()
+    clients = [hub.client(name) for name in ("first", "second")]
+    links = [client.sender("q") for client in clients]
+    taker = hub.client("taker")
+    pressure = hub.world.bridge.pressure
+    pressure.late_max = 2 * len(message(BODY))
+    pressure.block()
+    for client, link, paused in zip(clients, links, ([False, False], [True, True]), strict=True):
+        for number in range(2):  # both are under way when the credit is taken back
+            link.send_delivery(b"%d" % number, b"", message(BODY), settled=False)
+        client.step()
+        assert [client.face.reading_paused for client in clients] == paused
+    assert not taker.face.reading_paused
+    pressure.unblock()
+    assert [client.face.reading_paused for client in clients] == [False, False]

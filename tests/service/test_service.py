@@ -154,7 +154,7 @@ def test_passwords_are_checked_for_both_protocols(tmp_path: pathlib.Path) -> Non
         good = connect(Login("alice", "secret"))
         whole.wait_until(lambda number=number: counts.accepted["PLAIN"] == number)
         whole.result(good.ready())
-        bad = connect(Login("alice", "wrong"))
+        bad = connect(Login("alice", f"wrong {number}"))
         whole.wait_until(lambda number=number: counts.refused["PLAIN"] == number)
         whole.pass_time(3)
         with pytest.raises(ClientError):

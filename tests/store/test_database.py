@@ -19,3 +19,27 @@ def test_a_file_of_holes_is_shrunk_only_where_there_is_room_for_what_is_left(
     database.shrink(lambda: 2 * left)
     assert path.stat().st_size < full // 4
     database.close()
+
+
+def test_topology_is_cleared_from_a_key_on_to_in_front_of_another_before_more_is_written(
+    tmp_path: Path,
+) -> None:
+    database = Database(tmp_path / "store.sqlite")
+    rows: dict[tuple[int, str], bytes | None] = {
+        (1, "0"): b"below",
+        (1, "a"): b"first",
+        (1, "bé"): b"between",
+        (1, "c"): b"behind",
+        (2, "b"): b"of another kind",
+    }
+    database.commit(1, b"x", rows)
+    database.commit(2, b"x", {(1, "a"): b"again"}, [(1, "a", "c")])
+    found, damage = database.topology()
+    assert damage == []
+    assert [(row.kind, row.key, row.value) for row in found] == [
+        (1, "0", b"below"),
+        (1, "a", b"again"),
+        (1, "c", b"behind"),
+        (2, "b", b"of another kind"),
+    ]
+    database.close()

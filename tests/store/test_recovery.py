@@ -15,3 +15,19 @@ def test_the_last_change_of_each_topology_row_counts_whatever_else_is_written() 
     writer.topology_removed(1, "gone")
     changes = TopologyChanges(first + writer.take())
     assert changes.rows == {(1, "kept"): b"after", (1, "gone"): None}
+
+
+def test_what_is_cleared_goes_first_and_what_is_written_after_that_stays() -> None:
+    writer = TurnWriter()
+    writer.topology(1, "b", b"before")
+    writer.topology(1, "z", b"elsewhere")
+    writer.topology(2, "b", b"of another kind")
+    writer.topology_cleared(1, "a", "c")
+    writer.topology(1, "b", b"after")
+    changes = TopologyChanges(writer.take())
+    assert changes.cleared == [(1, "a", "c")]
+    assert changes.rows == {
+        (1, "z"): b"elsewhere",
+        (2, "b"): b"of another kind",
+        (1, "b"): b"after",
+    }

@@ -106,10 +106,15 @@ class World:
             key = (data.draw(st.integers(0, 1)), data.draw(st.sampled_from("abc")))
             self.topology[key] = data.draw(st.binary(max_size=9))
             writer.topology(*key, self.topology[key])
-        else:
+        elif data.draw(st.booleans()):
             key = (data.draw(st.integers(0, 1)), data.draw(st.sampled_from("abc")))
             self.topology.pop(key, None)
             writer.topology_removed(*key)
+        else:
+            kind, first = data.draw(st.integers(0, 1)), data.draw(st.sampled_from("abc"))
+            for key in [key for key in self.topology if key[0] == kind and first <= key[1] < "c"]:
+                del self.topology[key]
+            writer.topology_cleared(kind, first, "c")
 
     def enqueue(self, writer: TurnWriter, data: st.DataObject) -> None:
         self.last_id += 1

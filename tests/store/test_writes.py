@@ -35,6 +35,9 @@ class Told:
     def on_topology_removed(self, kind: int, key: str) -> None:
         self.records.append(("topology_removed", kind, key))
 
+    def on_topology_cleared(self, kind: int, first: str, behind: str) -> None:
+        self.records.append(("topology_cleared", kind, first, behind))
+
 
 def told(writes: bytes) -> list[tuple[object, ...]]:
     listener = Told()
@@ -85,12 +88,14 @@ def test_the_other_records_come_back_in_order(
     writer.redelivered(queue_id, position, count, value)
     writer.topology(count, key, value)
     writer.topology_removed(count, key)
+    writer.topology_cleared(count, key, "behind")
     assert told(writer.take()) == [
         ("dequeue", queue_id, position),
         ("redelivered", queue_id, position, count, b""),
         ("redelivered", queue_id, position, count, value),
         ("topology", count, key, value),
         ("topology_removed", count, key),
+        ("topology_cleared", count, key, "behind"),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.face_1_0 import Hub, message
+from support.face_1_0 import Hub, body_of, message
 from support.remotes import FakeRules
 
 from gateway.amqp_1_0 import _spec, events
@@ -160,3 +160,8 @@ class Controller:
 def error_of(state):
     assert isinstance(state, _spec.Rejected), state
     return state.error.condition
+
+
+def bodies(found):
+    """Of deliveries that a client got."""
+    return [body_of(event.payload) for event in found]

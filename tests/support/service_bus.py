@@ -53,7 +53,7 @@ class ServiceBus(Broker):
 
     def _react(self, event):
         if isinstance(event, events.AuthenticationRequested):
-            self.connection.send_verdict(True)
+            self.connection.send_verdict(True, 0)
         if isinstance(event, events.DeliveryReceived):
             target = next(each for each in self.attached if each.link is event.link).attach.target
             if target.address == "$cbs":

@@ -97,8 +97,8 @@ def test_every_queue_is_there_with_as_many_messages(gateway):
 def test_every_binding_is_there_with_its_arguments(gateway):
     found = {}
     for exchange in host(gateway).topology.exchanges.values():
-        for (name, key), binding in exchange.bindings.items():
-            found[exchange.name, name, key] = binding.arguments
+        for binding in exchange.every():
+            found[exchange.name, binding.queue.name, binding.key] = binding.arguments
     assert {each for each in found if each[0]} == BINDINGS
     assert found["e.headers", "q.1.0", "b"]["colour"] == Tagged(Kind.STRING, "blue")
     assert "colour = 'blue'" in [

@@ -166,7 +166,8 @@ class ConnectionRecords(IncarnationRecords):
     ) -> None:
         """A queue, exchange or binding came or went, as `reason` says, and by whom.
 
-        `copies`: of PURGE, how many were removed.
+        `copies`: of PURGE, how many were removed; of UNBOUND, how many bindings of a queue to an
+        exchange went with one of them, or 0 for one that was unbound.
         """
         self._record(
             _TOPOLOGY,

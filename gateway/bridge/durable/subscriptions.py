@@ -71,9 +71,9 @@ class DurableSubscriptions:
         queue = self._topology.queues.get(name)
         if queue is None or not may_be_old(queue) or queue.users.subscriptions:
             return None
-        if list(queue.bindings) != [(exchange, key)]:
+        if queue.bound_to() != [(exchange, key)]:
             return None
-        binding = self._topology.exchanges[exchange].bindings[(name, key)]
+        binding = self._topology.exchanges[exchange].bindings[name][key]
         return queue if binding.arguments == arguments and binding.owners is None else None
 
     def give(self, queue: Queue, subscriber: Subscriber) -> None:

@@ -55,6 +55,12 @@ def row_key(*parts: str) -> str:
     return "".join(f"{len(part)}:{part}" for part in parts)
 
 
+def row_span(*parts: str) -> tuple[str, str]:
+    """The keys that begin with these parts and go on: the least, and what is above all of them."""
+    begin = row_key(*parts)
+    return begin + "0", begin + ":"  # the next part's length follows
+
+
 @final
 class ExchangeRow:
     """A durable exchange."""
@@ -141,6 +147,8 @@ class QueueRow:
         out.i64(settings.auto_delete_timeout_ms)
         if not settings.unmarked:
             _subscriber(out, settings.subscriber)
+            if settings.maker:
+                _text(out, settings.maker)
         return out.getvalue()
 
 
@@ -168,6 +176,8 @@ def queue_row(value: bytes) -> QueueRow:
     )
     if data.remaining():
         settings.subscriber = _read_subscriber(data)
+        if data.remaining():  # nor were makers told, at first
+            settings.maker = _read_text(data)
     else:
         settings.unmarked = True  # the row ended here until there were subscribers
     return QueueRow(host, name, number, settings)

@@ -6,15 +6,16 @@ store. Which exchanges and queues there are, `topology` knows.
 
 from __future__ import annotations
 
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from gateway.audit.schema import Reason
-from gateway.bridge.durable.topology_rows import BindingRow, RowKind, row_key
+from gateway.bridge.durable.topology_rows import BindingRow, RowKind, row_key, row_span
 from gateway.bridge.exchanges.exchange import HEADERS, Binding, Exchange
 from gateway.bridge.exchanges.filters import binding_selector
 from gateway.bridge.exchanges.headers import match_of
 from gateway.bridge.exchanges.scopes import Scopes
 from gateway.bridge.exchanges.topic import too_many_words
+from gateway.bridge.exchanges.unbinding import Parts, Unbinding
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import NodeNames
 from gateway.bridge.queues.queue import Queue
@@ -24,13 +25,16 @@ from gateway.bridge.turns import TurnBook
 from gateway.message import Condition, Refusal
 from gateway.wire.accounts import Account
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import BINDING, MATCH, VERB, WORK
+from gateway.wire.work import BINDING, LOOK, MATCH, VERB, WORK
+
+CLEARED_AT: Final = 64  # so many rows or more are removed from the store as one
 
 
 class Named(Protocol):
     """What there is to bind: the host's topology."""
 
     queues: dict[str, Queue]
+    keeping_out: int
 
     def find_queue(self, name: str) -> Queue | None:
         """The queue of that name, made now if a rule knows it."""
@@ -54,11 +58,12 @@ class Feeding(Protocol):
 
 @final
 class Bindings:
-    """What binds the queues of a host to its exchanges.
+    """What binds the queues of a host to its exchanges. Implements `Unbound`.
 
     Attributes:
         feeding: told of bindings to remote exchanges; `None`: there are no such.
         kept: octets that the host's queues, exchanges and bindings take.
+        unbinding: bindings that go together.
     """
 
     __slots__ = (
@@ -71,6 +76,7 @@ class Bindings:
         "_turns",
         "feeding",
         "kept",
+        "unbinding",
     )
 
     def __init__(
@@ -90,6 +96,7 @@ class Bindings:
         self._scopes = Scopes()
         self.feeding: Feeding | None = None
         self.kept = Account(limits.topology_octets_max)
+        self.unbinding = Unbinding(self, turns.spread)
 
     def bind(
         self,
@@ -126,7 +133,7 @@ class Bindings:
             return refusal
         found = self._topology.find_exchange(exchange)
         assert found is not None
-        binding = found.bindings.get((queue, key))
+        binding = found.find(queue, key)
         if binding is None:
             return not_found("binding", key)
         self.remove(found, binding)
@@ -159,7 +166,7 @@ class Bindings:
         if isinstance(selector, Refusal):
             return selector
         binding = Binding(queue, key, arguments, encoded, selector)
-        existing = exchange.bindings.get((queue.name, key))
+        existing = exchange.find(queue.name, key)
         if existing is not None:
             self._bind_again(exchange, existing, binding, scope)
             return None
@@ -227,10 +234,20 @@ class Bindings:
 
     def end_scope(self, owner: Owner) -> None:
         """An owner is gone: so are the bindings that were for its life only."""
-        for exchange_name, binding in self._scopes.end(owner.owner_id()):
-            exchange = self._topology.find_exchange(exchange_name)
-            assert exchange is not None
-            self.remove(exchange, binding)
+        number = owner.owner_id()
+        owned = self._scopes.end(number)
+        if owned:
+            self.unbinding.disown(number, owned)
+
+    def disown(self, exchange: str, binding: Binding, owner: int) -> None:
+        """`owner`, who is gone, wants a binding no longer."""
+        owners = binding.owners
+        if owners is None:
+            return
+        owners.discard(owner)
+        found = None if owners else self._topology.find_exchange(exchange)
+        if found is not None and found.find(binding.queue.name, binding.key) is binding:
+            self.remove(found, binding)
 
     def put(self, exchange: Exchange, binding: Binding) -> None:
         """Add a binding that does not exist yet."""
@@ -255,8 +272,74 @@ class Bindings:
         if stored:
             key = row_key(self._host, exchange.name, queue.name, binding.key)
             self._turns.writes.topology_removed(RowKind.BINDING, key)
+        self._delete_unbound(exchange)
+
+    def remove_all_of_queue(self, queue: Queue) -> None:
+        """A queue is deleted: all that leads to it goes (`unbinding`)."""
+        parts: Parts = []
+        for name in list(queue.bindings):
+            exchange = self._topology.find_exchange(name)
+            assert exchange is not None
+            parts.append((exchange, self._detach(exchange, queue)))
+        for exchange, keys in parts:
+            self._remove_rows(exchange, queue, list(keys.values()))
+            self._delete_unbound(exchange)
+        if not self.unbinding.remove(parts, queue):
+            self._topology.keeping_out += 1
+
+    def remove_all_of_exchange(self, exchange: Exchange) -> None:
+        """An exchange is deleted, and so is all that leads from it."""
+        parts: Parts = []
+        many = exchange.durable and exchange.bound >= CLEARED_AT
+        if many:
+            first, behind = row_span(self._host, exchange.name)
+            self._turns.writes.topology_cleared(RowKind.BINDING, first, behind)
+        for each in list(exchange.bindings.values()):
+            queue = next(iter(each.values())).queue
+            keys = self._detach(exchange, queue)
+            parts.append((exchange, keys))
+            if not many:
+                self._remove_rows(exchange, queue, list(keys.values()))
+        self.unbinding.remove(parts, None)
+
+    def _detach(self, exchange: Exchange, queue: Queue) -> dict[str, Binding]:
+        """What binds the two is in no book any more; it is still to be let go."""
+        WORK.units += LOOK
+        keys = exchange.bindings[queue.name]
+        for binding in keys.values() if exchange.placement is not None else ():
+            self._tell_unbound(exchange, binding)
+        exchange.detach(queue)
+        self._names.record(Reason.UNBOUND, queue.node, exchange.node, False, len(keys))
+        return keys
+
+    def _remove_rows(self, exchange: Exchange, queue: Queue, bindings: list[Binding]) -> None:
+        if not (queue.kept and exchange.durable):
+            return
+        if len(bindings) >= CLEARED_AT:
+            first, behind = row_span(self._host, exchange.name, queue.name)
+            self._turns.writes.topology_cleared(RowKind.BINDING, first, behind)
+            return
+        for binding in bindings:
+            if binding.owners is None:
+                key = row_key(self._host, exchange.name, queue.name, binding.key)
+                self._turns.writes.topology_removed(RowKind.BINDING, key)
+
+    def _delete_unbound(self, exchange: Exchange) -> None:
         if exchange.auto_delete and not exchange.bindings and not exchange.alternate_of:
             self._topology.remove_exchange(exchange)
+
+    def let_go(self, exchange: Exchange, binding: Binding) -> None:
+        """A binding is in no book any more: the router and the totals are to forget it."""
+        WORK.units += BINDING
+        self._scopes.forget(exchange.name, binding)
+        exchange.disconnect(binding)
+        self._number -= 1
+        self.kept.give(binding.octets)
+
+    def on_let_go(self, queue: Queue | None) -> None:
+        """All those of a deleted queue, or of an exchange, have been let go, in a later turn."""
+        if queue is not None:
+            self._topology.keeping_out -= 1
 
     def _tell_bound(self, exchange: Exchange, binding: Binding) -> None:
         if exchange.placement is not None and self.feeding is not None:
@@ -285,7 +368,8 @@ class Bindings:
             return Bound(exchange_not_found=exchange is None, queue_not_found=no_queue)
         if not exchange_name:
             return self._bound_by_default(queue_name, key)
-        among = len(exchange.bindings if queue is None else queue.bindings)
+        keys = None if queue is None else exchange.bindings.get(queue.name)
+        among = exchange.bound if queue is None else 0 if keys is None else len(keys)
         if key is None and arguments is None and queue is None:
             return Bound(queue_not_matched=among == 0)
         units = among * (MATCH if arguments is None else MATCH * (1 + len(arguments)))
@@ -295,15 +379,11 @@ class Bindings:
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
         WORK.units += units
         if queue is None:
-            found = list(exchange.bindings.values())
+            found = exchange.every()
+        elif keys is None:
+            return Bound(queue_not_matched=True)
         else:
-            found = [
-                exchange.bindings[(queue.name, bound_key)]
-                for bound_exchange, bound_key in queue.bindings
-                if bound_exchange == exchange_name
-            ]
-            if not found:
-                return Bound(queue_not_matched=True)
+            found = list(keys.values())
         if key is not None:
             found = [binding for binding in found if binding.key == key]
             if not found:

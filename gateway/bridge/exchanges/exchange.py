@@ -296,7 +296,7 @@ class Exchange:
 
     Attributes:
         name, type, durable, auto_delete, alternate_exchange, arguments: as declared.
-        bindings: by (queue name, key).
+        bindings: by queue name, then key; none of a queue is empty. `bound`: how many they are.
         alternate_of: how many exchanges and queues name it as their alternate.
         node: the audit log's number of its name.
         placement: of a remote exchange, where it lives; `None` for local ones.
@@ -311,6 +311,7 @@ class Exchange:
         "arguments",
         "auto_delete",
         "bindings",
+        "bound",
         "durable",
         "kept",
         "name",
@@ -343,7 +344,8 @@ class Exchange:
         self.alternate_exchange = alternate_exchange
         self.arguments = arguments
         self.predeclared = predeclared
-        self.bindings: dict[tuple[str, str], Binding] = {}
+        self.bindings: dict[str, dict[str, Binding]] = {}
+        self.bound = 0
         self.alternate_of = 0
         self.node = 0
         self.placement: Placement | None = None
@@ -353,15 +355,40 @@ class Exchange:
 
     def add(self, binding: Binding) -> None:
         """Add a binding that does not exist yet."""
-        self.bindings[(binding.queue.name, binding.key)] = binding
-        binding.queue.bindings[(self.name, binding.key)] = binding.encoded
+        queue = binding.queue
+        keys = self.bindings.get(queue.name)
+        if keys is None:
+            keys = {}
+            self.bindings[queue.name] = keys
+            queue.bindings[self.name] = keys
+        keys[binding.key] = binding
+        self.bound += 1
         self.connect(binding)
 
     def remove(self, binding: Binding) -> None:
         """Remove a binding that exists."""
-        del self.bindings[(binding.queue.name, binding.key)]
-        del binding.queue.bindings[(self.name, binding.key)]
+        keys = self.bindings[binding.queue.name]
+        del keys[binding.key]
+        if not keys:
+            self.detach(binding.queue)
+        self.bound -= 1
         self.disconnect(binding)
+
+    def detach(self, queue: Queue) -> dict[str, Binding]:
+        """Forget all bindings of a queue, which are left to be disconnected."""
+        keys = self.bindings.pop(queue.name)
+        del queue.bindings[self.name]
+        self.bound -= len(keys)
+        return keys
+
+    def find(self, queue: str, key: str) -> Binding | None:
+        """The binding of a queue by that key."""
+        keys = self.bindings.get(queue)
+        return None if keys is None else keys.get(key)
+
+    def every(self) -> list[Binding]:
+        """All bindings."""
+        return [binding for keys in self.bindings.values() for binding in keys.values()]
 
     def forget_routes(self) -> None:
         """It is deleted, and has no bindings any more: remember nothing of it."""

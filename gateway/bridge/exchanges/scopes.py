@@ -33,19 +33,15 @@ class Scopes:
         """The binding is gone, or is for good from now on."""
         owners = binding.owners
         binding.owners = None
+        key = (exchange, binding.queue.name, binding.key)
         for owner in owners or ():
-            owned = self._owned[owner]
-            del owned[(exchange, binding.queue.name, binding.key)]
-            if not owned:
-                del self._owned[owner]
+            owned = self._owned.get(owner)  # `None`: it is gone (`end`)
+            # A queue of the same name may have been bound so since this one was deleted.
+            if owned is not None and owned.get(key) is binding:
+                del owned[key]
+                if not owned:
+                    del self._owned[owner]
 
-    def end(self, owner: int) -> list[tuple[str, Binding]]:
-        """The bindings, with their exchanges' names, that `owner` was the last to want."""
-        left: list[tuple[str, Binding]] = []
-        for key, binding in self._owned.pop(owner, {}).items():
-            owners = binding.owners
-            if owners is not None:
-                owners.discard(owner)
-                if not owners:
-                    left.append((key[0], binding))
-        return left
+    def end(self, owner: int) -> dict[BindingKey, Binding]:
+        """The bindings that a gone `owner` wanted; it is still among the owners of each."""
+        return self._owned.pop(owner, {})

@@ -75,10 +75,10 @@ class Copies:
         annotations: bytes,
         ticket: Ticket | None,
     ) -> None:
-        share = self.pressure.share_of(message.publisher)
-        entry = queue.append(message, durable, share)
+        stock = self.pressure.stock_of(message.publisher)
+        entry = queue.append(message, durable, stock)
         entry.ticket = ticket
-        self.pressure.entered(len(message.payload), share)
+        self.pressure.entered(len(message.payload), stock)
         if message.expires_ms != NEVER:
             self.deadlines.arm(queue, message.expires_ms)
         if durable:
@@ -91,9 +91,9 @@ class Copies:
     def recover(self, queue: Queue, entry: Entry) -> None:
         """A copy that the store brought back; positions ascend."""
         queue.put(entry)
-        entry.share = self.pressure.quotas.of_host(queue.host)
+        entry.stock = self.pressure.quotas.of_host(queue.host)
         size = len(entry.message.payload) + len(entry.annotations)
-        self.pressure.entered(size, entry.share)
+        self.pressure.entered(size, entry.stock)
         if entry.message.expires_ms != NEVER:
             self.deadlines.arm(queue, entry.message.expires_ms)
 
@@ -101,7 +101,7 @@ class Copies:
         """A copy is gone; `outcome` is for whoever awaits its end, if anybody does."""
         queue.remove(entry)
         size = len(entry.message.payload) + len(entry.annotations)
-        self.pressure.left(size, entry.share)
+        self.pressure.left(size, entry.stock)
         if entry.durable:
             self.turns.writes.dequeue(queue.number, entry.position)
         ticket = entry.ticket
@@ -113,7 +113,7 @@ class Copies:
         """An acquired copy need not be sent again: its octets are let go, its place stays."""
         size = len(entry.message.payload)
         queue.octets -= size
-        self.pressure.changed(-size, entry.share)
+        self.pressure.changed(-size, entry.stock)
         entry.message = entry.message.hollow()
 
     def give_back(self, queue: Queue, entry: Entry) -> None:
@@ -131,7 +131,7 @@ class Copies:
 
     def annotate(self, queue: Queue, entry: Entry, annotations: bytes) -> None:
         """The copy's annotations are `annotations` from now on."""
-        self.pressure.changed(len(annotations) - len(entry.annotations), entry.share)
+        self.pressure.changed(len(annotations) - len(entry.annotations), entry.stock)
         entry.annotations = annotations
         if entry.durable:
             self._store_state(queue, entry)

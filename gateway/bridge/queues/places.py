@@ -11,7 +11,7 @@ from typing import Final, final
 
 from mypy_extensions import mypyc_attr
 
-from gateway.bridge.quotas import NOBODY, Share
+from gateway.bridge.quotas import NOBODY, Stock
 from gateway.bridge.tickets import Ticket
 from gateway.message import Message
 
@@ -36,7 +36,7 @@ class Entry:
         excluded: numbers of the subscriptions that it must not be sent to.
         annotations: what subscribers added to it, as in `Delivery`.
         ticket: who is told when the copy ends; only in transit queues.
-        share: whose quota it counts for.
+        stock: whose quota it counts for.
     """
 
     __slots__ = (
@@ -48,7 +48,7 @@ class Entry:
         "message",
         "position",
         "returned",
-        "share",
+        "stock",
         "ticket",
     )
 
@@ -58,7 +58,7 @@ class Entry:
         message: Message,
         delivery_count: int,
         durable: bool,
-        share: Share = NOBODY,
+        stock: Stock = NOBODY,
     ) -> None:
         self.position = position
         self.message = message
@@ -69,7 +69,7 @@ class Entry:
         self.excluded: set[int] | None = None
         self.annotations = b""
         self.ticket: Ticket | None = None
-        self.share = share
+        self.stock = stock
 
 
 @final

@@ -8,12 +8,13 @@ from some subscription (`choosy`), by each subscription on its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 from typing import Final, final
 
 from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.places import AVAILABLE, Entry, Places
-from gateway.bridge.quotas import Share
+from gateway.bridge.quotas import Stock
 from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import NEVER, Message
@@ -80,6 +81,7 @@ class Queue:
         transit: it holds what is on its way only, and whoever sent a copy hears of its end.
         inbound: of a transit queue: it stands behind the upstream, for one subscription.
         rows: what the store has of it.
+        bindings: by exchange name, then key; what they are, the exchange knows.
     """
 
     __slots__ = (
@@ -138,7 +140,7 @@ class Queue:
         self.only = [self]
         # What the default exchange routes to it: nobody publishes to a subscription by its name.
         self.by_name = self.only if settings.subscriber is None else []
-        self.bindings: dict[tuple[str, str], bytes] = {}
+        self.bindings: dict[str, Mapping[str, object]] = {}
         self.users = Users()
         self.deleted = False
         self.clearing = False
@@ -182,8 +184,18 @@ class Queue:
         """Whether its name and bindings survive a restart: it is durable, or a rule makes it."""
         return self.settings.durable or (self.transit and not self.inbound)
 
+    def bound_to(self) -> list[tuple[str, str]]:
+        """Exchange and key of each binding."""
+        return [(exchange, key) for exchange, keys in self.bindings.items() for key in keys]
+
     def keeps_out(self, message: Message) -> bool:
-        """Whether its owner published `message`, and does not want to have it back."""
+        """Whether `message` is not to enter, though a binding leads here.
+
+        The queue is deleted, and its bindings are still taken out of the routers; or its owner
+        published the message, and does not want to have it back.
+        """
+        if self.deleted:
+            return True
         if not self.settings.no_local or self.owner is None:
             return False
         return self.owner.connection_id() == message.publisher
@@ -194,9 +206,9 @@ class Queue:
             return True
         return self.max_size > 0 and self.octets + size > self.max_size
 
-    def append(self, message: Message, durable: bool, share: Share) -> Entry:
-        """A new copy at the end, for `share`."""
-        entry = Entry(self.next_position, message, message.delivery_count, durable, share)
+    def append(self, message: Message, durable: bool, stock: Stock) -> Entry:
+        """A new copy at the end, for `stock`."""
+        entry = Entry(self.next_position, message, message.delivery_count, durable, stock)
         self.put(entry)
         self.entered += 1
         return entry

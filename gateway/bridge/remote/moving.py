@@ -183,7 +183,7 @@ class Moving:
                 outbound.placement = after
             return
         if before is not None:
-            for binding in exchange.bindings.values():
+            for binding in exchange.every():
                 nodes.feeds.move(exchange, binding)
             if outbound is not None:
                 _leave(before, outbound)
@@ -202,7 +202,7 @@ class Moving:
             outbound.placement = after
             nodes.rename(outbound, f"{exchange.name}{TOWARDS}{after.remote.name}")
             after.remote.serve(outbound)
-        for binding in exchange.bindings.values():
+        for binding in exchange.every():
             nodes.feeds.on_bound(exchange, binding)
 
 

@@ -116,7 +116,7 @@ class Nodes:
             self._serve(queue)
         for exchange in list(self._topology.exchanges.values()):
             if exchange.placement is not None:
-                for binding in list(exchange.bindings.values()):
+                for binding in exchange.every():
                     self.feeds.on_bound(exchange, binding)
 
     def make_named(self) -> None:

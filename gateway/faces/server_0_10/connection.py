@@ -33,6 +33,7 @@ from gateway.amqp_0_10.states import Role
 from gateway.amqp_0_10.types import FieldTable
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
+from gateway.faces.agenda import Agenda
 from gateway.faces.client import Client
 from gateway.faces.face import (
     STOPS,
@@ -47,11 +48,10 @@ from gateway.faces.feature_uses import client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.server_0_10.session import ServerSession
 from gateway.faces.server_0_10.transfers import refuse_late
-from gateway.faces.share import Share
 from gateway.message import Encoding
 from gateway.wire.sasl import DENIED_STEP, ServerMechanism, Step, StepKind
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import COMMAND, WORK
+from gateway.wire.work import COMMAND, SHARE, WORK
 
 LOCALES: Final = ["en_US"]
 # Properties by which a client says what it is.
@@ -95,8 +95,10 @@ class ServerConnection:
         self._mechanism: ServerMechanism | None = None
         self._granted = False  # the client has still to say so
         self._sessions: dict[int, ServerSession] = {}
-        self._share: Share[Event] = Share()
+        self._agenda: Agenda[Event] = Agenda()
         self._gone = False
+        self._leaving: list[ServerSession] = []  # those of a connection that is over
+        self._reason = Reason.NONE
 
     # What the pump calls.
 
@@ -107,8 +109,8 @@ class ServerConnection:
 
     @property
     def behind(self) -> bool:
-        """Some of what came is to be done in later turns."""
-        return len(self._share.waiting) > 0
+        """Some of what came is to be done in later turns, or of its end."""
+        return len(self._agenda.waiting) > 0 or len(self._leaving) > 0
 
     @property
     def reading_paused(self) -> bool:
@@ -131,7 +133,7 @@ class ServerConnection:
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
         self.client.act(now_ms)
-        self._share.ended = True
+        self._agenda.ended = True
         self._take(self.connection.receive_eof(), now_ms)
         if not self.behind:
             self._end(Reason.CONNECTION_LOST)
@@ -140,7 +142,7 @@ class ServerConnection:
         """Octets for the client."""
         self.client.on_flushed()
         self.client.act(self.bridge.now_ms)
-        if self.behind and (self._share.ended or not self.client.unread_too_much()):
+        if self._may_go_on():
             self._go_on()
         for session in list(self._sessions.values()):
             session.carry_out_parked()
@@ -166,7 +168,7 @@ class ServerConnection:
 
     def doing(self) -> str:
         """What it has been at just now."""
-        event = self._share.costliest
+        event = self._agenda.costliest
         if event is None:
             return self.client.doing("reading")
         done = event.command if isinstance(event, CommandReceived) else event
@@ -197,6 +199,8 @@ class ServerConnection:
             self._go_on()
         self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, why.text, now_ms)
         self._end(why.reason)
+        while why is STOPS and self.behind:
+            self._go_on()
         self.client.touch()
 
     def status(self) -> PeerStatus | None:
@@ -233,27 +237,35 @@ class ServerConnection:
 
     # Events.
 
+    def _may_go_on(self) -> bool:
+        """Whether it is time for another share of what waits."""
+        if self._leaving:
+            return True
+        return self.behind and (self._agenda.ended or not self.client.unread_too_much())
+
     def _take(self, events: list[Event], now_ms: int) -> None:
-        if self._share.come(events):
+        if self._agenda.come(events):
             self._carry_out(events, now_ms)
 
     def _go_on(self) -> None:
         """Another share of what waits; the turn's end has been, so the rest is of the next one."""
         self.client.act(self.bridge.now_ms)
         self.client.touch()
-        self._carry_out(self._share.take(), self.bridge.now_ms)
-        if self._share.ended and not self.behind:
+        self._carry_out(self._agenda.take(), self.bridge.now_ms)
+        if self._leaving:
+            self._leave()
+        elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
 
     def _carry_out(self, events: list[Event], now_ms: int) -> None:
-        share = self._share
+        agenda = self._agenda
         work = WORK
-        end = share.begin()
+        end = agenda.begin()
         most: int64 = -1
         for event in events:
             units = work.units
             if units > end:
-                share.wait(event)
+                agenda.wait(event)
                 continue
             if isinstance(event, CommandReceived):
                 session = self._of(event.session)
@@ -270,7 +282,7 @@ class ServerConnection:
             units = work.units - units
             if units > most:
                 most = units
-                share.costliest = event
+                agenda.costliest = event
 
     def _of(self, session: Session) -> ServerSession | None:
         """The face of a session; its channel may have another one by now."""
@@ -366,6 +378,7 @@ class ServerConnection:
             self.connection.send_secure(step.octets)
         elif step.kind == StepKind.VERIFY and step.credentials is not None:
             self.client.visit.user = step.credentials.username
+            self.connection.hold(now_ms)
             self.authenticator.authenticate(step.credentials, self)
         elif step.kind == StepKind.GRANTED and step.octets:
             # No control ends SASL with data: it goes as a challenge, whose answer is empty.
@@ -383,6 +396,7 @@ class ServerConnection:
         mechanism = self._mechanism
         if mechanism is None or self._gone or self.connection.closed:
             return
+        self.connection.go_on(now_ms)
         step = mechanism.resolve(identity is not None)
         if step.kind == StepKind.GRANTED:
             self.client.on_authenticated(identity)
@@ -436,10 +450,16 @@ class ServerConnection:
         if self._sessions.get(channel) is not session:
             return
         del self._sessions[channel]
+        self._give_name_back(session)
+        self._let_go(session, reason)
+
+    def _give_name_back(self, session: ServerSession) -> None:
         attached = self.settings.attached
         key = (self.client.identity, session.session.name)
         if attached.get(key) is session:
             del attached[key]
+
+    def _let_go(self, session: ServerSession, reason: Reason) -> None:
         self.client.on_session_ended()
         self.client.record_session_end(session.audit_name, reason)
         session.end(reason)
@@ -451,9 +471,27 @@ class ServerConnection:
             return
         self._gone = True
         self.authenticator.forget(self)
-        for session in list(self._sessions.values()):
-            self._end_session(session, Reason.SESSION_ENDED if reason == Reason.NONE else reason)
-        self.client.on_closed(reason)
+        self.client.draining = True  # nothing is sent to sessions that have not ended yet
+        self._reason = reason
+        self._leaving = list(reversed(self._sessions.values()))
+        self._sessions = {}
+        for session in self._leaving:
+            self._give_name_back(session)
+        self._leave()
+
+    def _leave(self) -> None:
+        """End what sessions there are, as many as are a share of a turn, and at last the visit."""
+        reason = self._reason
+        end = WORK.units + SHARE
+        while self._leaving and WORK.units <= end:
+            WORK.units += COMMAND
+            session = self._leaving.pop()
+            self._let_go(session, Reason.SESSION_ENDED if reason == Reason.NONE else reason)
+        if not self._leaving:
+            self.client.on_closed(reason)
+            return
+        WORK.cut += 1
+        self.client.touch()
 
 
 def _client(properties: FieldTable, host: str) -> str:

@@ -114,7 +114,9 @@ class Declarations:
         return False
 
     def must_reach(self, command: Command, waiter: LookUpWaiter, command_id: int) -> bool:
-        """Whether what was carried out takes effect at an upstream later: `waiter` is told."""
+        """Whether what was carried out takes effect, or is done, later: `waiter` is told."""
+        if isinstance(command, (QueueDelete, ExchangeDelete)):
+            return self.host.bindings.unbinding.tell(waiter, command_id)
         if not isinstance(command, ExchangeBind):
             return False
         return self.host.reaching.reach_binding(
@@ -227,7 +229,7 @@ class Declarations:
             return False
         exchange = self.host.topology.find_exchange(command.exchange or "")
         assert exchange is not None
-        bound = exchange.bindings.get((command.queue or "", command.binding_key or ""))
+        bound = exchange.find(command.queue or "", command.binding_key or "")
         return bound is not None and selector_of(bound.arguments) != selector_of(arguments)
 
     def on_exchange_unbind(self, command: ExchangeUnbind) -> Refusal | None:

@@ -81,5 +81,7 @@ class Deliveries:
 
     def give_back(self, reason: Reason) -> None:
         """The session is over: everything unsettled goes back, as failed deliveries."""
-        for delivery in self._unsettled.take_all():
+        taken = self._unsettled.take_all()
+        WORK.units += DELIVERY * len(taken)
+        for delivery in taken:
             self._settlement.settle(delivery, MODIFIED_FAILED, reason)

@@ -77,16 +77,34 @@ class Waiting:
 
     Attributes:
         kept: octets of it on the connection's account.
+        carried_out: it takes effect later, and only then is it answered.
         done_upstream: the upstream was not asked whether there is a node, but to do something.
     """
 
-    __slots__ = ("answered", "command", "command_id", "done_upstream", "kept", "refusal")
+    __slots__ = (
+        "answered",
+        "carried_out",
+        "command",
+        "command_id",
+        "done_upstream",
+        "kept",
+        "refusal",
+    )
 
-    def __init__(self, command_id: int, command: Command, done_upstream: bool, kept: int) -> None:
+    def __init__(
+        self,
+        command_id: int,
+        command: Command,
+        kept: int,
+        *,
+        done_upstream: bool,
+        carried_out: bool,
+    ) -> None:
         self.kept = kept
         self.command_id = command_id
         self.command = command
         self.done_upstream = done_upstream
+        self.carried_out = carried_out
         self.answered = False
         self.refusal: Refusal | None = None
 
@@ -154,11 +172,24 @@ class Parking:
         if code not in APART:
             self._barriers += number
 
-    def wait(self, command_id: int, command: Command, *, done_upstream: bool = False) -> None:
-        """All later commands wait for what an upstream says to this one."""
+    def wait(
+        self,
+        command_id: int,
+        command: Command,
+        *,
+        done_upstream: bool = False,
+        carried_out: bool = False,
+    ) -> None:
+        """All later commands wait for what an upstream says to this one, or for its effect."""
         kept = _kept(self.octets)
         room = self._account.take(kept)
-        self.waiting = Waiting(command_id, command, done_upstream, kept if room else 0)
+        self.waiting = Waiting(
+            command_id,
+            command,
+            kept if room else 0,
+            done_upstream=done_upstream,
+            carried_out=carried_out,
+        )
         if not room:
             self.answer(command_id, TOO_MUCH)
 

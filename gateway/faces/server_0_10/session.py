@@ -197,7 +197,7 @@ class ServerSession:
             self.subscriptions.attaching = False
             self.parking.wait(command_id, command)
         elif answer is None and self.declarations.must_reach(command, self, command_id):
-            self.parking.wait(command_id, command)
+            self.parking.wait(command_id, command, carried_out=True)
         else:
             self._answer(answer, command, command_id)
 
@@ -267,8 +267,8 @@ class ServerSession:
             self._answer(self.declarations.refused(command, refusal), command, waited.command_id)
         elif isinstance(command, spec.MessageSubscribe | spec.TxCommit):
             self.answers.complete(waited.command_id)
-        elif isinstance(command, spec.ExchangeBind):
-            self.answers.complete_when_safe(waited.command_id)
+        elif waited.carried_out:
+            self._answer(None, command, waited.command_id)
         elif waited.done_upstream:
             self._carry_out_locally(command, waited.command_id)
         else:

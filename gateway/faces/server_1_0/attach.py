@@ -333,11 +333,11 @@ def _rebind(
     With another topic or selector it is another subscription (JMS 2.0, 8.3.3): what waits was for
     the one before.
     """
-    bound = list(queue.bindings)
+    bound = queue.bound_to()
     goes_on = False
     for bound_exchange, bound_key in bound:
         if (bound_exchange, bound_key) == (exchange.name, key):
-            before = exchange.bindings[(queue.name, key)].arguments
+            before = exchange.bindings[queue.name][key].arguments
             goes_on = selector_of(before) == selector_of(arguments)
             if before == arguments:
                 continue
@@ -355,7 +355,7 @@ def _recover(links: Links, link: Link, attach: Attach) -> Refusal | None:
     if refusal is not None:
         return refusal
     address = None
-    for exchange, key in queue.bindings:
+    for exchange, key in queue.bound_to():
         address = f"{exchange}/{key}" if key else exchange
     source = Source(
         address=address,

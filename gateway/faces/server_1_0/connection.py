@@ -39,6 +39,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.errors import RemoteProtocolError
+from gateway.faces.agenda import Agenda
 from gateway.faces.client import Client
 from gateway.faces.face import (
     STOPS,
@@ -53,12 +54,11 @@ from gateway.faces.feature_uses import client_text
 from gateway.faces.outcomes import error_of
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
-from gateway.faces.share import Share
 from gateway.message import Condition, Encoding, Refusal
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import COMMAND, WORK
+from gateway.wire.work import COMMAND, SHARE, WORK
 
 CAPABILITIES: Final = ["ANONYMOUS-RELAY"]
 VHOST_PREFIX: Final = "vhost:"
@@ -106,8 +106,10 @@ class ServerConnection:
         self.client.visit.offered = offered
         self.transactions = Transactions(self.client, self)
         self._sessions: list[ServerSession] = []
-        self._share: Share[Event] = Share()
+        self._agenda: Agenda[Event] = Agenda()
         self._gone = False
+        self._leaving: list[ServerSession] = []  # those of a connection that is over
+        self._reason = Reason.NONE
 
     # What the pump calls.
 
@@ -118,8 +120,8 @@ class ServerConnection:
 
     @property
     def behind(self) -> bool:
-        """Some of what came is to be done in later turns."""
-        return len(self._share.waiting) > 0
+        """Some of what came is to be done in later turns, or of its end."""
+        return len(self._agenda.waiting) > 0 or len(self._leaving) > 0
 
     @property
     def reading_paused(self) -> bool:
@@ -142,7 +144,7 @@ class ServerConnection:
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
         self.client.act(now_ms)
-        self._share.ended = True
+        self._agenda.ended = True
         self._take(self.connection.receive_eof())
         if not self.behind:
             self._end(Reason.CONNECTION_LOST)
@@ -150,7 +152,7 @@ class ServerConnection:
     def data_to_send(self) -> bytes:
         """Octets for the client."""
         self.client.on_flushed()
-        if self.behind and (self._share.ended or not self.client.unread_too_much()):
+        if self._may_go_on():
             self._go_on()
         octets = self.connection.data_to_send()
         if self.client.write_blocked:
@@ -176,7 +178,7 @@ class ServerConnection:
 
     def doing(self) -> str:
         """What it has been at just now."""
-        event = self._share.costliest
+        event = self._agenda.costliest
         return self.client.doing("reading" if event is None else type(event).__name__)
 
     def write_blocked(self, blocked: bool) -> None:
@@ -204,6 +206,8 @@ class ServerConnection:
         condition = UNAUTHORIZED_ACCESS if why.withdrawn else CONNECTION_FORCED
         self.connection.send_close(error=Error(condition=condition, description=why.text))
         self._end(why.reason)
+        while why is STOPS and self.behind:
+            self._go_on()
         self.client.touch()
 
     def status(self) -> PeerStatus | None:
@@ -251,27 +255,35 @@ class ServerConnection:
 
     # Events.
 
+    def _may_go_on(self) -> bool:
+        """Whether it is time for another share of what waits."""
+        if self._leaving:
+            return True
+        return self.behind and (self._agenda.ended or not self.client.unread_too_much())
+
     def _take(self, events: list[Event]) -> None:
-        if self._share.come(events):
+        if self._agenda.come(events):
             self._carry_out(events)
 
     def _go_on(self) -> None:
         """Another share of what waits; the turn's end has been, so the rest is of the next one."""
         self.client.act(self.bridge.now_ms)
         self.client.touch()
-        self._carry_out(self._share.take())
-        if self._share.ended and not self.behind:
+        self._carry_out(self._agenda.take())
+        if self._leaving:
+            self._leave()
+        elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
 
     def _carry_out(self, events: list[Event]) -> None:
-        share = self._share
+        agenda = self._agenda
         work = WORK
-        end = share.begin()
+        end = agenda.begin()
         most: int64 = -1
         for event in events:
             units = work.units
             if units > end:
-                share.wait(event)
+                agenda.wait(event)
                 continue
             if isinstance(event, DeliveryReceived):
                 held = event.link.session.context
@@ -290,7 +302,7 @@ class ServerConnection:
             units = work.units - units
             if units > most:
                 most = units
-                share.costliest = event
+                agenda.costliest = event
 
     def _take_rare(self, event: Event) -> None:
         WORK.units += COMMAND
@@ -363,7 +375,7 @@ class ServerConnection:
         if self._gone or self.connection.closed:
             return
         self.client.act(now_ms)
-        step = self.connection.send_verdict(identity is not None)
+        step = self.connection.send_verdict(identity is not None, now_ms)
         if step != StepKind.CHALLENGE:
             self.client.on_authenticated(identity if step == StepKind.GRANTED else None)
         self._take(self.connection.receive_data(b"", now_ms))
@@ -423,9 +435,12 @@ class ServerConnection:
         held = session.context
         if isinstance(held, ServerSession) and held in self._sessions:
             self._sessions.remove(held)
-            self.client.on_session_ended()
-            held.end(reason)
-            self.client.touch()
+            self._let_go(held, reason)
+
+    def _let_go(self, session: ServerSession, reason: Reason) -> None:
+        self.client.on_session_ended()
+        session.end(reason)
+        self.client.touch()
 
     def _end(self, reason: Reason) -> None:
         """The connection is over, closed in good order where there is no `reason`."""
@@ -433,11 +448,25 @@ class ServerConnection:
             return
         self._gone = True
         self.authenticator.forget(self)
-        for session in list(self._sessions):
-            self._end_session(
-                session.session, Reason.SESSION_ENDED if reason == Reason.NONE else reason
-            )
-        self.client.on_closed(reason)
+        self.client.draining = True  # nothing is sent to sessions that have not ended yet
+        self._reason = reason
+        self._leaving = list(reversed(self._sessions))
+        self._sessions = []
+        self._leave()
+
+    def _leave(self) -> None:
+        """End what sessions there are, as many as are a share of a turn, and at last the visit."""
+        reason = self._reason
+        end = WORK.units + SHARE
+        while self._leaving and WORK.units <= end:
+            WORK.units += COMMAND
+            session = self._leaving.pop()
+            self._let_go(session, Reason.SESSION_ENDED if reason == Reason.NONE else reason)
+        if not self._leaving:
+            self.client.on_closed(reason)
+            return
+        WORK.cut += 1
+        self.client.touch()
 
 
 def _client(performative: Open, host: str) -> str:

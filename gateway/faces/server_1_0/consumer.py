@@ -30,6 +30,7 @@ from gateway.message import Condition, Delivery, Outcome, Refusal
 from gateway.translate.facts import body_digest_1_0
 from gateway.translate.message import to_1_0
 from gateway.translate.towards_1_0.hop import header_section
+from gateway.wire.work import DELIVERY, LINK, WORK
 
 NO_LIMIT: Final = 0
 NOTHING_REFUSED: Final = Refusal(Condition.NONE, "")
@@ -301,6 +302,7 @@ class Consumer:
         unsettled = self.unsettled
         for retired in list(unsettled.retired.values()):
             self._transactions.keep(retired)
+        WORK.units += LINK + DELIVERY * len(unsettled.deliveries)
         for delivery in unsettled.deliveries.values():
             self._settlement.settle(delivery, unsettled.default_outcome, reason)
         unsettled.deliveries = {}

@@ -136,7 +136,7 @@ def review(links: Links, consumer: Consumer) -> Refusal | None:
     refusal = consumer_refusal(links, queue.name, acquire=consumer.acquire)
     if refusal is not None or consumer.unsettled.node_name == queue.name:
         return refusal
-    for exchange, key in queue.bindings:
+    for exchange, key in queue.bound_to():
         asked = binding(Action.BIND, exchange, queue.name, key)
         refusal = links.client.access.refusal(asked)
         if refusal is not None:

@@ -5,6 +5,7 @@ context                  what all its links share; they know this, and not the u
 health                   how it is, for operators
 connection, transports   one transport to it, from SASL to close; those that there are
 slot, links, sleepers    what keeps one link over connections, all of them, and their deadlines
+sessions                 those of a connection, and which of them a link gets
 states                   the tables of what a slot, and a receiver, go through
 detours, location        links that it redirects, to another address or container
 settings, addresses      what the configuration says of it, and what its nodes are called

@@ -36,7 +36,7 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.redirects import Redirect, redirect_of
 from gateway.audit.schema import Reason
 from gateway.errors import RemoteProtocolError
-from gateway.faces.face import STOPS, Ending, PeerStatus
+from gateway.faces.face import STOPS, Ending, PeerStatus, endpoint
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import accuses, is_idle_detach, text_of
 from gateway.faces.upstream_1_0.links import Links, slot_of
@@ -347,8 +347,15 @@ class UpstreamConnection:
             self.number,
             protocol=audit.name("AMQP 1.0"),
             peer=audit.name(self.home.title),
+            address=self._address(),
         )
         self.home.on_open(self)
+
+    def _address(self) -> int:
+        """The audit log's number of who answered, or else of who was dialled."""
+        location = self.location
+        text = location.reached or endpoint(location.network_host, location.port)
+        return self.upstream.bridge.audit.passing(text) if text else 0
 
     def _end(self, why: str, *, broken: bool = False) -> None:
         """The connection is over; what was on it hears so, once. `broken`: by the peer."""
@@ -359,7 +366,7 @@ class UpstreamConnection:
         if self._opened:
             reason = Reason.NONE if self._closing else Reason.CONNECTION_LOST
             upstream.bridge.audit.connection_closed(
-                upstream.bridge.now_ms, self.number, reason=reason
+                upstream.bridge.now_ms, self.number, reason=reason, address=self._address()
             )
         self.home.on_end(self, why, opened=self._opened, asked=self._closing, broken=broken)
 

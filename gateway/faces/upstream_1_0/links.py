@@ -1,12 +1,8 @@
-"""All links of one connection: on which session each is, and when it is attached again.
+"""All links of one connection: who hears of each, and when it is attached again.
 
-Senders to nodes that are known to exist share a session. A link that may be refused, and every
-receiver, has one of its own, as far as the peer's channel-max and our limit go: an error that ends
-a session then hits nobody else, and one slow receiver does not hold up others. Beyond that sessions
-are shared. Where the peer is known to end sessions for the error of a link, one attach at a time is
-left unanswered in each session, so that it is known whose the error is, and links that have ended a
-session stay among themselves. The others are attached again, as after any end, with a back-off that
-doubles.
+On which session each is says `sessions`. Where the peer is known to end sessions for the error of a
+link, one attach at a time is left unanswered in each session, so that it is known whose the error
+is. The others are attached again, as after any end, with a back-off that doubles.
 """
 
 from __future__ import annotations
@@ -21,6 +17,7 @@ from gateway.amqp_1_0.session import Session
 from gateway.bridge.bridge import Bridge
 from gateway.errors import RemoteProtocolError
 from gateway.faces.upstream_1_0.errors import TooSmallError
+from gateway.faces.upstream_1_0.sessions import Sessions
 from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.sleepers import Sleepers
 from gateway.faces.upstream_1_0.slot import (
@@ -72,8 +69,7 @@ class Links:
         self.transport = Transport()
         self.slots: dict[LinkSlot, None] = {}
         self.gate: Gate | None = None
-        self._connection: Connection | None = None
-        self._uses: list[SessionUse] = []
+        self._sessions = Sessions(settings.limits, one_at_a_time=one_at_a_time)
         self._due: list[LinkSlot] = []
         self._placed = 0
 
@@ -179,25 +175,22 @@ class Links:
 
     def open(self, connection: Connection, number: int) -> None:
         """The peer's open has come."""
-        self._connection = connection
+        self._sessions.connection = connection
         self.transport.number = number
         self._due = [slot for slot in self.slots if slot.machine.state == SlotState.IDLE]
 
     def lose(self) -> None:
         """The connection is gone: every link that was on it hears so."""
-        self._connection = None
         self.transport.number = 0
         self.transport.full = False
-        uses = self._uses
-        self._uses = []
-        for use in uses:
+        for use in self._sessions.lose():
             for slot in list(use.slots):
                 self._let_go(slot)
                 slot.user.on_lost()
 
     def flush(self) -> None:
         """Attach what is due."""
-        if self._connection is None:
+        if self._sessions.connection is None:
             return
         while self._due:
             due = self._due
@@ -223,7 +216,9 @@ class Links:
     # Sessions.
 
     def _place(self, slot: LinkSlot) -> None:
-        use = self._use_for(slot)
+        use: SessionUse | None = None
+        if self._placed < self.settings.limits.links_max:
+            use = self._sessions.use_for(slot)
         if use is None:
             self._back_off(slot)
             return
@@ -234,56 +229,6 @@ class Links:
         use.waiting.append(slot)
         self.sleepers.wake(slot, self.bridge.now_ms + self.settings.attach_timeout_ms)
         self._advance(use)
-
-    def _use_for(self, slot: LinkSlot) -> SessionUse | None:
-        """A session with room for one more link; `None`: there is none."""
-        if self._placed >= self.settings.limits.links_max:
-            return None
-        if slot.beside is not None:
-            return slot.beside.held
-        if not slot.alone:
-            for use in self._uses:
-                if use.shared and use.has_room():
-                    return use
-        if self._may_begin(slot):
-            return self._begin(slot)
-        best: SessionUse | None = None
-        for use in self._uses:
-            if use.has_room() and (best is None or _rank(use, slot) < _rank(best, slot)):
-                best = use
-        return best
-
-    def _may_begin(self, slot: LinkSlot) -> bool:
-        """Whether a session is left; the last one is for links that sessions have ended over."""
-        connection = self._connection
-        if connection is None or not connection.can_begin:
-            return False
-        begun = len(self._uses)
-        limit = self.settings.limits.sessions_max
-        performative = connection.open
-        if performative is not None and performative.channel_max is not None:
-            limit = min(limit, performative.channel_max + 1)
-        if self.one_at_a_time and limit > 1 and not slot.suspect:
-            for use in self._uses:
-                if use.suspect:
-                    break
-            else:
-                limit -= 1
-        return begun < limit
-
-    def _begin(self, slot: LinkSlot) -> SessionUse:
-        connection = self._connection
-        assert connection is not None
-        use = SessionUse(
-            connection.session(),
-            self.settings.limits.unsettled_max,
-            shared=not slot.alone,
-            suspect=slot.suspect,
-        )
-        use.session.context = use
-        use.session.send_begin()
-        self._uses.append(use)
-        return use
 
     def _advance(self, use: SessionUse) -> None:
         while use.begun and use.waiting and use.asking is None:
@@ -313,9 +258,9 @@ class Links:
     ) -> None:
         """The peer ended a session, or broke its rules (`failure`)."""
         use = session.context
-        if not isinstance(use, SessionUse) or use not in self._uses:
+        if not isinstance(use, SessionUse) or use not in self._sessions.uses:
             return
-        self._uses.remove(use)
+        self._sessions.uses.remove(use)
         self.counts.sessions_ended += 1
         slots = list(use.slots)
         cause = slots[0] if len(slots) == 1 else use.asking
@@ -381,8 +326,8 @@ class Links:
         if use.slots or use.shared:
             use.tell_room(None)
             self._advance(use)
-        elif use in self._uses:
-            self._uses.remove(use)
+        elif use in self._sessions.uses:
+            self._sessions.uses.remove(use)
             use.ended = True
             use.session.send_end()
 
@@ -425,8 +370,3 @@ def slot_of(link: Link) -> LinkSlot | None:
 def is_elsewhere(slot: LinkSlot | None, links: Links) -> bool:
     """Whether a link belongs to another connection than these."""
     return slot is not None and slot.links is not links
-
-
-def _rank(use: SessionUse, slot: LinkSlot) -> tuple[bool, int]:
-    """The lowest is the session to share: with links of the same kind, else with any at all."""
-    return use.suspect != slot.suspect, len(use.slots)

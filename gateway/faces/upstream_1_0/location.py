@@ -15,9 +15,10 @@ class Location:
         network_host, port: "" and 0 where nobody has told.
         hostname: of the open, and of TLS; "": none but the configured one.
         secure: with TLS.
+        reached: address and port of who answered there; "" before, and where nobody tells.
     """
 
-    __slots__ = ("hostname", "network_host", "port", "secure")
+    __slots__ = ("hostname", "network_host", "port", "reached", "secure")
 
     def __init__(
         self, *, network_host: str = "", port: int = 0, hostname: str = "", secure: bool = False
@@ -26,6 +27,7 @@ class Location:
         self.port = port
         self.hostname = hostname
         self.secure = secure
+        self.reached = ""
 
     def redirected(self, redirect: Redirect) -> Location:
         """Where a redirect from this one leads; what it does not tell stays the same (2.8.18)."""

@@ -86,78 +86,25 @@ class Sources:
 
 def readers(sources: Sources) -> dict[str, Reader]:
     """A reader for each row of `METRICS`."""
-    faces, net, store, bridge = sources.faces, sources.net, sources.store, sources.bridge
+    return {
+        **_process(sources),
+        **_entrance(sources),
+        **_clients(sources),
+        **_translation(sources.translated),
+        **_messages(sources.bridge),
+        **upstream_readers(sources.upstreams, sources.bridge, sources.clock),
+        **_disk(sources),
+    }
+
+
+def _process(sources: Sources) -> dict[str, Reader]:
+    """What runs, since when, and how its event loop is held."""
+    net = sources.net
     return {
         "gateway_build_info": lambda: [((sources.version, sources.form), 1)],
         "gateway_start_time_seconds": lambda: _one(sources.started_ms / 1000),
         "gateway_ready": lambda: _one(sources.ready() is None),
-        "gateway_connections": lambda: _gap(faces.connections_opened, faces.connections_closed),
-        "gateway_connections_opened_total": lambda: _protocols(faces.connections_opened),
-        "gateway_connections_accepted_total": lambda: _one(net.accepted),
-        "gateway_connections_refused_total": lambda: _labelled(net.refused),
-        "gateway_waiting_connections": lambda: _one(net.waiting),
-        "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
-        "gateway_authentications_total": lambda: _authentications(sources.authentication),
-        "gateway_access_refused_total": lambda: _labelled(
-            {action.name.lower(): faces.access_refused[action] for action in Action}
-        ),
-        "gateway_admin_connections": lambda: _one(sources.admin.open),
-        "gateway_admin_connections_cut_total": lambda: _one(sources.admin.gave_way),
-        "gateway_admin_refused_total": lambda: _labelled(sources.admin.refused),
-        "gateway_logins_throttled_total": lambda: _one(sources.authentication.throttled),
-        "gateway_plain_logins_in_clear_total": lambda: _one(sources.authentication.plain_in_clear),
-        "gateway_waiting_logins": lambda: _one(sources.authentication.waiting),
-        "gateway_throttle_entries": lambda: _one(len(sources.authentication.throttle)),
-        "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
-        "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
-        "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
-        "gateway_links": lambda: _gap(faces.links_opened, faces.links_closed),
-        "gateway_links_opened_total": lambda: _protocols(faces.links_opened),
-        "gateway_network_bytes_total": lambda: _labelled(
-            {"received": net.octets_received, "sent": net.octets_sent}
-        ),
-        "gateway_messages_total": lambda: _stages(bridge),
-        "gateway_messages_refused_total": lambda: [
-            ((Reason(reason).name.lower(),), count)
-            for reason, count in bridge.counts.refusals.items()
-        ],
-        "gateway_transactions_total": lambda: _labelled(
-            {
-                "committed": bridge.counts.committed,
-                "rolled_back": bridge.counts.rolled_back,
-                "in_doubt": bridge.counts.in_doubt,
-            }
-        ),
-        "gateway_open_transactions": lambda: _one(
-            faces.transactions_declared - faces.transactions_discharged
-        ),
-        "gateway_transactions_refused_total": lambda: _one(faces.transactions_refused),
-        "gateway_arguments_ignored_total": lambda: _one(faces.arguments_ignored),
-        "gateway_unsupported_total": lambda: _features(faces.unsupported),
-        "gateway_translation_losses_total": lambda: _rows(sources.translated.lost),
-        "gateway_translation_escrowed_total": lambda: _rows(sources.translated.escrowed),
-        "gateway_translation_restored_total": lambda: _rows(sources.translated.restored),
-        "gateway_kept_bytes": lambda: _one(sources.accounts.everybody.held),
-        "gateway_kept_refused_total": lambda: _labelled(sources.accounts.refusals()),
-        "gateway_queues": lambda: _one(sum(1 for _ in _queues(bridge))),
-        "gateway_topology_bytes": lambda: _one(
-            sum(host.bindings.kept.held for host in bridge.hosts.values())
-        ),
-        "gateway_routes_bytes": lambda: _one(
-            sum(host.topology.routes.held for host in bridge.hosts.values())
-        ),
-        "gateway_topology_refused_total": lambda: _one(
-            sum(host.bindings.kept.refused for host in bridge.hosts.values())
-        ),
-        "gateway_queue_depth_messages": lambda: _one(int(bridge.pressure.messages)),
-        "gateway_queue_depth_bytes": lambda: _one(int(bridge.pressure.octets)),
-        "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
-        "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
-        "gateway_unsettled_messages": lambda: _one(
-            sum(queue.unsettled for _host, queue in _queues(bridge))
-        ),
-        "gateway_waiting_publishes": lambda: _one(bridge.copies.tickets.open),
-        **upstream_readers(sources.upstreams, bridge, sources.clock),
+        "gateway_clock_drift_seconds": lambda: _one(sources.clock.drift_ms() / 1000),
         "gateway_changes_total": lambda: [
             ((result,), count) for result, count in net.changes.items()
         ],
@@ -170,6 +117,105 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_work_refused_total": lambda: _one(WORK.refused),
         "gateway_selectors_given_up_total": lambda: _one(WORK.given_up),
         "gateway_defects_total": lambda: _one(net.defects),
+    }
+
+
+def _entrance(sources: Sources) -> dict[str, Reader]:
+    """Connections before they have opened, logins, and the admin port."""
+    net = sources.net
+    return {
+        "gateway_connections_accepted_total": lambda: _one(net.accepted),
+        "gateway_connections_refused_total": lambda: _labelled(net.refused),
+        "gateway_waiting_connections": lambda: _one(net.waiting),
+        "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
+        "gateway_authentications_total": lambda: _authentications(sources.authentication),
+        "gateway_admin_connections": lambda: _one(sources.admin.open),
+        "gateway_admin_connections_cut_total": lambda: _one(sources.admin.gave_way),
+        "gateway_admin_refused_total": lambda: _labelled(sources.admin.refused),
+        "gateway_logins_throttled_total": lambda: _one(sources.authentication.throttled),
+        "gateway_plain_logins_in_clear_total": lambda: _one(sources.authentication.plain_in_clear),
+        "gateway_waiting_logins": lambda: _one(sources.authentication.waiting),
+        "gateway_throttle_entries": lambda: _one(len(sources.authentication.throttle)),
+    }
+
+
+def _clients(sources: Sources) -> dict[str, Reader]:
+    """Clients, what they have attached, and what they were refused."""
+    faces, net = sources.faces, sources.net
+    return {
+        "gateway_connections": lambda: _gap(faces.connections_opened, faces.connections_closed),
+        "gateway_connections_opened_total": lambda: _protocols(faces.connections_opened),
+        "gateway_access_refused_total": lambda: _labelled(
+            {action.name.lower(): faces.access_refused[action] for action in Action}
+        ),
+        "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
+        "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
+        "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
+        "gateway_links": lambda: _gap(faces.links_opened, faces.links_closed),
+        "gateway_links_opened_total": lambda: _protocols(faces.links_opened),
+        "gateway_network_bytes_total": lambda: _labelled(
+            {"received": net.octets_received, "sent": net.octets_sent}
+        ),
+        "gateway_open_transactions": lambda: _one(
+            faces.transactions_declared - faces.transactions_discharged
+        ),
+        "gateway_transactions_refused_total": lambda: _one(faces.transactions_refused),
+        "gateway_arguments_ignored_total": lambda: _one(faces.arguments_ignored),
+        "gateway_unsupported_total": lambda: _features(faces.unsupported),
+        "gateway_kept_bytes": lambda: _one(sources.accounts.everybody.held),
+        "gateway_kept_refused_total": lambda: _labelled(sources.accounts.refusals()),
+    }
+
+
+def _translation(translated: TranslationCounts) -> dict[str, Reader]:
+    """What crossed from one protocol to the other otherwise than it came."""
+    return {
+        "gateway_translation_losses_total": lambda: _rows(translated.lost),
+        "gateway_translation_escrowed_total": lambda: _rows(translated.escrowed),
+        "gateway_translation_restored_total": lambda: _rows(translated.restored),
+    }
+
+
+def _messages(bridge: Bridge) -> dict[str, Reader]:
+    """Messages, what the queues hold of them, and the topology."""
+    return {
+        "gateway_messages_total": lambda: _stages(bridge),
+        "gateway_messages_refused_total": lambda: [
+            ((Reason(reason).name.lower(),), count)
+            for reason, count in bridge.counts.refusals.items()
+        ],
+        "gateway_transactions_total": lambda: _labelled(
+            {
+                "committed": bridge.counts.committed,
+                "rolled_back": bridge.counts.rolled_back,
+                "in_doubt": bridge.counts.in_doubt,
+            }
+        ),
+        "gateway_queues": lambda: _one(sum(1 for _ in _queues(bridge))),
+        "gateway_topology_bytes": lambda: _one(
+            sum(host.bindings.kept.held for host in bridge.hosts.values())
+        ),
+        "gateway_routes_bytes": lambda: _one(
+            sum(host.topology.routes.held for host in bridge.hosts.values())
+        ),
+        "gateway_topology_refused_total": lambda: _one(
+            sum(host.bindings.kept.refused for host in bridge.hosts.values())
+        ),
+        "gateway_queue_depth_messages": lambda: _one(int(bridge.pressure.messages)),
+        "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.payload),
+        "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
+        "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
+        "gateway_unsettled_messages": lambda: _one(
+            sum(queue.unsettled for _host, queue in _queues(bridge))
+        ),
+        "gateway_waiting_publishes": lambda: _one(bridge.copies.tickets.open),
+    }
+
+
+def _disk(sources: Sources) -> dict[str, Reader]:
+    """Store and audit log."""
+    store, bridge = sources.store, sources.bridge
+    return {
         "gateway_store_commits_total": lambda: _one(store.commits),
         "gateway_store_commit_seconds_total": lambda: _one(store.commit_us / 1e6),
         "gateway_store_bytes_total": lambda: _one(store.octets),
@@ -185,7 +231,6 @@ def readers(sources: Sources) -> dict[str, Reader]:
         "gateway_store_rows_damaged": lambda: _one(store.rows_damaged),
         "gateway_audit_log_differences": lambda: _one(store.log_differences),
         "gateway_audit_records_total": lambda: _one(int(bridge.audit.next_sequence) - 1),
-        "gateway_clock_drift_seconds": lambda: _one(sources.clock.drift_ms() / 1000),
     }
 
 

@@ -36,7 +36,9 @@ def _subscription(queue: Queue) -> Told:
         "user": None if subscriber is None else subscriber.user,
         "container": None if subscriber is None else subscriber.container,
         "link": None if subscriber is None else subscriber.link,
-        "bound_to": [f"{exchange}/{key}" if key else exchange for exchange, key in queue.bindings],
+        "bound_to": [
+            f"{exchange}/{key}" if key else exchange for exchange, key in queue.bound_to()
+        ],
         "messages": queue.depth,
         "in_use": queue.users.subscriptions > 0,
     }

@@ -31,8 +31,8 @@ def share_of(address: str) -> str:
 
 
 @final
-class Share:
-    """What one address has.
+class Callers:
+    """The connections of one address.
 
     Attributes:
         connections: all of them.
@@ -50,7 +50,7 @@ class Share:
 
 @final
 class Admission:
-    """The shares of all addresses that have connections."""
+    """Who calls from each address that has connections."""
 
     def __init__(
         self,
@@ -64,56 +64,56 @@ class Admission:
         self._in_turn = in_turn
         self._per_address_max = per_address_max
         self._entering_max = entering_max
-        self._shares: dict[str, Share] = {}
+        self._callers: dict[str, Callers] = {}
 
     def come(self, address: str) -> bool:
         """One more connection; `False`: it is one too many."""
         name = share_of(address)
-        share = self._shares.get(name)
-        if share is None:
-            share = Share()
-        elif share.connections >= self._per_address_max:
+        callers = self._callers.get(name)
+        if callers is None:
+            callers = Callers()
+        elif callers.connections >= self._per_address_max:
             self._counts.refused["address_limit"] += 1
             return False
-        share.connections += 1
-        self._shares[name] = share
+        callers.connections += 1
+        self._callers[name] = callers
         return True
 
     def enter(self, address: str, number: int, let_in: Callable[[], None]) -> bool:
         """Connection `number` wants to be heard; `False`: it is let in when its turn comes."""
-        share = self._shares[share_of(address)]
-        if len(share.entering) >= self._entering_max:
-            share.waiting[number] = let_in
+        callers = self._callers[share_of(address)]
+        if len(callers.entering) >= self._entering_max:
+            callers.waiting[number] = let_in
             self._counts.waiting += 1
             return False
-        share.entering.add(number)
+        callers.entering.add(number)
         return True
 
     def entered(self, address: str, number: int) -> None:
         """It has opened: the next one's turn."""
-        share = self._shares[share_of(address)]
-        share.entering.discard(number)
-        self._next(share)
+        callers = self._callers[share_of(address)]
+        callers.entering.discard(number)
+        self._next(callers)
 
     def gone(self, address: str, number: int) -> None:
         """The connection is over."""
         name = share_of(address)
-        share = self._shares[name]
-        share.connections -= 1
-        share.entering.discard(number)
-        if share.waiting.pop(number, None) is not None:
+        callers = self._callers[name]
+        callers.connections -= 1
+        callers.entering.discard(number)
+        if callers.waiting.pop(number, None) is not None:
             self._counts.waiting -= 1
-        if share.connections:
-            self._next(share)
+        if callers.connections:
+            self._next(callers)
         else:
-            del self._shares[name]
+            del self._callers[name]
 
-    def _next(self, share: Share) -> None:
+    def _next(self, callers: Callers) -> None:
         turns: deque[Callable[[], None]] = deque()
-        while share.waiting and len(share.entering) < self._entering_max:
-            number = next(iter(share.waiting))
-            turns.append(share.waiting.pop(number))
-            share.entering.add(number)
+        while callers.waiting and len(callers.entering) < self._entering_max:
+            number = next(iter(callers.waiting))
+            turns.append(callers.waiting.pop(number))
+            callers.entering.add(number)
             self._counts.waiting -= 1
         for let_in in turns:
             # In a call of its own: it must not break whoever has just opened, or ended.

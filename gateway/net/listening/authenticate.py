@@ -12,11 +12,13 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeVar, final
 
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from gateway.faces.face import AuthenticationWaiter, Peer
 from gateway.net.alarm import Later
+from gateway.net.listening.password_threads import GivenUpError
 from gateway.net.listening.passwords import Passwords, prepared_or_none
-from gateway.net.listening.throttle import Throttle
+from gateway.net.listening.throttle import REPEATED_MS, Throttle
 from gateway.net.listening.users import User
 from gateway.net.logs import NamedLogger
 from gateway.wire.sasl import (
@@ -56,8 +58,16 @@ class Threads(Protocol):
     def waiting(self) -> int:
         """How many wait for a thread."""
 
-    def run(self, check: Callable[[], T], address: str, user: str) -> Deferred[T]:
-        """What takes long."""
+    def run(
+        self,
+        check: Callable[[], T],
+        address: str,
+        user: str,
+        *,
+        known: bool = False,
+        floods: bool = False,
+    ) -> Deferred[T]:
+        """What takes long; fails with `GivenUpError` where the source floods."""
 
     def look(self, up: Callable[[], T]) -> Deferred[T]:
         """What takes no time, but may have to read a file."""
@@ -203,6 +213,7 @@ class PeerAuthenticator:
     def authenticate(self, credentials: Credentials, waiter: AuthenticationWaiter) -> None:
         """Start checking; the waiter is told in a later turn."""
         self._waiter = waiter
+        self.peer.held(True)
         mechanism = credentials.mechanism
         passwords, threads = self.shared.passwords, self.shared.threads
         # Nobody may act for somebody else.
@@ -262,8 +273,7 @@ class PeerAuthenticator:
         shared = self.shared
         wait_ms = shared.throttle.begin(self.peer.address, self._compared, shared.now_ms())
         if wait_ms is None:
-            shared.throttled += 1
-            self._later(lambda: self._answer(mechanism, None))
+            self._later(lambda: self._refuse_unheard(mechanism))
         elif wait_ms:
             self._later(lambda: then() if self._waiter is not None else None, wait_ms)
         else:
@@ -283,7 +293,7 @@ class PeerAuthenticator:
 
         def recalled(identity: str | None) -> None:
             if identity is not None:
-                self._judge(PLAIN, identity)
+                self._judge_again(identity)
             elif self._waiter is not None:
                 self._wait(PLAIN, lambda: self._check(passwords, threads, credentials))
 
@@ -292,21 +302,37 @@ class PeerAuthenticator:
     def _check(self, passwords: Passwords, threads: Threads, credentials: Credentials) -> None:
         username, password = credentials.username, credentials.password
         now_ms, address = self.shared.now_ms(), self.peer.address
-        known = self.shared.throttle.knows(address, self._compared, now_ms)
+        throttle = self.shared.throttle
 
-        def check() -> str | None:
+        def check() -> tuple[str | None, str | None]:
             self._verifiers = passwords.user(username)
-            return passwords.check(username, password, now_ms)
+            # Of the one before us in the queue, perhaps.
+            again = passwords.recall_again(username, password, now_ms)
+            if again is not None:
+                return again, None
+            return None, passwords.check(username, password, now_ms)
+
+        def checked(answer: tuple[str | None, str | None]) -> None:
+            again, identity = answer
+            if again is None:
+                self._judge(PLAIN, identity)
+            else:
+                self._judge_again(again)
+
+        def failed(failure: Failure) -> None:
+            if isinstance(failure.value, GivenUpError):
+                self._refuse_unheard(PLAIN)
+            else:
+                self._failed(PLAIN, failure)
 
         answer = threads.run(
-            lambda: check() if self._waiter else None,
-            f"{address} known" if known else address,  # a place of their own in the round
+            lambda: check() if self._waiter else (None, None),
+            address,
             self._compared,
+            known=throttle.knows(address, self._compared, now_ms),
+            floods=throttle.floods(address, self._compared, now_ms),
         )
-        answer.addCallbacks(
-            lambda identity: self._judge(PLAIN, identity),
-            lambda failure: self._failed(PLAIN, failure),
-        )
+        answer.addCallbacks(checked, failed)
 
     def _look_up(self, passwords: Passwords, threads: Threads, credentials: Credentials) -> None:
         """SCRAM: the keys of the user, or such as it might have."""
@@ -324,13 +350,25 @@ class PeerAuthenticator:
             self._known, credentials.keys = known
             waiter, self._waiter = self._waiter, None
             if waiter is not None:
-                waiter.on_authenticated(username, self.shared.now_ms())
+                self._tell(waiter, username)
 
         answer.addCallbacks(found, lambda failure: self._failed(mechanism, failure))
 
     def _failed(self, mechanism: str, failure: object) -> None:
         self.log.error("a password could not be checked: {failure}", failure=failure)
         self._answer(mechanism, None)
+
+    def _refuse_unheard(self, mechanism: str) -> None:
+        if self._waiter is not None:
+            self.shared.throttled += 1
+        self._answer(mechanism, None)
+
+    def _judge_again(self, identity: str) -> None:
+        """A password that came before, and was wrong if `identity` is ""."""
+        if identity:
+            self._judge(PLAIN, identity)
+        else:
+            self._later(lambda: self._answer(PLAIN, None), REPEATED_MS)
 
     def _judge(self, mechanism: str, identity: str | None) -> None:
         """The answer, where a password was shown or proved."""
@@ -356,6 +394,10 @@ class PeerAuthenticator:
         counts[mechanism if mechanism in counts else "other"] += 1
         if identity is None:
             self.shared.tell_refusal(self.peer, mechanism, self._username)
+        self._tell(waiter, identity)
+
+    def _tell(self, waiter: AuthenticationWaiter, identity: str | None) -> None:
+        self.peer.held(False)
         waiter.on_authenticated(identity, self.shared.now_ms())
 
 

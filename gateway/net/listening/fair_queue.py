@@ -29,6 +29,31 @@ class FairQueue(Generic[T]):
         within.setdefault(inner, deque()).append(what)
         self._size += 1
 
+    def waiting(self, outer: str, inner: str | None = None) -> int:
+        """How many of a source; `None`: of all with that outer name."""
+        within: dict[str, deque[T]] = self._sources.get(outer) or OrderedDict()
+        if inner is not None:
+            return len(within.get(inner, ()))
+        return sum(map(len, within.values()))
+
+    def drop(self, outer: str, inner: str | None = None) -> T:
+        """The first of a source, which gets no turn.
+
+        `None`: of the source with that outer name that has most; of several such, of the one whose
+        turn would come first. Raises KeyError when there is none.
+        """
+        within = self._sources[outer]
+        if inner is None:
+            inner = max(within, key=lambda name: len(within[name]))
+        waiting = within[inner]
+        what = waiting.popleft()
+        if not waiting:
+            del within[inner]
+        if not within:
+            del self._sources[outer]
+        self._size -= 1
+        return what
+
     def take(self) -> T:
         """The first of the source whose turn it is. Raises KeyError when there is none."""
         outer, within = self._sources.popitem(last=False)

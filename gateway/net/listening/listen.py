@@ -288,6 +288,7 @@ class Door:
             port=pump.port,
             bindings=channel_bindings(pump.transport) if pump.secure else None,
             entered=lambda: self._on_entered(pump),
+            held=pump.hold_entry,
         )
         login = self.logins[pump.connection_id] = self.authentication.for_peer(peer)
         return self.makers[ask](login, peer, now_ms)

@@ -3,10 +3,16 @@
 Those that take long wait in a fair queue over addresses, and over users within one: however many
 somebody asks for, somebody else waits for one of them at most. What is only looked up goes before,
 one at a time.
+
+There are as many threads as cores, and not fewer than two: a verification does not hold the lock of
+the interpreter. Of a source that floods (`throttle`) no more than `FLOOD_WAITING` wait; beyond that
+those who have waited longest are given up, of the user who has most: who comes last is heard soon,
+and is as likely to be right.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable
 from threading import Thread
@@ -20,9 +26,15 @@ from twisted.python.threadpool import ThreadPool
 from gateway.net.listening.fair_queue import FairQueue
 from gateway.wire.sasl import Derivation
 
-PASSWORD_THREADS: Final = 4
+PASSWORD_THREADS: Final = max(2, len(os.sched_getaffinity(0)))
+FLOOD_WAITING: Final = 8
 T = TypeVar("T")
 Job = tuple[Callable[[], Any], "Deferred[Any]"]  # Any: what the job answers
+
+
+@final
+class GivenUpError(Exception):
+    """The answer of what was not run, since too much else waited."""
 
 
 @final
@@ -63,11 +75,29 @@ class PasswordThreads:
         if self._pool.started:
             self._pool.stop()
 
-    def run(self, check: Callable[[], T], address: str, user: str) -> Deferred[T]:
-        """The answer of `check`, which takes long, in the reactor."""
+    def run(
+        self,
+        check: Callable[[], T],
+        address: str,
+        user: str,
+        *,
+        known: bool = False,
+        floods: bool = False,
+    ) -> Deferred[T]:
+        """The answer of `check`, which takes long, in the reactor.
+
+        Args:
+            known: users whom the address is known to have; all of them have a place of their own.
+            floods: of the address - of that user, where it is known - some may be given up.
+        """
+        if known:
+            address = f"{address} known"
         answer: Deferred[T] = Deferred()
         self._long.put(address, user, (check, answer))
         self._go_on()
+        flooding = user if known else None
+        while floods and self._long.waiting(address, flooding) > FLOOD_WAITING:
+            self._long.drop(address, flooding)[1].errback(GivenUpError())
         return answer
 
     def look(self, up: Callable[[], T]) -> Deferred[T]:

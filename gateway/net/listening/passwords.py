@@ -2,7 +2,8 @@
 
 A name that nobody has costs as much as a wrong password, and has keys like any other, so that names
 cannot be found by timing or by asking for their salt. A password that was right just now is known
-again by its digest, under a key that this process alone has, and only until the file changes.
+again by its digest, under a key that this process alone has, and only until the file changes; so is
+one that was wrong.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hmac
 import pathlib
 import secrets
 from collections import OrderedDict
-from typing import Final, final
+from typing import Any, Final, final
 
 from gateway.errors import ConfigurationError
 from gateway.net.listening.users import (
@@ -31,6 +32,7 @@ from gateway.wire.scram import ITERATIONS_MAX, ITERATIONS_MIN
 REMEMBERED_MS: Final = 10 * 60 * 1000
 REMEMBERED_MAX: Final = 10_000
 SECRET_OCTETS: Final = 32
+COSTS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}  # of one iteration, where SHA has its codes
 
 
 @final
@@ -63,6 +65,7 @@ class Passwords:
         self._nobody = derive("", "SCRAM-SHA-256", b"nobody", 1)
         self._key = secrets.token_bytes(SECRET_OCTETS)
         self._remembered: OrderedDict[bytes, tuple[str, User, int]] = OrderedDict()
+        self._wrong: OrderedDict[bytes, int] = OrderedDict()
 
     def load(self) -> None:
         """Read the file if it is not the one read last. Raises ConfigurationError."""
@@ -75,6 +78,7 @@ class Passwords:
             users = read_users(self.path)
             self._users = users
             self._remembered = OrderedDict()
+            self._wrong = OrderedDict()
             self._seen = seen
             self.mechanisms = [
                 mechanism
@@ -114,9 +118,9 @@ class Passwords:
         return told
 
     def recall(self, name: str, password: str, now_ms: int) -> str | None:
-        """As `check`, of what was checked before; `None` where it was not."""
+        """As `check`, of what was checked before: "" was wrong; `None` where it was not."""
         self.refresh()
-        return self._recall(name, password, now_ms)
+        return self.recall_again(name, password, now_ms)
 
     def refresh(self) -> None:
         """As `load`, but what cannot be read is told in the log, and changes nothing."""
@@ -126,26 +130,30 @@ class Passwords:
             # The users known so far stay; a broken edit must not lock everybody out.
             self.log.error("users file not read: {error}", error=error)
 
-    def _recall(self, name: str, password: str, now_ms: int) -> str | None:
-        prepared, user, until_ms = self._remembered.get(self._digest(name, password), ("", {}, 0))
+    def recall_again(self, name: str, password: str, now_ms: int) -> str | None:
+        """As `recall`, in the file as it was read last."""
+        digest = self._digest(name, password)
+        if now_ms < self._wrong.get(digest, 0):
+            return ""
+        prepared, user, until_ms = self._remembered.get(digest, ("", {}, 0))
         known = self._users.get(prepared) is user and now_ms < until_ms
         return prepared if known and user else None
 
     def check(self, name: str, password: str, now_ms: int) -> str | None:
         """The user's name as the file has it, or `None`."""
-        prepared = self._recall(name, password, now_ms)  # the one before us in the queue, perhaps
-        if prepared is not None:
-            return prepared
         prepared = prepared_or_none(name)
-        user = self._users.get(prepared)
+        users, remembered, wrong = self._users, self._remembered, self._wrong
+        user = users.get(prepared)
         verifier = self._decoy(name) if user is None else _cheapest(user)
         matched = verifier.check(password)
+        # What is said of the file that was read then is not kept beside another one.
+        digest = self._digest(name, password)
         if not matched or user is None:
+            wrong[digest] = now_ms + REMEMBERED_MS
+            _keep_new(wrong)
             return None
-        remembered = self._remembered
-        remembered[self._digest(name, password)] = (prepared, user, now_ms + REMEMBERED_MS)
-        while len(remembered) > REMEMBERED_MAX:
-            remembered.popitem(last=False)
+        remembered[digest] = (prepared, user, now_ms + REMEMBERED_MS)
+        _keep_new(remembered)
         return prepared
 
     def keys(self, name: str, mechanism: str) -> tuple[str | None, Keys]:
@@ -211,4 +219,12 @@ def _keys(verifier: Verifier) -> Keys:
 
 
 def _cheapest(user: User) -> Verifier:
-    return min(user.values(), key=lambda verifier: verifier.mechanism)
+    def cost(verifier: Verifier) -> int:
+        return verifier.iterations * COSTS[verifier.mechanism]
+
+    return min(user.values(), key=cost)
+
+
+def _keep_new(table: OrderedDict[bytes, Any]) -> None:  # Any: whatever it has
+    while len(table) > REMEMBERED_MAX:
+        table.popitem(last=False)

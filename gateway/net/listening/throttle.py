@@ -4,8 +4,10 @@ Owns the reckoning only; time is an argument. Failures are remembered by who is 
 (a user from an address), by address, and by user; each is a table of limited size in which what is
 old is forgotten. What it is not: a lockout that somebody can use against somebody else.
 
-- A user from an address: after `PAIR_FREE` failures each try waits for the one before it, ever
-  longer. Nobody else's failures count for this pair.
+- A user from an address: after `PAIR_FREE` failures each try waits, ever longer, for up to
+  `PAIR_AT_ONCE_MS`, but tries do not wait for one another: the right password may be among many
+  that come at once. After `PAIR_AT_ONCE` failures each waits for the one before it. Nobody else's
+  failures count for this pair.
 - An address: after `ADDRESS_FREE` failures of all its users together, each try waits, so that many
   names are not guessed instead of one; but tries do not wait for one another, since an address may
   be a load balancer with thousands behind it. How many passwords are checked at a time is up to the
@@ -15,8 +17,13 @@ old is forgotten. What it is not: a lockout that somebody can use against somebo
   address that she was never at.
 - A pair that has logged in within a day waits for its own failures only.
 
-Waits are shorter than a handshake may last. A try that would have to wait longer is refused
-unheard, which tells the guesser nothing.
+A try that would have to wait longer than `WAIT_MAX_MS` is refused unheard, which tells the guesser
+nothing. A password that was wrong before and is sent again tells him nothing either: that is no
+failure more, and is refused after `REPEATED_MS`, so that a hundred clients with the password of
+yesterday do not keep out the one with that of today.
+
+An address whose last `FLOOD` tries have all failed *floods*: of its tries only some may wait to be
+checked (`password_threads`). Of pairs that have logged in within a day each floods on its own.
 """
 
 from __future__ import annotations
@@ -28,6 +35,10 @@ from typing import Final, final
 PAIR_FREE: Final = 3
 PAIR_DELAY_MS: Final = 250
 PAIR_DELAY_MAX_MS: Final = 4_000
+PAIR_AT_ONCE: Final = 200
+PAIR_AT_ONCE_MS: Final = 1_000
+REPEATED_MS: Final = 1_000
+FLOOD: Final = 6
 ADDRESS_FREE: Final = 30
 ADDRESS_DELAY_MS: Final = 50
 ADDRESS_DELAY_MAX_MS: Final = 2_000
@@ -41,12 +52,17 @@ ENTRIES_MAX: Final = 10_000  # of each table, a hundred octets and some each
 
 @final
 class _Failures:
-    """How often one source has failed in a row, and when its next try may begin."""
+    """How often one source has failed, and when its next try may begin.
 
-    __slots__ = ("count", "last_ms", "next_ms")
+    Attributes:
+        in_a_row: since it succeeded.
+    """
+
+    __slots__ = ("count", "in_a_row", "last_ms", "next_ms")
 
     def __init__(self) -> None:
         self.count = 0
+        self.in_a_row = 0
         self.last_ms = 0
         self.next_ms = 0
 
@@ -94,10 +110,25 @@ class _Table:
         if entry is None or now_ms - entry.last_ms >= FORGOTTEN_MS:
             entry = _Failures()
         entry.count += 1
+        entry.in_a_row += 1
         entry.last_ms = now_ms
         self._entries[source] = entry
         while len(self._entries) > ENTRIES_MAX:
             self._entries.popitem(last=False)
+
+    def count(self, source: bytes, now_ms: int) -> int:
+        """How often it has failed."""
+        entry = self._entries.get(source)
+        return 0 if entry is None or now_ms - entry.last_ms >= FORGOTTEN_MS else entry.count
+
+    def in_a_row(self, source: bytes, now_ms: int) -> int:
+        """How often it has failed since it succeeded."""
+        return self._entries[source].in_a_row if self.count(source, now_ms) else 0
+
+    def succeeded(self, source: bytes) -> None:
+        """It has failed before, but not this time."""
+        if source in self._entries:
+            self._entries[source].in_a_row = 0
 
     def forget(self, source: bytes) -> None:
         """It has not failed any more."""
@@ -129,15 +160,27 @@ class Throttle:
     def begin(self, address: str, user: str, now_ms: int) -> int | None:
         """How long this try has to wait; `None`: it is refused unheard."""
         pair, place, name = _sources(address, user)
-        waits_ms = [self._pairs.wait_ms(pair, now_ms)]
+        in_turn = self._pairs.count(pair, now_ms) >= PAIR_AT_ONCE
+        if in_turn:
+            waits_ms = [self._pairs.wait_ms(pair, now_ms)]
+        else:
+            waits_ms = [min(self._pairs.delay_ms(pair, now_ms), PAIR_AT_ONCE_MS)]
         if not self._is_known(pair, now_ms):
             waits_ms.append(self._addresses.delay_ms(place, now_ms))
             waits_ms.append(self._users.delay_ms(name, now_ms))
         wait_ms = max(0, *waits_ms)
         if wait_ms > WAIT_MAX_MS:
             return None
-        self._pairs.take(pair, now_ms)
+        if in_turn:
+            self._pairs.take(pair, now_ms)
         return wait_ms
+
+    def floods(self, address: str, user: str, now_ms: int) -> bool:
+        """Whether all that came from the address lately was wrong; of a pair that is known, its."""
+        pair, place, _name = _sources(address, user)
+        if self._is_known(pair, now_ms):
+            return self._pairs.in_a_row(pair, now_ms) >= FLOOD
+        return self._addresses.in_a_row(place, now_ms) >= FLOOD
 
     def knows(self, address: str, user: str, now_ms: int) -> bool:
         """Whether that user has logged in from there within a day."""
@@ -163,8 +206,9 @@ class Throttle:
 
     def succeeded(self, address: str, user: str, now_ms: int) -> None:
         """It was. What the address and others have guessed wrong is not forgotten for that."""
-        pair, _place, _name = _sources(address, user)
+        pair, place, _name = _sources(address, user)
         self._pairs.forget(pair)
+        self._addresses.succeeded(place)
         self._known.pop(pair, None)
         self._known[pair] = now_ms
         while len(self._known) > ENTRIES_MAX:

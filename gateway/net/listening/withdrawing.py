@@ -1,8 +1,9 @@
 """Ends the connections of clients that could not log in any more as they did.
 
 After a reload: of users that were removed or have another password, of certificates that are not
-believed any more, and of clients without a login where one is needed. Whose rights have changed is
-the access rules' affair.
+believed any more - those, too, that were shown beside another login, since a listener that asks for
+certificates would not speak with who shows such a one -, and of clients without a login where one
+is needed. Whose rights have changed is the access rules' affair.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def end_withdrawn(door: Door) -> int:
         if status is None:
             continue
         why = login.withdrawn()
-        if not why and login.by_certificate() and not is_believed(door.tls_context, pump.transport):
+        asked = pump.certificate_name and door.authentication.certificates
+        shown = login.by_certificate() or asked
+        if not why and shown and not is_believed(door.tls_context, pump.transport):
             why = "the certificate is not believed any more"
         if why:
             ended += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol, cast, final
 
+from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.interfaces import IAddress, IProtocol, IStreamClientEndpoint
 from twisted.internet.protocol import Factory
@@ -15,7 +16,7 @@ from twisted.python.failure import Failure
 
 from gateway.config.units import Host
 from gateway.errors import GatewayError
-from gateway.faces.face import Face
+from gateway.faces.face import Face, endpoint
 from gateway.faces.upstream_1_0.detours import Detour
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
@@ -28,6 +29,13 @@ STOP_S: Final = 2  # how long a peer has to read our close
 
 class BareError(GatewayError):
     """A host is not dialled: without TLS it, or whoever reads along, would see our secret."""
+
+
+def reached(addr: IAddress | None) -> str:
+    """The address and the port of who answered; "" where the transport does not tell."""
+    if not isinstance(addr, IPv4Address | IPv6Address):
+        return ""
+    return endpoint(str(addr.host), int(addr.port))
 
 
 class EndpointFor(Protocol):
@@ -95,6 +103,7 @@ class DetourDialer(Factory):
 
     def buildProtocol(self, addr: IAddress | None) -> Pump:
         """The transport is up."""
+        self._detour.location.reached = reached(addr)
         pump = Pump(self, self._dialers.next_connection_id(), str(self.host))
         pump.secure = self.host.tls
         self.pump = pump

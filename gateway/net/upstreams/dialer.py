@@ -12,9 +12,7 @@ to is `detours`.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, cast, final
 
 from twisted.application.internet import ClientService
@@ -46,10 +44,10 @@ from gateway.net.counts import NetCounts
 from gateway.net.logs import NamedLogger
 from gateway.net.pump import Pump
 from gateway.net.turns import TurnLoop
-from gateway.net.upstreams.detours import STOP_S, DetourDialers, EndpointFor
+from gateway.net.upstreams.back_off import BackOff, policy
+from gateway.net.upstreams.detours import STOP_S, DetourDialers, EndpointFor, reached
 
 LOOK_INTERVAL_S: Final = 0.25
-FACTORS_MAX: Final = 64  # more of them are no number any more
 PROBLEMS_MAX: Final = 20  # of one outage are told
 RETIRE_MS: Final = 3000  # how long a peer has for what is unsettled, when it is not used any more
 BRIEF_MS: Final = 2000  # a connection that ended sooner was none, as far as the back-off goes
@@ -57,19 +55,6 @@ BRIEF_MS: Final = 2000  # a connection that ended sooner was none, as far as the
 
 class NotOpenedError(GatewayError):
     """A connection ended before the peer had opened it."""
-
-
-@dataclass(frozen=True, slots=True)
-class BackOff:
-    """How long to wait between tries, in seconds: `initial`, times `factor` each, up to `maximum`.
-
-    `jitter`: the part of each wait, from 0 to 1, that is left to chance.
-    """
-
-    initial: float = 0.5
-    maximum: float = 30.0
-    factor: float = 1.8
-    jitter: float = 0.3
 
 
 @final
@@ -156,6 +141,7 @@ class Dialer(Factory):
         self.failed_tries = 0
         self.next_try_ms: int | None = None
         self.where = ""
+        self._reached = ""
         self.endpoint_for = endpoint_for
         self._hostname = hostname
         self._next_connection_id = next_connection_id
@@ -173,7 +159,7 @@ class Dialer(Factory):
             self._wait,
             clock=reactor,
         )
-        self._policy = _policy(back_off or BackOff())
+        self._policy = policy(back_off or BackOff())
         self._looking = LoopingCall(self._look)
         self._looking.clock = reactor
         upstream.health.on_change = self._on_change
@@ -302,6 +288,7 @@ class Dialer(Factory):
         if isinstance(addr, IPv4Address | IPv6Address):
             where = f"{where} ({addr.host})" if addr.host != self.trying.host else where
         self.where = where
+        self._reached = reached(addr)
         pump = Pump(self, self._next_connection_id(), where)
         pump.secure = self.trying.tls
         self.pump = pump
@@ -309,15 +296,15 @@ class Dialer(Factory):
 
     def first_face(self, pump: Pump) -> Face:
         """The upstream's connection by this transport, to the host that is tried."""
+        location = Location(
+            network_host=self.trying.host,
+            port=self.trying.port,
+            hostname=self._hostname or self.trying.host,
+            secure=self.trying.tls,
+        )
+        location.reached = self._reached
         return self.upstream.connect(
-            self.now_ms(),
-            connection_id=pump.connection_id,
-            location=Location(
-                network_host=self.trying.host,
-                port=self.trying.port,
-                hostname=self._hostname or self.trying.host,
-                secure=self.trying.tls,
-            ),
+            self.now_ms(), connection_id=pump.connection_id, location=location
         )
 
     def begin(self, pump: Pump) -> None:
@@ -397,13 +384,3 @@ class Dialer(Factory):
         if self.pump is None and deadline_ms is not None and deadline_ms <= now_ms:
             self.upstream.handle_deadline(now_ms)
             self.turns.schedule()
-
-
-def _policy(back_off: BackOff) -> Callable[[int], float]:
-    """What the service is to wait after so many failures in a row, the first of which is 1."""
-
-    def wait(failures: int) -> float:
-        longest = back_off.initial * back_off.factor ** min(max(failures, 1) - 1, FACTORS_MAX)
-        return min(longest, back_off.maximum) * (1 - back_off.jitter * random.random())
-
-    return wait

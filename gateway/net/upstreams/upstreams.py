@@ -29,9 +29,10 @@ from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.counts import NetCounts
 from gateway.net.tls import upstream_tls
 from gateway.net.turns import TurnLoop
+from gateway.net.upstreams.back_off import BackOff
 from gateway.net.upstreams.credentials import UpstreamCredentials
 from gateway.net.upstreams.detours import BareError, EndpointFor
-from gateway.net.upstreams.dialer import BackOff, Dialer
+from gateway.net.upstreams.dialer import Dialer
 from gateway.translate.profiles.loading import ATTRIBUTES, load_profile
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template, Wildcards

@@ -206,6 +206,9 @@ def test_a_row_says_whose_queue_it_is_and_an_old_row_that_it_does_not() -> None:
     for settings in (QueueSettings(durable=True), QueueSettings(durable=True, subscriber=ANN)):
         read = queue_row(QueueRow("main", "q", 1, settings).encoded())
         assert (read.settings.subscriber, read.settings.unmarked) == (settings.subscriber, False)
+    made = QueueSettings(durable=True)
+    made.maker = "ann"
+    assert queue_row(QueueRow("main", "q", 1, made).encoded()).settings.maker == "ann"
     unmarked = QueueRow("main", "q", 1, QueueSettings(durable=True, unmarked=True)).encoded()
     assert queue_row(unmarked).settings.unmarked
     assert queue_row(unmarked).encoded() == unmarked

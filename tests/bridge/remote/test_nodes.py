@@ -158,7 +158,7 @@ def test_durable_bindings_are_fed_again_after_a_restart_and_unbound_ones_are_not
     assert sorted(feed.queue_name for feed, _ in remote.feeds) == ["far", "q"]
     assert ("amq.topic", "k") in (
         world.host.topology.find_queue("far") or remote.feeds[0][0].queue
-    ).bindings
+    ).bound_to()
     world.host.declaring.delete_queue("q")
     assert sorted(source.left for _, source in remote.feeds) == [0, 1]
     world.check()

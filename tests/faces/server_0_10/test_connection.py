@@ -5,6 +5,7 @@ from support import drive_0_10 as drive
 from support.derivations import respond
 from support.rules import rule
 from support.talk_0_10 import TAG, Client, Gateway
+from support.work import units_of
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.connection import CLOSE_TIMEOUT_MS
@@ -14,6 +15,7 @@ from gateway.net.listening.users import derive
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import Keys
 from gateway.wire.scram import ScramClient
+from gateway.wire.work import COMMAND, DELIVERY, SHARE
 
 
 @rule("0-10", "connection.start.locales", "required-support")
@@ -327,3 +329,61 @@ def test_a_face_is_touched_once_until_its_octets_are_taken() -> None:
     face.data_to_send()
     face.client.touch()
     assert gateway.touched == [face, face]
+
+
+def test_a_connection_with_very_many_sessions_ends_over_several_turns() -> None:
+    gateway = Gateway()
+    world = gateway.world
+    client, other = gateway.session(), gateway.session()
+    other.does(spec.QueueDeclare(queue="q"))
+    for number in range(30):
+        client.attach()
+        client.does(spec.QueueDeclare(queue=f"own{number}", exclusive=True, auto_delete=True))
+        client.subscribes()
+        for _ in range(150):
+            other.publishes(b"x")
+        other.hears()
+        assert len(client.gets()) == 150
+    held = 30 * 150
+    turns = 0
+    assert units_of(lambda: client.loses_transport()) <= 3 * SHARE
+    while client.face.behind:
+        assert units_of(client.face.data_to_send) <= SHARE + DELIVERY * 200
+        world.turn()
+        turns += 1
+    assert turns == 2  # beside the first
+    assert world.depth() == held
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None
+    assert (queue.unsettled, queue.users.subscriptions) == (0, 0)
+    assert list(world.host.topology.queues) == ["q"]
+    assert gateway.settings.attached.keys() == {("anonymous", b"s2.1")}
+    assert not client.face.client.sessions
+    world.check()
+
+
+def test_a_session_name_is_free_as_soon_as_its_connection_is_over() -> None:
+    gateway = Gateway(limits=Limits(sessions_max=500))
+    client = gateway.session()
+    for number in range(SHARE // COMMAND + 10):
+        client.connection.attach(str(number).encode(), number + 2, False)
+    client.hears()
+    client.loses_transport()
+    assert client.face.behind
+    assert gateway.settings.attached == {}
+    again = gateway.client()
+    assert again.attach(b"0") == ["attached"]
+    while client.face.behind:
+        client.face.data_to_send()
+    assert len(gateway.settings.attached) == 1
+
+
+def test_whoever_stops_ends_all_of_a_connection_at_once() -> None:
+    gateway = Gateway(limits=Limits(sessions_max=500))
+    client = gateway.session()
+    for number in range(SHARE // COMMAND + 10):
+        client.connection.attach(str(number).encode(), number + 2, False)
+    client.hears()
+    client.face.force_close(gateway.world.now_ms)
+    assert not client.face.behind
+    assert client.face.client.sessions == 0

@@ -2,7 +2,7 @@
 
 import pytest
 from support.rules import rule
-from support.talk_0_10 import Client, Gateway
+from support.talk_0_10 import Client, Gateway, described
 from support.work import units_of
 
 from gateway.amqp_0_10 import _spec as spec
@@ -10,7 +10,7 @@ from gateway.amqp_0_10._spec_constants import BOOLEAN, INT32, INT64, LIST, STR16
 from gateway.amqp_0_10.types import Command
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import COMMAND, COPY, OCTETS_COPIED, SHARE, VERB
+from gateway.wire.work import BINDING, COMMAND, COPY, OCTETS_COPIED, SHARE, VERB
 
 
 def client() -> Client:
@@ -411,7 +411,7 @@ def scoped(**fields: object) -> spec.ExchangeBind:
 
 
 def is_bound(gateway: Gateway) -> bool:
-    return ("q", "k") in gateway.world.host.topology.find_exchange("amq.direct").bindings
+    return gateway.world.host.topology.find_exchange("amq.direct").find("q", "k") is not None
 
 
 @pytest.mark.parametrize("end", ["detach", "loss", "exception"])
@@ -427,9 +427,7 @@ def test_a_binding_for_the_session_ends_with_it(end: str) -> None:
         first.loses_transport()
     else:
         first.does(spec.QueueDelete(queue="none"))
-    assert list(gateway.world.host.topology.find_exchange("amq.direct").bindings) == [
-        ("q", "other")
-    ]
+    assert gateway.world.host.topology.find_queue("q").bound_to() == [("amq.direct", "other")]
 
 
 def test_a_binding_for_sessions_lasts_until_the_last_of_them_ends() -> None:
@@ -580,3 +578,27 @@ def test_a_purge_of_a_long_queue_is_complete_when_all_has_gone() -> None:
     assert f"completed {purge}-{query}" in heard or f"completed {purge}-{purge}" in heard
     [answer] = [one for one in heard if isinstance(one, spec.QueueQueryResult)]
     assert answer.message_count == 0
+
+
+@pytest.mark.parametrize("last", [spec.QueueDelete(queue="q"), spec.ExchangeDelete(exchange="x")])
+def test_a_deletion_is_complete_when_its_very_many_bindings_have_gone(last: Command) -> None:
+    talker = client()
+    talker.does(declare(), exchange())
+    world = talker.gateway.world
+    for number in range(3 * SHARE // BINDING):
+        world.host.bindings.bind("q", "x", str(number), {}, b"")
+    world.turn()
+    talker.says(last)
+    talker.face.receive_data(talker.connection.data_to_send(), world.now_ms)
+    kept = world.host.bindings.kept.held
+    turns = 0
+    told = b""
+    while not told:
+        assert units_of(lambda: world.bridge.end_turn(world.now_ms)) <= SHARE + VERB // 10
+        world.commit()
+        told = talker.face.data_to_send()
+        turns += 1
+    assert turns >= 3
+    assert world.host.bindings.kept.held < kept
+    events = [described(each) for each in talker.connection.receive_data(told, world.now_ms)]
+    assert events == ["completed 2-2"]

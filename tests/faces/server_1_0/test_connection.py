@@ -1,11 +1,13 @@
 import pytest
 from support.face_1_0 import Client, Hub, body_of, message
 from support.rules import rule
+from support.work import units_of
 
 from gateway.amqp_1_0 import _spec, events, sections, types
 from gateway.amqp_1_0.states import ConnectionState
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import DELIVERY, SHARE
 
 ACCEPTED = _spec.Accepted()
 
@@ -559,3 +561,26 @@ def test_a_session_whose_connection_is_closed_in_the_same_breath_is_not_begun(hu
     client.step()
     assert client.face.closed
     assert client.take_all(events.BeginReceived) == []
+
+
+def test_a_connection_with_very_many_deliveries_ends_over_several_turns(hub):
+    client, other = hub.client(), hub.client()
+    sender = other.sender("q")
+    for _ in range(20):
+        client.receiver("q", credit=200)
+    for _ in range(20 * 200):
+        hub.world.send(b"")
+    client.step()
+    held = len(client.take_all(events.DeliveryReceived))
+    assert held == 20 * 200
+    assert units_of(lambda: client.face.receive_eof(hub.world.now_ms)) <= SHARE + DELIVERY * 250
+    turns = 0
+    while client.face.behind:
+        hub.world.turn()
+        assert units_of(client.face.data_to_send) <= SHARE + DELIVERY * 250
+        turns += 1
+    assert turns == held * DELIVERY // SHARE
+    assert client.face.client.links == client.face.client.sessions == 0
+    assert other.send(sender, message()) == ACCEPTED
+    queue = hub.host.topology.find_queue("q")
+    assert (queue.depth, queue.unsettled) == (held + 1, 0)

@@ -1,3 +1,4 @@
+import pytest
 from support.bridge_world import Producer
 from support.face_1_0 import message
 from support.rules import rule
@@ -56,6 +57,18 @@ def test_a_connection_is_in_the_audit_log_from_open_to_end():
     assert Kind.CONNECTION_OPENED in kinds(w)
     w.lose()
     assert Kind.CONNECTION_CLOSED in kinds(w)
+
+
+@pytest.mark.parametrize("reached", ["", "192.0.2.7:5672"])
+def test_its_records_have_the_address_of_who_answered_or_was_dialled(reached):
+    w = UpstreamWorld()
+    location = Location(network_host="broker.example", port=5672)
+    location.reached = reached
+    w.connect(location=location)
+    w.lose()
+    told = [Kind.CONNECTION_OPENED, Kind.CONNECTION_CLOSED]
+    found = [each["address"] for each in w.world.blocks.raw() if each["kind"] in told]
+    assert found == [reached or "broker.example:5672"] * 2
 
 
 def test_the_audit_log_says_where_each_link_leads():

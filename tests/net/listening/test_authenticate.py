@@ -14,6 +14,7 @@ from twisted.logger import capturedLogs, formatEvent
 from gateway.errors import ConfigurationError
 from gateway.faces.face import Peer
 from gateway.net.listening.authenticate import Authentication, PeerAuthenticator
+from gateway.net.listening.password_threads import GivenUpError
 from gateway.net.listening.passwords import REMEMBERED_MS, Passwords
 from gateway.net.listening.users import Verifier, make_user, write_users
 from gateway.wire.sasl import Credentials, Step, StepKind
@@ -34,6 +35,7 @@ class Threads:
     def __init__(self) -> None:
         self.waiting_calls: list[tuple[Callable[[], Any], Deferred[Any]]] = []
         self.sources: list[tuple[str, str]] = []
+        self.flooded: list[bool] = []
 
     @property
     def waiting(self) -> int:
@@ -44,8 +46,17 @@ class Threads:
         self.waiting_calls.append((up, answer))
         return answer
 
-    def run(self, check: Callable[[], Any], address: str, user: str) -> "Deferred[Any]":
-        self.sources.append((address, user))
+    def run(
+        self,
+        check: Callable[[], Any],
+        address: str,
+        user: str,
+        *,
+        known: bool = False,
+        floods: bool = False,
+    ) -> "Deferred[Any]":
+        self.sources.append((f"{address} known" if known else address, user))
+        self.flooded.append(floods)
         return self.look(check)
 
     def run_all(self) -> None:
@@ -270,7 +281,7 @@ LONG = "a\nb" * 40
 def test_refused_logins_are_told_one_line_a_second(tmp_path: pathlib.Path) -> None:
     desk = Desk(tmp_path)
     with capturedLogs() as captured:
-        for now_ms, username in ((0, "alice"), (10, "bob"), (999, "bob"), (1000, LONG)):
+        for now_ms, username in ((0, "alice"), (10, "bob"), (999, "carol"), (1000, LONG)):
             desk.now_ms = now_ms
             desk.ask("PLAIN", username, "wrong")
             desk.threads.run_all()
@@ -447,10 +458,13 @@ def test_remembered_passwords_are_bounded(desk: Desk, monkeypatch: pytest.Monkey
     assert len(desk.threads.sources) == 3
 
 
-def test_guessing_has_to_wait_and_is_refused_unheard_when_there_is_too_much(desk: Desk) -> None:
-    for _ in range(3):
-        assert desk.answer("PLAIN", "alice", "guess") is None
-    waiters = [desk.ask("PLAIN", "alice", "guess")[1] for _ in range(30)]
+def test_guessing_has_to_wait_and_is_refused_unheard_when_there_is_too_much(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.net.listening.throttle.PAIR_AT_ONCE", 3)
+    for number in range(3):
+        assert desk.answer("PLAIN", "alice", f"guess {number}") is None
+    waiters = [desk.ask("PLAIN", "alice", f"guess {number}")[1] for number in range(3, 33)]
     desk.threads.run_all()
     assert len(desk.threads.sources) == 3
     desk.clock.advance(0)
@@ -463,6 +477,64 @@ def test_guessing_has_to_wait_and_is_refused_unheard_when_there_is_too_much(desk
         desk.clock.advance(0.25)
         desk.threads.run_all()
     assert [waiter.answers for waiter in waiters] == [[None]] * 30
+
+
+def test_the_right_password_among_many_that_come_at_once_is_heard(desk: Desk) -> None:
+    for number in range(20):
+        desk.ask("PLAIN", "alice", f"guess {number}")
+    desk.threads.run_all()
+    _, waiter = desk.ask("PLAIN", "alice", "secret")
+    desk.threads.run_all()
+    assert waiter.answers == []
+    desk.clock.advance(1)
+    desk.threads.run_all()
+    assert waiter.answers == ["alice"]
+
+
+def test_a_password_that_was_wrong_is_not_checked_again_and_no_failure_more(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[str] = []
+    check = Verifier.check
+
+    def noting(verifier: Verifier, password: str) -> bool:
+        checked.append(password)
+        return check(verifier, password)
+
+    monkeypatch.setattr(Verifier, "check", noting)
+    waiters = [desk.ask("PLAIN", "alice", "of yesterday")[1] for _ in range(100)]
+    desk.threads.run_all()
+    assert [waiter.answers for waiter in waiters] == [[None]] + [[]] * 99
+    assert desk.answer("PLAIN", "alice", "secret") == "alice"
+    desk.clock.advance(1)
+    assert [waiter.answers for waiter in waiters] == [[None]] * 100
+    assert checked == ["of yesterday", "secret"]
+    write_users(desk.path, {"alice": make_user("of yesterday", 4096)})
+    assert desk.answer("PLAIN", "alice", "of yesterday") == "alice"
+
+
+def test_of_an_address_that_floods_those_who_wait_longest_are_refused_unheard(desk: Desk) -> None:
+    for number in range(6):
+        assert desk.answer("PLAIN", f"name {number}", "guess") is None
+    _, waiter = desk.ask("PLAIN", "mallory", "guess")
+    desk.threads.run_one()
+    assert desk.threads.flooded == [False] * 6 + [True]
+    _, answer = desk.threads.waiting_calls.pop()
+    answer.errback(GivenUpError())
+    assert waiter.answers == [None]
+    assert desk.shared.throttled == 1
+    assert desk.shared.throttle.floods("192.0.2.1", "mallory", 0)
+    assert desk.answer("PLAIN", "alice", "secret") == "alice"
+    assert not desk.shared.throttle.floods("192.0.2.1", "mallory", 0)
+
+
+def test_a_peer_that_waits_for_its_answer_does_not_use_up_its_time(desk: Desk) -> None:
+    held: list[bool] = []
+    one = desk.shared.for_peer(Peer(1, "192.0.2.1", held=held.append))
+    one.authenticate(Credentials("PLAIN", username="alice", password="secret"), Waiter())
+    assert held == [True]
+    desk.threads.run_all()
+    assert held == [True, False]
 
 
 def test_scram_waits_as_plain_does(desk: Desk) -> None:
@@ -479,8 +551,8 @@ def test_scram_waits_as_plain_does(desk: Desk) -> None:
 
 
 def test_a_peer_that_left_while_it_waited_for_its_time_costs_nothing(desk: Desk) -> None:
-    for _ in range(3):
-        desk.answer("PLAIN", "alice", "guess")
+    for number in range(3):
+        desk.answer("PLAIN", "alice", f"guess {number}")
     one, waiter = desk.ask("PLAIN", "alice", "guess")
     desk.threads.run_all()
     one.forget(waiter)

@@ -25,3 +25,18 @@ def test_within_a_source_there_is_a_round_of_its_own_and_order_in_that() -> None
     assert len(queue) == 0
     with pytest.raises(KeyError):
         queue.take()
+
+
+def test_who_is_given_up_has_waited_longest_of_the_source_with_most() -> None:
+    queue: FairQueue[str] = FairQueue()
+    for what in ("mallory 1", "mallory 2", "mallory 3"):
+        queue.put("balancer", "mallory", what)
+    queue.put("balancer", "alice", "alice 1")
+    queue.put("home", "bob", "bob 1")
+    assert (queue.waiting("balancer"), queue.waiting("balancer", "alice")) == (4, 1)
+    assert [queue.drop("balancer") for _ in range(3)] == ["mallory 1", "mallory 2", "mallory 3"]
+    assert queue.drop("home", "bob") == "bob 1"
+    assert (queue.waiting("home"), queue.waiting("home", "bob")) == (0, 0)
+    with pytest.raises(KeyError):
+        queue.drop("home")
+    assert drain(queue) == ["alice 1"]

@@ -83,6 +83,22 @@ def test_who_says_nothing_in_time_is_sent_away() -> None:
     assert net.counts.handshake_failures["timeout"] == 1
 
 
+def test_who_waits_for_us_is_not_cut_off_for_that() -> None:
+    net = Net()
+    pump, wire = net.connect()
+    pump.dataReceived(HEADER_1_0_SASL)
+    net.faces[0].peer.held(True)
+    net.turn()
+    net.clock.advance(100)
+    assert not wire.disconnecting
+    net.faces[0].peer.held(False)
+    pump.flush(net.door.now_ms())
+    net.clock.advance(9.9)
+    assert not wire.aborted
+    net.clock.advance(10)
+    assert wire.aborted
+
+
 def test_who_leaves_before_saying_anything_is_counted() -> None:
     net = Net()
     pump, _ = net.connect()

@@ -25,15 +25,35 @@ class Guard:
 def test_a_few_failures_are_free_and_then_each_try_waits_longer() -> None:
     guard = Guard()
     waits = [guard.guess("a", "alice") for _ in range(10)]
-    assert waits == [0, 0, 0, 250, 500, 1000, 2000, 4000, 4000, 4000]
+    assert waits == [0, 0, 0, 250, 500, 1000, 1000, 1000, 1000, 1000]
 
 
-def test_tries_at_once_wait_for_one_another_and_those_too_far_behind_are_refused() -> None:
+def test_tries_at_once_do_not_wait_for_one_another_until_there_were_many() -> None:
     guard = Guard()
-    for _ in range(4):
+    for _ in range(throttle.PAIR_AT_ONCE - 1):
         guard.guess("a", "alice")
-    waits = [guard.wait_ms("a", "alice") for _ in range(12)]
-    assert waits == [500 * number for number in range(1, 11)] + [None, None]
+    assert [guard.wait_ms("a", "alice") for _ in range(100)] == [2000] * 100  # the address's
+    guard.throttle.failed("a", "alice", guard.now_ms)
+    assert [guard.wait_ms("a", "alice") for _ in range(3)] == [4000, None, None]
+    assert guard.wait_ms("a", "bob") is not None
+
+
+def test_an_address_floods_while_all_that_it_tries_is_wrong() -> None:
+    guard = Guard()
+    guard.throttle.succeeded("a", "known", guard.now_ms)
+    for number in range(throttle.FLOOD):
+        assert not guard.throttle.floods("a", "alice", guard.now_ms)
+        guard.guess("a", f"name {number}")
+    assert guard.throttle.floods("a", "alice", guard.now_ms)
+    assert not guard.throttle.floods("a", "known", guard.now_ms)
+    assert not guard.throttle.floods("b", "alice", guard.now_ms)
+    guard.throttle.succeeded("a", "bob", guard.now_ms)
+    assert not guard.throttle.floods("a", "alice", guard.now_ms)
+    for _ in range(throttle.FLOOD):
+        guard.guess("a", "known")
+    assert guard.throttle.floods("a", "known", guard.now_ms)
+    guard.now_ms += throttle.FORGOTTEN_MS
+    assert not guard.throttle.floods("a", "alice", guard.now_ms)
 
 
 def test_a_right_password_ends_the_waiting_of_its_pair() -> None:

@@ -4,6 +4,7 @@ from support.bridge_world import World
 from support.derivations import derive_here
 from support.net import Net, Wire
 from support.upstream_world import Broker
+from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone, ConnectionRefusedError
 from twisted.logger import capturedLogs, formatEvent
@@ -15,7 +16,8 @@ from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.health import UpstreamState
 from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
-from gateway.net.upstreams.dialer import BackOff, Dialer
+from gateway.net.upstreams.back_off import BackOff
+from gateway.net.upstreams.dialer import Dialer
 from gateway.translate.profiles.profile import Profile
 from gateway.wire.limits import Limits
 
@@ -36,7 +38,7 @@ class Endpoint:
         if self.host.host in self.world.dead:
             connected.errback(ConnectionRefusedError())
             return connected
-        protocol = self.world.protocol = factory.buildProtocol(None)
+        protocol = self.world.protocol = factory.buildProtocol(self.world.answers)
         self.world.wire = Wire()
         self.world.broker = Broker(self.world.net.now_ms())
         protocol.makeConnection(self.world.wire)
@@ -47,9 +49,10 @@ class Endpoint:
 class DialWorld:
     """A dialer, two hosts, and a scripted container behind them."""
 
-    def __init__(self, *, dead=()):
+    def __init__(self, *, dead=(), answers=None):
         self.net = Net()
         self.dead = set(dead)
+        self.answers = answers
         self.tried = []
         self.wire = None
         self.protocol = None
@@ -120,6 +123,12 @@ def test_a_host_that_does_not_answer_is_followed_by_the_next_one_at_once():
     w.talk()
     assert w.upstream.health.state == UpstreamState.UP
     assert "first.example" in w.upstream.health.last_error
+
+
+def test_the_face_is_told_which_address_answered():
+    w = DialWorld(answers=IPv4Address("TCP", "192.0.2.7", 5672))
+    assert w.upstream.location.network_host == "first.example"
+    assert w.upstream.location.reached == "192.0.2.7:5672"
 
 
 def test_when_no_host_answers_the_waits_grow():

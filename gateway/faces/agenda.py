@@ -1,4 +1,4 @@
-"""What one connection may have done in one turn; what came beyond that waits for later ones.
+"""What one connection has asked for, in order; in each turn it may have a share of it done.
 
 Events are carried out in their order until the connection has had its share, in units of `work`.
 The others are kept, reading pauses, and each following turn carries out another share of them, so
@@ -18,7 +18,7 @@ E = TypeVar("E")
 
 
 @final
-class Share(Generic[E]):
+class Agenda(Generic[E]):
     """The events of one connection that are carried out, or wait.
 
     Attributes:

@@ -7,7 +7,7 @@ from support.work import grows_linearly, units_of
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_1_0 import _spec, events
-from gateway.faces.share import Share
+from gateway.faces.agenda import Agenda
 from gateway.wire.work import COMMAND, SHARE, VERB, WORK
 
 QUERY = spec.ExchangeQuery(name="amq.topic")
@@ -25,17 +25,17 @@ def read(client: Client, octets: bytes) -> int:
 
 
 def test_events_wait_in_their_order() -> None:
-    share: Share[str] = Share()
-    assert share.come(["a", "b"])
-    end = share.begin()
+    agenda: Agenda[str] = Agenda()
+    assert agenda.come(["a", "b"])
+    end = agenda.begin()
     assert end == WORK.units + SHARE
     cut = WORK.cut
-    share.wait("d")
-    share.wait("e")
+    agenda.wait("d")
+    agenda.wait("e")
     assert WORK.cut == cut + 1
-    assert not share.come(["f"])
-    assert share.take() == ["d", "e", "f"]
-    assert share.waiting == []
+    assert not agenda.come(["f"])
+    assert agenda.take() == ["d", "e", "f"]
+    assert agenda.waiting == []
 
 
 def test_commands_cost_as_many_as_they_are_until_the_share_is_over() -> None:
