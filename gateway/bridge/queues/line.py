@@ -274,8 +274,6 @@ class Line:
             return False
         size = len(entry.message.payload)
         for _ in range(len(takers)):
-            if not takers:
-                break
             subscription = takers[0]
             if not self._able(subscription):
                 takers.popleft()
@@ -285,6 +283,8 @@ class Line:
                 takers.rotate(-1)
             if subscription.allowance.covers(size) and self._send(subscription, entry):
                 return True
+            if not takers:
+                break
         return False
 
     def _next_taken(self) -> Entry | None:
@@ -348,8 +348,9 @@ class Line:
             copies.ledger.counts.blocked += 1
             return False
         dispatcher.budget -= 1
-        WORK.units += SENDING
-        if WORK.units > dispatcher.end:
+        work = WORK
+        work.units += SENDING
+        if work.units > dispatcher.end:
             dispatcher.cut()
         go_on(subscription, entry)
         if status is DeliverStatus.UNDELIVERABLE:
