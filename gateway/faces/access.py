@@ -24,6 +24,7 @@ from gateway.permissions.quotas import Quotas
 from gateway.permissions.rules import AccessRules, Decision
 
 CONNECT: Final = Asked(Action.CONNECT, ObjectKind.NOTHING)
+REALM: Final = "QPID"  # what a qpidd gives everybody, unless it is told otherwise
 NOBODY: Final = "anonymous"  # what clients without a login are called, and a user may be, too
 
 
@@ -50,15 +51,17 @@ class AccessBook:
     Attributes:
         rules: those in force; `None`: everybody may everything.
         file: where they stand.
+        realm: of users whose names have none.
         quotas: how much of what each user has.
         teller: `None`: nobody is told.
     """
 
-    __slots__ = ("_clients", "file", "quotas", "rules", "teller")
+    __slots__ = ("_clients", "file", "quotas", "realm", "rules", "teller")
 
     def __init__(self) -> None:
         self.rules: AccessRules | None = None
         self.file = ""
+        self.realm = REALM
         self.quotas = Quotas()
         self.teller: DecisionTeller | None = None
         self._clients: dict[ClientAccess, None] = {}
