@@ -34,6 +34,27 @@ def _settings(settings: QueueSettings) -> dict[str, str]:
     }
 
 
+def is_temporary(settings: QueueSettings) -> bool:
+    """Whether a queue goes with its client, or with its last consumer."""
+    passing = settings.exclusive and not settings.durable
+    return settings.auto_delete or settings.dynamic or passing
+
+
+def look_up_queue(asked: Asked, queue: Queue) -> None:
+    """What a question about a queue leaves open, the queue says."""
+    settings = queue.settings
+    asked.durable = _yes(settings.durable)
+    asked.exclusive = _yes(settings.exclusive)
+    asked.temporary = _yes(is_temporary(settings))
+
+
+def look_up_exchange(asked: Asked, exchange: Exchange) -> None:
+    """The same of an exchange."""
+    asked.durable = _yes(exchange.durable)
+    asked.exclusive = NO
+    asked.temporary = _yes(exchange.auto_delete or exchange.dynamic)
+
+
 def about_queue(
     action: Action, name: str, settings: QueueSettings, properties: dict[str, str] | None
 ) -> Asked:
@@ -44,7 +65,7 @@ def about_queue(
         name,
         durable=_yes(settings.durable),
         exclusive=_yes(settings.exclusive),
-        temporary=_yes(settings.auto_delete or (settings.exclusive and not settings.durable)),
+        temporary=_yes(is_temporary(settings)),
         properties=properties,
     )
 
@@ -138,6 +159,6 @@ def about_exchange(action: Action, exchange: Exchange) -> Asked:
         exchange.name,
         durable=_yes(exchange.durable),
         exclusive=NO,
-        temporary=_yes(exchange.auto_delete),
+        temporary=_yes(exchange.auto_delete or exchange.dynamic),
         properties=properties,
     )

@@ -417,7 +417,8 @@ class ServerConnection:
             self.client.visit.because(Reason.NOT_FOUND, text)
             self.connection.send_close(spec.CloseCode.INVALID_PATH, text, now_ms)
             return
-        refusal = self.client.access.open(self.client.identity, host)
+        client = self.client
+        refusal = client.access.open(client.identity, client.user(), host)
         if refusal is not None:
             forced = spec.CloseCode.CONNECTION_FORCED  # as qpidd does
             self.connection.send_close(forced, refusal.description, now_ms)

@@ -412,7 +412,7 @@ class ServerConnection:
             client.visit.because(Reason.NOT_FOUND, text)
             self._close_for(Refusal(Condition.NOT_FOUND, text))
             return
-        refusal = client.access.open(client.identity, host)
+        refusal = client.access.open(client.identity, client.user(), host)
         if refusal is not None:
             self._close_for(refusal)
             return
