@@ -271,8 +271,9 @@ class Bridge:
             host.nodes.drain()
 
     def idle(self) -> bool:
-        """Whether nothing waits for a commit, for room or for an upstream."""
-        return self.turns.idle() and self.pressure.waiting == 0 and self.copies.tickets.waiting == 0
+        """Whether nothing waits for a commit, for room, for an upstream or for its turn."""
+        waits = self.pressure.waiting or self.copies.tickets.waiting or self.turns.spread.has_work
+        return self.turns.idle() and not waits
 
     def awaited(self) -> list[str]:
         """What it waits for, as operators read it."""

@@ -144,6 +144,8 @@ class Client:
 
     def may_claim(self, arrival: Arrival) -> bool:
         """Whether a message may carry its user-ids: the user's own, with or without its realm."""
+        if arrival.user_id is None:  # nor has it more of them
+            return True
         user_id = arrival.user_id
         if user_id and not self._is_own(user_id):
             return False

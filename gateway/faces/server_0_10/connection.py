@@ -11,6 +11,8 @@ from __future__ import annotations
 import sys
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import LIST, STR16
 from gateway.amqp_0_10.connection import Connection
@@ -257,10 +259,11 @@ class ServerConnection:
 
     def _carry_out(self, events: list[Event], now_ms: int) -> None:
         agenda = self._agenda
+        work = WORK
         end = agenda.begin()
-        most = -1
+        most: int64 = -1
         for event in events:
-            units = WORK.units
+            units = work.units
             if units > end:
                 agenda.wait(event)
                 continue
@@ -276,7 +279,7 @@ class ServerConnection:
                     session.on_completed(event.ranges)
             else:
                 self._take_rare(event, now_ms)
-            units = WORK.units - units
+            units = work.units - units
             if units > most:
                 most = units
                 agenda.costliest = event

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error, Open, TransactionalState
 from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED, UNAUTHORIZED_ACCESS
@@ -275,10 +277,11 @@ class ServerConnection:
 
     def _carry_out(self, events: list[Event]) -> None:
         agenda = self._agenda
+        work = WORK
         end = agenda.begin()
-        most = -1
+        most: int64 = -1
         for event in events:
-            units = WORK.units
+            units = work.units
             if units > end:
                 agenda.wait(event)
                 continue
@@ -296,7 +299,7 @@ class ServerConnection:
                     held.on_flow(event)
             else:
                 self._take_rare(event)
-            units = WORK.units - units
+            units = work.units - units
             if units > most:
                 most = units
                 agenda.costliest = event
