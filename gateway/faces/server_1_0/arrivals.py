@@ -65,8 +65,7 @@ class Arrivals:
         key = node.queue
         if node.exchange:
             key = node.key if node.key is not None else arrival.subject or ""
-        access = self._client.access
-        if self._each_asked and access.permits.rules is not None:
+        if self._each_asked and self._client.access.permits.rules is not None:
             relayed = arrival.to or "" if self._node is None else ""
             denied = message_refusal(self._client, node, key, relayed)
             if denied is not None:
