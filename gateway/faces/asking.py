@@ -103,12 +103,19 @@ def to_check_queue(name: str, settings: QueueSettings, arguments: dict[str, str]
 
 def to_delete_queue(queue: Queue, policy_type: str) -> Asked:
     """To delete a queue."""
-    properties = _settings(queue.settings)
-    properties["exclusive"] = flag(queue.owner is not None)
+    return to_delete_declared(queue.name, queue.settings, policy_type, queue.owner is not None)
+
+
+def to_delete_declared(
+    name: str, settings: QueueSettings, policy_type: str, exclusive: bool
+) -> Asked:
+    """To delete a queue that was declared so; `exclusive`: somebody has it for itself now."""
+    properties = _settings(settings)
+    properties["exclusive"] = flag(exclusive)
     properties["policytype"] = policy_type or REJECT
-    if not queue.settings.alternate_exchange:
+    if not settings.alternate_exchange:
         del properties["alternate"]
-    return about_queue(Action.DELETE, queue.name, queue.settings, properties)
+    return about_queue(Action.DELETE, name, settings, properties)
 
 
 def to_use_queue(action: Action, name: str, queue: Queue | None) -> Asked:
