@@ -6,7 +6,7 @@ sessions and links, which so need not know the connection. The same for every se
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
@@ -22,6 +22,9 @@ from gateway.translate.context import Context
 from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
 from gateway.wire.sasl import ANONYMOUS
+
+# What a connection may be given ahead while very much is kept for its user already.
+ROOM_PRESSED: Final = 64 * 1024
 
 
 @final
@@ -42,12 +45,17 @@ class Client:
         account: what is kept on its behalf.
         write_blocked: its transport takes no more for now.
         unread: octets of answers that it has been given since then.
+        room: octets of deliveries that it may be given before its transport has taken some. Who
+            sends one takes it off; the last may be larger than what is left.
     """
 
     __slots__ = (
         "_context",
         "_face",
+        "_filled",
+        "_flushed",
         "_protocol",
+        "_short",
         "_touched",
         "_turns",
         "access",
@@ -63,6 +71,7 @@ class Client:
         "links",
         "nodes",
         "peer",
+        "room",
         "session_flow",
         "sessions",
         "settings",
@@ -102,6 +111,7 @@ class Client:
         account.join(settings.accounts.everybody)
         self.write_blocked = False
         self.unread = 0
+        self.room = settings.limits.unread_max
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
@@ -116,6 +126,9 @@ class Client:
         name = "AMQP 1.0" if protocol == Encoding.AMQP_1_0 else "AMQP 0-10"
         self.visit = Visit(settings.journal, peer.connection_id, peer.endpoint(), name)
         self._touched = False  # since `on_flushed`
+        self._short = False  # there was no more room, and the transport has not been full since
+        self._flushed = 0  # octets that were written last
+        self._filled = 0  # octets by which the transport became full
 
     def act(self, now_ms: int) -> None:
         """What the bridge is asked from now on is asked for this client."""
@@ -132,7 +145,7 @@ class Client:
 
     def has_room(self) -> bool:
         """Whether deliveries may be sent now."""
-        return not self.write_blocked and not self.draining
+        return self.room > 0 and not self.draining
 
     def user(self) -> str:
         """Who it has proved to be; "": a client without a login."""
@@ -222,24 +235,48 @@ class Client:
 
     # What the connection tells.
 
-    def on_flushed(self) -> None:
-        """What there was to send is taken."""
+    def on_flushed(self) -> bool:
+        """What there is to send is taken; whether who waits for room for deliveries may go on."""
         self._touched = False
+        short = self._short
+        self._short = False
+        return short
 
     def on_written(self, octets: int) -> None:
-        """So much there was, and its transport has been full before.
-
-        No deliveries, which wait for room: what is answered to what it goes on to send.
+        """So much there was. If its transport was full before, it is no deliveries, which wait for
+        room, but what is answered to what it goes on to send.
         """
-        self.unread += octets
-        self.account.note(octets)
+        if self.write_blocked:
+            self.unread += octets
+            self.account.note(octets)
+            return
+        self._flushed = octets
+        if self.room <= 0:
+            # Seldom does a transport take all that at once; else it says that it is full.
+            self._short = True
+            self.touch()
+        self._make_room()
 
     def on_write_blocked(self, blocked: bool) -> None:
         """Its transport is full, or has room again."""
+        if blocked == self.write_blocked:
+            return
         self.write_blocked = blocked
-        if not blocked:
-            self.account.give(self.unread)
+        self._short = False
+        if blocked:
+            self.room = 0
+            self._filled = self._flushed
+            self.account.note(self._filled)
+        else:
+            self.account.give(self.unread + self._filled)
             self.unread = 0
+            self._make_room()
+
+    def _make_room(self) -> None:
+        most = self.settings.limits.unread_max
+        if most > ROOM_PRESSED and self.account.is_pressed():
+            most = ROOM_PRESSED
+        self.room = most
 
     def unread_too_much(self) -> bool:
         """It does not read what it is answered: then nothing is read of it, either."""

@@ -70,6 +70,12 @@ class Account:
         """So much is not kept any more."""
         self.note(-octets)
 
+    def is_pressed(self) -> bool:
+        """Whether it or one above it has half of what it may have."""
+        return 2 * self.held > self.limit or any(
+            [2 * above.held > above.limit for above in self._above]
+        )
+
     def close(self) -> None:
         """Whoever it was is gone, with all that was kept."""
         for above in self._above:

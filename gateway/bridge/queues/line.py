@@ -18,7 +18,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import START, Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.message import Condition, Delivery, Message, Refusal
-from gateway.wire.work import LOOK, SENDING, VERB, WORK
+from gateway.wire.work import LOOK, OCTETS_SENT, SENDING, VERB, WORK
 
 
 class Left(Protocol):
@@ -312,7 +312,8 @@ class Line:
             copies.ledger.counts.blocked += 1
             return False
         dispatcher.budget -= 1
-        WORK.units += SENDING
+        size = len(entry.message.payload)
+        WORK.units += SENDING + size // OCTETS_SENT
         if WORK.units > dispatcher.end:
             dispatcher.cut()
         go_on(subscription, entry)
@@ -327,7 +328,7 @@ class Line:
             copies.ledger.counts.undeliverable += 1
             self._host.on_unsendable(queue, entry, subscription.outlet.refusal())
             return True
-        subscription.allowance.spend(len(entry.message.payload))
+        subscription.allowance.spend(size)
         subscription.sent += 1
         copies.ledger.sent(queue, entry, delivery, acquire, settled)
         if acquire:

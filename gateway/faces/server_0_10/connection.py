@@ -138,7 +138,8 @@ class ServerConnection:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
-        self.client.on_flushed()
+        if self.client.on_flushed():
+            self.resume()
         self.client.act(self.bridge.now_ms)
         if self._may_go_on():
             self._go_on()
@@ -147,8 +148,7 @@ class ServerConnection:
         for session in self._sessions.values():
             session.answers.flush()
         octets = self.connection.data_to_send()
-        if self.client.write_blocked:
-            self.client.on_written(len(octets))
+        self.client.on_written(len(octets))
         return octets
 
     def next_deadline(self) -> int | None:
@@ -176,8 +176,13 @@ class ServerConnection:
         """The transport is full, or has room again."""
         self.client.on_write_blocked(blocked)
         if not blocked:
-            for session in self._sessions.values():
-                session.resume()
+            self.resume()
+
+    def resume(self) -> None:
+        """There is room again, for whatever was held back for want of it."""
+        for session in self._sessions.values():
+            session.resume()
+        self.client.touch()
 
     def drain(self, now_ms: int) -> None:
         """No new sessions; what is under way goes on."""

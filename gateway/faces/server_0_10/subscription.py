@@ -114,6 +114,7 @@ class ServerSubscription:
         )
         self._unsettled.sent(command_id, credit, octets, delivery if self.accept_explicit else None)
         credit.sent(octets)
+        client.room -= octets
         client.touch()
         return DeliverStatus.TAKEN
 

@@ -149,12 +149,12 @@ class ServerConnection:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
-        self.client.on_flushed()
+        if self.client.on_flushed():
+            self.resume()
         if self._may_go_on():
             self._go_on()
         octets = self.connection.data_to_send()
-        if self.client.write_blocked:
-            self.client.on_written(len(octets))
+        self.client.on_written(len(octets))
         if self.connection.carrier.shortened:
             lose_words(self.connection.carrier.shortened, self.settings.translated)
             self.connection.carrier.shortened = []

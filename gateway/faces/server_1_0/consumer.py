@@ -188,6 +188,7 @@ class Consumer:
             settled=self.settled,
             message_format=message.message_format,
         )
+        client.room -= len(head) + len(body)
         client.touch()
         return DeliverStatus.TAKEN
 
