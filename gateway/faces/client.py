@@ -6,7 +6,7 @@ sessions and links, which so need not know the connection. The same for every se
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
@@ -16,15 +16,13 @@ from gateway.faces.doubt import Doubt, Slowed
 from gateway.faces.face import Face, FaceSettings, Logins, Peer, PeerStatus, Turns
 from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.host_nodes import HostNodes
+from gateway.faces.room import Room
 from gateway.faces.visit import Visit
 from gateway.message import Encoding
 from gateway.translate.context import Context
 from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
 from gateway.wire.sasl import ANONYMOUS
-
-# What a connection may be given ahead while very much is kept for its user already.
-ROOM_PRESSED: Final = 64 * 1024
 
 
 @final
@@ -43,19 +41,13 @@ class Client:
         draining: the gateway stops: no new deliveries, credit, sessions or links.
         visit: what is told of it in the audit log and in the log's lines.
         account: what is kept on its behalf.
-        write_blocked: its transport takes no more for now.
-        unread: octets of answers that it has been given since then.
-        room: octets of deliveries that it may be given before its transport has taken some. Who
-            sends one takes it off; the last may be larger than what is left.
+        room: how much it may be given ahead of what its transport takes.
     """
 
     __slots__ = (
         "_context",
         "_face",
-        "_filled",
-        "_flushed",
         "_protocol",
-        "_short",
         "_touched",
         "_turns",
         "access",
@@ -75,10 +67,8 @@ class Client:
         "session_flow",
         "sessions",
         "settings",
-        "unread",
         "uses",
         "visit",
-        "write_blocked",
     )
 
     def __init__(
@@ -109,9 +99,7 @@ class Client:
         self.draining = False
         self.account = account
         account.join(settings.accounts.everybody)
-        self.write_blocked = False
-        self.unread = 0
-        self.room = settings.limits.unread_max
+        self.room = Room(account, settings.accounts, settings.limits, self)
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
@@ -126,9 +114,6 @@ class Client:
         name = "AMQP 1.0" if protocol == Encoding.AMQP_1_0 else "AMQP 0-10"
         self.visit = Visit(settings.journal, peer.connection_id, peer.endpoint(), name)
         self._touched = False  # since `on_flushed`
-        self._short = False  # there was no more room, and the transport has not been full since
-        self._flushed = 0  # octets that were written last
-        self._filled = 0  # octets by which the transport became full
 
     def act(self, now_ms: int) -> None:
         """What the bridge is asked from now on is asked for this client."""
@@ -143,9 +128,9 @@ class Client:
             self._touched = True
             self._turns.touch(self._face)
 
-    def has_room(self) -> bool:
-        """Whether deliveries may be sent now."""
-        return self.room > 0 and not self.draining
+    def has_room(self, size: int) -> bool:
+        """Whether a message of that size may be delivered now."""
+        return not self.draining and self.room.has(size)
 
     def user(self) -> str:
         """Who it has proved to be; "": a client without a login."""
@@ -236,51 +221,13 @@ class Client:
     # What the connection tells.
 
     def on_flushed(self) -> bool:
-        """What there is to send is taken; whether who waits for room for deliveries may go on."""
+        """What there was to send is taken; whether who waits for room may go on."""
         self._touched = False
-        short = self._short
-        self._short = False
-        return short
-
-    def on_written(self, octets: int) -> None:
-        """So much there was. If its transport was full before, it is no deliveries, which wait for
-        room, but what is answered to what it goes on to send.
-        """
-        if self.write_blocked:
-            self.unread += octets
-            self.account.note(octets)
-            return
-        self._flushed = octets
-        if self.room <= 0:
-            # Seldom does a transport take all that at once; else it says that it is full.
-            self._short = True
-            self.touch()
-        self._make_room()
-
-    def on_write_blocked(self, blocked: bool) -> None:
-        """Its transport is full, or has room again."""
-        if blocked == self.write_blocked:
-            return
-        self.write_blocked = blocked
-        self._short = False
-        if blocked:
-            self.room = 0
-            self._filled = self._flushed
-            self.account.note(self._filled)
-        else:
-            self.account.give(self.unread + self._filled)
-            self.unread = 0
-            self._make_room()
-
-    def _make_room(self) -> None:
-        most = self.settings.limits.unread_max
-        if most > ROOM_PRESSED and self.account.is_pressed():
-            most = ROOM_PRESSED
-        self.room = most
+        return self.room.on_flushed()
 
     def unread_too_much(self) -> bool:
         """It does not read what it is answered: then nothing is read of it, either."""
-        return self.unread >= self.settings.limits.answers_max
+        return self.room.unread >= self.settings.limits.answers_max
 
     def on_authenticated(self, identity: str | None) -> None:
         """Who it is; `None`: it could not prove that."""
@@ -299,7 +246,9 @@ class Client:
         self.peer.entered()
         self.bridge.pressure.join(self.peer.connection_id, self.identity, host.name)
         accounts = self.settings.accounts
-        self.account.join(accounts.user(self.identity))
+        user = accounts.user(self.identity)
+        self.account.join(user)
+        self.room.join(user)
         self.account.join(accounts.host(host.name))
         self.settings.counts.connections_opened[self._protocol] += 1
         visit = self.visit
@@ -346,6 +295,7 @@ class Client:
         self.uses.end()
         self.access.close()
         self.account.close()
+        self.room.close()
         self.bridge.pressure.quotas.leave(self.peer.connection_id)
         visit = self.visit
         if visit.opened:

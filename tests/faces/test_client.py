@@ -107,63 +107,13 @@ def test_the_face_is_touched_once_until_it_is_flushed() -> None:
 
 def test_there_is_no_room_while_writing_is_blocked_nor_when_the_gateway_stops() -> None:
     client = Connection().client
-    assert client.has_room()
-    client.on_write_blocked(True)
-    assert not client.has_room()
-    client.on_write_blocked(False)
-    assert client.has_room()
+    assert client.has_room(1)
+    client.room.on_full(True)
+    assert not client.has_room(1)
+    client.room.on_full(False)
+    assert client.has_room(1)
     client.draining = True
-    assert not client.has_room()
-
-
-def test_what_filled_the_transport_is_kept_on_the_account_until_it_has_drained() -> None:
-    client = Connection().client
-    held = client.account.held
-    client.on_written(70_000)
-    assert client.account.held == held
-    client.on_write_blocked(True)
-    client.on_write_blocked(True)  # a transport says so again, whenever it is written to
-    client.on_written(100)
-    assert client.account.held == held + 70_100
-    assert client.unread == 100
-    client.on_write_blocked(False)
-    assert client.account.held == held
-    assert client.unread == 0
-
-
-def test_who_has_used_up_its_room_goes_on_when_the_transport_has_taken_it_at_once() -> None:
-    connection = Connection()
-    client = connection.client
-    client.room -= Limits().unread_max
-    assert not client.has_room()
-    client.on_written(Limits().unread_max)
-    assert client.has_room()
-    assert connection.touched == [connection]
-    assert client.on_flushed()
-    assert not client.on_flushed()
-
-
-def test_who_has_used_up_its_room_waits_for_a_transport_that_is_full() -> None:
-    client = Connection().client
-    client.room -= Limits().unread_max
-    client.on_written(Limits().unread_max)
-    client.on_write_blocked(True)
-    assert not client.has_room()
-    assert not client.on_flushed()
-    client.on_written(0)
-    assert not client.has_room()
-
-
-def test_there_is_little_room_while_very_much_is_kept_for_the_user() -> None:
-    client = Connection().client
-    user = Account(1_000_000)
-    client.account.join(user)
-    user.note(400_000)
-    client.on_written(0)
-    assert client.room == Limits().unread_max
-    user.note(200_000)
-    client.on_written(0)
-    assert client.room == 64 * 1024
+    assert not client.has_room(1)
 
 
 def test_translations_know_the_host_that_was_opened_and_the_time() -> None:

@@ -201,6 +201,46 @@ def tiny_messages(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
     return [client]
 
 
+def unread_deliveries(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Browsers of both protocols that never read, of a queue of large messages."""
+    publisher = Raw010(gateway.amqp_port, patience_s=60).log_in()
+    session = publisher.attach()
+    publisher.does(session, [spec.QueueDeclare(queue="large")])
+    header = write_header(spec.DeliveryProperties(routing_key="large"), None)
+    for _ in range(count):
+        publisher.publish(session, header, bytes(MIB))
+    publisher.does(session, [])
+    clients: list[Raw] = [publisher]
+    source = _spec.Source(address="large", distribution_mode=_spec.DISTRIBUTION_COPY)
+    for number in range(4):
+        client = Raw10(gateway.amqp_port).log_in(container_id=f"browser{number}")
+        client.begin()
+        attach = _spec.Attach(
+            name="l", handle=0, role=_spec.RECEIVER, source=source, target=_spec.Target()
+        )
+        client.performs(attach, _flow(1000))
+        clients.append(client)
+    for _ in range(4):
+        browser = Raw010(gateway.amqp_port).log_in()
+        flows = [
+            spec.MessageFlow(destination="d", unit=unit, value=0xFFFFFFFF)
+            for unit in (spec.CreditUnit.MESSAGE, spec.CreditUnit.BYTE)
+        ]
+        subscribe = spec.MessageSubscribe(
+            queue="large",
+            destination="d",
+            accept_mode=spec.AcceptMode.NONE,
+            acquire_mode=spec.AcquireMode.NOT_ACQUIRED,
+        )
+        attached = browser.attach()
+        for command in (subscribe, *flows):
+            attached.send_command(command)
+        browser._send()
+        clients.append(browser)
+    time.sleep(1)
+    return clients
+
+
 def _message(subject: str) -> bytes:
     from support.face_1_0 import message
 
@@ -224,5 +264,6 @@ ATTACKS = (
     Attack("a full queue", full_queue, 1000, 400, config=TWO_HOSTS, kept_max=8 * MIB),
     Attack("tiny messages", tiny_messages, 100_000, 3_000, config=FEW_MESSAGES, kept_max=8 * MIB),
     Attack("topic keys of many words", topic_keys, 5000, 100),
+    Attack("unread deliveries", unread_deliveries, 300, 20, kept_max=24 * MIB),
     Attack("subjects of 200 KB", long_subjects, 1000, 20),
 )

@@ -200,11 +200,11 @@ def test_answers_that_are_not_read_pause_reading_until_they_are(protocol: str) -
             face.data_to_send()
             asked += 1
     assert 0 < asked < 10_000
-    assert 20_000 <= face.client.unread < 22_000
-    assert face.client.account.held >= face.client.unread
+    assert 20_000 <= face.client.room.unread < 22_000
+    assert face.client.account.held >= face.client.room.unread
     face.write_blocked(False)
     assert not face.reading_paused
-    assert face.client.unread == 0
+    assert face.client.room.unread == 0
 
 
 def test_deliveries_that_are_not_read_do_not_pause_reading() -> None:

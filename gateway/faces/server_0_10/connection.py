@@ -148,7 +148,7 @@ class ServerConnection:
         for session in self._sessions.values():
             session.answers.flush()
         octets = self.connection.data_to_send()
-        self.client.on_written(len(octets))
+        self.client.room.on_written(len(octets))
         return octets
 
     def next_deadline(self) -> int | None:
@@ -174,7 +174,7 @@ class ServerConnection:
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.client.on_write_blocked(blocked)
+        self.client.room.on_full(blocked)
         if not blocked:
             self.resume()
 

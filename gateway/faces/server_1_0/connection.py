@@ -154,7 +154,7 @@ class ServerConnection:
         if self._may_go_on():
             self._go_on()
         octets = self.connection.data_to_send()
-        self.client.on_written(len(octets))
+        self.client.room.on_written(len(octets))
         if self.connection.carrier.shortened:
             lose_words(self.connection.carrier.shortened, self.settings.translated)
             self.connection.carrier.shortened = []
@@ -181,7 +181,7 @@ class ServerConnection:
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.client.on_write_blocked(blocked)
+        self.client.room.on_full(blocked)
         if not blocked:
             self.resume()
 
