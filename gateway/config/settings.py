@@ -120,8 +120,8 @@ class LimitSettings(Section):
     answers: Annotated[int, *size("16KiB", "64MiB")] = 256 * 1024
     """Octets of answers that a client does not read, above which nothing more is read of it."""
     unread: Annotated[int, *size("64KiB", "64MiB")] = 1024 * 1024
-    """Octets of deliveries that a client is given ahead of what its transport takes of them; 64KiB
-    once its user or virtual host has half of what may be kept for them."""
+    """Octets of deliveries that a client is given ahead of what its transport takes, and what is
+    left of the last; 64KiB once half of what may be kept for its user or virtual host is."""
     escrow: Annotated[int, *size(0, "64KiB")] = 16 * 1024
     """Most escrow that one message may carry; above it the mapping row's policy applies."""
 

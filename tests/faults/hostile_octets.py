@@ -212,13 +212,22 @@ def unread_deliveries(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     publisher.does(session, [])
     clients: list[Raw] = [publisher]
     source = _spec.Source(address="large", distribution_mode=_spec.DISTRIBUTION_COPY)
-    for number in range(4):
-        client = Raw10(gateway.amqp_port).log_in(container_id=f"browser{number}")
+    for _ in range(4):
+        client = Raw10(gateway.amqp_port).log_in()
         client.begin()
         attach = _spec.Attach(
             name="l", handle=0, role=_spec.RECEIVER, source=source, target=_spec.Target()
         )
-        client.performs(attach, _flow(1000))
+        flow = _spec.Flow(
+            next_incoming_id=0,
+            incoming_window=2**31 - 1,
+            next_outgoing_id=0,
+            outgoing_window=2**31 - 1,
+            handle=0,
+            delivery_count=0,
+            link_credit=1000,
+        )
+        client.performs(attach, flow)
         clients.append(client)
     for _ in range(4):
         browser = Raw010(gateway.amqp_port).log_in()
@@ -235,9 +244,11 @@ def unread_deliveries(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
         attached = browser.attach()
         for command in (subscribe, *flows):
             attached.send_command(command)
-        browser._send()
+        browser.say(browser.connection.data_to_send())
         clients.append(browser)
-    time.sleep(1)
+    deadline = time.monotonic() + ALL_IN_S
+    while gateway.metrics()["gateway_kept_bytes"] < 8 * MIB:
+        assert time.monotonic() < deadline, "not everybody was sent something"
     return clients
 
 
