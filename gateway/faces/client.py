@@ -212,7 +212,7 @@ class Client:
             protocol=self.visit.protocol.removeprefix("AMQP "),
             user=self.user(),
             mechanism=self.visit.mechanism,
-            product=self.uses.client.removesuffix(f" from {self.peer.address}"),
+            product=self.uses.client.removesuffix(f"from {self.peer.address}").rstrip(),
             virtual_host=self.host.name,
             sessions=self.sessions,
             links=self.links,
@@ -257,17 +257,23 @@ class Client:
         visit.open(self.bridge.audit, self.bridge.now_ms, host.name)
         self.act(self.bridge.now_ms)
 
-    def on_violation(self, problem: str, *, ends: bool = False) -> None:
-        """It has broken the rules of its protocol; `ends`: all of it is over with that.
+    def on_violation(self, problem: str) -> None:
+        """It has broken the rules of its protocol, and is over for that.
 
         `problem`: how; "" where that is told otherwise.
         """
         self.settings.counts.protocol_errors[self._protocol] += 1
         if problem:
-            self.visit.broke(problem)
-        if problem and ends:
+            self.visit.broke("", problem)
             late = self.visit.timed
             self.visit.because(Reason.TIMED_OUT if late else Reason.BROKE_PROTOCOL, problem)
+
+    def on_error(self, problem: str, link: str | None = None) -> None:
+        """A session, or a link of that name, has ended for an error of its; the rest goes on."""
+        counts = self.settings.counts
+        ended = counts.sessions_failed if link is None else counts.links_failed
+        ended[self._protocol] += 1
+        self.visit.broke("session" if link is None else f"link {link!r}", problem)
 
     def on_session_attached(self, session: int) -> None:
         """A session of that name in the audit log has begun."""

@@ -306,12 +306,12 @@ class ServerConnection:
             event.session.send_timeout(0)  # nothing is kept after a detach
         elif isinstance(event, SessionEnded):
             if event.error is not None:
-                self.client.on_violation(str(event.error))
+                self.client.on_error(str(event.error))
             ended = self._of(event.session)
             if ended is not None:
                 self._end_session(ended, Reason.SESSION_ENDED)
         elif isinstance(event, Violation):
-            self.client.on_violation(str(event.error), ends=True)
+            self.client.on_violation(str(event.error))
             self._end(Reason.CONNECTION_LOST)
         elif isinstance(event, ConnectionClosed):
             if event.code and (event.text or event.code != spec.CloseCode.NORMAL):

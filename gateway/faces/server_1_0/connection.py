@@ -320,7 +320,7 @@ class ServerConnection:
             if isinstance(held, ServerSession):
                 held.resume()
         elif isinstance(event, LinkViolation):
-            self.client.on_violation(str(event.error))
+            self.client.on_error(str(event.error), event.link.name)
             held = event.link.session.context
             if isinstance(held, ServerSession):
                 held.on_link_failed(event.link)
@@ -330,7 +330,7 @@ class ServerConnection:
             self._end_session(event.session)
             event.session.send_end()
         elif isinstance(event, SessionViolation):
-            self.client.on_violation(str(event.error))
+            self.client.on_error(str(event.error))
             self._end_session(event.session)
         else:
             self._take_connection(event)
@@ -362,9 +362,9 @@ class ServerConnection:
             known = visit.mechanism = self.connection.sasl_mechanism
             reason = Reason.LOGIN_FAILED if known in visit.offered else Reason.NO_MECHANISM
             visit.because(reason, str(error))
-            self.client.on_violation("", ends=True)
+            self.client.on_violation("")
         else:
-            self.client.on_violation(str(error), ends=True)
+            self.client.on_violation(str(error))
         self._end(Reason.CONNECTION_LOST)
 
     def on_authenticated(self, identity: str | None, now_ms: int) -> None:
