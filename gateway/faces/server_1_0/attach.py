@@ -92,9 +92,12 @@ def _make(
     """A node for a dynamic terminus."""
     if address is not None:
         return Refusal(Condition.INVALID_ARGUMENT, "a dynamic terminus with an address")
-    topic = capability_of(asked) == Capability.TOPIC
+    capability = capability_of(asked)
+    topic = capability == Capability.TOPIC
     name = links.dynamics.name(links.client.container, attach.name)
-    refusal = permissions.dynamic_refusal(links, name, topic=topic)
+    refusal = permissions.name_refusal(links, name, None, capability)
+    if refusal is None:
+        refusal = permissions.dynamic_refusal(links, name, topic=topic)
     if refusal is not None:
         return refusal
     made = links.dynamics.make(name, policy_of(properties), links.owner, topic=topic)
