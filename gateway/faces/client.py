@@ -11,6 +11,7 @@ from typing import final
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
+from gateway.bridge.unwritten import Author
 from gateway.faces.access import ClientAccess, Reviewed
 from gateway.faces.doubt import Doubt, Slowed
 from gateway.faces.face import Face, FaceSettings, Logins, Peer, PeerStatus, Turns
@@ -53,6 +54,7 @@ class Client:
         "access",
         "account",
         "authenticated",
+        "author",
         "bridge",
         "container",
         "doubt",
@@ -100,6 +102,7 @@ class Client:
         self.draining = False
         self.account = account
         account.join(settings.accounts.everybody)
+        self.author = Author(self)
         self.write_blocked = False
         self.unread = 0
         self.uses = FeatureUses(
@@ -120,7 +123,7 @@ class Client:
     def act(self, now_ms: int) -> None:
         """What the bridge is asked from now on is asked for this client."""
         visit = self.visit
-        self.bridge.ledger.begin(now_ms, visit.number, visit.actor)
+        self.bridge.act(now_ms, self.author, visit.number, visit.actor)
 
     # What sessions and links ask.
 

@@ -117,7 +117,7 @@ class ServerConnection:
         """Too much of what the client asked for is not done, or of what it is told not read."""
         if self.behind or self.client.unread_too_much() or self.client.doubt.parked_too_much():
             return True
-        if self.bridge.swamped:
+        if self.bridge.swamped or self.bridge.unwritten.too_much(self.client.author):
             return True
         limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0
@@ -241,7 +241,10 @@ class ServerConnection:
         """Whether it is time for another share of what waits."""
         if self._leaving:
             return True
-        return self.behind and (self._agenda.ended or not self.client.unread_too_much())
+        if not self.behind or self._agenda.ended:
+            return self.behind
+        unwritten = self.bridge.unwritten
+        return not (self.client.unread_too_much() or unwritten.too_much(self.client.author))
 
     def _take(self, events: list[Event], now_ms: int) -> None:
         if self._agenda.come(events):

@@ -128,7 +128,7 @@ class ServerConnection:
         """Too much of what the client published is held back, or of what it does not read."""
         if self.behind or self.client.unread_too_much() or self.client.doubt.held_too_much():
             return True
-        if self.bridge.swamped:
+        if self.bridge.swamped or self.bridge.unwritten.too_much(self.client.author):
             return True
         held = 0
         for session in self._sessions:
@@ -259,7 +259,10 @@ class ServerConnection:
         """Whether it is time for another share of what waits."""
         if self._leaving:
             return True
-        return self.behind and (self._agenda.ended or not self.client.unread_too_much())
+        if not self.behind or self._agenda.ended:
+            return self.behind
+        unwritten = self.bridge.unwritten
+        return not (self.client.unread_too_much() or unwritten.too_much(self.client.author))
 
     def _take(self, events: list[Event]) -> None:
         if self._agenda.come(events):
