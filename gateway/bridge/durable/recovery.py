@@ -183,7 +183,7 @@ class Recovery:
         row = exchange_row(value)
         host = self._host(row.host)
         if host is not None and row.name not in host.topology.exchanges:
-            host.topology.add_exchange(
+            exchange = host.topology.add_exchange(
                 row.name,
                 row.type,
                 durable=True,
@@ -191,6 +191,7 @@ class Recovery:
                 alternate_exchange=row.alternate_exchange,
                 arguments=row.arguments,
             )
+            exchange.maker = row.maker
 
     def _queue(self, value: bytes) -> None:
         row = queue_row(value)

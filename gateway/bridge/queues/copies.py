@@ -75,10 +75,9 @@ class Copies:
         annotations: bytes,
         ticket: Ticket | None,
     ) -> None:
-        entry = queue.append(message, durable)
-        entry.ticket = ticket
         stock = self.pressure.stock_of(message.publisher)
-        entry.stock = stock
+        entry = queue.append(message, durable, stock)
+        entry.ticket = ticket
         self.pressure.entered(len(message.payload), stock)
         if message.expires_ms != NEVER:
             self.deadlines.arm(queue, message.expires_ms)

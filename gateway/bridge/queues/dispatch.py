@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.subscription import Subscription
 from gateway.wire.work import SHARE, WORK
@@ -39,7 +41,7 @@ class Dispatcher:
         self._ready: deque[Line] = deque()
         self._held: list[Line] = []
         self._costliest: Line | None = None
-        self.end = 0
+        self.end: int64 = 0
 
     @property
     def has_work(self) -> bool:
@@ -56,7 +58,7 @@ class Dispatcher:
         """Serve every ready line, in turn, while the budget lasts."""
         self.budget = budget
         self._costliest = None
-        most = -1
+        most: int64 = -1
         ready = self._ready
         start = WORK.units
         self.end = start + SHARE
@@ -74,7 +76,7 @@ class Dispatcher:
                 self._costliest = line
             start = units
 
-    def spend(self, units: int) -> None:
+    def spend(self, units: int64) -> None:
         """Dispatching has cost so much more; it goes on in the next turn if it is too much."""
         WORK.units += units
         if WORK.units > self.end:

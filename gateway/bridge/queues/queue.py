@@ -14,6 +14,7 @@ from typing import Final, final
 
 from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.places import AVAILABLE, Entry, Places
+from gateway.bridge.quotas import Stock
 from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import NEVER, Message
@@ -208,9 +209,9 @@ class Queue:
             return True
         return self.max_size > 0 and self.octets + size > self.max_size
 
-    def append(self, message: Message, durable: bool) -> Entry:
-        """A new copy at the end."""
-        entry = Entry(self.next_position, message, message.delivery_count, durable)
+    def append(self, message: Message, durable: bool, stock: Stock) -> Entry:
+        """A new copy at the end, for `stock`."""
+        entry = Entry(self.next_position, message, message.delivery_count, durable, stock)
         self.put(entry)
         self.entered += 1
         return entry

@@ -10,6 +10,7 @@ from gateway.audit.digests import digest
 from gateway.audit.schema import Kind as AuditKind
 from gateway.audit.schema import Reason
 from gateway.bridge.durable.topology_rows import BindingRow, RowKind, binding_row
+from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.seams import QueueSettings
 from gateway.message import (
     ACCEPTED,
@@ -46,6 +47,19 @@ def test_durable_messages_come_back_in_order_and_transient_ones_do_not() -> None
     assert consumer.bodies() == [b"5", b"6"]
     assert consumer.deliveries[0].message.reader is world.reader
     world.check()
+
+
+def test_who_made_an_exchange_comes_back_with_it_where_the_row_tells() -> None:
+    world = World()
+    for name, maker in (("made", "ann"), ("old", "")):
+        made = world.host.declaring.declare_exchange(name, "topic", durable=True)
+        assert isinstance(made, Exchange)
+        made.maker = maker
+        world.host.topology.rows.store_exchange(made)
+    world.turn()
+    world.crash()
+    makers = [world.host.topology.exchanges[name].maker for name in ("made", "old")]
+    assert makers == ["ann", ""]
 
 
 def test_a_copy_that_may_have_been_seen_is_redelivered_and_no_other() -> None:
