@@ -19,7 +19,7 @@ from gateway.bridge.quotas import Quotas, Stock, Waiting
 from gateway.bridge.seams import Publisher
 from gateway.message import ACCEPTED, Outcome
 
-COPY_OCTETS: Final = 256  # counted for each copy beside what is in it
+COPY_OCTETS: Final = 512  # counted for each copy beside what is in it: about what it takes
 
 
 @final
