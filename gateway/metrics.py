@@ -102,6 +102,12 @@ METRICS: Final = (
         "Connections closed because the client broke its protocol.",
         "protocol",
     ),
+    _counter(
+        "gateway_session_errors_total",
+        "Sessions ended and links detached for errors of clients whose connections went on.",
+        "protocol",
+        "scope",
+    ),
     _gauge("gateway_sessions", "Sessions that are attached.", "protocol"),
     _counter("gateway_sessions_opened_total", "Sessions that were attached.", "protocol"),
     _gauge("gateway_links", "Links (1.0) and subscriptions (0-10).", "protocol"),

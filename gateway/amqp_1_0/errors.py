@@ -160,7 +160,7 @@ class SessionFieldError(SessionScopeError):
 
 
 class SessionLimitError(SessionScopeError):
-    """More links or unsettled deliveries than the gateway allows."""
+    """More unsettled deliveries than the gateway allows."""
 
     condition: ClassVar[str] = conditions.RESOURCE_LIMIT_EXCEEDED
 

@@ -85,10 +85,7 @@ def _receive_attach(session: Session, attach: Attach, octets: int, events: list[
     if link is None or link.handle_in != NO_HANDLE:
         if link is not None and link.attached:
             events.append(_fail_link(link, StolenError("attached again")))
-        if session.carrier.link_count >= session.limits.links_max:
-            raise SessionLimitError(f"more than {session.limits.links_max} links")
         link = session.attach(attach.name, role)
-    session.carrier.link_count += 1
     handles.links[attach.handle] = link
     room = _keep(link, octets)
     link.machine.receive(LinkInput.RECV_ATTACH)

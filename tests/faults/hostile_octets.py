@@ -211,6 +211,57 @@ def tiny_messages(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
     return [client]
 
 
+def unread_deliveries(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Browsers of both protocols that never read, of a queue of large messages."""
+    publisher = Raw010(gateway.amqp_port, patience_s=60).log_in()
+    session = publisher.attach()
+    publisher.does(session, [spec.QueueDeclare(queue="large")])
+    header = write_header(spec.DeliveryProperties(routing_key="large"), None)
+    for _ in range(count):
+        publisher.publish(session, header, bytes(MIB))
+    publisher.does(session, [])
+    clients: list[Raw] = [publisher]
+    source = _spec.Source(address="large", distribution_mode=_spec.DISTRIBUTION_COPY)
+    for _ in range(4):
+        client = Raw10(gateway.amqp_port).log_in()
+        client.begin()
+        attach = _spec.Attach(
+            name="l", handle=0, role=_spec.RECEIVER, source=source, target=_spec.Target()
+        )
+        flow = _spec.Flow(
+            next_incoming_id=0,
+            incoming_window=2**31 - 1,
+            next_outgoing_id=0,
+            outgoing_window=2**31 - 1,
+            handle=0,
+            delivery_count=0,
+            link_credit=1000,
+        )
+        client.performs(attach, flow)
+        clients.append(client)
+    for _ in range(4):
+        browser = Raw010(gateway.amqp_port).log_in()
+        flows = [
+            spec.MessageFlow(destination="d", unit=unit, value=0xFFFFFFFF)
+            for unit in (spec.CreditUnit.MESSAGE, spec.CreditUnit.BYTE)
+        ]
+        subscribe = spec.MessageSubscribe(
+            queue="large",
+            destination="d",
+            accept_mode=spec.AcceptMode.NONE,
+            acquire_mode=spec.AcquireMode.NOT_ACQUIRED,
+        )
+        attached = browser.attach()
+        for command in (subscribe, *flows):
+            attached.send_command(command)
+        browser.say(browser.connection.data_to_send())
+        clients.append(browser)
+    deadline = time.monotonic() + ALL_IN_S
+    while gateway.metrics()["gateway_kept_bytes"] < 8 * MIB:
+        assert time.monotonic() < deadline, "not everybody was sent something"
+    return clients
+
+
 def _message(subject: str) -> bytes:
     from support.face_1_0 import message
 
@@ -237,5 +288,6 @@ ATTACKS = (
     Attack(
         "topic keys, after a restart", restarted, 20_000, 500, first=topic_keys, units_max=2 * SHARE
     ),
+    Attack("unread deliveries", unread_deliveries, 300, 20, kept_max=24 * MIB),
     Attack("subjects of 200 KB", long_subjects, 1000, 20),
 )

@@ -31,15 +31,18 @@ class QueueRows:
         written: it has that of the queue itself.
         marked: it knows that the queue was dispatched from.
         safe_after: the turn whose commit allows the first dispatch; -1 is "no need".
+        seen_before: copies at positions before it came back, and may have been seen: each counts
+            one failed delivery that is not among those which the store has of it.
     """
 
-    __slots__ = ("key", "marked", "safe_after", "written")
+    __slots__ = ("key", "marked", "safe_after", "seen_before", "written")
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.written = False
         self.marked = False
         self.safe_after = -1
+        self.seen_before = 0
 
 
 @final

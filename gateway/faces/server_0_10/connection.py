@@ -140,7 +140,8 @@ class ServerConnection:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
-        self.client.on_flushed()
+        if self.client.on_flushed():
+            self.resume()
         self.client.act(self.bridge.now_ms)
         if self._may_go_on():
             self._go_on()
@@ -149,8 +150,7 @@ class ServerConnection:
         for session in self._sessions.values():
             session.answers.flush()
         octets = self.connection.data_to_send()
-        if self.client.write_blocked:
-            self.client.on_written(len(octets))
+        self.client.room.on_written(len(octets))
         return octets
 
     def next_deadline(self) -> int | None:
@@ -176,10 +176,15 @@ class ServerConnection:
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.client.on_write_blocked(blocked)
+        self.client.room.on_full(blocked)
         if not blocked:
-            for session in self._sessions.values():
-                session.resume()
+            self.resume()
+
+    def resume(self) -> None:
+        """There is room again, for whatever was held back for want of it."""
+        for session in self._sessions.values():
+            session.resume()
+        self.client.touch()
 
     def drain(self, now_ms: int) -> None:
         """No new sessions; what is under way goes on."""
@@ -307,12 +312,12 @@ class ServerConnection:
             event.session.send_timeout(0)  # nothing is kept after a detach
         elif isinstance(event, SessionEnded):
             if event.error is not None:
-                self.client.on_violation(str(event.error))
+                self.client.on_error(str(event.error))
             ended = self._of(event.session)
             if ended is not None:
                 self._end_session(ended, Reason.SESSION_ENDED)
         elif isinstance(event, Violation):
-            self.client.on_violation(str(event.error), ends=True)
+            self.client.on_violation(str(event.error))
             self._end(Reason.CONNECTION_LOST)
         elif isinstance(event, ConnectionClosed):
             if event.code and (event.text or event.code != spec.CloseCode.NORMAL):
@@ -420,7 +425,8 @@ class ServerConnection:
             self.client.visit.because(Reason.NOT_FOUND, text)
             self.connection.send_close(spec.CloseCode.INVALID_PATH, text, now_ms)
             return
-        refusal = self.client.access.open(self.client.identity, host)
+        client = self.client
+        refusal = client.access.open(client.identity, client.user(), host)
         if refusal is not None:
             forced = spec.CloseCode.CONNECTION_FORCED  # as qpidd does
             self.connection.send_close(forced, refusal.description, now_ms)

@@ -86,12 +86,13 @@ class ServerSubscription:
         client = self._client
         session = self._session
         limits = client.settings.limits
-        if not client.has_room() or session.in_doubt() >= limits.commands_in_doubt_max:
+        message = delivery.message
+        room = client.has_room(len(message.payload))
+        if not room or session.in_doubt() >= limits.commands_in_doubt_max:
             self.blocked = True
             return DeliverStatus.BLOCKED
         if len(self._unsettled) >= limits.unsettled_max:
             return self._exhausted()
-        message = delivery.message
         context = client.context()
         translated = to_0_10(message, context, delivery.delivery_count, delivery.annotations)
         if translated.refusal is not None:
@@ -114,6 +115,7 @@ class ServerSubscription:
         )
         self._unsettled.sent(command_id, credit, octets, delivery if self.accept_explicit else None)
         credit.sent(octets)
+        client.room.left -= octets
         client.touch()
         return DeliverStatus.TAKEN
 

@@ -151,12 +151,12 @@ class ServerConnection:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
-        self.client.on_flushed()
+        if self.client.on_flushed():
+            self.resume()
         if self._may_go_on():
             self._go_on()
         octets = self.connection.data_to_send()
-        if self.client.write_blocked:
-            self.client.on_written(len(octets))
+        self.client.room.on_written(len(octets))
         if self.connection.carrier.shortened:
             lose_words(self.connection.carrier.shortened, self.settings.translated)
             self.connection.carrier.shortened = []
@@ -183,7 +183,7 @@ class ServerConnection:
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.client.on_write_blocked(blocked)
+        self.client.room.on_full(blocked)
         if not blocked:
             self.resume()
 
@@ -326,7 +326,7 @@ class ServerConnection:
             if isinstance(held, ServerSession):
                 held.resume()
         elif isinstance(event, LinkViolation):
-            self.client.on_violation(str(event.error))
+            self.client.on_error(str(event.error), event.link.name)
             held = event.link.session.context
             if isinstance(held, ServerSession):
                 held.on_link_failed(event.link)
@@ -336,7 +336,7 @@ class ServerConnection:
             self._end_session(event.session)
             event.session.send_end()
         elif isinstance(event, SessionViolation):
-            self.client.on_violation(str(event.error))
+            self.client.on_error(str(event.error))
             self._end_session(event.session)
         else:
             self._take_connection(event)
@@ -368,9 +368,9 @@ class ServerConnection:
             known = visit.mechanism = self.connection.sasl_mechanism
             reason = Reason.LOGIN_FAILED if known in visit.offered else Reason.NO_MECHANISM
             visit.because(reason, str(error))
-            self.client.on_violation("", ends=True)
+            self.client.on_violation("")
         else:
-            self.client.on_violation(str(error), ends=True)
+            self.client.on_violation(str(error))
         self._end(Reason.CONNECTION_LOST)
 
     def on_authenticated(self, identity: str | None, now_ms: int) -> None:
@@ -415,7 +415,7 @@ class ServerConnection:
             client.visit.because(Reason.NOT_FOUND, text)
             self._close_for(Refusal(Condition.NOT_FOUND, text))
             return
-        refusal = client.access.open(client.identity, host)
+        refusal = client.access.open(client.identity, client.user(), host)
         if refusal is not None:
             self._close_for(refusal)
             return
