@@ -192,6 +192,8 @@ class QueueSettings:
         subscriber: it was made for a durable subscription, and is its user's alone.
         unmarked: of a store that did not tell yet which queues were.
         maker: the user who made it; "" where that is not known.
+        made_by: the connection that did; 0 where that is not known, as after a start.
+        dynamic: it was made for a link of 1.0, and goes as that wanted.
     """
 
     durable: bool
@@ -206,6 +208,8 @@ class QueueSettings:
     subscriber: Subscriber | None
     unmarked: bool
     maker: str
+    made_by: int
+    dynamic: bool
 
     def __init__(
         self,
@@ -234,6 +238,8 @@ class QueueSettings:
         self.subscriber = subscriber
         self.unmarked = unmarked
         self.maker = ""
+        self.made_by = 0
+        self.dynamic = False
 
 
 @final

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Protocol, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.wire.work import SHARE, WORK
 
 
@@ -36,7 +38,7 @@ class Spread:
 
     def __init__(self) -> None:
         self.costliest: Piecework | None = None
-        self.units = 0
+        self.units: int64 = 0
         self._waiting: deque[Piecework] = deque()
         self._room = SHARE  # in this turn, for what is begun
 

@@ -271,7 +271,7 @@ class AccessSettings(Section):
     qpidd_file: pathlib.Path | None = None
     """The ACL file of a qpidd, which decides as it does there; instead of `file`."""
     qpidd_realm: Annotated[str, Field(min_length=1, max_length=255)] = "QPID"
-    """What a user without a realm has behind the "@" in that file."""
+    """What a user without a realm has behind the "@" in that file, and may have in a user-id."""
 
 
 class LoggingSettings(Section):

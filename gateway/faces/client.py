@@ -11,6 +11,7 @@ from typing import Final, final
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
+from gateway.bridge.unwritten import Author
 from gateway.faces.access import ClientAccess, Reviewed
 from gateway.faces.doubt import Doubt, Slowed
 from gateway.faces.face import Face, FaceSettings, Logins, Peer, PeerStatus, Turns
@@ -55,6 +56,7 @@ class Client:
         "access",
         "account",
         "authenticated",
+        "author",
         "bridge",
         "container",
         "doubt",
@@ -102,6 +104,7 @@ class Client:
         self.account = account
         account.join(settings.accounts.everybody)
         self.room = Room(account, settings.accounts, settings.limits, self)
+        self.author = Author(self)
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
@@ -120,7 +123,7 @@ class Client:
     def act(self, now_ms: int) -> None:
         """What the bridge is asked from now on is asked for this client."""
         visit = self.visit
-        self.bridge.ledger.begin(now_ms, visit.number, visit.actor)
+        self.bridge.act(now_ms, self.author, visit.number, visit.actor)
 
     # What sessions and links ask.
 
@@ -145,7 +148,9 @@ class Client:
         return f"user {self.identity!r}: {what}"
 
     def may_claim(self, arrival: Arrival) -> bool:
-        """Whether a message may carry its user-ids: the user's own, with or without a realm."""
+        """Whether a message may carry its user-ids: the user's own, with or without its realm."""
+        if arrival.user_id is None:  # nor has it more of them
+            return True
         user_id = arrival.user_id
         if user_id and not self._is_own(user_id):
             return False
@@ -157,7 +162,7 @@ class Client:
         claimed = user_id.decode("utf-8", "replace")
         logins = self.settings.logins
         if self.authenticated:
-            return is_own(claimed, self.identity, logins)
+            return is_own(claimed, self.identity, self.settings.access.realm, logins)
         return logins is None or not (logins.has(claimed) or logins.has(claimed.partition("@")[0]))
 
     def context(self) -> Context:
@@ -315,14 +320,13 @@ class Client:
         visit.end(self.bridge.audit, self.bridge.now_ms, reason)
 
 
-def is_own(claimed: str, identity: str, logins: Logins | None) -> bool:
+def is_own(claimed: str, identity: str, realm: str, logins: Logins | None) -> bool:
     """Whether a user-id is the connection's user, with its realm or without any.
 
-    A user who has no realm may say one, as clients of brokers do that give everybody one; but not
-    if that is another user's name.
+    A user who has no realm may say `realm`, as clients of brokers do that give everybody one. What
+    is another user's name is nobody else's, with or without.
     """
-    if claimed in (identity, identity.partition("@")[0]):
+    if claimed == identity:
         return True
-    if "@" in identity or claimed.partition("@")[0] != identity:
-        return False
-    return logins is None or not logins.has(claimed)
+    other = identity.partition("@")[0] if "@" in identity else f"{identity}@{realm}"
+    return claimed == other and (logins is None or not logins.has(claimed))

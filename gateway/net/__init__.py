@@ -2,6 +2,7 @@
 
 pump, turns     one connection's transport; one pass over all that was readable
 keepalive       peers that are gone without a word
+reading         how much is read of one at a time
 listening/      connections that come in
 upstreams/      connections that the gateway dials
 admin/          metrics, health, control

@@ -78,7 +78,10 @@ class Reader:
 
     def u8(self) -> int:
         """Unsigned 8-bit."""
-        pos = self.need(1)
+        pos = self.pos
+        if pos >= self.end:
+            self.need(1)  # which refuses: here nothing is called, since most reads are of an octet
+        self.pos = pos + 1
         return self.buf[pos]
 
     def i8(self) -> int:

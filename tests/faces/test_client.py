@@ -53,7 +53,9 @@ class Connection:
         (b"joe", "joe", True),
         (b"joe@realm", "joe@realm", True),
         (b"joe@realm", "joe", True),
+        (b"joe@any", "joe", False),
         (b"joe@other", "joe", False),
+        (b"jim", "jim@realm", False),
         (b"ann@realm", "joe", False),
         (b"joe@other", "joe@realm", False),
         (b"joe", "joe@realm", True),
@@ -65,14 +67,14 @@ class Connection:
 def test_a_user_id_is_ones_own_with_or_without_a_realm(
     user_id: bytes, identity: str, own: bool
 ) -> None:
-    assert is_own(user_id.decode("utf-8", "replace"), identity, Others()) is own
+    assert is_own(user_id.decode("utf-8", "replace"), identity, "realm", Others()) is own
 
 
 class Others:
     """Who else there is."""
 
     def has(self, name: str) -> bool:
-        return name == "joe@other"
+        return name in ("joe@other", "jim")
 
 
 def claiming(user_id: bytes | None) -> Arrival:

@@ -14,6 +14,7 @@ from gateway.amqp_0_10.frames import CONTROL, FIRST_FRAME, FIRST_SEGMENT, LAST_S
 from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_1_0 import _spec, types
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import SHARE
 
 from .hostile import Attack
 
@@ -151,6 +152,15 @@ def topic_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
     return [client]
 
 
+def restarted(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
+    """The gateway has come up again with those; then their queue is deleted."""
+    assert gateway.metrics()["gateway_topology_bytes"] > count * 1024
+    client = Raw010(gateway.amqp_port, patience_s=60).log_in()
+    client.does(client.attach(), [spec.QueueDelete(queue="bound")])
+    assert gateway.metrics()["gateway_topology_bytes"] < 64 * 1024
+    return [client]
+
+
 def long_subjects(gateway: GatewayProcess, count: int) -> Sequence[Raw10]:
     """Subjects of 200 KB to a topic exchange, each another."""
     client = Raw10(gateway.amqp_port, patience_s=3).log_in()
@@ -276,5 +286,8 @@ ATTACKS = (
     Attack("tiny messages", tiny_messages, 100_000, 3_000, config=FEW_MESSAGES, kept_max=8 * MIB),
     Attack("topic keys of many words", topic_keys, 5000, 100),
     Attack("unread deliveries", unread_deliveries, 300, 20, kept_max=24 * MIB),
+    Attack(
+        "topic keys, after a restart", restarted, 20_000, 500, first=topic_keys, units_max=2 * SHARE
+    ),
     Attack("subjects of 200 KB", long_subjects, 1000, 20),
 )

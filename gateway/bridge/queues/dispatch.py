@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.subscription import Subscription
 from gateway.wire.work import SHARE, WORK
@@ -50,8 +52,8 @@ class Dispatcher:
         self._ready: deque[Line] = deque()
         self._held: list[Line] = []
         self._costliest: Line | None = None
-        self.units = 0
-        self.end = 0
+        self.units: int64 = 0
+        self.end: int64 = 0
 
     @property
     def has_work(self) -> bool:
@@ -86,7 +88,7 @@ class Dispatcher:
                 self._costliest = line
             start = units
 
-    def spend(self, units: int) -> None:
+    def spend(self, units: int64) -> None:
         """Dispatching has cost so much more; it goes on in the next turn if it is too much."""
         WORK.units += units
         if WORK.units > self.end:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import sys
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import LIST, STR16
 from gateway.amqp_0_10.connection import Connection
@@ -115,7 +117,7 @@ class ServerConnection:
         """Too much of what the client asked for is not done, or of what it is told not read."""
         if self.behind or self.client.unread_too_much() or self.client.doubt.parked_too_much():
             return True
-        if self.bridge.swamped:
+        if self.bridge.swamped or self.bridge.unwritten.too_much(self.client.author):
             return True
         limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0
@@ -244,7 +246,10 @@ class ServerConnection:
         """Whether it is time for another share of what waits."""
         if self._leaving:
             return True
-        return self.behind and (self._agenda.ended or not self.client.unread_too_much())
+        if not self.behind or self._agenda.ended:
+            return self.behind
+        unwritten = self.bridge.unwritten
+        return not (self.client.unread_too_much() or unwritten.too_much(self.client.author))
 
     def _take(self, events: list[Event], now_ms: int) -> None:
         if self._agenda.come(events):
@@ -262,10 +267,11 @@ class ServerConnection:
 
     def _carry_out(self, events: list[Event], now_ms: int) -> None:
         agenda = self._agenda
+        work = WORK
         end = agenda.begin()
-        most = -1
+        most: int64 = -1
         for event in events:
-            units = WORK.units
+            units = work.units
             if units > end:
                 agenda.wait(event)
                 continue
@@ -281,7 +287,7 @@ class ServerConnection:
                     session.on_completed(event.ranges)
             else:
                 self._take_rare(event, now_ms)
-            units = WORK.units - units
+            units = work.units - units
             if units > most:
                 most = units
                 agenda.costliest = event
@@ -419,7 +425,8 @@ class ServerConnection:
             self.client.visit.because(Reason.NOT_FOUND, text)
             self.connection.send_close(spec.CloseCode.INVALID_PATH, text, now_ms)
             return
-        refusal = self.client.access.open(self.client.identity, host)
+        client = self.client
+        refusal = client.access.open(client.identity, client.user(), host)
         if refusal is not None:
             forced = spec.CloseCode.CONNECTION_FORCED  # as qpidd does
             self.connection.send_close(forced, refusal.description, now_ms)

@@ -25,8 +25,10 @@ from gateway.faces.server_1_0 import permissions
 from gateway.faces.server_1_0.approach import Approach, answer_producer
 from gateway.faces.server_1_0.consumer import Asked, Consumer
 from gateway.faces.server_1_0.links import Links
+from gateway.faces.server_1_0.node_access import hidden_refusal
 from gateway.faces.source_filters import Wanted, binding_key, read_filters
 from gateway.message import MODIFIED_FAILED, Condition, Kind, Refusal
+from gateway.permissions.actions import Action
 from gateway.translate.addresses import Capability, Node, capability_of, resolve
 from gateway.wire.tagged import Tagged
 
@@ -57,11 +59,13 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
         capability = capability_of(asked)
         node = resolve(target.address, capability, links.client.nodes)
         refusal = permissions.name_refusal(links, target.address, node, capability)
+        if refusal is None and node is not None:
+            refusal = hidden_refusal(links.client, Action.PUBLISH, target.address, node)
         if refusal is not None:
             return refusal
         if node is None:
-            return permissions.not_found(links, target.address)
-    refusal = permissions.producer_refusal(links, node, made=bool(made))
+            return permissions.not_found(links, Action.PUBLISH, target.address)
+    refusal = permissions.producer_refusal(links, node)
     if refusal is not None:
         return _unmade(links, made, refusal)
     if node is not None and node.exchange in EXCHANGES:
@@ -122,10 +126,12 @@ def attach_consumer(links: Links, link: Link, attach: Attach) -> Refusal | None:
         address, capability = source.address or "", capability_of(asked)
         found = resolve(address, capability, links.client.nodes)
         denied = permissions.name_refusal(links, address, found, capability)
+        if denied is None and found is not None:
+            denied = hidden_refusal(links.client, Action.CONSUME, address, found)
         if denied is not None:
             return denied
         if found is None:
-            return permissions.not_found(links, address)
+            return permissions.not_found(links, Action.CONSUME, address)
         node = found
     consumer = _consumer(links, link, attach, source, node.queue or node.exchange, made)
     refusal: Refusal | None  # mypyc infers none
@@ -279,8 +285,11 @@ def _own_queue(links: Links, attach: Attach, exchange: Exchange, key: str) -> Qu
     refusal = permissions.subscription_refusal(links, exchange, key, name, settings)
     if refusal is not None:
         return refusal
-    declared = links.client.host.declaring.declare_queue(name, settings, links.owner)
+    host = links.client.host
+    declared = host.declaring.declare_queue(name, settings, links.owner)
     links.client.access.created()
+    if isinstance(declared, Queue):
+        host.owners.give(declared, links.owner)  # nobody else binds, empties or deletes it
     return declared
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error, Open, TransactionalState
 from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED, UNAUTHORIZED_ACCESS
@@ -126,7 +128,7 @@ class ServerConnection:
         """Too much of what the client published is held back, or of what it does not read."""
         if self.behind or self.client.unread_too_much() or self.client.doubt.held_too_much():
             return True
-        if self.bridge.swamped:
+        if self.bridge.swamped or self.bridge.unwritten.too_much(self.client.author):
             return True
         held = 0
         for session in self._sessions:
@@ -257,7 +259,10 @@ class ServerConnection:
         """Whether it is time for another share of what waits."""
         if self._leaving:
             return True
-        return self.behind and (self._agenda.ended or not self.client.unread_too_much())
+        if not self.behind or self._agenda.ended:
+            return self.behind
+        unwritten = self.bridge.unwritten
+        return not (self.client.unread_too_much() or unwritten.too_much(self.client.author))
 
     def _take(self, events: list[Event]) -> None:
         if self._agenda.come(events):
@@ -275,10 +280,11 @@ class ServerConnection:
 
     def _carry_out(self, events: list[Event]) -> None:
         agenda = self._agenda
+        work = WORK
         end = agenda.begin()
-        most = -1
+        most: int64 = -1
         for event in events:
-            units = WORK.units
+            units = work.units
             if units > end:
                 agenda.wait(event)
                 continue
@@ -296,7 +302,7 @@ class ServerConnection:
                     held.on_flow(event)
             else:
                 self._take_rare(event)
-            units = WORK.units - units
+            units = work.units - units
             if units > most:
                 most = units
                 agenda.costliest = event
@@ -409,7 +415,7 @@ class ServerConnection:
             client.visit.because(Reason.NOT_FOUND, text)
             self._close_for(Refusal(Condition.NOT_FOUND, text))
             return
-        refusal = client.access.open(client.identity, host)
+        refusal = client.access.open(client.identity, client.user(), host)
         if refusal is not None:
             self._close_for(refusal)
             return

@@ -122,9 +122,7 @@ class ServerSession:
         """Other access rules are in force: detach the links that they forbid."""
         links = self.links
         for producer in list(links.producers.values()):
-            refusal = permissions.producer_refusal(
-                links, producer.node, made=bool(producer.dynamic)
-            )
+            refusal = permissions.producer_refusal(links, producer.node)
             if refusal is not None and producer.number in links.producers:
                 producer.on_unanswerable(error_of(refusal))
         for consumer in list(links.consumers.values()):

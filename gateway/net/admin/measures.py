@@ -112,7 +112,7 @@ def _process(sources: Sources) -> dict[str, Reader]:
         "gateway_event_loop_lag_seconds": lambda: _lag(net),
         "gateway_turns_total": lambda: _one(net.turns),
         "gateway_stalls_total": lambda: _labelled(net.stalls),
-        "gateway_work_units_total": lambda: _one(WORK.units),
+        "gateway_work_units_total": lambda: _one(int(WORK.units)),
         "gateway_turns_cut_total": lambda: _one(WORK.cut),
         "gateway_work_refused_total": lambda: _one(WORK.refused),
         "gateway_selectors_given_up_total": lambda: _one(WORK.given_up),
@@ -209,7 +209,7 @@ def _messages(bridge: Bridge) -> dict[str, Reader]:
         "gateway_topology_refused_total": lambda: _one(
             sum(host.bindings.kept.refused for host in bridge.hosts.values())
         ),
-        "gateway_queue_depth_messages": lambda: _one(bridge.pressure.messages),
+        "gateway_queue_depth_messages": lambda: _one(int(bridge.pressure.messages)),
         "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.payload),
         "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
         "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
