@@ -103,6 +103,19 @@ class AccessBook:
 
 
 @final
+class Denied:
+    """Why a message is not published, until it is in the books and has a number."""
+
+    __slots__ = ("action", "object", "reason", "rule")
+
+    def __init__(self, object: str, rule: str, reason: Reason) -> None:
+        self.action = Action.PUBLISH.name.lower()
+        self.object = object
+        self.rule = rule
+        self.reason = reason
+
+
+@final
 class ClientAccess:
     """What one client may. Implements `LivingQueues`, `Nodes`.
 
@@ -116,6 +129,7 @@ class ClientAccess:
         "_bridge",
         "_connection",
         "_counts",
+        "_denied",
         "_face",
         "_host",
         "_login",
@@ -145,6 +159,7 @@ class ClientAccess:
         self._host: VirtualHost = bridge.default_host
         self._making: Asked | None = None
         self._reason = Reason.NOT_ALLOWED
+        self._denied: Denied | None = None
         self.permits = Permits(None, "", "", "")
 
     # The connection.
@@ -214,8 +229,8 @@ class ClientAccess:
     def publish_refusal(self, exchange: str, key: str, address: str = "") -> Refusal | None:
         """The same for a message, unless the exchange is not there and others are to say that.
 
-        Whoever asks has the message in the books as refused. `address`: the message names the
-        node so, and must not hear what it is.
+        Whoever asks has the message in the books as refused, then `record_denied`. `address`: the
+        message names the node so, and must not hear what it is.
         """
         decision = self.permits.may_publish(exchange, key)
         if decision.allowed:
@@ -228,14 +243,31 @@ class ClientAccess:
         queue = "" if exchange else key
         if address and self.permits.hides and not self.sees(address, queue, exchange):
             asked = Asked(Action.PUBLISH, ObjectKind.QUEUE, address)
-        return self._refused(asked, decision)
+        return self._denied_message(asked, decision)
 
     def lost_refusal(self, address: str) -> Refusal | None:
         """The same for a message that names no node; `None`: others say that there is none."""
         if not self.permits.hides or self.sees(address):
             return None
         asked = Asked(Action.PUBLISH, ObjectKind.QUEUE, address)
-        return self._refused(asked, self.permits.may(asked))
+        return self._denied_message(asked, self.permits.may(asked))
+
+    def deny_claim(self, user_id: str) -> None:
+        """A message carries another's user-id: told, and recorded with the message."""
+        text = f"user-id {user_id!r}"
+        self._denied = Denied(text, "", Reason.WRONG_USER)
+        self._tell(f"publish as {text}", "denied: it is not the connection's user")
+
+    def record_denied(self, message: int) -> None:
+        """What was denied last was a message, which has this number in the books."""
+        denied = self._denied
+        if denied is not None:
+            self._denied = None
+            self._write(denied.action, denied.object, denied.rule, denied.reason, message)
+
+    def _denied_message(self, asked: Asked, decision: Decision) -> Refusal:
+        self._denied = Denied(asked.object_text(), self._rule(decision), Reason.NOT_ALLOWED)
+        return self._refused(asked, decision)
 
     def sees(self, address: str, queue: str = "", exchange: str = "") -> bool:
         """Whether it may hear of the queue or exchange of an address; of neither: that none is."""
@@ -272,17 +304,24 @@ class ClientAccess:
         self._tell(str(asked), why)
 
     def _record(self, asked: Asked, decision: Decision, reason: Reason) -> None:
+        what = asked.object_text() or f"virtual host {self._host.name!r}"
+        self._write(asked.action.name.lower(), what, self._rule(decision), reason, 0)
+
+    def _rule(self, decision: Decision) -> str:
+        return f"{self._book.file}:{decision.line}" if decision.line else decision.rule
+
+    def _write(self, action: str, object: str, rule: str, reason: Reason, message: int) -> None:
         audit = self._bridge.audit
-        rule = f"{self._book.file}:{decision.line}" if decision.line else decision.rule
         audit.access_refused(
             self._bridge.now_ms,
-            actor=audit.passing(self._user),
-            action=audit.passing(asked.action.name.lower()),
-            object=audit.passing(asked.object_text() or f"virtual host {self._host.name!r}"),
+            actor=audit.passing(self._user) if self._user else 0,
+            action=audit.passing(action),
+            object=audit.passing(object),
             reason=reason,
-            rule=audit.passing(rule),
+            rule=audit.passing(rule) if rule else 0,
             connection=self._connection,
             address=audit.passing(self._address),
+            message=message,
         )
 
     def _tell(self, what: str, decision: str) -> None:

@@ -151,11 +151,11 @@ class Client:
         """Whether a message may carry its user-ids: the user's own, with or without its realm."""
         if arrival.user_id is None:  # nor has it more of them
             return True
-        user_id = arrival.user_id
-        if user_id and not self._is_own(user_id):
-            return False
-        more = arrival.more_user_ids
-        return more is None or all([not each or self._is_own(each) for each in more])
+        for claimed in (arrival.user_id, *(arrival.more_user_ids or ())):
+            if claimed and not self._is_own(claimed):
+                self.access.deny_claim(claimed.decode("utf-8", "replace"))
+                return False
+        return True
 
     def _is_own(self, user_id: bytes) -> bool:
         """Where users log in, without a login one is none of them."""

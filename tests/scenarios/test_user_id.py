@@ -8,6 +8,7 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_1_0 import _spec as spec_1_0
 from gateway.amqp_1_0 import sections
+from gateway.audit.schema import Kind, Reason
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.passwords import Passwords
 from gateway.net.listening.users import make_user, write_users
@@ -85,6 +86,41 @@ def sends_0_10(*user_ids, user="alice", logins=None):
 def test_a_user_id_is_the_users_with_its_own_realm_or_without_any(hub, user, user_id, own):
     assert sends_0_10(user_id, user=user) is own
     assert sends_1_0(hub, said_by(user_id), user) is own
+
+
+def claims(world):
+    """Actor, object and reason of what the audit log has of claims."""
+    return [
+        (each["actor"], each["node"], Reason(each["reason"]))
+        for each in world.blocks.raw()
+        if each["kind"] == Kind.ACCESS_REFUSED
+    ]
+
+
+class Teller:
+    """The operators' log."""
+
+    def __init__(self):
+        self.lines = []
+
+    def tell_decision(self, user, connection, address, what, decision):
+        self.lines.append((user, what, decision))
+
+
+def test_a_claim_is_in_the_log_and_the_audit_log_with_who_made_it(hub):
+    teller = Teller()
+    hub.settings.access.teller = teller
+    gateway = talk_0_10.Gateway()
+    gateway.settings.access.teller = teller
+    header = write_header(None, spec.MessageProperties(user_id=b"bob"))
+    client = gateway.session("alice")
+    client.says(spec.MessageTransfer(destination=""), header=header, body=b"body")
+    assert (403, 0) in client.hears()
+    assert not sends_1_0(hub, said_by(b"bob"))
+    found = [("alice", "user-id 'bob'", Reason.WRONG_USER)]
+    assert (claims(gateway.world), claims(hub.world)) == (found, found)
+    line = ("alice", "publish as user-id 'bob'", "denied: it is not the connection's user")
+    assert teller.lines == [line, line]
 
 
 @pytest.mark.parametrize("user_ids", [(b"bob", b"alice"), (b"alice", b"bob"), (b"", b"bob", b"")])

@@ -22,7 +22,8 @@ COLUMNS = {
     "body_digest": "bigint",
     "mix": "bigint",
 }
-DEFAULTS = dict.fromkeys(COLUMNS, 0) | dict.fromkeys(("node", "exchange", "peer"))
+DEFAULTS = dict.fromkeys(COLUMNS, 0) | {"incarnation": 1}
+DEFAULTS |= dict.fromkeys(("node", "exchange", "peer"))
 SCHEMA = ", ".join(f"`{name}` {type_}" for name, type_ in COLUMNS.items())
 
 

@@ -107,10 +107,11 @@ Faces and net
     Every connection that said what protocol it speaks is either `connection_opened` and later
     `connection_closed`, or `connection_refused`: closed before it was open, with the SASL
     mechanisms that were asked for, the user whose name was given, and why.
-    `access_refused` whenever a user was not let do something that is no message's arrival: the
-    action, its object and the line that said so; a *message* that is refused is `received` and
-    `refused` like any other, whatever the reason: also one that went nowhere known, could not be
-    decoded or was said to be somebody else's, and whether or not its sender hears of it.
+    `access_refused` whenever a user was not let do something: the action, its object and the line
+    that said so. A *message* that is refused is `received` and `refused` like any other, whatever
+    the reason: also one that went nowhere known, could not be decoded or was said to be somebody
+    else's, and whether or not its sender hears of it; where it was not allowed, `access_refused`
+    follows with its number, and the exchange and key, or the user-id that it claimed (WRONG_USER).
     `session_attached` / `session_detached`,
     `link_attached` / `link_detached` (a subscription's number, or a publisher's with PUBLISHER;
     detached when nothing of it is unsettled any more), `translated_with_loss` once per Loss.

@@ -217,15 +217,18 @@ class ConnectionRecords(IncarnationRecords):
         rule: int32 = 0,
         connection: int32 = 0,
         address: int32 = 0,
+        message: int64 = 0,
     ) -> None:
-        """Somebody was not let do something that is no message's arrival.
+        """Somebody was not let do something.
 
         Names of the user, of the action (publish, consume, create ...), of what it was to be done
-        to, and of the rule that decided: FILE:LINE, or a few words where no line did.
+        to, and of the rule that decided: FILE:LINE, or a few words where no line did. `message`:
+        the one that was not let in, which is `received` and `refused` just before.
         """
         self._record(
             _ACCESS_REFUSED,
             now_ms,
+            message=message,
             actor=actor,
             exchange=action,
             node=object,

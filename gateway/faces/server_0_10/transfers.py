@@ -234,7 +234,9 @@ def record_refused(client: Client, event: CommandReceived, reason: Reason) -> No
 
 def _record(client: Client, event: CommandReceived, arrival: Arrival, reason: Reason) -> None:
     """A message is not published: it came all the same."""
-    client.host.publishing.refuse(_message(client, event, arrival), reason)
+    message = _message(client, event, arrival)
+    client.host.publishing.refuse(message, reason)
+    client.access.record_denied(message.id)
 
 
 def _message(client: Client, event: CommandReceived, arrival: Arrival) -> Message:

@@ -102,6 +102,7 @@ class Arrivals:
             reader=READER,
         )
         self._publishing.refuse(message, reason, self._number)
+        self._client.access.record_denied(message.id)
 
     def record_unread(self, event: DeliveryReceived, reason: Reason) -> None:
         """A delivery is refused before anybody has looked what its message says."""

@@ -283,3 +283,28 @@ def test_what_is_remembered_of_publishes_is_forgotten_with_the_rules():
     assert not refused(publishes(client, to="", key="q"))
     world.settings.access.adopt(own_rules("allow: consume"), "", world.world.now_ms)
     assert refused(publishes(client, to="", key="q"))
+
+
+def test_a_refused_message_says_who_where_and_why():
+    world = gateway("allow: publish, exchange: amq.topic, key: a.#")
+    world.settings.access.file = "access.yaml"
+    client = world.session("alice")
+    publishes(client, to="amq.topic", key="b")
+    assert names(world, Kind.ACCESS_REFUSED) == [
+        (
+            *("alice", "publish", "exchange 'amq.topic', key 'b'"),
+            *("no rule fits", "NOT_ALLOWED"),
+        )
+    ]
+    (refused_message,) = [each for each in world.world.blocks.raw() if each["kind"] == Kind.REFUSED]
+    (why,) = [each for each in world.world.blocks.raw() if each["kind"] == Kind.ACCESS_REFUSED]
+    assert why["message"] == refused_message["message"]
+    assert why["sequence"] == refused_message["sequence"] + 1
+
+
+def test_each_key_that_is_refused_is_in_the_audit_log():
+    world = gateway("allow: publish, exchange: amq.topic, key: a.#")
+    for number in range(20):
+        publishes(world.session("alice"), to="amq.topic", key=f"b.{number}")
+    objects = [each[2] for each in names(world, Kind.ACCESS_REFUSED)]
+    assert objects == [f"exchange 'amq.topic', key 'b.{number}'" for number in range(20)]
