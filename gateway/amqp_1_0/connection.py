@@ -157,6 +157,11 @@ class Connection:
         return self._layers.mechanism
 
     @property
+    def sasl_claimed(self) -> str:
+        """Server: who a client said that it is whose login failed before anybody was asked."""
+        return self._layers.claimed
+
+    @property
     def sasl_offered(self) -> list[str]:
         """Client: the mechanisms that the server offers."""
         return self._layers.offered

@@ -82,6 +82,11 @@ class Layers:
         return self._sasl_client.chosen or self._sasl_server.asked
 
     @property
+    def claimed(self) -> str:
+        """Server: who a client said that it is whose login failed before anybody was asked."""
+        return self._sasl_server.claimed
+
+    @property
     def offered(self) -> list[str]:
         """Client: the SASL mechanisms that the server offers."""
         return self._sasl_client.offered

@@ -90,6 +90,7 @@ class SaslServer:
 
     Attributes:
         hostname, asked: the hostname and the mechanism that the client named; "" before.
+        claimed: who it said that it is, when that was refused before anybody was asked.
     """
 
     def __init__(self, writer: Writer, mechanisms: list[str], maker: MechanismMaker | None) -> None:
@@ -99,6 +100,7 @@ class SaslServer:
         self.machine = Machine(SASL, SaslState.WAIT_INIT)
         self.hostname: str | None = None
         self.asked = ""
+        self.claimed = ""
         self._mechanism: ServerMechanism | None = None
         self._rounds = 0
 
@@ -146,6 +148,8 @@ class SaslServer:
             frames.write_sasl_frame(self.writer, SaslChallenge(challenge=step.octets))
             return None
         granted = step.kind == StepKind.GRANTED
+        if not granted and step.credentials is not None:
+            self.claimed = step.credentials.username
         self.machine.send(SaslInput.GRANT if granted else SaslInput.DENY)
         code = _spec.SASL_OK if granted else _spec.SASL_AUTH
         data = step.octets or None

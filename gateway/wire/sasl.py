@@ -30,7 +30,7 @@ class StepKind(IntEnum):
     CHALLENGE = 0  # send `octets`, wait for a response
     VERIFY = 1  # have `credentials` verified, then `resolve`
     GRANTED = 2  # over: the peer is who it says; `octets` go with the outcome
-    DENIED = 3  # over
+    DENIED = 3  # over; `credentials` say who it said that it is, where it did
 
 
 @final

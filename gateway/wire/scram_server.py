@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Final, final
 
@@ -71,6 +72,11 @@ SCRAM: Final[Table] = {
 }
 
 
+# What shows that somebody between the two may have changed what they say (RFC 5802, 6).
+NO_BINDING: Final = "server-does-support-channel-binding"
+OTHER_BINDING: Final = "channel-bindings-dont-match"
+
+
 class _RefusedError(Exception):
     """The exchange fails; the text is a server-error-value (RFC 5802, 7)."""
 
@@ -84,12 +90,15 @@ class ScramServer:
         nonce: the server's part: printable ASCII without a comma, never used before.
         bindings: what TLS proves of this connection, by the binding's name (RFC 5056); where there
             are any, mechanisms with `PLUS` are offered, too.
+        told: who hears that an exchange has failed before anybody was asked to verify: the user's
+            name as far as it was said, and the server-error-value.
     """
 
     __slots__ = (
         "_bare",
         "_bindings",
         "_bound",
+        "_claimed",
         "_credentials",
         "_first",
         "_hash",
@@ -97,15 +106,25 @@ class ScramServer:
         "_mechanism",
         "_nonce",
         "_signature",
+        "_told",
     )
 
-    def __init__(self, mechanism: str, *, nonce: str, bindings: dict[str, bytes]) -> None:
+    def __init__(
+        self,
+        mechanism: str,
+        *,
+        nonce: str,
+        bindings: dict[str, bytes],
+        told: Callable[[str, str], None] | None = None,
+    ) -> None:
         if not is_nonce(nonce):
             raise LocalProtocolError("a nonce is printable ASCII without commas")
         self._mechanism = mechanism
         self._hash = hash_of(mechanism)
         self._nonce = nonce
         self._bindings = bindings
+        self._told = told
+        self._claimed = ""
         self._machine = Machine(SCRAM, ScramState.WAIT_INITIAL)
         self._credentials: Credentials | None = None
         self._bound = b""
@@ -125,7 +144,9 @@ class ScramServer:
             if state == ScramState.WAIT_FINAL:
                 return self._receive_final(response or b"")
         except _RefusedError as refused:
-            return self._fail(str(refused))
+            if self._told is not None:
+                self._told(self._claimed, str(refused))
+            return self._fail(str(refused), Credentials(self._mechanism, username=self._claimed))
         return DENIED_STEP
 
     def resolve(self, granted: bool) -> Step:
@@ -141,20 +162,21 @@ class ScramServer:
             return Step(StepKind.GRANTED, octets=b"v=" + signature)
         return self._fail("invalid-proof")
 
-    def _fail(self, error: str) -> Step:
+    def _fail(self, error: str, said: Credentials | None = None) -> Step:
         if not self._machine.receive(ScramInput.FAIL):
             return DENIED_STEP
-        return Step(StepKind.DENIED, octets=f"e={error}".encode())
+        return Step(StepKind.DENIED, octets=f"e={error}".encode(), credentials=said)
 
     def _receive_first(self, message: bytes) -> Step:
         header, bare = _split(message)
+        pairs = attributes(bare.encode())
+        self._claimed = pairs.get("n", "")
         self._bound = self._binding(header[0])
         authorization = ""
         if header[1]:
             if not header[1].startswith("a="):
                 raise _RefusedError("other-error")
             authorization = _name(header[1][2:])
-        pairs = attributes(bare.encode())
         if "m" in pairs:
             raise _RefusedError("extensions-not-supported")
         if list(pairs)[:2] != ["n", "r"]:
@@ -177,7 +199,7 @@ class ScramServer:
             return b""
         if flag == "y" and not plus:
             if self._bindings:  # our offer was hidden from it
-                raise _RefusedError("server-does-support-channel-binding")
+                raise _RefusedError(NO_BINDING)
             return b""
         if not flag.startswith("p=") or not plus:
             raise _RefusedError("other-error")
@@ -202,7 +224,7 @@ class ScramServer:
         if not hmac.compare_digest(pairs["r"].encode(), self._nonce.encode()):
             raise _RefusedError("other-error")
         if not hmac.compare_digest(unbase64(pairs["c"]), self._bound):
-            raise _RefusedError("channel-bindings-dont-match")
+            raise _RefusedError(OTHER_BINDING)
         without_proof = message.decode().rpartition(",p=")[0]
         credentials = self._credentials
         assert credentials is not None and credentials.keys is not None

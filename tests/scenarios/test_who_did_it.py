@@ -7,6 +7,7 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_1_0 import _spec
 from gateway.audit.schema import Kind, Reason
 from gateway.bridge.seams import QueueSettings
+from gateway.permissions.own_rules import OwnRules
 from gateway.wire.limits import Limits
 
 
@@ -185,3 +186,66 @@ def test_messages_have_the_number_of_the_connection_that_they_came_by():
     client.send(client.sender("q", source=_spec.Source(address="x")), message())
     (received,) = [each for each in hub.world.blocks.raw() if each["kind"] == Kind.RECEIVED]
     assert received["connection"] == 2
+
+
+def closings(world):
+    """User, reason and connection of those that are over."""
+    return [each[2:4] for each in connections(world) if each[0] != "CONNECTION_OPENED"]
+
+
+class Closings:
+    """The operators' log."""
+
+    def __init__(self):
+        self.lines = []
+
+    def on_refused(self, visit, reason, why):
+        self.lines.append(why)
+
+    def on_closed(self, visit, why):
+        self.lines.append(why)
+
+    def on_opened(self, visit):
+        pass
+
+    def on_broken(self, visit, part, problem, *, first):
+        pass
+
+    def on_step(self, visit, what):
+        pass
+
+
+def test_a_connection_that_other_rules_end_is_not_closed_by_its_client():
+    gateway, hub, lines = talk_0_10.Gateway(), Hub(), Closings()
+    gateway.settings.journal = hub.settings.journal = lines
+    gateway.session("ann")
+    hub.client(user=("user", "pass"))
+    for world in (gateway, hub):
+        world.settings.access.adopt(OwnRules([]), "f", 1)
+        world.world.turn()
+    assert closings(gateway.world) == [("RULES_CHANGED", "ann")]
+    assert closings(hub.world) == [("RULES_CHANGED", "user@realm")]
+    assert lines.lines == [
+        "'ann' may not connect",
+        "'user@realm' may not connect",
+    ]
+
+
+def test_a_connect_that_is_refused_is_not_one_that_left():
+    gateway, hub, lines = talk_0_10.Gateway(), Hub(), Closings()
+    gateway.settings.journal = hub.settings.journal = lines
+    for world in (gateway, hub):
+        world.settings.access.adopt(OwnRules([]), "f", 1)
+    client = talk_0_10.Client(gateway)
+    client.hears()
+    client.connection.send_start_ok([], "PLAIN", b"\0u\0p", "en_US")
+    client.hears()
+    client.authenticated("ann")
+    client.hears()
+    client.connection.send_open("")
+    assert "closed 320" in client.hears()
+    hub.client(user=("user", "pass"))
+    hub.end()
+    assert closings(gateway.world) == [("NOT_ALLOWED", "ann")]
+    assert closings(hub.world) == [("NOT_ALLOWED", "user@realm")]
+    assert lines.lines == ["'ann' may not connect", "'user@realm' may not connect"]

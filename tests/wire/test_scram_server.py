@@ -191,6 +191,24 @@ def test_somebody_in_between_has_another_connection():
     assert said(theirs.respond(final)) == (StepKind.DENIED, b"e=channel-bindings-dont-match")
 
 
+def test_who_may_be_in_between_is_told_with_the_users_name():
+    told = []
+    for first in (b"y,,n=user,r=abc", b"n,a=x", b"\xff,,"):
+        theirs = ScramServer(
+            SCRAM_SHA_256,
+            nonce=SERVER_NONCE,
+            bindings=BINDINGS,
+            told=lambda *what: told.append(what),
+        )
+        step = theirs.respond(first)
+        assert (step.kind, step.credentials.username) == (StepKind.DENIED, told[-1][0])
+    assert told == [
+        ("user", "server-does-support-channel-binding"),
+        ("", "other-error"),
+        ("", "invalid-encoding"),
+    ]
+
+
 def test_who_hides_that_we_could_bind_is_found_out():
     ours = ScramClient(SCRAM_SHA_256, "user", "pencil", nonce="abc", binding=("tls-exporter", b"x"))
     assert said(server(bindings=BINDINGS).respond(ours.initial())) == (

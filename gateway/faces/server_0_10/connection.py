@@ -226,6 +226,7 @@ class ServerConnection:
         refusal = self.client.access.may_stay()
         if refusal is not None:
             forced = spec.CloseCode.CONNECTION_FORCED
+            self.client.visit.because(Reason.RULES_CHANGED, refusal.description)
             self.connection.send_close(forced, refusal.description, now_ms)
             self._end(Reason.NONE)
         else:
@@ -397,6 +398,8 @@ class ServerConnection:
         elif step.kind == StepKind.GRANTED:
             self.connection.send_tune()
         else:
+            if step.credentials is not None:
+                self.client.visit.user = step.credentials.username
             self.client.on_authenticated(None)
             forced = spec.CloseCode.CONNECTION_FORCED
             self.connection.send_close(forced, "authentication failed", now_ms)
@@ -431,6 +434,8 @@ class ServerConnection:
         refusal = client.access.open(client.identity, client.user(), host)
         if refusal is not None:
             forced = spec.CloseCode.CONNECTION_FORCED  # as qpidd does
+            client.visit.user = client.identity
+            client.visit.because(Reason.NOT_ALLOWED, refusal.description)
             self.connection.send_close(forced, refusal.description, now_ms)
             return
         self.client.on_opened(host)

@@ -220,6 +220,7 @@ class ServerConnection:
             return
         refusal = self.client.access.may_stay()
         if refusal is not None:
+            self.client.visit.because(Reason.RULES_CHANGED, refusal.description)
             self._close_for(refusal)
         else:
             for session in list(self._sessions):
@@ -367,6 +368,7 @@ class ServerConnection:
             # A login that failed breaks no rule, but is the end.
             known = visit.mechanism = self.connection.sasl_mechanism
             reason = Reason.LOGIN_FAILED if known in visit.offered else Reason.NO_MECHANISM
+            visit.user = visit.user or self.connection.sasl_claimed
             visit.because(reason, str(error))
             self.client.on_violation("")
         else:
@@ -416,10 +418,12 @@ class ServerConnection:
             self._close_for(Refusal(Condition.NOT_FOUND, text))
             return
         refusal = client.access.open(client.identity, client.user(), host)
+        client.visit.mechanism = self.connection.sasl_mechanism
         if refusal is not None:
+            client.visit.user = client.identity
+            client.visit.because(Reason.NOT_ALLOWED, refusal.description)
             self._close_for(refusal)
             return
-        client.visit.mechanism = self.connection.sasl_mechanism
         client.on_opened(host)
         if client.draining:
             self.force_close(self.bridge.now_ms)

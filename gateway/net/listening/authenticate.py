@@ -31,7 +31,7 @@ from gateway.wire.sasl import (
     server_mechanism,
 )
 from gateway.wire.scram import PLUS, SCRAM_SHA_256, SCRAM_SHA_512, is_scram
-from gateway.wire.scram_server import ScramServer
+from gateway.wire.scram_server import NO_BINDING, OTHER_BINDING, ScramServer
 
 REFUSALS_TOLD_EVERY_MS: Final = 1000  # whoever guesses passwords must not fill the log
 NAME_TOLD: Final = 80  # characters
@@ -47,6 +47,11 @@ COUNTED: Final = (
     PLAIN,
     ANONYMOUS,
 )
+BROKEN_OFF: Final = {
+    NO_BINDING: "it says that no channel binding was offered, but it was: somebody between the two"
+    " may have hidden that",
+    OTHER_BINDING: "its channel binding is not that of this connection: somebody may be between",
+}
 LOOPBACK: Final = ("127.", "::1", "::ffff:127.")
 T = TypeVar("T")
 
@@ -126,17 +131,18 @@ class Authentication:
         """How many passwords wait for a thread."""
         return 0 if self.threads is None else self.threads.waiting
 
-    def tell_refusal(self, peer: Peer, mechanism: str, name: str) -> None:
+    def tell_refusal(self, peer: Peer, mechanism: str, name: str, why: str = "") -> None:
         """Operators are asked why somebody cannot log in: a line, unless there was one just now."""
         now_ms = self.now_ms()
         if now_ms - self._told_ms < REFUSALS_TOLD_EVERY_MS:
             self._untold += 1
             return
         self.log.warn(
-            "refused a login from {address}: {mechanism}, {name}{more}",
+            "refused a login from {address}: {mechanism}, {name}{why}{more}",
             address=peer.address,
             mechanism=mechanism,
             name=repr(name[:NAME_TOLD]) if name else "no name",
+            why=f": {why}" if why else "",
             more=f"; {self._untold} more since the last such line" if self._untold else "",
         )
         self._told_ms = now_ms
@@ -208,7 +214,12 @@ class PeerAuthenticator:
         if not is_scram(mechanism):
             return server_mechanism(mechanism)
         nonce = secrets.token_urlsafe(NONCE_OCTETS)
-        return ScramServer(mechanism, nonce=nonce, bindings=self.peer.bindings)
+        return ScramServer(
+            mechanism,
+            nonce=nonce,
+            bindings=self.peer.bindings,
+            told=lambda name, error: self._on_broken_off(mechanism, name, error),
+        )
 
     def authenticate(self, credentials: Credentials, waiter: AuthenticationWaiter) -> None:
         """Start checking; the waiter is told in a later turn."""
@@ -395,6 +406,11 @@ class PeerAuthenticator:
         if identity is None:
             self.shared.tell_refusal(self.peer, mechanism, self._username)
         self._tell(waiter, identity)
+
+    def _on_broken_off(self, mechanism: str, name: str, error: str) -> None:
+        """An exchange has failed before there was anything to verify."""
+        self.shared.refused[mechanism] += 1
+        self.shared.tell_refusal(self.peer, mechanism, name, BROKEN_OFF.get(error, error))
 
     def _tell(self, waiter: AuthenticationWaiter, identity: str | None) -> None:
         self.peer.held(False)

@@ -614,3 +614,22 @@ def test_what_is_offered_follows_the_users_file_though_nobody_logs_in(desk: Desk
     desk.shared.refresh()
     desk.threads.run_all()
     assert one.mechanisms() == ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]
+
+
+def test_signs_of_somebody_in_between_are_counted_and_told(desk: Desk) -> None:
+    bindings = {"tls-exporter": b"ours"}
+    peer = Peer(1, "192.0.2.1", secure=True, bindings=bindings)
+    with capturedLogs() as captured:
+        for mechanism, first in (
+            ("SCRAM-SHA-256", b"y,,n=alice,r=abc"),
+            ("SCRAM-SHA-256-PLUS", b"p=tls-unique,,n=alice,r=abc"),
+        ):
+            exchange = desk.shared.for_peer(peer).begin(mechanism)
+            assert exchange is not None
+            assert exchange.respond(first).kind == StepKind.DENIED
+            desk.now_ms += 2000
+    assert desk.shared.refused["SCRAM-SHA-256"] == 1
+    assert desk.shared.refused["SCRAM-SHA-256-PLUS"] == 1
+    first_line, second_line = [str(formatEvent(event)) for event in captured]
+    assert "'alice': it says that no channel binding was offered, but it was" in first_line
+    assert "'alice': unsupported-channel-binding-type" in second_line
