@@ -26,6 +26,7 @@ from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
 from gateway.net.keepalive import keep_alive
 from gateway.net.reading import Reading
+from gateway.net.tls import name_in
 from gateway.net.turns import TurnLoop
 from gateway.wire.work import WORK
 
@@ -349,9 +350,6 @@ class Pump(TwistedProtocol):
 
 
 def certificate_name(transport: object) -> str:
-    """The name in the peer's verified certificate: its common name, else the whole subject."""
+    """The name in the peer's verified certificate; "" without one."""
     certificate = getattr(transport, "getPeerCertificate", lambda: None)()
-    if certificate is None:
-        return ""
-    common_name = certificate.get_subject().commonName
-    return str(common_name or certificate.to_cryptography().subject.rfc4514_string())
+    return "" if certificate is None else name_in(certificate)

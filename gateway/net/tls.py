@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable
-from typing import Any, Final, Protocol, cast, final
+from typing import Any, Final, NamedTuple, Protocol, cast, final
+from weakref import WeakKeyDictionary
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -36,14 +37,16 @@ from gateway.errors import ConfigurationError
 
 # By the numbers that OpenSSL's X509_STORE_CTX_get_error(3) has for them.
 DOUBTS: Final = {
+    3: "cannot be checked: there is no revocation list of its authority",
     9: "is not valid yet",
     10: "has expired",
+    12: "cannot be checked: the revocation list of its authority has expired",
     18: "is signed by itself only",
     19: "is of an authority that is not trusted",
     20: "is of an authority that is not trusted",
     21: "is of an authority that is not trusted",
     23: "was revoked",
-    26: "is not for servers",
+    26: "is not for this use",
 }
 
 
@@ -86,6 +89,8 @@ def tls_context(
             acceptableCiphers=AcceptableCiphers.fromOpenSSLCipherString(CIPHERS),
         )
         context = options.getContext()  # says now that key and certificate do not match
+        if trusted:
+            context.set_verify(context.get_verify_mode(), _note_doubt)
         if client_crl is not None:
             blame, key_path = client_crl, "tls.client_crl"
             _revoke(context, client_crl)
@@ -94,6 +99,45 @@ def tls_context(
     except (SSL.Error, crypto.Error, VerifyError, ValueError) as error:
         raise ConfigurationError([(key_path, f"{blame} cannot be used: {error!r}")]) from None
     return options
+
+
+class Doubt(NamedTuple):
+    """A client's certificate that is not believed: whose it says that it is, and why."""
+
+    name: str
+    problem: str
+
+
+# As long as their connections live; their own place for such things is Twisted's.
+_doubts: Final[WeakKeyDictionary[SSL.Connection, Doubt]] = WeakKeyDictionary()
+
+
+def _note_doubt(
+    connection: SSL.Connection, shown: crypto.X509, error: int, depth: int, ok: int
+) -> bool:
+    """What OpenSSL asks of each certificate of a client's chain; the first doubt is kept."""
+    if not ok and connection not in _doubts:
+        problem = f"its certificate {_problem(error)}"
+        if depth:
+            problem += f" (the authority {name_in(shown)!r})"
+        _doubts[connection] = Doubt("" if depth else name_in(shown), problem)
+    return bool(ok)
+
+
+def _problem(error: int) -> str:
+    return DOUBTS.get(error, f"cannot be verified (X.509 error {error})")
+
+
+def client_doubt(transport: object) -> Doubt | None:
+    """Why the handshake of a client with this listener has failed, if that was its certificate."""
+    handle = getattr(transport, "getHandle", lambda: None)()
+    return _doubts.get(handle) if isinstance(handle, SSL.Connection) else None
+
+
+def name_in(certificate: crypto.X509) -> str:
+    """The name in a certificate: its common name, else the whole subject."""
+    common_name = certificate.get_subject().commonName
+    return str(common_name or certificate.to_cryptography().subject.rfc4514_string())
 
 
 def _revoke(context: SSL.Context, path: pathlib.Path) -> None:
@@ -230,7 +274,7 @@ class Verified:
             _connection: SSL.Connection, shown: crypto.X509, error: int, depth: int, ok: int
         ) -> bool:
             if not ok:
-                problem = DOUBTS.get(error, f"cannot be verified (X.509 error {error})")
+                problem = _problem(error)
             elif depth == 0 and not is_for(self._host, shown.to_cryptography()):
                 problem = f"is not for {self._host}"
             else:

@@ -31,6 +31,7 @@ from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
 from gateway.net.held_back import HeldBack
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listening.authenticate import Authentication
+from gateway.net.listening.doubted import DoubtedClients
 from gateway.net.listening.first_octets import Ask
 from gateway.net.listening.listen import Door, Listener
 from gateway.net.listening.password_threads import PasswordThreads
@@ -166,7 +167,7 @@ class Service:
 
     def _door(self) -> Door:
         limits = self.settings.limits
-        return Door(
+        door = Door(
             self.reactor,
             self.clock.now_ms,
             self.turns,
@@ -180,6 +181,9 @@ class Service:
             handshake_timeout_ms=limits.handshake_timeout,
             tls_context=self._tls,
         )
+        doubted = DoubtedClients(self.bridge, self.turns, self.authentication, self.faces.journal)
+        door.on_doubted = doubted.tell
+        return door
 
     def _reloading(self) -> Reloading:
         return Reloading(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import pathlib
 import re
 import shutil
@@ -267,6 +269,32 @@ def test_a_certificate_that_is_revoked_ends_its_connections_with_the_reload(
     for client in clients.values():
         client.close()
     assert secured.served.stop()[0] == 0
+
+
+def test_a_certificate_that_is_not_believed_is_in_both_logs(tmp_path: pathlib.Path) -> None:
+    secured = Secured(tmp_path, revokes=True)
+    (tmp_path / "other").mkdir()
+    other = Authority(tmp_path / "other", "another authority")
+    revoked = secured.authority.issue("mallory")
+    secured.authority.revoke(revoked[0])
+    secured.served.process.send_signal(signal.SIGHUP)
+    assert any("configuration reloaded" in line for line in secured.served.process.stderr or ())
+    address = ("127.0.0.1", secured.served.ports["AMQP over TLS"])
+    for own in (other.issue("eve"), revoked):
+        context = secured.context()
+        context.load_cert_chain(*own)
+        with contextlib.suppress(OSError), socket.create_connection(address, timeout=60) as plain:
+            context.wrap_socket(plain, server_hostname="127.0.0.1").recv(1)
+    code, said = secured.served.stop()
+    assert code == 0
+    assert "EXTERNAL, 'eve': its certificate is of an authority that is not trusted" in said
+    log = secured.served.tool("audit", "cat", str(tmp_path / "data" / "audit")).stdout
+    records = [json.loads(line) for line in log.splitlines()]
+    refused = [each for each in records if each["kind"] == "connection-refused"]
+    assert sorted((each["actor"], each["peer"]) for each in refused) == [
+        ("eve", "its certificate is of an authority that is not trusted"),
+        ("mallory", "its certificate was revoked"),
+    ]
 
 
 def test_without_a_certificate_external_is_not_offered(secured: Secured) -> None:

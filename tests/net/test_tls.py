@@ -8,6 +8,7 @@ import pytest
 from OpenSSL import SSL
 from support.certificates import DAY, Authority
 from support.rules import rule
+from support.tls_handshake import Met
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSSLContextFactory
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
@@ -15,7 +16,14 @@ from twisted.internet.testing import StringTransport
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 
 from gateway.errors import ConfigurationError
-from gateway.net.tls import channel_bindings, is_believed, tls_context, upstream_tls
+from gateway.net.tls import (
+    Doubt,
+    channel_bindings,
+    client_doubt,
+    is_believed,
+    tls_context,
+    upstream_tls,
+)
 
 # A certificate and its key in the tree would be a secret: they are made when they are needed.
 
@@ -233,46 +241,6 @@ def test_a_certificate_is_believed_as_long_as_its_authority(tmp_path: pathlib.Pa
 # As a server.
 
 
-class Met:
-    """Our listener's context, and a client of OpenSSL's own at it."""
-
-    def __init__(
-        self,
-        context: SSL.Context,
-        *,
-        version: int = 0,
-        ciphers: bytes = b"",
-        own: tuple[pathlib.Path, pathlib.Path] | None = None,
-    ) -> None:
-        asked = SSL.Context(SSL.TLS_METHOD)
-        if version:
-            asked.set_max_proto_version(version)
-        if ciphers:
-            asked.set_cipher_list(ciphers)
-        if own is not None:
-            asked.use_certificate_file(str(own[0]))
-            asked.use_privatekey_file(str(own[1]))
-        self.server = SSL.Connection(context, None)
-        self.server.set_accept_state()
-        self.client = SSL.Connection(asked, None)
-        self.client.set_connect_state()
-        self.problem = ""
-        for _ in range(4):
-            for one, other in ((self.client, self.server), (self.server, self.client)):
-                try:
-                    one.do_handshake()
-                except SSL.WantReadError:
-                    pass
-                except SSL.Error as error:
-                    self.problem = self.problem or str(error)
-                with contextlib.suppress(SSL.WantReadError):
-                    other.bio_write(one.bio_read(1 << 16))
-
-    def getHandle(self) -> SSL.Connection:
-        """As a transport of Twisted's, on the server's side."""
-        return self.server
-
-
 def context_of(tmp_path: pathlib.Path, **arguments: object) -> SSL.Context:
     authority = Authority(tmp_path)
     certificate, key = authority.issue("server")
@@ -324,7 +292,15 @@ def test_a_certificate_that_was_revoked_is_not_believed(tmp_path: pathlib.Path) 
 
     listed = context(authority.revoke(bad[0]))
     assert Met(listed, own=good).problem == ""
-    assert "certificate verify failed" in Met(listed, own=bad).problem
+    refused = Met(listed, own=bad)
+    assert "certificate verify failed" in refused.problem
+    assert client_doubt(refused) == Doubt("bad", "its certificate was revoked")
+    assert client_doubt(Met(listed, own=good)) is None
+    (tmp_path / "other").mkdir()
+    foreign = Met(listed, own=Authority(tmp_path / "other", "other").issue("eve"))
+    doubt = client_doubt(foreign)
+    assert doubt == Doubt("eve", "its certificate is of an authority that is not trusted")
+    assert client_doubt(StringTransport()) is None
     assert Met(context(None), own=bad).problem == ""
     (tmp_path / "none.pem").write_text("no list")
     with pytest.raises(ConfigurationError) as caught:

@@ -6,6 +6,7 @@ proxy_header                 whose connection a load balancer passes on
 first_octets                 what the protocol header asks for
 authenticate                 SASL behind the faces' `Authenticator`
 passwords, password_threads  verifying them, aside of the reactor
+doubted                      who shows a certificate that is not believed
 throttle, fair_queue         who has to wait for that, and how long
 withdrawing                  who could not come in again, after a reload
 users                        the users file

@@ -23,7 +23,7 @@ from gateway.net.listening.first_faces import PassedOn, Unheard
 from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask, choose
 from gateway.net.logs import NamedLogger
 from gateway.net.pump import LINGER_MS, Pump
-from gateway.net.tls import channel_bindings
+from gateway.net.tls import Doubt, channel_bindings, client_doubt
 from gateway.net.turns import TurnLoop
 
 
@@ -79,7 +79,10 @@ class Threshold:
 
     def receive_eof(self, now_ms: int) -> None:
         """Gone before it said what it wants."""
-        self._fail("tls" if self._pump.secure and not self._pump.handshaken else "closed")
+        failed = self._pump.secure and not self._pump.handshaken
+        if failed and not self._left:
+            self._door.on_tls_failed(self._pump)
+        self._fail("tls" if failed else "closed")
 
     def data_to_send(self) -> bytes:
         """The header that answers one which we do not speak."""
@@ -161,6 +164,7 @@ class Door:
             entering_max=entering_per_address_max,
         )
         self.on_empty: Callable[[], None] | None = None
+        self.on_doubted: Callable[[Peer, Doubt, int], None] | None = None
         self._passed_on: set[int] = set()  # those whose proxy has not said from where they are
         self._last_id = 0
 
@@ -277,6 +281,13 @@ class Door:
         pump.transport.write(HEADER_1_0_TLS)
         pump.become(Threshold(self, pump, deadline_ms), b"")
         pump.start_tls(self.tls_context, rest)
+
+    def on_tls_failed(self, pump: Pump) -> None:
+        """It is gone; if that is for its certificate, it is told."""
+        doubt = client_doubt(pump.transport)
+        if doubt is not None and self.on_doubted is not None:
+            peer = Peer(pump.connection_id, pump.address, secure=True, port=pump.port)
+            self.on_doubted(peer, doubt, self.now_ms())
 
     def make_face(self, ask: Ask, pump: Pump, now_ms: int) -> Face:
         """The face for the protocol that was asked for."""
