@@ -42,6 +42,7 @@ RANGE: Final = 5  # a range of command or delivery ids
 CHARACTERS_SEARCHED: Final = 16  # of a text that a selector searches or compares
 CHARACTERS_TRIED: Final = 64  # of such a text, by those of a pattern with wildcards
 OCTETS_COPIED: Final = 64  # of an answer
+OCTETS_SENT: Final = 32  # of a message that is delivered: digested, framed, written
 
 # Limits, in units.
 SHARE: Final = 50_000  # of one connection, and of dispatching, in one turn: 1 ms, pure 5

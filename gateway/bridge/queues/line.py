@@ -18,7 +18,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import START, Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.message import Condition, Delivery, Message, Refusal
-from gateway.wire.work import LINK, LOOK, SENDING, SHARE, VERB, WORK
+from gateway.wire.work import LINK, LOOK, OCTETS_SENT, SENDING, SHARE, VERB, WORK
 
 FEW: Final = 16  # subscriptions that end at once, however busy the turn
 
@@ -45,6 +45,10 @@ class Cancellation:
     def __init__(self, line: Line, why: Refusal) -> None:
         self._line = line
         self._why = why
+
+    def who(self) -> str:
+        """See `Piecework`."""
+        return f"queue {self._line.queue.name!r}, whose subscriptions end"
 
     def go_on(self, end: int) -> bool:
         """See `Piecework`.
@@ -349,7 +353,8 @@ class Line:
             return False
         dispatcher.budget -= 1
         work = WORK
-        work.units += SENDING
+        size = len(entry.message.payload)
+        work.units += SENDING + size // OCTETS_SENT
         if work.units > dispatcher.end:
             dispatcher.cut()
         go_on(subscription, entry)
@@ -364,7 +369,7 @@ class Line:
             copies.ledger.counts.undeliverable += 1
             self._host.on_unsendable(queue, entry, subscription.outlet.refusal())
             return True
-        subscription.allowance.spend(len(entry.message.payload))
+        subscription.allowance.spend(size)
         subscription.sent += 1
         copies.ledger.sent(queue, entry, delivery, acquire, settled)
         if acquire:

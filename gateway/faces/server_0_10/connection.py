@@ -34,7 +34,7 @@ from gateway.amqp_0_10.types import FieldTable
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.faces.agenda import Agenda
-from gateway.faces.client import Client
+from gateway.faces.client import NO_COMMAND, Client
 from gateway.faces.face import (
     STOPS,
     Authenticator,
@@ -47,7 +47,7 @@ from gateway.faces.face import (
 from gateway.faces.feature_uses import client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.server_0_10.session import ServerSession
-from gateway.faces.server_0_10.transfers import refuse_late
+from gateway.faces.server_0_10.transfers import record_refused
 from gateway.message import Encoding
 from gateway.wire.sasl import DENIED_STEP, ServerMechanism, Step, StepKind
 from gateway.wire.tagged import Tagged
@@ -140,7 +140,8 @@ class ServerConnection:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
-        self.client.on_flushed()
+        if self.client.on_flushed():
+            self.resume()
         self.client.act(self.bridge.now_ms)
         if self._may_go_on():
             self._go_on()
@@ -149,8 +150,7 @@ class ServerConnection:
         for session in self._sessions.values():
             session.answers.flush()
         octets = self.connection.data_to_send()
-        if self.client.write_blocked:
-            self.client.on_written(len(octets))
+        self.client.room.on_written(len(octets))
         return octets
 
     def next_deadline(self) -> int | None:
@@ -170,16 +170,21 @@ class ServerConnection:
         """What it has been at just now."""
         event = self._agenda.costliest
         if event is None:
-            return self.client.doing("reading")
+            return self.client.doing(NO_COMMAND)
         done = event.command if isinstance(event, CommandReceived) else event
         return self.client.doing(type(done).__name__)
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.client.on_write_blocked(blocked)
+        self.client.room.on_full(blocked)
         if not blocked:
-            for session in self._sessions.values():
-                session.resume()
+            self.resume()
+
+    def resume(self) -> None:
+        """There is room again, for whatever was held back for want of it."""
+        for session in self._sessions.values():
+            session.resume()
+        self.client.touch()
 
     def drain(self, now_ms: int) -> None:
         """No new sessions; what is under way goes on."""
@@ -275,7 +280,7 @@ class ServerConnection:
                 if session is not None:
                     session.on_command(event)
                 else:
-                    refuse_late(self.client, event)
+                    record_refused(self.client, event, Reason.SESSION_ENDED)
             elif isinstance(event, CommandsCompleted):
                 session = self._of(event.session)
                 if session is not None:
@@ -307,12 +312,14 @@ class ServerConnection:
             event.session.send_timeout(0)  # nothing is kept after a detach
         elif isinstance(event, SessionEnded):
             if event.error is not None:
-                self.client.on_violation(str(event.error))
+                self.client.on_error(str(event.error))
+            if event.refused is not None:
+                record_refused(self.client, event.refused, Reason.OVER_LIMIT)
             ended = self._of(event.session)
             if ended is not None:
                 self._end_session(ended, Reason.SESSION_ENDED)
         elif isinstance(event, Violation):
-            self.client.on_violation(str(event.error), ends=True)
+            self.client.on_violation(str(event.error))
             self._end(Reason.CONNECTION_LOST)
         elif isinstance(event, ConnectionClosed):
             if event.code and (event.text or event.code != spec.CloseCode.NORMAL):

@@ -40,7 +40,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.errors import RemoteProtocolError
 from gateway.faces.agenda import Agenda
-from gateway.faces.client import Client
+from gateway.faces.client import NO_COMMAND, Client
 from gateway.faces.face import (
     STOPS,
     Authenticator,
@@ -151,12 +151,12 @@ class ServerConnection:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
-        self.client.on_flushed()
+        if self.client.on_flushed():
+            self.resume()
         if self._may_go_on():
             self._go_on()
         octets = self.connection.data_to_send()
-        if self.client.write_blocked:
-            self.client.on_written(len(octets))
+        self.client.room.on_written(len(octets))
         if self.connection.carrier.shortened:
             lose_words(self.connection.carrier.shortened, self.settings.translated)
             self.connection.carrier.shortened = []
@@ -179,11 +179,11 @@ class ServerConnection:
     def doing(self) -> str:
         """What it has been at just now."""
         event = self._agenda.costliest
-        return self.client.doing("reading" if event is None else type(event).__name__)
+        return self.client.doing(NO_COMMAND if event is None else type(event).__name__)
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.client.on_write_blocked(blocked)
+        self.client.room.on_full(blocked)
         if not blocked:
             self.resume()
 
@@ -326,17 +326,17 @@ class ServerConnection:
             if isinstance(held, ServerSession):
                 held.resume()
         elif isinstance(event, LinkViolation):
-            self.client.on_violation(str(event.error))
+            self.client.on_error(str(event.error), event.link.name)
             held = event.link.session.context
             if isinstance(held, ServerSession):
-                held.on_link_failed(event.link)
+                held.on_link_failed(event.link, event.refused)
         elif isinstance(event, BeginReceived):
             self._on_begin(event.session)
         elif isinstance(event, EndReceived):
             self._end_session(event.session)
             event.session.send_end()
         elif isinstance(event, SessionViolation):
-            self.client.on_violation(str(event.error))
+            self.client.on_error(str(event.error))
             self._end_session(event.session)
         else:
             self._take_connection(event)
@@ -368,9 +368,9 @@ class ServerConnection:
             known = visit.mechanism = self.connection.sasl_mechanism
             reason = Reason.LOGIN_FAILED if known in visit.offered else Reason.NO_MECHANISM
             visit.because(reason, str(error))
-            self.client.on_violation("", ends=True)
+            self.client.on_violation("")
         else:
-            self.client.on_violation(str(error), ends=True)
+            self.client.on_violation(str(error))
         self._end(Reason.CONNECTION_LOST)
 
     def on_authenticated(self, identity: str | None, now_ms: int) -> None:

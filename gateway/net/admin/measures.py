@@ -149,6 +149,14 @@ def _clients(sources: Sources) -> dict[str, Reader]:
             {action.name.lower(): faces.access_refused[action] for action in Action}
         ),
         "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
+        "gateway_session_errors_total": lambda: [
+            ((name, scope), ended[protocol])
+            for protocol, name in PROTOCOLS.items()
+            for scope, ended in (
+                ("session", faces.sessions_failed),
+                ("link", faces.links_failed),
+            )
+        ],
         "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
         "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
         "gateway_links": lambda: _gap(faces.links_opened, faces.links_closed),
