@@ -103,8 +103,8 @@ class Client:
         self.draining = False
         self.account = account
         account.join(settings.accounts.everybody)
-        self.room = Room(account, settings.accounts, settings.limits, self)
         self.author = Author(self)
+        self.room = Room(account, settings.accounts, settings.limits, self)
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )

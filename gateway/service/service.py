@@ -27,6 +27,8 @@ from gateway.net.admin.tokens import Tokens
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
+from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
+from gateway.net.held_back import HeldBack
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.first_octets import Ask
@@ -255,6 +257,7 @@ class Service:
         )
         self._every(LOOK_S, renewal.look)
         self._every(USERS_LOOK_S, self.authentication.refresh)
+        self._every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()

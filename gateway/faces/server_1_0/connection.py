@@ -329,7 +329,7 @@ class ServerConnection:
             self.client.on_error(str(event.error), event.link.name)
             held = event.link.session.context
             if isinstance(held, ServerSession):
-                held.on_link_failed(event.link)
+                held.on_link_failed(event.link, event.refused)
         elif isinstance(event, BeginReceived):
             self._on_begin(event.session)
         elif isinstance(event, EndReceived):
