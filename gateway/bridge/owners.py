@@ -42,6 +42,10 @@ class Departure:
         self.number = number
         self.queues = queues
 
+    def who(self) -> str:
+        """See `Piecework`."""
+        return "queues that go with a session or connection"
+
     def go_on(self, end: int) -> bool:
         """See `Piecework`."""
         while self.queues:

@@ -19,7 +19,7 @@ from gateway.bridge.quotas import Quotas, Stock, Waiting
 from gateway.bridge.seams import Publisher
 from gateway.message import ACCEPTED, Outcome
 
-COPY_OCTETS: Final = 256  # counted for each copy beside what is in it
+COPY_OCTETS: Final = 512  # counted for each copy beside what is in it: about what it takes
 
 
 @final
@@ -31,6 +31,7 @@ class Pressure:
             the octets, here as with quotas, so that small messages, too, are on somebody's account.
         high: publishers wait: the high-water mark was passed, and the low one not reached since,
             or `blocked`.
+        by_messages: it was their number that passed its mark, and not their octets.
         blocked: the disk refuses.
         times, late, late_max: see a face's `Disk`.
         quotas: what users and virtual hosts have of it; none of them is asked before one of them
@@ -52,6 +53,7 @@ class Pressure:
         "_stock",
         "_waiting",
         "blocked",
+        "by_messages",
         "high",
         "late",
         "late_max",
@@ -67,6 +69,7 @@ class Pressure:
         self.octets: int64 = 0
         self.messages: int64 = 0
         self.high = False
+        self.by_messages = False
         self.blocked = False
         self.times = 0
         self.late = 0
@@ -216,6 +219,8 @@ class Pressure:
         self._messages_low_at = self._limits.messages_low + beyond // COPY_OCTETS
         raised_at = self._raised_at
         self._raised_at = 0
+        if raised_at:
+            self.by_messages = raised_at <= self._high_at
         if (
             0 < raised_at <= self._high_at
             and self._raised_messages_at <= self._messages_high_at

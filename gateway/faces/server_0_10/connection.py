@@ -34,7 +34,7 @@ from gateway.amqp_0_10.types import FieldTable
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.faces.agenda import Agenda
-from gateway.faces.client import Client
+from gateway.faces.client import NO_COMMAND, Client
 from gateway.faces.face import (
     STOPS,
     Authenticator,
@@ -170,7 +170,7 @@ class ServerConnection:
         """What it has been at just now."""
         event = self._agenda.costliest
         if event is None:
-            return self.client.doing("reading")
+            return self.client.doing(NO_COMMAND)
         done = event.command if isinstance(event, CommandReceived) else event
         return self.client.doing(type(done).__name__)
 

@@ -41,7 +41,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.errors import RemoteProtocolError
 from gateway.faces.agenda import Agenda
-from gateway.faces.client import Client
+from gateway.faces.client import NO_COMMAND, Client
 from gateway.faces.face import (
     STOPS,
     Authenticator,
@@ -180,7 +180,7 @@ class ServerConnection:
     def doing(self) -> str:
         """What it has been at just now."""
         event = self._agenda.costliest
-        return self.client.doing("reading" if event is None else type(event).__name__)
+        return self.client.doing(NO_COMMAND if event is None else type(event).__name__)
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
