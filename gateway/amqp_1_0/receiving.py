@@ -36,6 +36,7 @@ from gateway.amqp_1_0.errors import (
 from gateway.amqp_1_0.events import (
     AttachReceived,
     DeliveryAborted,
+    DeliveryDropped,
     DeliveryReceived,
     DetachReceived,
     Event,
@@ -229,6 +230,7 @@ def receive_transfer(
         session.owe_flow()
     link = _link(session, transfer.handle)
     if link is None:
+        _receive_late(session.handles.links[transfer.handle], transfer, reader, events)
         return
     if not link.role:
         raise SessionFieldError("a transfer to a sender")
@@ -251,6 +253,19 @@ def receive_transfer(
             raise SessionLimitError(f"more than {session.limits.unsettled_max} unsettled")
         session.unsettled_in[number] = link
     events.append(delivery)
+
+
+def _receive_late(link: Link, transfer: Transfer, reader: Reader, events: list[Event]) -> None:
+    """A transfer that was under way when we detached: nobody takes it, but it is told of."""
+    if link.failed or not link.role:
+        return
+    try:
+        delivery = _take_transfer(link, transfer, reader.rest())
+    except LinkScopeError:
+        link.incoming.drop_partial()
+        return
+    if isinstance(delivery, DeliveryReceived):
+        events.append(DeliveryDropped(delivery))
 
 
 def _take_transfer(
