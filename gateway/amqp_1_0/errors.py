@@ -13,6 +13,7 @@ from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0 import _spec_conditions as conditions
 from gateway.errors import RemoteProtocolError
 
+DELIVERY_TAG: Final = "delivery-tag"  # of an error's info: which delivery it is of
 DESCRIPTION_MAX: Final = 200
 
 _SASL_CODES: Final = {

@@ -116,6 +116,23 @@ def _fail_link(link: Link, error: LinkScopeError) -> LinkViolation:
     return LinkViolation(link, error)
 
 
+def _too_large(
+    link: Link, transfer: Transfer, payload: bytes, error: LinkScopeError
+) -> LinkViolation:
+    """A delivery is given up for its size: the peer is told which, and what has come of it kept."""
+    partial = link.incoming.partial
+    refused: DeliveryReceived | None = None
+    tag = transfer.delivery_tag
+    if partial is not None:
+        refused = _received(link, partial)
+        tag = partial.tag
+    elif transfer.delivery_id is not None and tag is not None:
+        link.incoming.partial = Partial(transfer, payload, rcv_second=False)
+        refused = _received(link, link.incoming.partial)
+    link.fail(error, tag or b"")
+    return LinkViolation(link, error, refused)
+
+
 def _receive_detach(session: Session, detach: Detach, events: list[Event]) -> None:
     link = session.handles.links.pop(detach.handle, None)
     if link is None:
@@ -216,7 +233,11 @@ def receive_transfer(
     if not link.role:
         raise SessionFieldError("a transfer to a sender")
     try:
-        delivery = _take_transfer(link, transfer, reader.rest())
+        payload = reader.rest()
+        delivery = _take_transfer(link, transfer, payload)
+    except (MessageSizeExceededError, LinkLimitError) as limit:  # compiled, a name has one type
+        events.append(_too_large(link, transfer, payload, limit))
+        return
     except LinkScopeError as error:
         events.append(_fail_link(link, error))
         return
@@ -268,6 +289,10 @@ def _continued(
         return None
     if transfer.aborted is True:
         return DeliveryAborted(link, partial.tag)
+    return _received(link, partial)
+
+
+def _received(link: Link, partial: Partial) -> DeliveryReceived:
     return DeliveryReceived(
         link,
         partial.delivery_id,

@@ -201,7 +201,10 @@ class Bridge:
         return (goes_on or self._dispatcher.has_work) and not self.swamped
 
     def who(self) -> str:
-        """Which queue has kept dispatching busy most in the last turn."""
+        """What was most work at the end of the last turn."""
+        spread = self.turns.spread
+        if spread.costliest is not None and spread.units > self._dispatcher.units:
+            return spread.costliest.who()
         return self._dispatcher.who()
 
     def next_deadline(self) -> int | None:

@@ -227,6 +227,10 @@ class Rollback:
         self._next = 0
         transaction.held = []
 
+    def who(self) -> str:
+        """See `Piecework`."""
+        return f"connection {self._transaction.connection}, whose transaction is rolled back"
+
     def go_on(self, end: int) -> bool:
         """See `Piecework`."""
         held = self._held

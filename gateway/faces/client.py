@@ -6,7 +6,7 @@ sessions and links, which so need not know the connection. The same for every se
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
@@ -24,6 +24,8 @@ from gateway.translate.context import Context
 from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
 from gateway.wire.sasl import ANONYMOUS
+
+NO_COMMAND: Final = "no command, but the octets of one, or of an answer"
 
 
 @final
@@ -141,7 +143,9 @@ class Client:
 
     def doing(self, what: str) -> str:
         """Who it is, and what has been done for it, for people."""
-        return f"user {self.identity!r}: {what}" if self.identity else what
+        if not self.visit.opened:
+            return f"before it has opened: {what}"
+        return f"user {self.identity!r}: {what}"
 
     def may_claim(self, arrival: Arrival) -> bool:
         """Whether a message may carry its user-ids: the user's own, with or without its realm."""

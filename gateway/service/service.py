@@ -37,6 +37,7 @@ from gateway.net.listening.password_threads import PasswordThreads
 from gateway.net.listening.ports import Ports
 from gateway.net.listening.withdrawing import end_withdrawn
 from gateway.net.logs import NamedLogger, set_level
+from gateway.net.stalls import worked_ms
 from gateway.net.stopping import Stage, Stopping
 from gateway.net.tls import within_tls
 from gateway.net.turns import TurnLoop
@@ -111,7 +112,9 @@ class Service:
                 settings, self.store, self.recovered, segments.writer(), self.clock.now_ms()
             )
             tell_of_log(self.bridge, self.store, segments)
-            self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
+            self.turns = TurnLoop(
+                reactor, self.clock.now_ms, self.bridge, self.counts, worked_ms=worked_ms
+            )
             self.faces = face_settings(settings, self.clock, self.authentication, access)
             for name in self.bridge.hosts:  # before relays, which keep the one that they find
                 self.faces.replies[name] = ReplyTable(keep_new=True)

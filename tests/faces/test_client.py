@@ -153,3 +153,12 @@ def test_links_and_failures_are_counted_by_protocol() -> None:
     assert counts.links_opened == counts.links_closed == [0, 1]
     assert counts.authentication_failures == counts.protocol_errors == [0, 1]
     assert client.identity == ""
+
+
+def test_who_has_not_opened_is_nobody_for_those_who_look_for_whose_work_it_was() -> None:
+    connection = Connection()
+    client = connection.client
+    client.identity = "anonymous"
+    assert client.doing("OpenReceived") == "before it has opened: OpenReceived"
+    client.on_opened(connection.world.bridge.hosts["test"])
+    assert client.doing("AttachReceived") == "user 'anonymous': AttachReceived"

@@ -266,6 +266,29 @@ def unread_deliveries(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     return clients
 
 
+def links_of_many_sessions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """As many links as may be, in each of several sessions: what they take is accounted."""
+    client = Raw10(gateway.amqp_port, patience_s=20).log_in()
+    for channel in range(3):
+        client.begin(channel)
+        for handle in range(count):
+            attach = _spec.Attach(
+                name=f"l{handle}",
+                handle=handle,
+                role=_spec.SENDER,
+                initial_delivery_count=0,
+                source=_spec.Source(),
+                target=_spec.Target(address="amq.fanout"),
+            )
+            client.performs(attach, channel=channel)
+    while gateway.metrics()['gateway_links{protocol="1.0"}'] < 3 * count:
+        assert client.hear(), "the links are not attached"
+    metrics = gateway.metrics()
+    assert metrics['gateway_session_errors_total{protocol="1.0",scope="session"}'] == 0
+    assert metrics['gateway_protocol_errors_total{protocol="1.0"}'] == 0
+    return [client]
+
+
 def _message(subject: str) -> bytes:
     from support.face_1_0 import message
 
@@ -289,9 +312,10 @@ ATTACKS = (
     Attack("a full queue", full_queue, 1000, 400, config=TWO_HOSTS, kept_max=8 * MIB),
     Attack("tiny messages", tiny_messages, 100_000, 3_000, config=FEW_MESSAGES, kept_max=8 * MIB),
     Attack("topic keys of many words", topic_keys, 5000, 100),
+    Attack("links of many sessions", links_of_many_sessions, 1024, 64, kept_max=2 * MIB),
+    Attack("unread deliveries", unread_deliveries, 300, 20, kept_max=24 * MIB),
     Attack(
         "topic keys, after a restart", restarted, 20_000, 500, first=topic_keys, units_max=2 * SHARE
     ),
-    Attack("unread deliveries", unread_deliveries, 300, 20, kept_max=24 * MIB),
     Attack("subjects of 200 KB", long_subjects, 1000, 20),
 )

@@ -46,6 +46,10 @@ class Cancellation:
         self._line = line
         self._why = why
 
+    def who(self) -> str:
+        """See `Piecework`."""
+        return f"queue {self._line.queue.name!r}, whose subscriptions end"
+
     def go_on(self, end: int) -> bool:
         """See `Piecework`.
 

@@ -34,7 +34,7 @@ from gateway.amqp_0_10.types import FieldTable
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.faces.agenda import Agenda
-from gateway.faces.client import Client
+from gateway.faces.client import NO_COMMAND, Client
 from gateway.faces.face import (
     STOPS,
     Authenticator,
@@ -47,7 +47,7 @@ from gateway.faces.face import (
 from gateway.faces.feature_uses import client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.server_0_10.session import ServerSession
-from gateway.faces.server_0_10.transfers import refuse_late
+from gateway.faces.server_0_10.transfers import record_refused
 from gateway.message import Encoding
 from gateway.wire.sasl import DENIED_STEP, ServerMechanism, Step, StepKind
 from gateway.wire.tagged import Tagged
@@ -170,7 +170,7 @@ class ServerConnection:
         """What it has been at just now."""
         event = self._agenda.costliest
         if event is None:
-            return self.client.doing("reading")
+            return self.client.doing(NO_COMMAND)
         done = event.command if isinstance(event, CommandReceived) else event
         return self.client.doing(type(done).__name__)
 
@@ -280,7 +280,7 @@ class ServerConnection:
                 if session is not None:
                     session.on_command(event)
                 else:
-                    refuse_late(self.client, event)
+                    record_refused(self.client, event, Reason.SESSION_ENDED)
             elif isinstance(event, CommandsCompleted):
                 session = self._of(event.session)
                 if session is not None:
@@ -313,6 +313,8 @@ class ServerConnection:
         elif isinstance(event, SessionEnded):
             if event.error is not None:
                 self.client.on_error(str(event.error))
+            if event.refused is not None:
+                record_refused(self.client, event.refused, Reason.OVER_LIMIT)
             ended = self._of(event.session)
             if ended is not None:
                 self._end_session(ended, Reason.SESSION_ENDED)

@@ -85,10 +85,16 @@ class Deliveries:
         Who may browse a queue may not take from it for that.
         """
         found = self._unsettled.find(command.transfers or [])
-        for queue in {self._settlement.queue_of(delivery).name for _, delivery in found}:
-            refusal = self._permissions.acquire_refusal(queue)
-            if refusal is not None:
-                return refusal
+        asked: set[str] = set()
+        for _, delivery in found:
+            if delivery.acquired or delivery.settled:
+                continue
+            queue = self._settlement.queue_of(delivery).name
+            if queue not in asked:
+                asked.add(queue)
+                refusal = self._permissions.acquire_refusal(queue)
+                if refusal is not None:
+                    return refusal
         acquired = RangeSet()
         for command_id, delivery in found:
             if self._settlement.acquire(delivery):

@@ -32,7 +32,7 @@ from gateway.faces.server_0_10.parking import TOO_MUCH, Parking, Waiting
 from gateway.faces.server_0_10.permissions import Permissions
 from gateway.faces.server_0_10.subscriptions import Subscriptions
 from gateway.faces.server_0_10.transactions import Transactions
-from gateway.faces.server_0_10.transfers import Transfers, refuse_late
+from gateway.faces.server_0_10.transfers import Transfers, record_refused
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
 from gateway.wire.work import COMMAND, RANGE, SETTLING, SHARE, WORK
@@ -306,7 +306,7 @@ class ServerSession:
         """The session is over: give back what it holds, let go what it owns."""
         self.answers.over = True
         for event in self.parking.clear():
-            refuse_late(self.client, event)
+            record_refused(self.client, event, Reason.SESSION_ENDED)
         self.transfers.forget()
         self.transactions.end()
         self.subscriptions.cancel_all(reason)

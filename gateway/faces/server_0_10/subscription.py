@@ -36,6 +36,7 @@ class ServerSubscription:
     __slots__ = (
         "_answers",
         "_client",
+        "_gone",
         "_parking",
         "_session",
         "_unsettled",
@@ -73,6 +74,7 @@ class ServerSubscription:
         self.bridged: Subscription | None = None
         self.attaching = False
         self.kept = 0
+        self._gone: Refusal | None = None  # its queue was deleted while it had no credit
         # Command ids of flushes that are not done.
         self.flushes: list[int] = []
         # `deliver` refused; and that until the client does something about it.
@@ -144,6 +146,9 @@ class ServerSubscription:
     def on_drained(self) -> None:
         """The flush is done: nothing is left to send, and credit is zero in both units."""
         self.credit.end()
+        self._end_flushes()
+
+    def _end_flushes(self) -> None:
         flushes = self.flushes
         self.flushes = []
         for command_id in flushes:
@@ -159,10 +164,17 @@ class ServerSubscription:
             self._on_attached(None)
 
     def on_cancelled(self, condition: Condition, description: str) -> None:
-        """The queue went away under it: the specification closes the session for that."""
+        """The queue went away under it: the specification closes the session for that.
+
+        As qpidd does: where the client waits for messages, now or as soon as it gives credit. Who
+        has deleted its own queue and wants nothing more of it goes on.
+        """
         refusal = Refusal(condition, description)
         if self.attaching:
             self._on_attached(refusal)
+        elif condition == Condition.RESOURCE_DELETED and self.credit.left() == 0:
+            self._gone = refusal
+            self._end_flushes()
         else:
             self._answers.fail(refusal)
 
@@ -181,7 +193,7 @@ class ServerSubscription:
     def flush(self, command_id: int) -> None:
         """message.flush: complete it when all that can be sent has been."""
         self.flushes.append(command_id)
-        if self.stuck:
+        if self.stuck or self._gone is not None:
             self.stop()
         else:
             self._bridged().drain()
@@ -202,7 +214,10 @@ class ServerSubscription:
         """Tell the bridge what may be sent now."""
         self.credit.due = False
         bridged = self._bridged()
-        if not bridged.cancelled:
+        gone = self._gone
+        if gone is not None and self.credit.left() != 0:
+            self._answers.fail(gone)
+        elif not bridged.cancelled:
             bridged.grant(self.credit.left())
             self.resume()
 

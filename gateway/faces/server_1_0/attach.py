@@ -92,9 +92,12 @@ def _make(
     """A node for a dynamic terminus."""
     if address is not None:
         return Refusal(Condition.INVALID_ARGUMENT, "a dynamic terminus with an address")
-    topic = capability_of(asked) == Capability.TOPIC
+    capability = capability_of(asked)
+    topic = capability == Capability.TOPIC
     name = links.dynamics.name(links.client.container, attach.name)
-    refusal = permissions.dynamic_refusal(links, name, topic=topic)
+    refusal = permissions.name_refusal(links, name, None, capability)
+    if refusal is None:
+        refusal = permissions.dynamic_refusal(links, name, topic=topic)
     if refusal is not None:
         return refusal
     made = links.dynamics.make(name, policy_of(properties), links.owner, topic=topic)
@@ -123,16 +126,10 @@ def attach_consumer(links: Links, link: Link, attach: Attach) -> Refusal | None:
         node = created
         made = node.queue or node.exchange
     else:
-        address, capability = source.address or "", capability_of(asked)
-        found = resolve(address, capability, links.client.nodes)
-        denied = permissions.name_refusal(links, address, found, capability)
-        if denied is None and found is not None:
-            denied = hidden_refusal(links.client, Action.CONSUME, address, found)
-        if denied is not None:
-            return denied
-        if found is None:
-            return permissions.not_found(links, Action.CONSUME, address)
-        node = found
+        named = _named(links, source, capability_of(asked))
+        if isinstance(named, Refusal):
+            return named
+        node = named
     consumer = _consumer(links, link, attach, source, node.queue or node.exchange, made)
     refusal: Refusal | None  # mypyc infers none
     if node.queue:
@@ -140,6 +137,23 @@ def attach_consumer(links: Links, link: Link, attach: Attach) -> Refusal | None:
     else:
         refusal = _subscribe(links, consumer, node, attach, source)
     return refusal if refusal is None else _unmade(links, made, refusal)
+
+
+def _named(links: Links, source: Source, capability: Capability) -> Node | Refusal:
+    """The node of a source's address, if the client may hear of it."""
+    address = source.address or ""
+    node = resolve(address, capability, links.client.nodes)
+    refusal = permissions.name_refusal(links, address, node, capability)
+    copies = source.distribution_mode == _spec.DISTRIBUTION_COPY
+    action = Action.BROWSE if copies else Action.CONSUME
+    if refusal is None and node is not None:
+        refusal = hidden_refusal(links.client, action, address, node)
+    if refusal is None and node is None:
+        refusal = permissions.not_found(links, action, address)
+    if refusal is not None:
+        return refusal
+    assert node is not None
+    return node
 
 
 def _unmade(links: Links, made: str, refusal: Refusal) -> Refusal:

@@ -40,7 +40,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.errors import RemoteProtocolError
 from gateway.faces.agenda import Agenda
-from gateway.faces.client import Client
+from gateway.faces.client import NO_COMMAND, Client
 from gateway.faces.face import (
     STOPS,
     Authenticator,
@@ -179,7 +179,7 @@ class ServerConnection:
     def doing(self) -> str:
         """What it has been at just now."""
         event = self._agenda.costliest
-        return self.client.doing("reading" if event is None else type(event).__name__)
+        return self.client.doing(NO_COMMAND if event is None else type(event).__name__)
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
@@ -329,7 +329,7 @@ class ServerConnection:
             self.client.on_error(str(event.error), event.link.name)
             held = event.link.session.context
             if isinstance(held, ServerSession):
-                held.on_link_failed(event.link)
+                held.on_link_failed(event.link, event.refused)
         elif isinstance(event, BeginReceived):
             self._on_begin(event.session)
         elif isinstance(event, EndReceived):

@@ -145,8 +145,6 @@ def test_a_mark_outlives_two_crashes() -> None:
     assert consumer.deliveries[0].delivery_count >= 1
 
 
-@rule("0-10", "exchange.bind", "durable-exchange")
-@rule("0-10", "queue.declare.durable", "persistence")
 def failed_once(world: World) -> int:
     """Deliver the one message there is, as another failed delivery; those that it shows."""
     consumer, _ = world.subscribe(credit=1)
@@ -191,6 +189,8 @@ def test_annotations_do_not_add_what_may_have_been_seen_to_the_stored_count() ->
     assert failed_once(world) == 1
 
 
+@rule("0-10", "exchange.bind", "durable-exchange")
+@rule("0-10", "queue.declare.durable", "persistence")
 def test_the_durable_topology_comes_back_whole_and_the_rest_does_not() -> None:
     world = World()
     host = world.host

@@ -50,7 +50,7 @@ def test_selectors_that_look_at_much_are_asked_in_several_turns() -> None:
         assert units_of(turn) <= SHARE + VERB
         turns += 1
     assert turns >= 50 * 2 * (1_000_000 // 16) // SHARE // 2
-    assert world.bridge.who() == "queue 'q'"
+    assert world.bridge.who() == "queue 'q', which has 50 subscriptions"
     world.host.publishing.publish(
         world.message(key="q", headers={"a": Tagged(Kind.STRING, "x")}), None, 0
     )

@@ -2,6 +2,7 @@
 
 import pytest
 from support.own_rules import own_rules
+from support.rules import rule
 from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
@@ -219,6 +220,7 @@ def test_each_key_is_asked_for_and_a_refused_message_is_in_the_books():
     world.world.check()
 
 
+@rule("0-10", "connection.open.virtual-host", "security")
 def test_who_may_not_connect_is_told_and_closed():
     world = Gateway()
     world.settings.access.rules = OwnRules([])

@@ -117,6 +117,28 @@ def test_a_dynamic_node_is_created():
         assert world.host.topology.queues == before
 
 
+def test_a_qpidds_rules_are_asked_for_access_to_a_dynamic_node_first():
+    source = _spec.Source(dynamic=True)
+    lines = [
+        "acl allow all create queue",
+        "acl allow all consume queue",
+        "acl allow all access queue",
+        "acl allow all access exchange",
+    ]
+    for missing in range(len(lines)):
+        world = qpidd(*lines[:missing], *lines[missing + 1 :], "acl deny all all")
+        client = world.client()
+        assert not client.attach(_spec.RECEIVER, source=source).attached
+        assert client.refused() == UNAUTHORIZED
+        assert set(world.host.topology.queues) == {"q"}
+    client = qpidd(*lines, "acl deny all all").client()
+    assert client.attach(_spec.RECEIVER, source=source).attached
+    # Where it asks for a queue by its capability, nobody is asked about exchanges.
+    client = qpidd(*lines[:3], "acl deny all all").client()
+    wanted = _spec.Source(dynamic=True, capabilities=["temporary-queue"])
+    assert client.attach(_spec.RECEIVER, source=wanted).attached
+
+
 POLICIES = (
     None,
     _spec.DELETE_ON_CLOSE,
