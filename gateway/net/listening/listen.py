@@ -78,6 +78,7 @@ class Threshold:
             self._left = True
             self._door.counts.handshake_failures[reason] += 1
         self.closed = True
+        self._read = b""
 
     def receive_eof(self, now_ms: int) -> None:
         """Gone before it said what it wants."""
