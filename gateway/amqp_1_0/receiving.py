@@ -76,6 +76,7 @@ def receive_frame(session: Session, code: int, reader: Reader, events: list[Even
 
 
 def _receive_attach(session: Session, attach: Attach, octets: int, events: list[Event]) -> None:
+    session.carrier.take_apart()
     handles = session.handles
     if attach.handle > handles.handle_max:
         raise FramingError(f"handle {attach.handle} where {handles.handle_max} is the highest")
@@ -135,6 +136,7 @@ def _too_large(
 
 
 def _receive_detach(session: Session, detach: Detach, events: list[Event]) -> None:
+    session.carrier.take_apart()
     link = session.handles.links.pop(detach.handle, None)
     if link is None:
         raise UnattachedHandleError(f"handle {detach.handle} is not attached")
