@@ -453,3 +453,18 @@ def test_a_letter_is_shown(show: Any, capsys: pytest.CaptureFixture[str]) -> Non
     assert "hello" in text
     assert "priority" in text
     assert '{"n": 1}' in text
+
+
+def test_check_tells_of_all_files_at_once(tmp_path: pathlib.Path) -> None:
+    for name in ("certificate", "key", "users", "access"):
+        (tmp_path / name).write_text("nothing of the kind")
+    changes = [
+        f"tls.certificate={tmp_path}/certificate",
+        f"tls.key={tmp_path}/key",
+        f"users_file={tmp_path}/users",
+        f"access.file={tmp_path}/access",
+    ]
+    done = amqp_gateway("check", *(part for each in changes for part in ("--set", each)))
+    assert done.exit_code == 2
+    keys = [line.partition(": ")[0] for line in done.stderr.splitlines()]
+    assert keys == ["tls.certificate", f"{tmp_path}/access", f"{tmp_path}/users"]

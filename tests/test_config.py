@@ -130,6 +130,7 @@ def test_every_problem_is_told_at_once_with_its_key_path() -> None:
         "limits.heartbeat",
         "limits.max_frame_size",
         "tls.certificate",
+        "tls.key",
         "colour",
         "virtual_hosts.0.name",
         "queues.size_low",
@@ -285,3 +286,24 @@ def test_a_reserve_that_one_publisher_could_use_up_is_told() -> None:
     assert note.startswith("store_reserve: 32505856 octets are soon used up")
     for change in ("store_reserve=32MiB", "store_reserve=0"):
         assert notes(load(None, [change])) == []
+
+
+def test_files_that_are_missing_are_told_whatever_else_is_wrong(tmp_path: pathlib.Path) -> None:
+    rules = tmp_path / "access.yaml"
+    rules.write_text("rules: [{allow: publish, groups: nobody}]")
+    found = problems(
+        "tls.certificate=/nowhere/c",  # without its key
+        "upstreams={a: {password_file: /nowhere/p, tls: {ca: /nowhere/ca}}}",  # without hosts
+        f"access.file={rules}",
+        "limits.links=0",
+    )
+    assert set(found) == {
+        "tls.key",
+        "tls.certificate",
+        "upstreams.a.hosts",
+        "upstreams.a.password_file",
+        "upstreams.a.tls.ca",
+        "limits.links",
+        f"{rules}: rules.0.groups",
+    }
+    assert found["tls.certificate"] == "there is no file /nowhere/c"

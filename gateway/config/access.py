@@ -11,11 +11,10 @@ import pathlib
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-import pydantic
 import yaml
 from pydantic import BeforeValidator, Field
 
-from gateway.config.load import Loader, problem_of, said
+from gateway.config.raw import Loader, said, touches, validated
 from gateway.config.section import Section
 from gateway.config.settings import Settings
 from gateway.errors import ConfigurationError
@@ -96,7 +95,7 @@ class AccessFile(Section):
 
     groups: dict[str, Names] = Field(default_factory=dict)
     """Members of each group: users."""
-    rules: list[AccessRule]
+    rules: list[AccessRule] = Field(default_factory=list)
     """In the order in which they are tried."""
 
 
@@ -190,18 +189,18 @@ def _own(path: pathlib.Path, hosts: list[str]) -> LoadedRules:
         raise ConfigurationError([(str(path), said(error))]) from None
     if not isinstance(raw, dict):
         raise ConfigurationError([(str(path), "must be a mapping with rules")])
-    try:
-        file = AccessFile.model_validate(raw)
-    except pydantic.ValidationError as error:
-        told = [problem_of(found["loc"], found) for found in error.errors(include_url=False)]
-        raise ConfigurationError([(f"{path}: {key}", text) for key, text in told]) from None
-    problems = [
-        (f"{path}: rules.{at}{key}", problem)
+    file, problems = validated(AccessFile, raw)
+    if "rules" not in raw:
+        problems.append(("rules", "must be set"))
+    broken = [key for key, _text in problems]
+    problems += [
+        (f"rules.{at}{key}", problem)
         for at, rule in enumerate(file.rules)
-        for key, problem in _problems(rule, file, hosts)
+        for key, problem in _problems(rule, _groups_in(raw), hosts)
+        if not touches(broken, [f"rules.{at}{key}"])
     ]
     if problems:
-        raise ConfigurationError(problems)
+        raise ConfigurationError([(f"{path}: {key}", problem) for key, problem in problems])
     made = [_made(rule, file, lines[at]) for at, rule in enumerate(file.rules)]
     return LoadedRules(OwnRules(made), path, (), digest, len(made))
 
@@ -215,7 +214,13 @@ def _lines(node: yaml.Node | None) -> list[int]:
     return []
 
 
-def _problems(rule: AccessRule, file: AccessFile, hosts: list[str]) -> list[tuple[str, str]]:
+def _groups_in(raw: dict[str, Any]) -> set[str]:
+    """The groups that a file has, whatever is wrong with them."""
+    groups = raw.get("groups")
+    return {str(name) for name in groups} if isinstance(groups, dict) else set()
+
+
+def _problems(rule: AccessRule, groups: set[str], hosts: list[str]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if (rule.allow is None) == (rule.deny is None):
         found.append(("", "needs either allow or deny"))
@@ -234,7 +239,7 @@ def _problems(rule: AccessRule, file: AccessFile, hosts: list[str]) -> list[tupl
     found += [
         (".groups", f"there is no group {group!r}")
         for group in rule.groups or []
-        if group not in file.groups
+        if group not in groups
     ]
     found += [
         (".addresses", f"{address!r} is no address and no network")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import pathlib
-import re
 from collections.abc import Iterator
 from typing import Any
 
-import pydantic
 import yaml
 
+from gateway.config.access import load_rules
+from gateway.config.raw import Loader, Problem, said, touches, validated
 from gateway.config.remote_rules import remote_rules, unknown_upstream
 from gateway.config.section import Section
 from gateway.config.settings import Settings
@@ -19,24 +18,12 @@ from gateway.errors import ConfigurationError
 from gateway.translate.profiles.loading import is_path
 
 STORE = "store.sqlite"
-Problem = tuple[str, str]
-
-
-class Loader(yaml.SafeLoader):
-    """YAML where a key that stands twice in one mapping is a problem, not a silent choice."""
-
-
-def _mapping(loader: Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen: set[str] = set()
-    for key, _value in node.value:
-        if key.value in seen:
-            line = key.start_mark.line + 1
-            raise ConfigurationError([(str(key.value), f"stands twice (line {line})")])
-        seen.add(key.value)
-    return loader.construct_mapping(node, deep=True)
-
-
-Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+# Keys that name files.
+OWN_FILES = ("users_file", "admin_token_file", "metrics_token_file")
+ACCESS_FILES = ("file", "qpidd_file")
+TLS_FILES = ("certificate", "key", "client_ca", "client_crl")
+UPSTREAM_FILES = ("password_file", "token_file", "sas_key_file")
+UPSTREAM_TLS_FILES = ("ca", "certificate", "key")
 
 
 def load(path: pathlib.Path | None, changes: list[str] | None = None) -> Settings:
@@ -87,60 +74,69 @@ def apply(raw: dict[str, Any], change: str) -> None:
         raise ConfigurationError([(path, said(error))]) from None
 
 
-def said(error: yaml.YAMLError) -> str:
-    """In one line, without the parser's names for what it reads and its mark under the place."""
-    text = re.sub(r' in "<(byte|unicode) string>",', " at", str(error))
-    return " ".join(re.sub(r"\^\s*$", "", text, flags=re.MULTILINE).split())
-
-
 def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
     """Validate a raw mapping; relative paths are taken from `base`.
 
     What one key breaks must not hide what another one breaks: keys with problems are set aside, and
     the rules that span several keys are checked on what is left, except where they read such a key.
     """
-    problems: list[Problem] = []
-    rest = copy.deepcopy(raw)
-    while True:
-        try:
-            settings = Settings.model_validate(rest)
-            break
-        except pydantic.ValidationError as error:
-            errors = error.errors(include_url=False)
-            told = [problem_of(found["loc"], found) for found in errors]
-            broken = [path for path, _text in problems]
-            # What is set aside does not make what it stood in a problem, too.
-            problems += [
-                each for each in told if each[0] not in broken and not _within(broken, each[0])
-            ]
-            for found in reversed(errors):  # so that the items of a list keep their numbers
-                _remove(rest, found["loc"], found["type"] == "missing")
+    settings, problems = validated(Settings, raw)
     broken = [path for path, _text in problems]
     settings = _where_its_data_is(anchor(settings, base))
-    problems += [(reads[0], text) for reads, text in rules(settings) if not _touches(broken, reads)]
-    problems += [each for each in _unknown_upstreams(raw) if each not in problems]
+    problems += [(reads[0], text) for reads, text in rules(settings) if not touches(broken, reads)]
+    for more in (_unknown_upstreams(raw), _missing_files(raw, base)):
+        problems += [each for each in more if each not in problems]
     if problems:
-        raise ConfigurationError(problems)
+        raise ConfigurationError(problems + _of_access_rules(settings))
     return settings
+
+
+def _missing_files(raw: dict[str, Any], base: pathlib.Path) -> Iterator[Problem]:
+    """Of sections that were set aside, too: what they name is there, or is not."""
+    for path, file in _named_files(raw):
+        if not (base / pathlib.Path(file).expanduser()).is_file():
+            yield path, f"there is no file {base / pathlib.Path(file).expanduser()}"
+
+
+def _named_files(raw: dict[str, Any]) -> Iterator[Problem]:
+    """Key paths, and the files that they name."""
+    upstreams = raw.get("upstreams")
+    sections: list[tuple[str, Any, tuple[str, ...]]] = [
+        ("", raw, OWN_FILES),
+        ("access.", raw.get("access"), ACCESS_FILES),
+        ("tls.", raw.get("tls"), TLS_FILES),
+    ]
+    for name, upstream in (upstreams if isinstance(upstreams, dict) else {}).items():
+        if isinstance(upstream, dict):
+            path = f"upstreams.{name}."
+            sections.append((path, upstream, UPSTREAM_FILES))
+            sections.append((f"{path}tls.", upstream.get("tls"), UPSTREAM_TLS_FILES))
+    for path, section, keys in sections:
+        if isinstance(section, dict):
+            yield from (
+                (path + key, section[key]) for key in keys if isinstance(section.get(key), str)
+            )
+
+
+def _of_access_rules(settings: Settings) -> list[Problem]:
+    """What is wrong within the file of access rules, if it can be read at all."""
+    file = settings.access.file or settings.access.qpidd_file
+    if file is None or not file.is_file():
+        return []
+    try:
+        load_rules(settings)
+    except ConfigurationError as error:
+        return error.problems
+    return []
 
 
 def anchor(settings: Settings, base: pathlib.Path) -> Settings:
     """The same settings with every path absolute."""
-    access = _absolute(settings.access, ("file", "qpidd_file"), base)
-    changes = _absolute(
-        settings,
-        (
-            "data_directory",
-            "former_data_directory",
-            "users_file",
-            "admin_token_file",
-            "metrics_token_file",
-        ),
-        base,
-    )
+    access = _absolute(settings.access, ACCESS_FILES, base)
+    changes = _absolute(settings, ("data_directory", "former_data_directory", *OWN_FILES), base)
     changes["access"] = settings.access.model_copy(update=access)
     if settings.tls is not None:
-        files = _absolute(settings.tls, ("certificate", "key", "client_ca", "client_crl"), base)
+        files = _absolute(settings.tls, TLS_FILES, base)
         changes["tls"] = settings.tls.model_copy(update=files)
     changes["upstreams"] = {
         name: _anchored(upstream, base) for name, upstream in settings.upstreams.items()
@@ -159,11 +155,11 @@ def _where_its_data_is(settings: Settings) -> Settings:
 
 
 def _anchored(upstream: UpstreamSection, base: pathlib.Path) -> UpstreamSection:
-    changes = _absolute(upstream, ("password_file", "token_file", "sas_key_file"), base)
+    changes = _absolute(upstream, UPSTREAM_FILES, base)
     if is_path(upstream.profile):
         changes["profile"] = str(base / pathlib.Path(upstream.profile).expanduser())
     if upstream.tls is not None:
-        files = _absolute(upstream.tls, ("ca", "certificate", "key"), base)
+        files = _absolute(upstream.tls, UPSTREAM_TLS_FILES, base)
         changes["tls"] = upstream.tls.model_copy(update=files)
     return upstream.model_copy(update=changes)
 
@@ -279,64 +275,3 @@ def _unknown_upstreams(raw: dict[str, Any]) -> Iterator[Problem]:
         name = node.get("upstream") if isinstance(node, dict) else None
         if isinstance(name, str) and name not in (upstreams or {}):
             yield f"nodes.{at}.upstream", unknown_upstream(name)
-
-
-def _within(broken: list[str], path: str) -> bool:
-    return any(each.startswith(path + ".") for each in broken)
-
-
-def _touches(broken: list[str], reads: list[str]) -> bool:
-    return any(
-        path == read or path.startswith(read + ".") or read.startswith(path + ".")
-        for path in broken
-        for read in reads
-    )
-
-
-SAID_OTHERWISE = {
-    "extra_forbidden": "there is no such key",
-    "missing": "must be set",
-    "model_type": "must be a mapping of keys",
-    "string_too_short": "must not be empty",
-    "too_short": "must not be empty",
-    "bool_parsing": "must be true or false",
-    "bool_type": "must be true or false",
-}
-
-
-def problem_of(location: tuple[int | str, ...], found: Any) -> Problem:
-    """What pydantic found, in the gateway's words."""
-    # Any: pydantic's ErrorDetails, whose ctx differs by type of error.
-    text = str(found["msg"]).replace("Input should", "must", 1)
-    if found["type"] == "value_error":
-        text = str(found["ctx"]["error"])
-    return ".".join(map(str, location)), SAID_OTHERWISE.get(found["type"], text)
-
-
-def _remove(raw: dict[str, Any], location: tuple[int | str, ...], missing: bool) -> None:
-    """Take out the key at `location`; the mapping around a missing one.
-
-    Of a list a plain item. An item of a list of mappings stays, as their numbers matter: only its
-    key goes, or else the whole list.
-    """
-    path = [*location[:-1]] if missing and len(location) > 1 else [*location]
-    place: Any = raw
-    for at, part in enumerate(path[:-1]):
-        inner = place.get(part)
-        item = path[at + 1]
-        if isinstance(inner, list) and isinstance(item, int):
-            if not _mappings(inner):
-                del inner[item]
-                return
-            if at + 2 < len(path) and isinstance(inner[item], dict):
-                _remove(inner[item], tuple(path[at + 2 :]), missing=False)
-                return
-        if not isinstance(inner, dict):
-            path = path[: at + 1]
-            break
-        place = inner
-    place.pop(path[-1], None)
-
-
-def _mappings(items: list[Any]) -> bool:
-    return any(isinstance(each, dict) for each in items)

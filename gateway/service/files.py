@@ -9,6 +9,7 @@ from twisted.internet.interfaces import IOpenSSLContextFactory
 
 from gateway.config import Settings
 from gateway.config.access import access_notes, load_rules
+from gateway.errors import ConfigurationError
 from gateway.net.data_directory import secret
 from gateway.net.exposed import exposed
 from gateway.net.listening.passwords import Passwords
@@ -19,16 +20,36 @@ def check(settings: Settings) -> list[str]:
     """Read every file that the settings name; what is allowed, but perhaps not meant.
 
     Raises:
-        ConfigurationError: with what cannot be used.
+        ConfigurationError: with everything that cannot be used.
     """
-    client_tls(settings)
-    rules = access_notes(load_rules(settings), settings)
-    told = [f"access rules: {note}" for note in rules] + exposed(settings)
-    if settings.users_file is not None:
-        passwords = Passwords(settings.users_file, iterations_max=settings.scram_iterations)
-        passwords.load()
-        told += passwords.withheld()
+    problems: list[tuple[str, str]] = []
+    told: list[str] = []
+    for look in (_tls_notes, _rule_notes, _user_notes):
+        try:
+            told += look(settings)
+        except ConfigurationError as error:  # the others are looked at all the same
+            problems += error.problems
+    if problems:
+        raise ConfigurationError(problems)
     return told
+
+
+def _tls_notes(settings: Settings) -> list[str]:
+    client_tls(settings)
+    return []
+
+
+def _rule_notes(settings: Settings) -> list[str]:
+    notes = access_notes(load_rules(settings), settings)
+    return [f"access rules: {note}" for note in notes] + exposed(settings)
+
+
+def _user_notes(settings: Settings) -> list[str]:
+    if settings.users_file is None:
+        return []
+    passwords = Passwords(settings.users_file, iterations_max=settings.scram_iterations)
+    passwords.load()
+    return passwords.withheld()
 
 
 def load_passwords(settings: Settings) -> Passwords | None:

@@ -160,3 +160,24 @@ def test_what_has_no_effect_is_noted_with_the_number_of_rules(tmp_path: pathlib.
     told = access_notes(load_rules(made), made)
     assert told[0] == f"2 from {tmp_path}/access, 1 without effect"
     assert len(told) == 2
+
+
+def test_what_is_wrong_with_a_key_does_not_hide_what_is_wrong_with_others(tmp_path: pathlib.Path):
+    text = """
+groups: {a: [b], c: {d: e}}
+rules:
+- {deny: publish, users: [x, 3], addresses: 10.0.0.0/33}
+- {allow: connect, groups: nogroup}
+- {allow: eat}
+- {allow: connect, groups: c}
+foo: 1
+"""
+    assert sorted(problems(tmp_path, text)) == [
+        "/access: foo: there is no such key",
+        "/access: groups.c: must be a valid list",
+        "/access: rules.0.addresses: '10.0.0.0/33' is no address and no network",
+        "/access: rules.0.users.1: must be a valid string",
+        "/access: rules.1.groups: there is no group 'nogroup'",
+        "/access: rules.2.allow.0: must be 'all', 'connect', 'publish', 'consume', 'browse',"
+        " 'create', 'delete', 'bind', 'unbind', 'purge' or 'manage'",
+    ]

@@ -1,0 +1,123 @@
+"""YAML as it was written, and what is wrong with it: every problem at once, with its key path."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any, TypeVar
+
+import pydantic
+import yaml
+
+from gateway.config.section import Section
+from gateway.errors import ConfigurationError
+
+Problem = tuple[str, str]
+Model = TypeVar("Model", bound=Section)
+
+
+class Loader(yaml.SafeLoader):
+    """YAML where a key that stands twice in one mapping is a problem, not a silent choice."""
+
+
+def _mapping(loader: Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[str] = set()
+    for key, _value in node.value:
+        if key.value in seen:
+            line = key.start_mark.line + 1
+            raise ConfigurationError([(str(key.value), f"stands twice (line {line})")])
+        seen.add(key.value)
+    return loader.construct_mapping(node, deep=True)
+
+
+Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def said(error: yaml.YAMLError) -> str:
+    """In one line, without the parser's names for what it reads and its mark under the place."""
+    text = re.sub(r' in "<(byte|unicode) string>",', " at", str(error))
+    return " ".join(re.sub(r"\^\s*$", "", text, flags=re.MULTILINE).split())
+
+
+def validated(model: type[Model], raw: dict[str, Any]) -> tuple[Model, list[Problem]]:
+    """A section of what is right in `raw`, and what is wrong; of its own keys none is required.
+
+    Keys with problems are set aside, so that what one breaks does not hide what another does.
+    """
+    problems: list[Problem] = []
+    rest = copy.deepcopy(raw)
+    while True:
+        try:
+            return model.model_validate(rest), problems
+        except pydantic.ValidationError as error:
+            errors = error.errors(include_url=False)
+            told = [problem_of(found["loc"], found) for found in errors]
+            broken = [path for path, _text in problems]
+            # What is set aside does not make what it stood in a problem, too.
+            problems += [
+                each for each in told if each[0] not in broken and not _within(broken, each[0])
+            ]
+            for found in reversed(errors):  # so that the items of a list keep their numbers
+                _remove(rest, found["loc"], found["type"] == "missing")
+
+
+def _within(broken: list[str], path: str) -> bool:
+    return any(each.startswith(path + ".") for each in broken)
+
+
+def touches(broken: list[str], reads: list[str]) -> bool:
+    """Whether one of the key paths is, or has in it, or is within, one of the others."""
+    return any(
+        path == read or path.startswith(read + ".") or read.startswith(path + ".")
+        for path in broken
+        for read in reads
+    )
+
+
+SAID_OTHERWISE = {
+    "extra_forbidden": "there is no such key",
+    "missing": "must be set",
+    "model_type": "must be a mapping of keys",
+    "string_too_short": "must not be empty",
+    "too_short": "must not be empty",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+}
+
+
+def problem_of(location: tuple[int | str, ...], found: Any) -> Problem:
+    """What pydantic found, in the gateway's words."""
+    # Any: pydantic's ErrorDetails, whose ctx differs by type of error.
+    text = str(found["msg"]).replace("Input should", "must", 1)
+    if found["type"] == "value_error":
+        text = str(found["ctx"]["error"])
+    return ".".join(map(str, location)), SAID_OTHERWISE.get(found["type"], text)
+
+
+def _remove(raw: dict[str, Any], location: tuple[int | str, ...], missing: bool) -> None:
+    """Take out the key at `location`; the mapping around a missing one.
+
+    Of a list a plain item. An item of a list of mappings stays, as their numbers matter: only its
+    key goes, or else the whole list.
+    """
+    path = [*location[:-1]] if missing and len(location) > 1 else [*location]
+    place: Any = raw
+    for at, part in enumerate(path[:-1]):
+        inner = place.get(part)
+        item = path[at + 1]
+        if isinstance(inner, list) and isinstance(item, int):
+            if not _mappings(inner):
+                del inner[item]
+                return
+            if at + 2 < len(path) and isinstance(inner[item], dict):
+                _remove(inner[item], tuple(path[at + 2 :]), missing=False)
+                return
+        if not isinstance(inner, dict):
+            path = path[: at + 1]
+            break
+        place = inner
+    place.pop(path[-1], None)
+
+
+def _mappings(items: list[Any]) -> bool:
+    return any(isinstance(each, dict) for each in items)
