@@ -102,6 +102,12 @@ METRICS: Final = (
         "Connections closed because the client broke its protocol.",
         "protocol",
     ),
+    _counter(
+        "gateway_session_errors_total",
+        "Sessions ended and links detached for errors of clients whose connections went on.",
+        "protocol",
+        "scope",
+    ),
     _gauge("gateway_sessions", "Sessions that are attached.", "protocol"),
     _counter("gateway_sessions_opened_total", "Sessions that were attached.", "protocol"),
     _gauge("gateway_links", "Links (1.0) and subscriptions (0-10).", "protocol"),
@@ -283,7 +289,8 @@ METRICS: Final = (
     _counter("gateway_turns_total", "Passes of the event loop that had work."),
     _counter(
         "gateway_stalls_total",
-        "Pieces of work that held the event loop for more than 100 ms; the log says whose.",
+        "Pieces of work that held the event loop for more than 100 ms, and standstills without work"
+        " (`machine`); the log says whose.",
         "piece",
     ),
     _counter(

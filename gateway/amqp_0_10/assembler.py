@@ -20,6 +20,7 @@ from gateway.amqp_0_10.frames import (
     COMMAND,
     FIRST_SEGMENT,
     HEADER,
+    LAST_FRAME,
     LAST_SEGMENT,
     WHOLE_SEGMENT,
     SegmentBuffer,
@@ -32,6 +33,7 @@ from gateway.wire.buffers import Reader
 from gateway.wire.limits import Limits
 
 IDLE: Final = 0
+NAMES: Final = {COMMAND: "command", HEADER: "header", BODY: "body"}
 TRANSFER: Final = 0x0401  # of nearly all commands; for either role
 
 
@@ -92,6 +94,19 @@ class Assembler:
         self.payload = b""
         self._keep(0)
 
+    def give_up(self, kind: int, piece: bytes) -> MessageTransfer | None:
+        """A frame of `kind` was too much for the command that is under way: if it is a message.
+
+        `payload` is then all that has come of it, `piece` of that frame included.
+        """
+        command = self.command
+        if not isinstance(command, MessageTransfer):
+            return None
+        self.payload += self._segment.take() + piece
+        if kind == HEADER:
+            self.body_at = len(self.payload)
+        return command
+
     def _keep(self, octets: int) -> bool:
         """So much of the command that is under way is kept; `False`: it may not be."""
         kept = self._kept
@@ -129,9 +144,10 @@ class Assembler:
                 self._content(kind, buf[start:end])
         else:
             self._limit(kind, segment.size + end - start)
+            unfinished = segment.size + end - start + len(self.payload)
+            if not flags & LAST_FRAME and not self._keep(unfinished):
+                raise ResourceLimitExceededError("too much of unfinished commands")
             if not segment.add(flags, buf[start:end]):
-                if not self._keep(segment.size + len(self.payload)):
-                    raise ResourceLimitExceededError("too much of unfinished commands")
                 return False
             octets = segment.take()
             if kind == COMMAND:
@@ -160,8 +176,9 @@ class Assembler:
 
     def _limit(self, kind: int, size: int) -> None:
         limits = self._limits
-        if size > (limits.message_size_max if kind == BODY else limits.table_size_max):
-            raise ResourceLimitExceededError(f"segment type {kind} of more than the allowed octets")
+        largest = limits.message_size_max if kind == BODY else limits.table_size_max
+        if size > largest:
+            raise ResourceLimitExceededError(f"a {NAMES[kind]} of more than {largest} octets")
 
     def _decode(self, reader: Reader, flags: int) -> None:
         self.code = 0

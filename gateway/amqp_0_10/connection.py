@@ -73,6 +73,11 @@ _RECEIVED: Final = {
 }
 
 
+def _named(received: ConnectionInput) -> str:
+    """The control that is this input, by its name in the specification."""
+    return "connection." + received.name.removeprefix("RECV_").lower().replace("_", "-")
+
+
 @final
 class Connection:
     """One connection.
@@ -408,7 +413,9 @@ class Connection:
         if not self._machine.receive(received):
             if state >= ConnectionState.CLOSE_SENT:
                 return
-            raise FramingError(f"control 0x{control.CODE:04x} is not expected in state {state}")
+            expected = [_named(each) for each in _RECEIVED.values() if self._machine.allows(each)]
+            said = f"{_named(received)} where {' or '.join(expected) or 'nothing'} is expected"
+            raise FramingError(said)
         if isinstance(control, spec.ConnectionTune):
             self._machine.send(ConnectionInput.SEND_TUNE_OK)
             tune_ok, tuned = self.tuning.answer(control)

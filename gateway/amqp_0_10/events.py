@@ -196,14 +196,22 @@ class SessionEnded(Event):
         code: the detach code of either side; 0 is normal.
         error: what the peer did wrong, when we ended it for that. A session that was ended by
             `session.fail` gets no event: the caller knows.
+        refused: the message that was too large for us, with what has come of it.
     """
 
-    __slots__ = ("code", "error", "session")
+    __slots__ = ("code", "error", "refused", "session")
 
-    def __init__(self, session: Session, code: int, error: RemoteProtocolError | None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        code: int,
+        error: RemoteProtocolError | None,
+        refused: CommandReceived | None = None,
+    ) -> None:
         self.session = session
         self.code = code
         self.error = error
+        self.refused = refused
 
 
 @final

@@ -147,9 +147,7 @@ class FrameWriter:
         """All octets written, which are then forgotten."""
         if self.out.size() == 0:
             return b""
-        octets = self.out.getvalue()
-        self.out = Writer()
-        return octets
+        return self.out.take()
 
     def control(self, channel: int, control: Control) -> None:
         """Write a control."""

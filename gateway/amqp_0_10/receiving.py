@@ -14,6 +14,7 @@ from gateway.amqp_0_10.errors import (
     ExecutionError,
     FramingError,
     InvalidArgumentError,
+    ResourceLimitExceededError,
     UnknownIdsError,
 )
 from gateway.amqp_0_10.events import (
@@ -49,8 +50,30 @@ def receive_frame(
     try:
         if incoming.add(flags, kind, buf, start, end):
             _receive_command(session, incoming, events)
+    except ResourceLimitExceededError as limit:  # compiled, a name has one type
+        refused = _given_up(session, incoming, kind, buf[start:end])
+        _broken(session, limit, incoming.assembler.code, incoming.next_id, events, refused)
     except ExecutionError as error:
         _broken(session, error, incoming.assembler.code, incoming.next_id, events)
+
+
+def _given_up(
+    session: Session, incoming: Incoming, kind: int, piece: bytes
+) -> CommandReceived | None:
+    assembler = incoming.assembler
+    transfer = assembler.give_up(kind, piece)
+    if transfer is None:
+        return None
+    return CommandReceived(
+        session,
+        incoming.next_id,
+        transfer,
+        assembler.sync,
+        assembler.payload,
+        assembler.body_at,
+        assembler.octets,
+        assembler.empty_body,
+    )
 
 
 def receive_control(session: Session, control: Control, events: list[Event]) -> None:
@@ -71,12 +94,17 @@ def receive_control(session: Session, control: Control, events: list[Event]) -> 
 
 
 def _broken(
-    session: Session, error: ExecutionError, code: int, command_id: int | None, events: list[Event]
+    session: Session,
+    error: ExecutionError,
+    code: int,
+    command_id: int | None,
+    events: list[Event],
+    refused: CommandReceived | None = None,
 ) -> None:
     """The peer sent something that ends the session."""
     session.incoming.assembler.reset()
     session.fail(error, command_id=command_id, code=code)
-    events.append(SessionEnded(session, spec.DetachCode.NORMAL, error))
+    events.append(SessionEnded(session, spec.DetachCode.NORMAL, error, refused))
 
 
 def _ended_for(session: Session, error: DetachError, events: list[Event]) -> None:

@@ -39,7 +39,6 @@ class Carrier:
         strict: see `Connection`.
         machine: the connection's.
         peer_max_frame_size: the largest frame that the peer takes.
-        link_count: links that the peer has attached, in all sessions.
         account: what is kept on the peer's behalf.
         end: units of work, up to which the peer's frames that are read now may look at deliveries.
         shortened: outcomes that were told in short since the driver took them.
@@ -50,7 +49,6 @@ class Carrier:
         "account",
         "end",
         "limits",
-        "link_count",
         "machine",
         "peer_max_frame_size",
         "shortened",
@@ -73,7 +71,6 @@ class Carrier:
         self.limits = limits
         self.strict = strict
         self.peer_max_frame_size = _spec.MIN_MAX_FRAME_SIZE
-        self.link_count = 0
         self.end = 0
         self.account = account
         self.shortened: list[Disposition] = []

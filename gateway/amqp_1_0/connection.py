@@ -321,8 +321,7 @@ class Connection:
         self.channels.flush()
         if self.writer.size() == 0:
             return b""
-        octets = self.writer.getvalue()
-        self.writer.truncate(0)
+        octets = self.writer.take()
         self._timers.sent(self._now_ms)
         return octets
 

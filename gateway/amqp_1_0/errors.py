@@ -13,6 +13,7 @@ from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0 import _spec_conditions as conditions
 from gateway.errors import RemoteProtocolError
 
+DELIVERY_TAG: Final = "delivery-tag"  # of an error's info: which delivery it is of
 DESCRIPTION_MAX: Final = 200
 
 _SASL_CODES: Final = {
@@ -160,7 +161,7 @@ class SessionFieldError(SessionScopeError):
 
 
 class SessionLimitError(SessionScopeError):
-    """More links or unsettled deliveries than the gateway allows."""
+    """More unsettled deliveries than the gateway allows."""
 
     condition: ClassVar[str] = conditions.RESOURCE_LIMIT_EXCEEDED
 

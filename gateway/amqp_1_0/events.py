@@ -256,13 +256,19 @@ class LinkViolation:
     The session goes on. There is nothing to answer: the driver lets go of the link and of what was
     unsettled on it, which is forgotten. The peer's `DetachReceived` follows, after which (or
     at once, by another name) the link may be attached anew, by `Session.attach`.
+
+    Attributes:
+        refused: the delivery that was given up since it is too large, with what has come of it.
     """
 
-    __slots__ = ("error", "link")
+    __slots__ = ("error", "link", "refused")
 
-    def __init__(self, link: Link, error: RemoteProtocolError) -> None:
+    def __init__(
+        self, link: Link, error: RemoteProtocolError, refused: DeliveryReceived | None = None
+    ) -> None:
         self.link = link
         self.error = error
+        self.refused = refused
 
 
 @final

@@ -17,7 +17,7 @@ class Handles:
     """Which link has which handle and name.
 
     Attributes:
-        handle_max: the highest handle that the peer may use.
+        handle_max: the highest handle that the peer may use: so many links it may attach.
         peer_handle_max: the highest that the peer allows.
         links: by the peer's handle.
     """

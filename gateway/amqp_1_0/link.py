@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from gateway.amqp_1_0 import _spec, states
+from gateway.amqp_1_0 import _spec, states, types
 from gateway.amqp_1_0._spec import (
     AnyTarget,
     Attach,
@@ -19,6 +19,7 @@ from gateway.amqp_1_0._spec import (
     Unsettled,
 )
 from gateway.amqp_1_0.errors import (
+    DELIVERY_TAG,
     FrameSizeTooSmallError,
     LinkFieldError,
     LinkScopeError,
@@ -33,6 +34,7 @@ from gateway.errors import LocalProtocolError
 from gateway.wire import serial
 from gateway.wire.accounts import DECODED
 from gateway.wire.machine import Machine
+from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
     from gateway.amqp_1_0.session import Session
@@ -316,13 +318,19 @@ class Link:
             attach.desired_capabilities = None
             attach.properties = None
 
-    def fail(self, error: LinkScopeError) -> None:
-        """Detach for an error of the peer's; as soon as we are attached, if we are not yet."""
+    def fail(self, error: LinkScopeError, tag: bytes = b"") -> None:
+        """Detach for an error of the peer's; as soon as we are attached, if we are not yet.
+
+        `tag`: of the delivery that it is of.
+        """
         self.dead = True
         self.failed = True
         self.session.forget(self)
         if self.machine.allows(LinkInput.SEND_DETACH):
-            self.send_detach(error=Error(condition=error.condition, description=describe(error)))
+            info = {DELIVERY_TAG: Tagged(types.BINARY, tag)} if tag else None
+            self.send_detach(
+                error=Error(condition=error.condition, description=describe(error), info=info)
+            )
         else:
             self.failure = error
 

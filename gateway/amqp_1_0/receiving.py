@@ -85,10 +85,7 @@ def _receive_attach(session: Session, attach: Attach, octets: int, events: list[
     if link is None or link.handle_in != NO_HANDLE:
         if link is not None and link.attached:
             events.append(_fail_link(link, StolenError("attached again")))
-        if session.carrier.link_count >= session.limits.links_max:
-            raise SessionLimitError(f"more than {session.limits.links_max} links")
         link = session.attach(attach.name, role)
-    session.carrier.link_count += 1
     handles.links[attach.handle] = link
     room = _keep(link, octets)
     link.machine.receive(LinkInput.RECV_ATTACH)
@@ -117,6 +114,23 @@ def _keep(link: Link, octets: int) -> bool:
 def _fail_link(link: Link, error: LinkScopeError) -> LinkViolation:
     link.fail(error)
     return LinkViolation(link, error)
+
+
+def _too_large(
+    link: Link, transfer: Transfer, payload: bytes, error: LinkScopeError
+) -> LinkViolation:
+    """A delivery is given up for its size: the peer is told which, and what has come of it kept."""
+    partial = link.incoming.partial
+    refused: DeliveryReceived | None = None
+    tag = transfer.delivery_tag
+    if partial is not None:
+        refused = _received(link, partial)
+        tag = partial.tag
+    elif transfer.delivery_id is not None and tag is not None:
+        link.incoming.partial = Partial(transfer, payload, rcv_second=False)
+        refused = _received(link, link.incoming.partial)
+    link.fail(error, tag or b"")
+    return LinkViolation(link, error, refused)
 
 
 def _receive_detach(session: Session, detach: Detach, events: list[Event]) -> None:
@@ -219,7 +233,11 @@ def receive_transfer(
     if not link.role:
         raise SessionFieldError("a transfer to a sender")
     try:
-        delivery = _take_transfer(link, transfer, reader.rest())
+        payload = reader.rest()
+        delivery = _take_transfer(link, transfer, payload)
+    except (MessageSizeExceededError, LinkLimitError) as limit:  # compiled, a name has one type
+        events.append(_too_large(link, transfer, payload, limit))
+        return
     except LinkScopeError as error:
         events.append(_fail_link(link, error))
         return
@@ -271,6 +289,10 @@ def _continued(
         return None
     if transfer.aborted is True:
         return DeliveryAborted(link, partial.tag)
+    return _received(link, partial)
+
+
+def _received(link: Link, partial: Partial) -> DeliveryReceived:
     return DeliveryReceived(
         link,
         partial.delivery_id,

@@ -142,9 +142,9 @@ def _note_body(found: Sections, code: int, at: int) -> None:
             found.bare_at = at
     elif found.body_kind != code or code == _spec.AMQP_VALUE:
         raise DecodeError("a body of mixed sections")
-    found.body_count += 1
-    if found.body_count > WORK.elements_max:
+    elif found.body_count >= WORK.elements_max:
         raise LimitError("more sections than a message may have values")
+    found.body_count += 1
 
 
 def header(payload: bytes, found: Sections) -> Header | None:

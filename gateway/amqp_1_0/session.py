@@ -205,9 +205,7 @@ class Session:
 
     def let_go(self, link: Link) -> None:
         """The peer's half of the link is gone."""
-        carrier = self.carrier
-        carrier.link_count -= 1
-        carrier.account.give(link.kept)
+        self.carrier.account.give(link.kept)
         link.kept = 0
 
     def forget(self, link: Link) -> None:

@@ -220,10 +220,6 @@ class RecordPacker:
             self._use(exchange)
         if peer:
             self._use(peer)
-        if actor:
-            self._use(actor)
-        if address:
-            self._use(address)
         out = self._out
         write_i64_le(out, self.next_sequence)
         self.next_sequence += 1
@@ -245,5 +241,12 @@ class RecordPacker:
         write_i16_le(out, delivery_count)
         out.append(kind)
         out.append(outcome)
-        write_i32_le(out, actor)
-        write_i32_le(out, address)
+        if actor or address:
+            if actor:
+                self._use(actor)
+            if address:
+                self._use(address)
+            write_i32_le(out, actor)
+            write_i32_le(out, address)
+        else:  # of messages, no record has them
+            write_i64_le(out, 0)

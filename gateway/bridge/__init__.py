@@ -4,6 +4,7 @@
     host                       one virtual host: its parts, which faces hold, and what spans them
     publishing, subscribing, settlement, declaring, transacting   what the verbs do
     spread                     work that may be too much for one turn
+    unwritten                  what waits for the store's thread, and whose it is
     clearing                   queues of which more goes than can go in one turn
     topology, owners, refusals, node_names, numbers   names, who owns them, and their numbers
     transaction, tickets       work done as one; who hears of the end of a copy
@@ -25,6 +26,7 @@ Faces import these of it, and nothing else (held by a contract in `.importlinter
     exchanges.bindings, remote.reaching   their parts, to hold what is called
     queues.queue, exchanges.exchange   what names stand for: to read, not to change
     queues.subscription, transaction   what subscribe and begin answer
+    unwritten                  to say for whom something is done
     exchanges.filters          filters that the bridge knows, to be given to subscribe
     durable.debts              what is still to be removed at an upstream
 """

@@ -29,6 +29,7 @@ from gateway.bridge.remote.remote import Placements, Remote
 from gateway.bridge.seams import CommitWaiter
 from gateway.bridge.topology import Topology
 from gateway.bridge.turns import TurnBook
+from gateway.bridge.unwritten import Author, Unwritten
 from gateway.errors import StoreError
 from gateway.message import MessageReader
 from gateway.store.interface import Recovered, Store
@@ -57,6 +58,7 @@ class Bridge:
         numbers: for messages, owners and links.
         pressure: what all queues hold now.
         turns: the turn under way.
+        unwritten: what waits for the store's thread, by whose it is.
         store_error: why the disk refuses at the moment; `None` when it does not.
         swamped: so much waits for the disk meanwhile that nothing is delivered, and nothing is to
             be read.
@@ -85,6 +87,7 @@ class Bridge:
         "store_error",
         "swamped",
         "turns",
+        "unwritten",
     )
 
     def __init__(
@@ -106,6 +109,7 @@ class Bridge:
         self.counts: Counts = self.ledger.counts
         self.pressure = Pressure(limits)
         self.turns = TurnBook(store)
+        self.unwritten = Unwritten(audit, self.turns)
         self.debts = Debts(self.turns)
         self.store_error: StoreError | None = None
         self.swamped = False
@@ -146,6 +150,16 @@ class Bridge:
 
     @now_ms.setter
     def now_ms(self, now_ms: int) -> None:
+        self._act(now_ms)
+
+    def act(self, now_ms: int, author: Author, connection: int, actor: int) -> None:
+        """What it is asked from now on is asked for a client."""
+        self.unwritten.begin(author)
+        self.ledger.begin(now_ms, connection, actor)
+
+    def _act(self, now_ms: int) -> None:
+        """What is done from now on is done for nobody but the gateway."""
+        self.unwritten.begin(None)
         self.ledger.begin(now_ms)
 
     def wait(self, waiter: CommitWaiter) -> int:
@@ -169,33 +183,43 @@ class Bridge:
         Whether there is more to dispatch at once (the turn's budget was used up): the turn loop
         then schedules another turn, after it has flushed and read.
         """
-        self.ledger.begin(now_ms)
+        self._act(now_ms)
         spread = self.turns.spread
+        much = self.unwritten.much()
         if not self.swamped:
-            spread.run()
+            if not much:
+                spread.run()
             self._dispatcher.run(self._limits.turn_deliveries)
         for notebook in self._notebooks.values():
             notebook.collect(self.turns.writes, now_ms)
         turns = self.turns
         turns.end(self.audit.take_block(now_ms))
+        self.unwritten.end_turn()
         self.swamped = turns.blocked and turns.octets_waiting() >= self._limits.backlog_octets_max
         self._on_safe()
-        return (spread.has_work or self._dispatcher.has_work) and not self.swamped
+        goes_on = spread.has_work and not much  # else with the next commit
+        return (goes_on or self._dispatcher.has_work) and not self.swamped
 
     def who(self) -> str:
-        """Which queue has kept dispatching busy most in the last turn."""
+        """What was most work at the end of the last turn."""
+        spread = self.turns.spread
+        if spread.costliest is not None and spread.units > self._dispatcher.units:
+            return spread.costliest.who()
         return self._dispatcher.who()
 
     def next_deadline(self) -> int | None:
-        """When `handle_deadline` wants to be called (expiry, auto-delete), in gateway ms."""
-        return self._deadlines.next_ms()
+        """When `handle_deadline` wants to be called (expiry, auto-delete), in gateway ms.
+
+        Not while much waits for the store: the next commit ends a turn, and so it is asked again.
+        """
+        return None if self.unwritten.much() else self._deadlines.next_ms()
 
     def handle_deadline(self, now_ms: int) -> None:
         """Expire messages and delete queues whose time has come; `end_turn` must follow.
 
         No more than a turn's worth: what is left over is due at once.
         """
-        self.ledger.begin(now_ms)
+        self._act(now_ms)
         budget = self._limits.turn_deliveries
         while budget > 0:
             queue = self._deadlines.take_due(now_ms)
@@ -223,6 +247,7 @@ class Bridge:
     def on_committed(self, turn: int) -> None:
         """The store says that everything up to `turn` is on disk; `end_turn` must follow."""
         self.turns.committed(turn)
+        self.unwritten.on_committed(turn)
         self._on_safe()
 
     def _on_safe(self) -> None:
@@ -241,6 +266,7 @@ class Bridge:
         self.store_error = error
         self.turns.blocked = True
         self.pressure.block()
+        self.unwritten.on_blocked()
 
     def on_store_eased(self) -> None:
         """The disk takes everything again; `end_turn` must follow."""
@@ -271,8 +297,9 @@ class Bridge:
             host.nodes.drain()
 
     def idle(self) -> bool:
-        """Whether nothing waits for a commit, for room or for an upstream."""
-        return self.turns.idle() and self.pressure.waiting == 0 and self.copies.tickets.waiting == 0
+        """Whether nothing waits for a commit, for room, for an upstream or for its turn."""
+        waits = self.pressure.waiting or self.copies.tickets.waiting or self.turns.spread.has_work
+        return self.turns.idle() and not waits
 
     def awaited(self) -> list[str]:
         """What it waits for, as operators read it."""
@@ -283,7 +310,7 @@ class Bridge:
 
         Notes that have become too old meanwhile are removed.
         """
-        self.ledger.begin(now_ms)
+        self._act(now_ms)
         for notebook in self._notebooks.values():
             notebook.trim(self.turns.writes, now_ms)
         self._checkpoint_queues()

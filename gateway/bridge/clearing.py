@@ -51,6 +51,10 @@ class Emptying:
         self.waiter = waiter
         self.token = token
 
+    def who(self) -> str:
+        """See `Piecework`."""
+        return f"queue {self.queue.name!r}, which is emptied"
+
     def go_on(self, end: int) -> bool:
         """See `Piecework`."""
         if not self._empty(end):

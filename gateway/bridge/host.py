@@ -111,8 +111,10 @@ class VirtualHost:
         if queue.inbound:
             self.nodes.inlets.on_left(subscription)
             return
-        # An exclusive queue is deleted when its owner ends (0-10 queue.declare, auto-delete).
-        if queue.settings.auto_delete and queue.owner is None:
+        # An exclusive queue is deleted when its owner ends (0-10 queue.declare, auto-delete); one
+        # that was not declared so, but that somebody has for a link, goes with the link.
+        settings = queue.settings
+        if settings.auto_delete and (queue.owner is None or not settings.exclusive):
             self.owners.delete_unused(queue)
 
     def on_link_gone(self, subscription: Subscription) -> None:

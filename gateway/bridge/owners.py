@@ -13,7 +13,7 @@ from gateway.bridge.numbers import Numbers
 from gateway.bridge.queues.dispatch import Dispatcher
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
-from gateway.bridge.seams import Owner
+from gateway.bridge.seams import Owner, QueueSender
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.topology import Topology
 from gateway.message import NEVER, Condition
@@ -42,6 +42,10 @@ class Departure:
         self.number = number
         self.queues = queues
 
+    def who(self) -> str:
+        """See `Piecework`."""
+        return "queues that go with a session or connection"
+
     def go_on(self, end: int) -> bool:
         """See `Piecework`."""
         while self.queues:
@@ -56,7 +60,15 @@ class Departure:
 class Owners:
     """What each owner has, by owner id."""
 
-    __slots__ = ("_copies", "_departing", "_numbers", "_owned", "_settlement", "_topology")
+    __slots__ = (
+        "_copies",
+        "_departing",
+        "_numbers",
+        "_owned",
+        "_senders",
+        "_settlement",
+        "_topology",
+    )
 
     def __init__(
         self,
@@ -71,10 +83,24 @@ class Owners:
         self._settlement = settlement
         self._owned: dict[int, Owned] = {}
         self._departing: dict[int, Departure] = {}
+        # Who publishes to a queue, by its number, then by that of the link.
+        self._senders: dict[int, dict[int, QueueSender]] = {}
 
     def subscribed(self, subscription: Subscription) -> None:
         """It is its owner's."""
         self._owned_by(subscription.owner).subscriptions[subscription.number] = subscription
+
+    def sends(self, queue: Queue, link: int, sender: QueueSender) -> None:
+        """A link of that number publishes to `queue`; it is told when that is deleted."""
+        self._senders.setdefault(queue.number, {})[link] = sender
+
+    def sends_no_more(self, queue_number: int, link: int) -> None:
+        """Such a link is gone, or its queue was."""
+        senders = self._senders.get(queue_number)
+        if senders is not None:
+            senders.pop(link, None)
+            if not senders:
+                del self._senders[queue_number]
 
     def give(self, queue: Queue, owner: Owner) -> None:
         """An exclusive queue is `owner`'s, for its life."""
@@ -163,9 +189,20 @@ class Owners:
         self._topology.remove_queue(queue)
         self._numbers.queue_deleted(queue.next_position)
         self._settlement.abandon(queue)
-        line.cancel_all(Condition.RESOURCE_DELETED, f"queue {queue.name!r} was deleted")
+        text = f"queue {queue.name!r} was deleted"
+        line.cancel_all(Condition.RESOURCE_DELETED, text)
+        self._cancel_senders(queue, text)
         if unused and not queue.clearing:
             self._topology.forget_queue(queue)
+
+    def _cancel_senders(self, queue: Queue, text: str) -> None:
+        """One after the other: what one does when it is told may end others."""
+        senders = self._senders.get(queue.number)
+        while senders:
+            link = next(iter(senders))
+            sender = senders[link]
+            self.sends_no_more(queue.number, link)
+            sender.on_cancelled(Condition.RESOURCE_DELETED, text)
 
     def _owned_by(self, owner: Owner) -> Owned:
         owner_id = owner.owner_id()

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.quotas import Quotas, Stock, Waiting
 from gateway.bridge.seams import Publisher
 from gateway.message import ACCEPTED, Outcome
 
-COPY_OCTETS: Final = 256  # counted for each copy beside what is in it
+COPY_OCTETS: Final = 512  # counted for each copy beside what is in it: about what it takes
 
 
 @final
@@ -29,9 +31,11 @@ class Pressure:
             the octets, here as with quotas, so that small messages, too, are on somebody's account.
         high: publishers wait: the high-water mark was passed, and the low one not reached since,
             or `blocked`.
+        by_messages: it was their number that passed its mark, and not their octets.
         blocked: the disk refuses.
         times, late, late_max: see a face's `Disk`.
-        quotas: what users and virtual hosts have of it.
+        quotas: what users and virtual hosts have of it; none of them is asked before one of them
+            is used up, which shows at the end of a turn.
     """
 
     __slots__ = (
@@ -40,12 +44,16 @@ class Pressure:
         "_low_at",
         "_messages_high_at",
         "_messages_low_at",
+        "_messages_max",
+        "_octets_max",
         "_publisher",
         "_raised_at",
         "_raised_messages_at",
+        "_short",
         "_stock",
         "_waiting",
         "blocked",
+        "by_messages",
         "high",
         "late",
         "late_max",
@@ -58,21 +66,25 @@ class Pressure:
     def __init__(self, limits: BridgeLimits) -> None:
         self._limits = limits
         self._waiting: deque[Waiting] = deque()
-        self.octets = 0
-        self.messages = 0
+        self.octets: int64 = 0
+        self.messages: int64 = 0
         self.high = False
+        self.by_messages = False
         self.blocked = False
         self.times = 0
         self.late = 0
         self.late_max = limits.octets_max
         self.quotas = Quotas(limits.user_octets, limits.host_octets)
-        self._high_at = limits.octets_high
-        self._low_at = limits.octets_low
-        self._messages_high_at = limits.messages_high
-        self._messages_low_at = limits.messages_low
+        self._octets_max: int64 = limits.octets_max
+        self._messages_max: int64 = limits.messages_max
+        self._high_at: int64 = limits.octets_high
+        self._low_at: int64 = limits.octets_low
+        self._messages_high_at: int64 = limits.messages_high
+        self._messages_low_at: int64 = limits.messages_low
+        self._short = False  # a quota is used up
         # What made it high in this turn, if that was so.
-        self._raised_at = 0
-        self._raised_messages_at = 0
+        self._raised_at: int64 = 0
+        self._raised_messages_at: int64 = 0
         # Whose message came last: many come in a row.
         self._publisher = 0
         self._stock: Stock = self.quotas.of_connection(0)
@@ -87,9 +99,11 @@ class Pressure:
 
     def full(self, publisher: int) -> bool:
         """Whether nothing more may come in, by that connection."""
-        if self.octets >= self._limits.octets_max or self.messages >= self._limits.messages_max:
+        if self.octets >= self._octets_max or self.messages >= self._messages_max:
             return True
-        stock = self._stock if publisher == self._publisher else self.stock_of(publisher)
+        if not self._short:
+            return False
+        stock = self.stock_of(publisher)
         return stock.user.full or stock.host.full
 
     def stock_of(self, publisher: int) -> Stock:
@@ -110,7 +124,7 @@ class Pressure:
         """Octets of what is in the copies."""
         return self.octets - COPY_OCTETS * self.messages
 
-    def entered(self, size: int, stock: Stock) -> None:
+    def entered(self, size: int64, stock: Stock) -> None:
         """A copy came in, for `stock`."""
         size += COPY_OCTETS
         stock.octets += size
@@ -124,14 +138,14 @@ class Pressure:
                 self._raised_messages_at = self.messages
             self.high = True
 
-    def changed(self, difference: int, stock: Stock) -> None:
+    def changed(self, difference: int64, stock: Stock) -> None:
         """A copy grew or shrank; what that means for publishers shows with the next one."""
         stock.octets += difference
         if not stock.dirty:
             self.quotas.touch(stock)
         self.octets += difference
 
-    def left(self, size: int, stock: Stock) -> None:
+    def left(self, size: int64, stock: Stock) -> None:
         """A copy left."""
         size += COPY_OCTETS
         stock.octets -= size
@@ -163,8 +177,7 @@ class Pressure:
         """Whether what has just come by that connection is to be confirmed later."""
         if self.high:
             return True
-        stock = self._stock if connection == self._publisher else self.stock_of(connection)
-        return stock.user.high or stock.host.high
+        return self._short and self.stock_of(connection).high() is not None
 
     def hold_back(
         self,
@@ -197,6 +210,7 @@ class Pressure:
     def _settle(self) -> None:
         """The turn ends: what is beyond quotas is known, and is not everybody's."""
         self.quotas.settle()
+        self._short = self.quotas.high > 0
         beyond = self.quotas.beyond()
         self._high_at = self._limits.octets_high + beyond
         self._low_at = self._limits.octets_low + beyond
@@ -205,6 +219,8 @@ class Pressure:
         self._messages_low_at = self._limits.messages_low + beyond // COPY_OCTETS
         raised_at = self._raised_at
         self._raised_at = 0
+        if raised_at:
+            self.by_messages = raised_at <= self._high_at
         if (
             0 < raised_at <= self._high_at
             and self._raised_messages_at <= self._messages_high_at

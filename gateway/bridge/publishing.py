@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.exchanges.topic import WORDS_MAX, too_many_words
@@ -250,7 +252,8 @@ class Publishing:
         ticket: Ticket | None,
     ) -> bool:
         """A copy into each queue; whether any is durable."""
-        WORK.units += PUBLISH + COPY * len(queues)
+        copies: int64 = len(queues)
+        WORK.units += PUBLISH + COPY * copies
         lines = self._topology.lines
         durable = False
         for queue in queues:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.bridge.limits import NO_QUOTA
 from gateway.bridge.seams import Publisher
 from gateway.message import Outcome
@@ -67,11 +69,11 @@ class Stock:
     def __init__(self, user: Quota, host: Quota) -> None:
         self.user = user
         self.host = host
-        self.octets = 0
-        self.counted = 0
+        self.octets: int64 = 0
+        self.counted: int64 = 0
         self.dirty = False
 
-    def difference(self) -> int:
+    def difference(self) -> int64:
         """What the quotas do not know of; they are told now."""
         difference = self.octets - self.counted
         self.counted = self.octets
@@ -95,6 +97,7 @@ class Quotas:
     Attributes:
         users, hosts: by name.
         holding: those for which publishes are held back; a set.
+        high: how many are used up, as of the end of the last turn.
     """
 
     __slots__ = (
@@ -105,6 +108,7 @@ class Quotas:
         "_host_most",
         "_stocks",
         "_user_most",
+        "high",
         "holding",
         "hosts",
         "users",
@@ -118,6 +122,7 @@ class Quotas:
         self._dirty: list[Stock] = []
         self._beyond_users = 0
         self._beyond_hosts = 0
+        self.high = 0
         self.users: dict[str, Quota] = {}
         self.hosts: dict[str, Quota] = {}
         self.holding: dict[Quota, None] = {}
@@ -168,8 +173,15 @@ class Quotas:
             self._dirty = []
             for stock in dirty:
                 difference = stock.difference()
-                self._beyond_users += stock.user.change(difference)
-                self._beyond_hosts += stock.host.change(difference)
+                self._beyond_users += self._change(stock.user, difference)
+                self._beyond_hosts += self._change(stock.host, difference)
+
+    def _change(self, quota: Quota, difference: int) -> int:
+        high = quota.high
+        beyond = quota.change(difference)
+        if quota.high != high:
+            self.high += -1 if high else 1
+        return beyond
 
     def beyond(self) -> int:
         """Octets beyond quotas: whose they are waits, and nobody else for them."""

@@ -96,6 +96,13 @@ class Outlet(Protocol):
         """The subscription ended by its queue (deleted, refused): no more deliveries."""
 
 
+class QueueSender(Protocol):
+    """A link by which a client publishes to one queue, as long as that is there."""
+
+    def on_cancelled(self, condition: Condition, description: str) -> None:
+        """The queue was deleted: what it sends finds nothing any more."""
+
+
 class Owner(Protocol):
     """A session or connection that exclusive queues and unsettled deliveries hang on."""
 
@@ -192,6 +199,8 @@ class QueueSettings:
         subscriber: it was made for a durable subscription, and is its user's alone.
         unmarked: of a store that did not tell yet which queues were.
         maker: the user who made it; "" where that is not known.
+        made_by: the connection that did; 0 where that is not known, as after a start.
+        dynamic: it was made for a link of 1.0, and goes as that wanted.
     """
 
     durable: bool
@@ -206,6 +215,8 @@ class QueueSettings:
     subscriber: Subscriber | None
     unmarked: bool
     maker: str
+    made_by: int
+    dynamic: bool
 
     def __init__(
         self,
@@ -234,6 +245,8 @@ class QueueSettings:
         self.subscriber = subscriber
         self.unmarked = unmarked
         self.maker = ""
+        self.made_by = 0
+        self.dynamic = False
 
 
 @final

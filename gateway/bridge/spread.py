@@ -11,11 +11,16 @@ from __future__ import annotations
 from collections import deque
 from typing import Protocol, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.wire.work import SHARE, WORK
 
 
 class Piecework(Protocol):
     """Work that can be left off and gone on with."""
+
+    def who(self) -> str:
+        """What is worked at, for people."""
 
     def go_on(self, end: int) -> bool:
         """Go on until `WORK.units` is above `end`; whether it is done, whoever waited told."""
@@ -23,11 +28,17 @@ class Piecework(Protocol):
 
 @final
 class Spread:
-    """The works that are not done yet."""
+    """The works that are not done yet.
 
-    __slots__ = ("_room", "_waiting")
+    Attributes:
+        units: how much the costliest was that went on in this turn; `costliest`: which.
+    """
+
+    __slots__ = ("_room", "_waiting", "costliest", "units")
 
     def __init__(self) -> None:
+        self.costliest: Piecework | None = None
+        self.units: int64 = 0
         self._waiting: deque[Piecework] = deque()
         self._room = SHARE  # in this turn, for what is begun
 
@@ -53,9 +64,15 @@ class Spread:
     def run(self) -> None:
         """A turn's share of what is left."""
         self._room = SHARE
+        self.costliest = None
+        self.units = 0
         waiting = self._waiting
         end = WORK.units + SHARE
         while waiting and WORK.units <= end:
             work = waiting.popleft()
+            began = WORK.units
             if not work.go_on(end):
                 waiting.append(work)
+            if self.costliest is None or WORK.units - began > self.units:
+                self.units = WORK.units - began
+                self.costliest = work

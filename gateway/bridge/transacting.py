@@ -13,7 +13,7 @@ from gateway.bridge.remote.remote import Remote
 from gateway.bridge.remote.transaction import RemoteTransaction
 from gateway.bridge.seams import IN_TURN, PENDING, Published, Publisher, PublishStatus
 from gateway.bridge.settlement import Settlement
-from gateway.bridge.transaction import AtUpstream, Transaction, drop, refuse_deleted
+from gateway.bridge.transaction import AtUpstream, Rollback, Transaction, refuse_deleted
 from gateway.message import Delivery, Flag, Message, Refusal
 
 
@@ -145,7 +145,4 @@ class Transacting:
             transaction.work.roll_back()
             return
         copies = self._copies
-        drop(transaction.let_go(copies.pressure), transaction.number, copies.ledger)
-        copies.ledger.transaction_ended(
-            transaction.number, transaction.connection, AuditOutcome.ROLLED_BACK
-        )
+        copies.turns.spread.begin(Rollback(transaction, copies.pressure, copies.ledger))

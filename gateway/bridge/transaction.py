@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol, final
 
+from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import FANOUT, TOPIC, Exchange
 from gateway.bridge.ledger import Ledger
@@ -31,6 +32,7 @@ from gateway.message import (
     Outcome,
     Refusal,
 )
+from gateway.wire.work import COPY, WORK
 
 # What a message of a transaction is taken to need besides its octets.
 OVERHEAD: Final = 256
@@ -185,8 +187,7 @@ class Transaction:
         held = self.held
         self.held = []
         for each in held:
-            each.exchange.pending -= len(each.queues)
-            pressure.left(len(each.message.payload), each.stock)
+            let_go(each, pressure)
         return held
 
     def obstacle(self) -> Refusal | None:
@@ -212,16 +213,57 @@ class Transaction:
         return None
 
 
+@final
+class Rollback:
+    """What a transaction held goes, over several turns if it is very much. Is a `Piecework`."""
+
+    __slots__ = ("_held", "_ledger", "_next", "_pressure", "_transaction")
+
+    def __init__(self, transaction: Transaction, pressure: Pressure, ledger: Ledger) -> None:
+        self._transaction = transaction
+        self._pressure = pressure
+        self._ledger = ledger
+        self._held = transaction.held
+        self._next = 0
+        transaction.held = []
+
+    def who(self) -> str:
+        """See `Piecework`."""
+        return f"connection {self._transaction.connection}, whose transaction is rolled back"
+
+    def go_on(self, end: int) -> bool:
+        """See `Piecework`."""
+        held = self._held
+        transaction = self._transaction
+        while self._next < len(held):
+            if WORK.units > end:
+                return False
+            each = held[self._next]
+            self._next += 1
+            WORK.units += COPY * len(each.queues)
+            let_go(each, self._pressure)
+            drop(each, transaction.number, self._ledger)
+        self._ledger.transaction_ended(
+            transaction.number, transaction.connection, AuditOutcome.ROLLED_BACK
+        )
+        return True
+
+
 def remote_of(queue: Queue) -> Remote | None:
     """The upstream that copies in `queue` are on the way to or from; `None`: they are local."""
     return queue.placement.remote if queue.transit and queue.placement is not None else None
 
 
-def drop(held: list[Held], number: int, ledger: Ledger) -> None:
+def let_go(held: Held, pressure: Pressure) -> None:
+    """It is held no more."""
+    held.exchange.pending -= len(held.queues)
+    pressure.left(len(held.message.payload), held.stock)
+
+
+def drop(held: Held, number: int, ledger: Ledger) -> None:
     """The transaction is rolled back: what it held ends."""
-    for each in held:
-        for queue in each.queues:
-            ledger.rolled_back(each.message, each.exchange, queue, number)
+    for queue in held.queues:
+        ledger.rolled_back(held.message, held.exchange, queue, number)
 
 
 def refuse_deleted(each: Held, ledger: Ledger) -> list[Queue]:

@@ -75,6 +75,8 @@ Examples:
   amqp-gateway check --config gateway.yaml --connect
   amqp-gateway check --config gateway.yaml --may alice publish orders
   amqp-gateway check --config gateway.yaml --may alice publish amq.topic/news.de
+  amqp-gateway check --config gateway.yaml --may alice consume tmp --temporary --not-own
+  amqp-gateway check --config gateway.yaml --may "" publish orders
   amqp-gateway check --keys
   amqp-gateway check --profiles
   amqp-gateway check --schema > gateway.schema.json
@@ -85,6 +87,7 @@ Exit codes:
   1  with --may: the answer is no; with --connect: an upstream cannot be reached, does not
      answer, or lacks a node or something that its profile counts on
   2  wrong arguments, or a wrong configuration
+  3  with --may: it depends on what the node is like, which was not said
 """
 )
 @configuration
@@ -104,11 +107,16 @@ Exit codes:
     "--may",
     nargs=3,
     metavar="USER ACTION NODE",
-    help="Say whether a user may do that, and by which line of the access rules.",
+    help="Say whether a user may do that, and by which line of the access rules; an empty USER is"
+    " a client without a login.",
 )
 @click.option("--virtual-host", help="With --may: in this virtual host; by default in the first.")
 @click.option("--address", default="127.0.0.1", help="With --may: coming from this address.")
 @click.option("--exchange", "is_exchange", is_flag=True, help="With --may: NODE is an exchange.")
+@click.option("--durable/--not-durable", default=None, help="With --may: NODE is that, or not.")
+@click.option("--exclusive/--not-exclusive", default=None, help="The same.")
+@click.option("--temporary/--not-temporary", default=None, help="The same.")
+@click.option("--own/--not-own", default=None, help="The same: it is USER's own, or not.")
 def check(
     config: pathlib.Path | None,
     changes: tuple[str, ...],
@@ -119,6 +127,10 @@ def check(
     virtual_host: str | None,
     address: str,
     is_exchange: bool,
+    durable: bool | None,
+    exclusive: bool | None,
+    temporary: bool | None,
+    own: bool | None,
 ) -> None:
     """Validate a configuration and print what it comes to, every default filled in.
 
@@ -131,10 +143,18 @@ def check(
     if may is not None:
         settings = load(config, list(changes))
         host = virtual_host or settings.virtual_hosts[0].name
-        question = check_may.Question(*may, host=host, address=address, exchange=is_exchange)
-        answer = question.decision(load_rules(settings))
-        click.echo(str(answer))
-        click.get_current_context().exit(0 if answer.allowed else 1)
+        said = zip(check_may.QUEUE_PROPERTIES, (durable, exclusive, temporary, own), strict=True)
+        question = check_may.Question(
+            *may,
+            host=host,
+            address=address,
+            exchange=is_exchange,
+            known={name: value for name, value in said if value is not None},
+            queue_size=settings.queues.queue_size,
+        )
+        answer = question.answer(load_rules(settings))
+        click.echo(answer.text)
+        click.get_current_context().exit(answer.code)
     if connect:
         settings = load(config, list(changes))
         check_files(settings)

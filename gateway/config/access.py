@@ -51,7 +51,8 @@ def _listed(given: object) -> object:
 Actions = Annotated[list[ActionName], Field(min_length=1), BeforeValidator(_listed)]
 Names = Annotated[list[str], Field(min_length=1), BeforeValidator(_listed)]
 # Of which rules cannot know what their object is like.
-_HAVE_NONE: Final = frozenset(("connect", "publish", "bind", "unbind", "manage"))
+_HAVE_NONE: Final = frozenset(("connect", "bind", "unbind", "manage"))
+_OWN_NONE: Final = frozenset(("connect", "manage"))
 FILE_OCTETS_MAX: Final = 4 * 1024 * 1024
 
 
@@ -82,6 +83,10 @@ class AccessRule(Section):
     """A queue that is declared for one session, or is not."""
     temporary: bool | None = None
     """A queue or exchange that goes with its client or its last consumer, or does not."""
+    own: bool | None = None
+    """A queue or exchange that this user, or this connection, has made; to bind: the queue."""
+    login: bool | None = None
+    """For clients that have logged in, or for those that have not, which are no users."""
     log: bool = False
     """Have the log tell each time that it decides."""
 
@@ -216,10 +221,16 @@ def _problems(rule: AccessRule, file: AccessFile, hosts: list[str]) -> list[tupl
         found.append(("", "needs either allow or deny"))
     if _HAVE_NONE & {*(rule.allow or rule.deny or [])}:
         found += [
-            (f".{key}", "is not known to connect, publish, bind, unbind and manage")
+            (f".{key}", "is not known to connect, bind, unbind and manage")
             for key in ("durable", "exclusive", "temporary")
             if getattr(rule, key) is not None
         ]
+    if rule.own is not None and _OWN_NONE & {*(rule.allow or rule.deny or [])}:
+        found.append((".own", "is not known to connect and manage"))
+    if rule.login is False and (rule.users is not None or rule.groups is not None):
+        found.append((".login", "clients without a login are no users, and in no group"))
+    if "" in (rule.users or []):
+        found.append((".users", "nobody has an empty name; without a login is login: false"))
     found += [
         (".groups", f"there is no group {group!r}")
         for group in rule.groups or []
@@ -255,6 +266,8 @@ def _made(rule: AccessRule, file: AccessFile, line: int) -> OwnRule:
         durable=_flag(rule.durable),
         exclusive=_flag(rule.exclusive),
         temporary=_flag(rule.temporary),
+        own=_flag(rule.own),
+        login=_flag(rule.login),
     )
 
 

@@ -119,6 +119,9 @@ class LimitSettings(Section):
     """Octets of one connection before its open."""
     answers: Annotated[int, *size("16KiB", "64MiB")] = 256 * 1024
     """Octets of answers that a client does not read, above which nothing more is read of it."""
+    unread: Annotated[int, *size("64KiB", "64MiB")] = 1024 * 1024
+    """Octets of deliveries that a client is given ahead of what its transport takes, and what is
+    left of the last; 64KiB once half of what may be kept for its user or virtual host is."""
     escrow: Annotated[int, *size(0, "64KiB")] = 16 * 1024
     """Most escrow that one message may carry; above it the mapping row's policy applies."""
 
@@ -147,6 +150,7 @@ class LimitSettings(Section):
             kept_max=max(self.connection_size, 2 * self.message_size),
             login_octets_max=self.login_size,
             answers_max=self.answers,
+            unread_max=self.unread,
         )
 
 
@@ -267,7 +271,7 @@ class AccessSettings(Section):
     qpidd_file: pathlib.Path | None = None
     """The ACL file of a qpidd, which decides as it does there; instead of `file`."""
     qpidd_realm: Annotated[str, Field(min_length=1, max_length=255)] = "QPID"
-    """What a user without a realm has behind the "@" in that file."""
+    """What a user without a realm has behind the "@" in that file, and may have in a user-id."""
 
 
 class LoggingSettings(Section):

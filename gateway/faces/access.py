@@ -11,17 +11,21 @@ from typing import Final, Protocol, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
+from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.queues.queue import Queue
+from gateway.faces import asking
 from gateway.faces.counts import FaceCounts
 from gateway.message import Condition, Refusal
 from gateway.permissions.actions import Action, ObjectKind
-from gateway.permissions.asked import Asked, publishing
+from gateway.permissions.asked import NO, UNKNOWN, YES, Asked, publishing
 from gateway.permissions.permits import Permits
 from gateway.permissions.quotas import Quotas
 from gateway.permissions.rules import AccessRules, Decision
 
 CONNECT: Final = Asked(Action.CONNECT, ObjectKind.NOTHING)
+REALM: Final = "QPID"  # what a qpidd gives everybody, unless it is told otherwise
+NOBODY: Final = "anonymous"  # what clients without a login are called, and a user may be, too
 
 
 class Reviewed(Protocol):
@@ -47,15 +51,17 @@ class AccessBook:
     Attributes:
         rules: those in force; `None`: everybody may everything.
         file: where they stand.
+        realm: of users whose names have none.
         quotas: how much of what each user has.
         teller: `None`: nobody is told.
     """
 
-    __slots__ = ("_clients", "file", "quotas", "rules", "teller")
+    __slots__ = ("_clients", "file", "quotas", "realm", "rules", "teller")
 
     def __init__(self) -> None:
         self.rules: AccessRules | None = None
         self.file = ""
+        self.realm = REALM
         self.quotas = Quotas()
         self.teller: DecisionTeller | None = None
         self._clients: dict[ClientAccess, None] = {}
@@ -98,7 +104,7 @@ class AccessBook:
 
 @final
 class ClientAccess:
-    """What one client may. Implements `LivingQueues`.
+    """What one client may. Implements `LivingQueues`, `Nodes`.
 
     Attributes:
         permits: decisions about it. Before it has opened a virtual host, it may all.
@@ -112,6 +118,7 @@ class ClientAccess:
         "_counts",
         "_face",
         "_host",
+        "_login",
         "_making",
         "_reason",
         "_user",
@@ -134,17 +141,22 @@ class ClientAccess:
         self._address = address
         self._face = face
         self._user = ""
+        self._login = ""
         self._host: VirtualHost = bridge.default_host
-        self._making = ""
+        self._making: Asked | None = None
         self._reason = Reason.NOT_ALLOWED
         self.permits = Permits(None, "", "", "")
 
     # The connection.
 
-    def open(self, user: str, host: VirtualHost) -> Refusal | None:
-        """A user wants to open a virtual host; why it may not."""
+    def open(self, user: str, login: str, host: VirtualHost) -> Refusal | None:
+        """A user wants to open a virtual host; why it may not.
+
+        `login`: who it has proved to be; "" for a client without a login, whatever it is called.
+        """
         book = self._book
         self._user = user
+        self._login = login
         self._host = host
         self._renew()
         refusal = self.refusal(CONNECT)
@@ -156,7 +168,8 @@ class ClientAccess:
         return refusal
 
     def _renew(self) -> None:
-        self.permits = Permits(self._book.rules, self._user, self._host.name, self._address)
+        rules = self._book.rules
+        self.permits = Permits(rules, self._login, self._host.name, self._address, self)
 
     def _over_quota(self, connections: int) -> Refusal | None:
         rules = self._book.rules
@@ -198,23 +211,61 @@ class ClientAccess:
         self._record(asked, decision, self._reason)
         return self._refused(asked, decision)
 
-    def publish_refusal(self, exchange: str, key: str) -> Refusal | None:
-        """The same for a message, unless the exchange is not there: others say that.
+    def publish_refusal(self, exchange: str, key: str, address: str = "") -> Refusal | None:
+        """The same for a message, unless the exchange is not there and others are to say that.
 
-        Whoever asks has the message in the books as refused.
+        Whoever asks has the message in the books as refused. `address`: the message names the
+        node so, and must not hear what it is.
         """
         decision = self.permits.may_publish(exchange, key)
         if decision.allowed:
             if decision.logged:
                 self._tell(str(publishing(exchange, key)), str(decision))
             return None
-        if self._host.topology.find_exchange(exchange) is None:
+        if not self.permits.hides and self._host.topology.find_exchange(exchange) is None:
             return None
-        return self._refused(publishing(exchange, key), decision)
+        asked = publishing(exchange, key)
+        queue = "" if exchange else key
+        if address and self.permits.hides and not self.sees(address, queue, exchange):
+            asked = Asked(Action.PUBLISH, ObjectKind.QUEUE, address)
+        return self._refused(asked, decision)
+
+    def lost_refusal(self, address: str) -> Refusal | None:
+        """The same for a message that names no node; `None`: others say that there is none."""
+        if not self.permits.hides or self.sees(address):
+            return None
+        asked = Asked(Action.PUBLISH, ObjectKind.QUEUE, address)
+        return self._refused(asked, self.permits.may(asked))
+
+    def sees(self, address: str, queue: str = "", exchange: str = "") -> bool:
+        """Whether it may hear of the queue or exchange of an address; of neither: that none is."""
+        if queue:
+            return self.may(Asked(Action.ACCESS, ObjectKind.QUEUE, queue))
+        if exchange:
+            return self.may(Asked(Action.ACCESS, ObjectKind.EXCHANGE, exchange))
+        return (
+            self.may(Asked(Action.ACCESS, ObjectKind.QUEUE, address))
+            or self.may(Asked(Action.ACCESS, ObjectKind.EXCHANGE, address))
+            or self.may(Asked(Action.ACCESS, ObjectKind.EXCHANGE, address.partition("/")[0]))
+        )
+
+    def may(self, asked: Asked) -> bool:
+        """Whether it may do that, for whoever has other questions, too: nobody is told."""
+        return self.permits.may(asked).allowed
+
+    def alternate_refusal(self, exchange: str) -> Refusal | None:
+        """Why it may not have its nodes send on to an exchange: it must not publish there.
+
+        What they send on has any key. A qpidd does not ask.
+        """
+        if not exchange or not self.permits.hides:
+            return None
+        return self.refusal(Asked(Action.PUBLISH, ObjectKind.EXCHANGE, exchange, every_key=True))
 
     def _refused(self, asked: Asked, decision: Decision) -> Refusal:
         self._count(asked, str(decision))
-        return Refusal(Condition.UNAUTHORIZED_ACCESS, f"{self._user!r} may not {asked}")
+        who = repr(self._login) if self._login else "a client without a login"
+        return Refusal(Condition.UNAUTHORIZED_ACCESS, f"{who} may not {asked}")
 
     def _count(self, asked: Asked, why: str) -> None:
         self._counts.access_refused[asked.action] += 1
@@ -237,33 +288,93 @@ class ClientAccess:
     def _tell(self, what: str, decision: str) -> None:
         teller = self._book.teller
         if teller is not None:
-            teller.tell_decision(self._user, self._connection, self._address, what, decision)
+            teller.tell_decision(self._login, self._connection, self._address, what, decision)
 
-    # Queues that it makes.
+    # Nodes: whose they are, and those that it makes.
+
+    def look_up(self, asked: Asked) -> None:
+        """See `Nodes`. What is to be made will be its own."""
+        topology = self._host.topology
+        known = asked.durable != UNKNOWN and asked.action != Action.ACCESS and not asked.exists
+        if asked.kind == ObjectKind.QUEUE or asked.queue:
+            queue = topology.queues.get(asked.queue or asked.name)
+            if queue is not None:
+                asked.own = YES if self._owns_queue(queue) else NO
+                if not known and asked.kind == ObjectKind.QUEUE:
+                    asking.look_up_queue(asked, queue)
+                return
+        elif asked.kind == ObjectKind.EXCHANGE:
+            exchange = topology.exchanges.get(asked.name)
+            if exchange is not None:
+                asked.own = YES if self._owns_exchange(exchange) else NO
+                if not known:
+                    asking.look_up_exchange(asked, exchange)
+                return
+        if asked.action == Action.CREATE:
+            asked.own = YES
+        elif asked.action == Action.ACCESS:
+            asked.durable = asked.exclusive = asked.temporary = UNKNOWN
+
+    def _owns_queue(self, queue: Queue) -> bool:
+        settings = queue.settings
+        if settings.subscriber is not None:
+            return settings.subscriber.user == self._login
+        owner = queue.owner
+        if owner is not None and owner.connection_id() == self._connection:
+            return True
+        return self._made(settings.maker, settings.made_by)
+
+    def _owns_exchange(self, exchange: Exchange) -> bool:
+        return self._made(exchange.maker, exchange.made_by)
+
+    def _made(self, maker: str, connection: int) -> bool:
+        """Clients without a login have what they made by the same connection, and no more."""
+        if connection == self._connection:
+            return True
+        return maker != "" and maker == self._login and maker != NOBODY
 
     def create_refusal(self, asked: Asked) -> Refusal | None:
-        """Why it may not declare a queue; `None`: it may, and `created` follows if it does."""
+        """Why it may not declare a node; `None`: it may, and `created` follows if it does."""
         refusal = self.refusal(asked)
         if refusal is not None or asked.exists:
             return refusal
+        topology = self._host.topology
+        if asked.kind == ObjectKind.EXCHANGE:
+            self._making = None if asked.name in topology.exchanges else asked
+            return None
         limit = self._book.queues_max(self._user)
         if limit >= 0 and not self._book.quotas.has_room(self._user, limit, self):
             return self._over(asked, f"{self._user!r} may have made {limit} queues at a time")
-        if asked.name not in self._host.topology.queues:
-            self._making = asked.name
+        self._making = None if asked.name in topology.queues else asked
         return None
 
     def created(self) -> None:
         """What it was allowed to declare last has been declared, or was not."""
-        name = self._making
-        if name:
-            self._making = ""
-            queue = self._host.topology.queues.get(name)
-            if queue is None or queue.placement is not None or queue.settings.maker:
-                return
-            queue.settings.maker = self._user
-            self._host.topology.rows.store_queue(queue)
-            self._book.count_queue(self._host.name, queue)
+        asked = self._making
+        if asked is None:
+            return
+        self._making = None
+        if asked.kind == ObjectKind.EXCHANGE:
+            self._created_exchange(asked.name)
+        else:
+            self._created_queue(asked.name)
+
+    def _created_queue(self, name: str) -> None:
+        queue = self._host.topology.queues.get(name)
+        if queue is None or queue.placement is not None or queue.settings.maker:
+            return
+        queue.settings.maker = self._user
+        queue.settings.made_by = self._connection
+        self._host.topology.rows.store_queue(queue)
+        self._book.count_queue(self._host.name, queue)
+
+    def _created_exchange(self, name: str) -> None:
+        exchange = self._host.topology.exchanges.get(name)
+        if exchange is None or exchange.placement is not None or exchange.maker:
+            return
+        exchange.maker = self._user
+        exchange.made_by = self._connection
+        self._host.topology.rows.store_exchange(exchange)
 
     def lives(self, host: str, name: str, number: int) -> bool:
         """Whether a queue is there still."""

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, Protocol, final
 
 from gateway.wire.accounts import UNLIMITED, Account
+
+# How many who wait are told of one transport that has drained.
+TOLD: Final = 64
+
+
+class Waiting(Protocol):
+    """A connection with a message that is larger than what may be unread for now."""
+
+    def go_on(self) -> None:
+        """Something has been read."""
 
 
 @final
@@ -14,9 +24,11 @@ class Accounts:
     Attributes:
         everybody: what all connections keep, those that have not logged in included.
         users, hosts: those that have connections, or had; names are those that logins can have.
+        full: connections whose transports take no more for now.
+        waiting: those that go on when others have drained.
     """
 
-    __slots__ = ("_host_max", "_user_max", "everybody", "hosts", "users")
+    __slots__ = ("_host_max", "_user_max", "everybody", "full", "hosts", "users", "waiting")
 
     def __init__(self, user_max: int = UNLIMITED, host_max: int = UNLIMITED) -> None:
         self._user_max = user_max
@@ -24,6 +36,8 @@ class Accounts:
         self.everybody = Account()
         self.users: dict[str, Account] = {}
         self.hosts: dict[str, Account] = {}
+        self.full = 0
+        self.waiting: list[Waiting] = []
 
     def user(self, name: str) -> Account:
         """That of a user."""
@@ -32,6 +46,16 @@ class Accounts:
     def host(self, name: str) -> Account:
         """That of a virtual host."""
         return _of(self.hosts, name, self._host_max)
+
+    def on_drained(self) -> None:
+        """One transport that was full has drained, or is gone: others may go on."""
+        self.full -= 1
+        waiting = self.waiting
+        if waiting:
+            told = len(waiting) if self.full == 0 else TOLD
+            self.waiting = waiting[told:]
+            for each in waiting[:told]:
+                each.go_on()
 
     def refusals(self) -> dict[str, int]:
         """How often a limit was met, by whose it was."""

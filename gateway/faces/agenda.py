@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.wire.work import SHARE, WORK
 
 E = TypeVar("E")
@@ -40,7 +42,7 @@ class Agenda(Generic[E]):
         self.waiting.extend(events)
         return False
 
-    def begin(self) -> int:
+    def begin(self) -> int64:
         """A share of this turn begins; the units at which it is over."""
         self.costliest = None
         return WORK.units + SHARE

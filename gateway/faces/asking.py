@@ -34,6 +34,27 @@ def _settings(settings: QueueSettings) -> dict[str, str]:
     }
 
 
+def is_temporary(settings: QueueSettings) -> bool:
+    """Whether a queue goes with its client, or with its last consumer."""
+    passing = settings.exclusive and not settings.durable
+    return settings.auto_delete or settings.dynamic or passing
+
+
+def look_up_queue(asked: Asked, queue: Queue) -> None:
+    """What a question about a queue leaves open, the queue says."""
+    settings = queue.settings
+    asked.durable = _yes(settings.durable)
+    asked.exclusive = _yes(settings.exclusive)
+    asked.temporary = _yes(is_temporary(settings))
+
+
+def look_up_exchange(asked: Asked, exchange: Exchange) -> None:
+    """The same of an exchange."""
+    asked.durable = _yes(exchange.durable)
+    asked.exclusive = NO
+    asked.temporary = _yes(exchange.auto_delete or exchange.dynamic)
+
+
 def about_queue(
     action: Action, name: str, settings: QueueSettings, properties: dict[str, str] | None
 ) -> Asked:
@@ -44,7 +65,7 @@ def about_queue(
         name,
         durable=_yes(settings.durable),
         exclusive=_yes(settings.exclusive),
-        temporary=_yes(settings.auto_delete or (settings.exclusive and not settings.durable)),
+        temporary=_yes(is_temporary(settings)),
         properties=properties,
     )
 
@@ -82,12 +103,19 @@ def to_check_queue(name: str, settings: QueueSettings, arguments: dict[str, str]
 
 def to_delete_queue(queue: Queue, policy_type: str) -> Asked:
     """To delete a queue."""
-    properties = _settings(queue.settings)
-    properties["exclusive"] = flag(queue.owner is not None)
+    return to_delete_declared(queue.name, queue.settings, policy_type, queue.owner is not None)
+
+
+def to_delete_declared(
+    name: str, settings: QueueSettings, policy_type: str, exclusive: bool
+) -> Asked:
+    """To delete a queue that was declared so; `exclusive`: somebody has it for itself now."""
+    properties = _settings(settings)
+    properties["exclusive"] = flag(exclusive)
     properties["policytype"] = policy_type or REJECT
-    if not queue.settings.alternate_exchange:
+    if not settings.alternate_exchange:
         del properties["alternate"]
-    return about_queue(Action.DELETE, queue.name, queue.settings, properties)
+    return about_queue(Action.DELETE, name, settings, properties)
 
 
 def to_use_queue(action: Action, name: str, queue: Queue | None) -> Asked:
@@ -138,6 +166,6 @@ def about_exchange(action: Action, exchange: Exchange) -> Asked:
         exchange.name,
         durable=_yes(exchange.durable),
         exclusive=NO,
-        temporary=_yes(exchange.auto_delete),
+        temporary=_yes(exchange.auto_delete or exchange.dynamic),
         properties=properties,
     )

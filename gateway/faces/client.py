@@ -6,22 +6,26 @@ sessions and links, which so need not know the connection. The same for every se
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
+from gateway.bridge.unwritten import Author
 from gateway.faces.access import ClientAccess, Reviewed
 from gateway.faces.doubt import Doubt, Slowed
 from gateway.faces.face import Face, FaceSettings, Logins, Peer, PeerStatus, Turns
 from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.host_nodes import HostNodes
+from gateway.faces.room import Room
 from gateway.faces.visit import Visit
 from gateway.message import Encoding
 from gateway.translate.context import Context
 from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
 from gateway.wire.sasl import ANONYMOUS
+
+NO_COMMAND: Final = "no command, but the octets of one, or of an answer"
 
 
 @final
@@ -40,8 +44,7 @@ class Client:
         draining: the gateway stops: no new deliveries, credit, sessions or links.
         visit: what is told of it in the audit log and in the log's lines.
         account: what is kept on its behalf.
-        write_blocked: its transport takes no more for now.
-        unread: octets of answers that it has been given since then.
+        room: how much it may be given ahead of what its transport takes.
     """
 
     __slots__ = (
@@ -53,6 +56,7 @@ class Client:
         "access",
         "account",
         "authenticated",
+        "author",
         "bridge",
         "container",
         "doubt",
@@ -63,13 +67,12 @@ class Client:
         "links",
         "nodes",
         "peer",
+        "room",
         "session_flow",
         "sessions",
         "settings",
-        "unread",
         "uses",
         "visit",
-        "write_blocked",
     )
 
     def __init__(
@@ -100,8 +103,8 @@ class Client:
         self.draining = False
         self.account = account
         account.join(settings.accounts.everybody)
-        self.write_blocked = False
-        self.unread = 0
+        self.author = Author(self)
+        self.room = Room(account, settings.accounts, settings.limits, self)
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
@@ -120,7 +123,7 @@ class Client:
     def act(self, now_ms: int) -> None:
         """What the bridge is asked from now on is asked for this client."""
         visit = self.visit
-        self.bridge.ledger.begin(now_ms, visit.number, visit.actor)
+        self.bridge.act(now_ms, self.author, visit.number, visit.actor)
 
     # What sessions and links ask.
 
@@ -130,9 +133,9 @@ class Client:
             self._touched = True
             self._turns.touch(self._face)
 
-    def has_room(self) -> bool:
-        """Whether deliveries may be sent now."""
-        return not self.write_blocked and not self.draining
+    def has_room(self, size: int) -> bool:
+        """Whether a message of that size may be delivered now."""
+        return not self.draining and self.room.has(size)
 
     def user(self) -> str:
         """Who it has proved to be; "": a client without a login."""
@@ -140,10 +143,14 @@ class Client:
 
     def doing(self, what: str) -> str:
         """Who it is, and what has been done for it, for people."""
-        return f"user {self.identity!r}: {what}" if self.identity else what
+        if not self.visit.opened:
+            return f"before it has opened: {what}"
+        return f"user {self.identity!r}: {what}"
 
     def may_claim(self, arrival: Arrival) -> bool:
-        """Whether a message may carry its user-ids: the user's own, with or without a realm."""
+        """Whether a message may carry its user-ids: the user's own, with or without its realm."""
+        if arrival.user_id is None:  # nor has it more of them
+            return True
         user_id = arrival.user_id
         if user_id and not self._is_own(user_id):
             return False
@@ -155,7 +162,7 @@ class Client:
         claimed = user_id.decode("utf-8", "replace")
         logins = self.settings.logins
         if self.authenticated:
-            return is_own(claimed, self.identity, logins)
+            return is_own(claimed, self.identity, self.settings.access.realm, logins)
         return logins is None or not (logins.has(claimed) or logins.has(claimed.partition("@")[0]))
 
     def context(self) -> Context:
@@ -214,7 +221,7 @@ class Client:
             protocol=self.visit.protocol.removeprefix("AMQP "),
             user=self.user(),
             mechanism=self.visit.mechanism,
-            product=self.uses.client.removesuffix(f" from {self.peer.address}"),
+            product=self.uses.client.removesuffix(f"from {self.peer.address}").rstrip(),
             virtual_host=self.host.name,
             sessions=self.sessions,
             links=self.links,
@@ -222,28 +229,14 @@ class Client:
 
     # What the connection tells.
 
-    def on_flushed(self) -> None:
-        """What there was to send is taken."""
+    def on_flushed(self) -> bool:
+        """What there was to send is taken; whether who waits for room may go on."""
         self._touched = False
-
-    def on_written(self, octets: int) -> None:
-        """So much there was, and its transport has been full before.
-
-        No deliveries, which wait for room: what is answered to what it goes on to send.
-        """
-        self.unread += octets
-        self.account.note(octets)
-
-    def on_write_blocked(self, blocked: bool) -> None:
-        """Its transport is full, or has room again."""
-        self.write_blocked = blocked
-        if not blocked:
-            self.account.give(self.unread)
-            self.unread = 0
+        return self.room.on_flushed()
 
     def unread_too_much(self) -> bool:
         """It does not read what it is answered: then nothing is read of it, either."""
-        return self.unread >= self.settings.limits.answers_max
+        return self.room.unread >= self.settings.limits.answers_max
 
     def on_authenticated(self, identity: str | None) -> None:
         """Who it is; `None`: it could not prove that."""
@@ -262,7 +255,9 @@ class Client:
         self.peer.entered()
         self.bridge.pressure.join(self.peer.connection_id, self.identity, host.name)
         accounts = self.settings.accounts
-        self.account.join(accounts.user(self.identity))
+        user = accounts.user(self.identity)
+        self.account.join(user)
+        self.room.join(user)
         self.account.join(accounts.host(host.name))
         self.settings.counts.connections_opened[self._protocol] += 1
         visit = self.visit
@@ -271,17 +266,23 @@ class Client:
         visit.open(self.bridge.audit, self.bridge.now_ms, host.name)
         self.act(self.bridge.now_ms)
 
-    def on_violation(self, problem: str, *, ends: bool = False) -> None:
-        """It has broken the rules of its protocol; `ends`: all of it is over with that.
+    def on_violation(self, problem: str) -> None:
+        """It has broken the rules of its protocol, and is over for that.
 
         `problem`: how; "" where that is told otherwise.
         """
         self.settings.counts.protocol_errors[self._protocol] += 1
         if problem:
-            self.visit.broke(problem)
-        if problem and ends:
+            self.visit.broke("", problem)
             late = self.visit.timed
             self.visit.because(Reason.TIMED_OUT if late else Reason.BROKE_PROTOCOL, problem)
+
+    def on_error(self, problem: str, link: str | None = None) -> None:
+        """A session, or a link of that name, has ended for an error of its; the rest goes on."""
+        counts = self.settings.counts
+        ended = counts.sessions_failed if link is None else counts.links_failed
+        ended[self._protocol] += 1
+        self.visit.broke("session" if link is None else f"link {link!r}", problem)
 
     def on_session_attached(self, session: int) -> None:
         """A session of that name in the audit log has begun."""
@@ -309,6 +310,7 @@ class Client:
         self.uses.end()
         self.access.close()
         self.account.close()
+        self.room.close()
         self.bridge.pressure.quotas.leave(self.peer.connection_id)
         visit = self.visit
         if visit.opened:
@@ -318,14 +320,13 @@ class Client:
         visit.end(self.bridge.audit, self.bridge.now_ms, reason)
 
 
-def is_own(claimed: str, identity: str, logins: Logins | None) -> bool:
+def is_own(claimed: str, identity: str, realm: str, logins: Logins | None) -> bool:
     """Whether a user-id is the connection's user, with its realm or without any.
 
-    A user who has no realm may say one, as clients of brokers do that give everybody one; but not
-    if that is another user's name.
+    A user who has no realm may say `realm`, as clients of brokers do that give everybody one. What
+    is another user's name is nobody else's, with or without.
     """
-    if claimed in (identity, identity.partition("@")[0]):
+    if claimed == identity:
         return True
-    if "@" in identity or claimed.partition("@")[0] != identity:
-        return False
-    return logins is None or not logins.has(claimed)
+    other = identity.partition("@")[0] if "@" in identity else f"{identity}@{realm}"
+    return claimed == other and (logins is None or not logins.has(claimed))

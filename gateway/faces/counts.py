@@ -22,9 +22,11 @@ class FaceCounts:
         "connections_closed",
         "connections_opened",
         "links_closed",
+        "links_failed",
         "links_opened",
         "protocol_errors",
         "sessions_closed",
+        "sessions_failed",
         "sessions_opened",
         "transactions_declared",
         "transactions_discharged",
@@ -39,7 +41,9 @@ class FaceCounts:
         self.sessions_closed = [0, 0]
         self.links_opened = [0, 0]  # 0-10: subscriptions
         self.links_closed = [0, 0]
-        self.protocol_errors = [0, 0]
+        self.protocol_errors = [0, 0]  # each ended a connection
+        self.sessions_failed = [0, 0]  # ended for an error, and their connections went on
+        self.links_failed = [0, 0]
         self.authentication_failures = [0, 0]
         self.access_refused = [0 for _ in Action]  # by action
         self.transactions_declared = 0  # by 1.0 clients

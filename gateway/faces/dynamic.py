@@ -5,6 +5,7 @@ One `DynamicNodes` a virtual host, shared by all faces: links of any connection 
 
 from __future__ import annotations
 
+import secrets
 from typing import Final, cast, final
 
 from gateway.amqp_1_0 import _spec, types
@@ -16,6 +17,7 @@ from gateway.wire.tagged import Tagged
 
 LIFETIME: Final = "lifetime-policy"
 NAME_PART_MAX: Final = 64
+TAG_OCTETS: Final = 12
 
 POLICIES: Final = (
     _spec.DELETE_ON_CLOSE,
@@ -71,21 +73,21 @@ class DynamicNode:
 class DynamicNodes:
     """Those of one virtual host."""
 
-    __slots__ = ("_made", "_nodes", "_tag", "host")
+    __slots__ = ("_nodes", "host")
 
-    def __init__(self, host: VirtualHost, tag: str) -> None:
+    def __init__(self, host: VirtualHost) -> None:
         self.host = host
-        self._tag = tag
-        self._made = 0
         self._nodes: dict[str, DynamicNode] = {}
 
     def name(self, container: str, link: str) -> str:
-        """A name that nothing has, and that tells whom the node is for."""
+        """A name that nothing has, and that tells whom the node is for.
+
+        Nobody guesses it: who knows it was told, by whoever the node is for.
+        """
         topology = self.host.topology
         whom = f"{container[:NAME_PART_MAX]}.{link[:NAME_PART_MAX]}".replace("/", "_")
         while True:
-            self._made += 1
-            name = f"{whom}.{self._tag}-{self._made}"
+            name = f"{whom}.{secrets.token_hex(TAG_OCTETS)}"
             if name not in topology.queues and name not in topology.exchanges:
                 return name
 
@@ -95,10 +97,12 @@ class DynamicNodes:
             exchange = self.host.declaring.declare_exchange(name, FANOUT)
             if isinstance(exchange, Refusal):
                 return exchange
+            exchange.dynamic = True
         else:
             queue = self.host.declaring.declare_queue(name, QueueSettings(), owner)
             if isinstance(queue, Refusal):
                 return queue
+            queue.settings.dynamic = True
         node = DynamicNode(name, policy, topic)
         self._nodes[name] = node
         return node

@@ -341,7 +341,7 @@ class FaceSettings:
         """The dynamic nodes of a virtual host."""
         nodes = self.dynamic.get(host.name)
         if nodes is None:
-            nodes = DynamicNodes(host, self.federation_tag[:8])
+            nodes = DynamicNodes(host)
             self.dynamic[host.name] = nodes
         return nodes
 

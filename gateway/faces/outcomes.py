@@ -15,13 +15,12 @@ from gateway.amqp_1_0._spec import (
     Released,
     TransactionalState,
 )
-from gateway.amqp_1_0.errors import DESCRIPTION_MAX
+from gateway.amqp_1_0.errors import DELIVERY_TAG, DESCRIPTION_MAX
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
 from gateway.translate.conditions import to_symbol
 from gateway.translate.outcomes import of_state, to_state
 from gateway.wire.tagged import Tagged
 
-DELIVERY_TAG: Final = "delivery-tag"
 STATE_ACCEPTED: Final = Accepted()
 REJECTED_SYMBOL: Final = "amqp:rejected:list"
 RELEASED_SYMBOL: Final = "amqp:released:list"

@@ -26,7 +26,7 @@ class Journal(Protocol):
     def on_closed(self, visit: Visit, why: str) -> None:
         """It was open, and is over."""
 
-    def on_broken(self, visit: Visit, problem: str, *, first: bool) -> None:
+    def on_broken(self, visit: Visit, part: str, problem: str, *, first: bool) -> None:
         """It broke the rules of its protocol; `first`: it had not before."""
 
     def on_step(self, visit: Visit, what: str) -> None:
@@ -46,7 +46,7 @@ class Silence:
     def on_closed(self, visit: Visit, why: str) -> None:
         """No line."""
 
-    def on_broken(self, visit: Visit, problem: str, *, first: bool) -> None:
+    def on_broken(self, visit: Visit, part: str, problem: str, *, first: bool) -> None:
         """No line."""
 
     def on_step(self, visit: Visit, what: str) -> None:
@@ -164,9 +164,9 @@ class Visit:
         )
         self._journal.on_refused(self, cause, self._why or WORDS.get(cause, ""))
 
-    def broke(self, problem: str) -> None:
-        """It broke the rules of its protocol, of a link or a session at least."""
-        self._journal.on_broken(self, problem, first=not self._broken)
+    def broke(self, part: str, problem: str) -> None:
+        """It broke the rules of its protocol; `part`: of it, what alone has ended for that."""
+        self._journal.on_broken(self, part, problem, first=not self._broken)
         self._broken = True
 
     def step(self, what: str) -> None:

@@ -2,11 +2,13 @@
 
 pump, turns     one connection's transport; one pass over all that was readable
 keepalive       peers that are gone without a word
+reading         how much is read of one at a time
 listening/      connections that come in
 upstreams/      connections that the gateway dials
 admin/          metrics, health, control
 alarm, clock, lag   one moving timer, the one clock, how late the event loop is
 stalls          whose work has held it
+held_back       who waits to be confirmed, and for which limit
 tls, saslprep       TLS from PEM files; names and passwords in one form
 backup          copies of store and audit log, while they are used
 exposed         what others on the machine can read of it

@@ -25,7 +25,9 @@ from gateway.faces.face import Face
 from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
 from gateway.net.keepalive import keep_alive
+from gateway.net.reading import Reading
 from gateway.net.turns import TurnLoop
+from gateway.wire.work import WORK
 
 LINGER_MS: Final = 2000  # how long a peer has to read our last octets and close
 FLUSH_MS: Final = 10_000  # how long it has to take what is still unwritten
@@ -35,6 +37,7 @@ class Transport(Protocol):
     """What is used of a TCP transport of Twisted, which describes it in six interfaces."""
 
     protocol: TwistedProtocol
+    bufferSize: int
 
     def write(self, data: bytes) -> None:
         """ITransport."""
@@ -123,6 +126,7 @@ class Pump(TwistedProtocol):
         self._left = False  # nothing is held for it any more
         self._defective = False
         self._reading_paused = False
+        self._reading = Reading()
         self._alarm = Alarm(around.later, around.now_ms, self._deadline)
         self.face: Face = around.first_face(self)
 
@@ -155,10 +159,12 @@ class Pump(TwistedProtocol):
         face = self.face
         turns = self.around.turns
         began_ms = self.around.now_ms()
+        units = WORK.units
         try:
             face.receive_data(data, began_ms)
         except Exception:
             self._broken()
+        self._reading.has_cost(WORK.units - units, self.transport)
         turns.stalls.over(began_ms, "read", self)
         turns.touch(self.face)
 

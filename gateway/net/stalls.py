@@ -2,11 +2,15 @@
 
 What is timed are the pieces that the loop is made of: one read, one flush, one dispatch, what a
 commit or a deadline sets in motion. Work is limited (`wire.work`), so a stall is a limit that is
-missing, or a machine that is too slow; the log says whose piece it was, once a second at most.
+missing, or a machine that is too slow; the log says whose piece it was, once a second at most. Who
+was just at work while the loop did none - the machine gave its time to others, or a call waited -
+is not to blame: such a stall counts as `machine`. How much the thread has worked is only asked once
+a turn, so what it did in the turn before a piece counts for the piece.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
@@ -16,6 +20,12 @@ from gateway.net.counts import NetCounts
 
 STALL_MS: Final = 100  # more than this is one
 SILENCE_MS: Final = 1000  # after a line of the log
+MACHINE: Final = "machine"  # a stall without work
+
+
+def worked_ms() -> int:
+    """How much this thread has worked, so far."""
+    return time.thread_time_ns() // 1_000_000
 
 
 class Worker(Protocol):
@@ -31,11 +41,21 @@ class Stalls:
 
     log = Logger()
 
-    def __init__(self, now_ms: Callable[[], int], counts: NetCounts) -> None:
+    def __init__(
+        self, now_ms: Callable[[], int], counts: NetCounts, worked: Callable[[], int] | None = None
+    ) -> None:
         self._now_ms = now_ms
+        self._worked_ms = worked
+        self._before_ms = 0
+        self.begin()
         self._counts = counts
         self._silent_until_ms = 0
         self._untold = 0
+
+    def begin(self) -> None:
+        """A turn ends, or its end is over: what was worked before counts for nobody any more."""
+        if self._worked_ms is not None:
+            self._before_ms = self._worked_ms()
 
     def over(self, began_ms: int, piece: str, worker: Worker) -> int:
         """A piece of work that began then is over; the time, when the next one begins."""
@@ -45,15 +65,26 @@ class Stalls:
         return now_ms
 
     def _tell(self, now_ms: int, took_ms: int, piece: str, worker: Worker) -> None:
-        self._counts.stalls[piece] += 1
+        before_ms = self._before_ms
+        self.begin()
+        worked = took_ms if self._worked_ms is None else self._before_ms - before_ms
+        idle = worked <= STALL_MS
+        self._counts.stalls[MACHINE if idle else piece] += 1
         if now_ms < self._silent_until_ms:
             self._untold += 1
             return
         self._silent_until_ms = now_ms + SILENCE_MS
         untold, self._untold = self._untold, 0
+        line = "the event loop was held for {took_ms} ms by a {piece} of {who}{more}"
+        if idle:
+            line = (
+                "the event loop stood for {took_ms} ms, of which it worked {worked} at most: the"
+                " machine was busy, or a call waited in a {piece} of {who}{more}"
+            )
         self.log.warn(
-            "the event loop was held for {took_ms} ms by a {piece} of {who}{more}",
+            line,
             took_ms=took_ms,
+            worked=worked,
             piece=piece,
             who=worker.who(),
             more=f" ({untold} more since the last such line)" if untold else "",

@@ -7,7 +7,7 @@ drives the bridge (dispatch, store, audit) and then flushes each touched face: o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
@@ -58,13 +58,35 @@ class Flushed(Protocol):
 
 
 @final
+class Everybody:
+    """What is work for nobody in particular."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def who(self) -> str:
+        """What was done."""
+        return self._what
+
+
+COMMITTED: Final = Everybody("all that waited for the disk")
+DUE: Final = Everybody("messages that expire and queues that are not used any more")
+
+
+@final
 class TurnLoop:
     """`faces.face.Turns` for the whole gateway."""
 
     log = Logger()
 
     def __init__(
-        self, later: Later, now_ms: Callable[[], int], bridge: DrivenBridge, counts: NetCounts
+        self,
+        later: Later,
+        now_ms: Callable[[], int],
+        bridge: DrivenBridge,
+        counts: NetCounts,
+        *,
+        worked_ms: Callable[[], int] | None = None,
     ) -> None:
         self._later = later
         self._now_ms = now_ms
@@ -76,7 +98,7 @@ class TurnLoop:
         self._dispatching = False
         self._swamped = False
         self._alarm = Alarm(later, now_ms, self._bridge_deadline)
-        self.stalls = Stalls(now_ms, counts)
+        self.stalls = Stalls(now_ms, counts, worked_ms)
         self.on_turn_ended: Callable[[int], None] | None = None
 
     def attach(self, face: Face, pump: Flushed) -> None:
@@ -107,7 +129,7 @@ class TurnLoop:
         began_ms = self._now_ms()
         self._bridge.now_ms = began_ms
         self._guarded(lambda: self._bridge.on_committed(turn))
-        self.stalls.over(began_ms, "commit", self._bridge)
+        self.stalls.over(began_ms, "commit", COMMITTED)
         self.schedule()
 
     def on_store_failed(self, error: StoreError) -> None:
@@ -139,6 +161,7 @@ class TurnLoop:
     def _end(self) -> None:
         self._scheduled = None
         now_ms = self._now_ms()
+        self.stalls.begin()
         self._counts.turns += 1
         self._dispatching = True
         more = self._guarded(lambda: self._bridge.end_turn(now_ms))
@@ -151,6 +174,7 @@ class TurnLoop:
         for pump in touched.values():
             pump.flush(now_ms)
             began_ms = self.stalls.over(began_ms, "flush", pump)
+        self.stalls.begin()
         if more:
             self.schedule()
         self._alarm.set(self._bridge.next_deadline())
@@ -160,7 +184,7 @@ class TurnLoop:
     def _bridge_deadline(self, now_ms: int) -> None:
         self._bridge.now_ms = now_ms
         self._guarded(lambda: self._bridge.handle_deadline(now_ms))
-        self.stalls.over(now_ms, "deadline", self._bridge)
+        self.stalls.over(now_ms, "deadline", DUE)
         self.schedule()
 
     def _guarded(self, call: Callable[[], bool | None]) -> bool:

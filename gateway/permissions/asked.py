@@ -26,7 +26,10 @@ class Asked:
         queue: of bind, unbind and bound: the queue.
         durable, exclusive, temporary: of the object: `YES`, `NO`, or `UNKNOWN`. A temporary one
             goes with its client, or with its last consumer.
+        own: whoever asks made the object, or has it for itself; of bind and unbind: the queue.
         exists: create: the object is there already, and is only declared again.
+        every_key: of an exchange, where the key is `None`: by whatever key; else by any one.
+        looked: a rule has looked at what the object is like, which may be otherwise tomorrow.
         properties: qpidd's properties, with values as it writes them; `None`: it gives none, and
             does not compare those of rules.
     """
@@ -34,11 +37,14 @@ class Asked:
     __slots__ = (
         "action",
         "durable",
+        "every_key",
         "exclusive",
         "exists",
         "key",
         "kind",
+        "looked",
         "name",
+        "own",
         "properties",
         "queue",
         "temporary",
@@ -55,7 +61,9 @@ class Asked:
         durable: int = UNKNOWN,
         exclusive: int = UNKNOWN,
         temporary: int = UNKNOWN,
+        own: int = UNKNOWN,
         exists: bool = False,
+        every_key: bool = False,
         properties: dict[str, str] | None = None,
     ) -> None:
         self.action = action
@@ -66,11 +74,20 @@ class Asked:
         self.durable = durable
         self.exclusive = exclusive
         self.temporary = temporary
+        self.own = own
         self.exists = exists
+        self.every_key = every_key
+        self.looked = False
         self.properties = properties
 
     def as_(self, action: Action) -> Asked:
-        """The same object, asked for another action."""
+        """The same object, asked for another action.
+
+        Whether a queue is somebody's own, the question about an exchange does not say, nor the
+        other way round.
+        """
+        bound = self.kind == ObjectKind.EXCHANGE and action in (Action.BIND, Action.UNBIND)
+        known = bound == bool(self.queue)
         return Asked(
             action,
             self.kind,
@@ -80,6 +97,7 @@ class Asked:
             durable=self.durable,
             exclusive=self.exclusive,
             temporary=self.temporary,
+            own=self.own if known else UNKNOWN,
             properties=self.properties,
         )
 

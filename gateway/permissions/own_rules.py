@@ -3,7 +3,7 @@
 To ask about a node (`ACCESS`) may who may do anything with it: whoever sends to a queue also asks
 whether it is there. What such a question does not say - of which kind the node is, by which key
 somebody is going to publish - does not keep a rule that allows from fitting, and one that denies
-does not fit then.
+does not fit then. What is not there is like nothing yet: it could only be made, or be bound to.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.permissions.actions import Action, ObjectKind
-from gateway.permissions.asked import UNKNOWN, Asked
+from gateway.permissions.asked import UNKNOWN, YES, Asked
 from gateway.permissions.hosts import Hosts, among
 from gateway.permissions.patterns import fits_key, fits_name
 from gateway.permissions.rules import Decision
 
 USER: Final = "${user}"
+ALL_KEYS: Final = ["#"]
 WILDCARDS: Final = ("*", "#")
 # What whoever may do one of them with a node may also ask about it.
 USES: Final = (
@@ -41,7 +42,8 @@ class OwnRule:
         hosts: patterns of virtual hosts, each as what stands between its `*`.
         addresses: where connections come from.
         queue, exchange: patterns of names, the same; key: the words of one for keys.
-        durable, exclusive, temporary: what the object is to be.
+        durable, exclusive, temporary: what the object is to be; own: whose.
+        login: whether whoever asks has logged in; those who have not are no users.
     """
 
     __slots__ = (
@@ -53,6 +55,8 @@ class OwnRule:
         "exclusive",
         "hosts",
         "key",
+        "login",
+        "own",
         "queue",
         "temporary",
         "users",
@@ -72,6 +76,8 @@ class OwnRule:
         durable: int = UNKNOWN,
         exclusive: int = UNKNOWN,
         temporary: int = UNKNOWN,
+        own: int = UNKNOWN,
+        login: int = UNKNOWN,
     ) -> None:
         self.decision = decision
         self.actions = actions
@@ -84,12 +90,16 @@ class OwnRule:
         self.durable = durable
         self.exclusive = exclusive
         self.temporary = temporary
+        self.own = own
+        self.login = login
 
     def fits(self, user: str, host: str, address: str, asked: Asked, *, about: bool) -> bool:
         """Whether it decides this; `about`: the question is only about the node."""
         if not self.actions & (1 << asked.action):
             return False
         if self.users is not None and user not in self.users:
+            return False
+        if self.login != UNKNOWN and (self.login == YES) != (user != ""):
             return False
         hosts = self.hosts
         if hosts is not None and not any([fits_name(parts, host) for parts in hosts]):
@@ -104,23 +114,27 @@ class OwnRule:
             name = asked.name if asked.kind == ObjectKind.QUEUE else asked.queue
             if asked.kind == ObjectKind.EXCHANGE and not asked.queue:
                 return False
-            if not fits_name(_filled(self.queue, user), name):
+            if not _fits_name(self.queue, user, name):
                 return False
         if self.exchange is not None:
             if asked.kind != ObjectKind.EXCHANGE:
                 return False
-            if not fits_name(_filled(self.exchange, user), asked.name):
+            if not _fits_name(self.exchange, user, asked.name):
                 return False
         return self.key is None or self._fits_key(self.key, user, asked)
 
     def _fits_key(self, words: list[str], user: str, asked: Asked) -> bool:
         if asked.key is None:
-            return asked.kind == ObjectKind.EXCHANGE and self.decision.allowed
+            if asked.kind != ObjectKind.EXCHANGE:
+                return False
+            if asked.every_key:
+                return words == ALL_KEYS or not self.decision.allowed
+            return self.decision.allowed
         filled: list[str] = []
         for word in words:
             if USER in word:
-                if any([each in user for each in WILDCARDS]):
-                    return False  # its name must not be a pattern
+                if not user or any([each in user for each in WILDCARDS]):
+                    return False  # its name must not be a pattern, and without a login it has none
                 filled.extend(word.replace(USER, user).split("."))
             else:
                 filled.append(word)
@@ -128,15 +142,21 @@ class OwnRule:
 
     def _fits_properties(self, asked: Asked, about: bool) -> bool:
         return (
-            self._has(self.durable, asked.durable, about)
-            and self._has(self.exclusive, asked.exclusive, about)
-            and self._has(self.temporary, asked.temporary, about)
+            self._has(self.durable, asked.durable, asked, about)
+            and self._has(self.exclusive, asked.exclusive, asked, about)
+            and self._has(self.temporary, asked.temporary, asked, about)
+            and self._has(self.own, asked.own, asked, about)
         )
 
-    def _has(self, wanted: int, given: int, about: bool) -> bool:
-        if wanted in (UNKNOWN, given):
+    def _has(self, wanted: int, given: int, asked: Asked, about: bool) -> bool:
+        if wanted == UNKNOWN:
             return True
-        return about and given == UNKNOWN and self.decision.allowed
+        asked.looked = True
+        if given != UNKNOWN or not about:
+            return wanted == given
+        to_bind = asked.action in (Action.BIND, Action.UNBIND) and not asked.queue
+        could_be = asked.action == Action.CREATE or (to_bind and asked.kind == ObjectKind.EXCHANGE)
+        return could_be and self.decision.allowed
 
 
 @final
@@ -178,6 +198,10 @@ class OwnRules:
         """No: who may use a node may attach to it."""
         return False
 
+    def hides(self) -> bool:
+        """Yes: who may do nothing with a node does not hear whether it is there."""
+        return True
+
     def publish_unchecked(self) -> bool:
         """Nobody needs to be asked: never so."""
         return False
@@ -191,8 +215,8 @@ class OwnRules:
         return -1
 
 
-def _filled(parts: list[str], user: str) -> list[str]:
-    """A pattern with the user's name in it, which is no pattern itself."""
+def _fits_name(parts: list[str], user: str, name: str) -> bool:
+    """Whether a name is that of a pattern, where the user's name is no pattern itself."""
     if not any([USER in part for part in parts]):
-        return parts
-    return [part.replace(USER, user) for part in parts]
+        return fits_name(parts, name)
+    return bool(user) and fits_name([part.replace(USER, user) for part in parts], name)

@@ -1,18 +1,26 @@
 """What one user may, in one virtual host: decisions, remembered for what it publishes.
 
-A decision is made once for each exchange and routing key. What is remembered has a limit in octets,
-beyond which all of it is forgotten; other rules are another `Permits`.
+A decision is made once for each exchange and routing key, but for those that depend on what the
+node is like. What is remembered has a limit in octets, beyond which all of it is forgotten; other
+rules are another `Permits`.
 """
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from gateway.permissions.asked import Asked, publishing
 from gateway.permissions.rules import UNRESTRICTED, AccessRules, Decision
 
 REMEMBERED_OCTETS: Final = 64 * 1024  # of one connection
 ENTRY_OCTETS: Final = 128  # what remembering one costs beside its text
+
+
+class Nodes(Protocol):
+    """Who knows the queues and exchanges that there are."""
+
+    def look_up(self, asked: Asked) -> None:
+        """Tell what the object is like, as far as whoever asks did not."""
 
 
 @final
@@ -22,6 +30,7 @@ class Permits:
     Attributes:
         asks_access: to attach a link is a question of its own.
         open: nobody needs to be asked for what is published.
+        hides: see `AccessRules`.
         octets: what is remembered.
         rules: those that decide; `None`: there are none.
     """
@@ -30,15 +39,25 @@ class Permits:
         "_address",
         "_by_exchange",
         "_host",
+        "_nodes",
         "_user",
         "asks_access",
+        "hides",
         "octets",
         "open",
         "rules",
     )
 
-    def __init__(self, rules: AccessRules | None, user: str, host: str, address: str) -> None:
+    def __init__(
+        self,
+        rules: AccessRules | None,
+        user: str,
+        host: str,
+        address: str,
+        nodes: Nodes | None = None,
+    ) -> None:
         self.rules = rules
+        self._nodes = nodes
         self._user = user
         self._host = host
         self._address = address
@@ -46,12 +65,15 @@ class Permits:
         self.octets = 0
         self.open = rules is None or rules.publish_unchecked()
         self.asks_access = rules is not None and rules.asks_access()
+        self.hides = rules is not None and rules.hides()
 
     def may(self, asked: Asked) -> Decision:
         """Decide."""
         rules = self.rules
         if rules is None:
             return UNRESTRICTED
+        if self._nodes is not None:
+            self._nodes.look_up(asked)
         return rules.may(self._user, self._host, self._address, asked)
 
     def may_publish(self, exchange: str, key: str) -> Decision:
@@ -64,7 +86,10 @@ class Permits:
         return self._decide(exchange, key)
 
     def _decide(self, exchange: str, key: str) -> Decision:
-        decision = self.may(publishing(exchange, key))
+        asked = publishing(exchange, key)
+        decision = self.may(asked)
+        if asked.looked:
+            return decision
         octets = len(exchange) + len(key) + ENTRY_OCTETS
         if self.octets + octets > REMEMBERED_OCTETS:
             self._by_exchange = {}

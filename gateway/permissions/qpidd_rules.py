@@ -277,6 +277,10 @@ class QpiddRules:
         """It is: by name, and then by what the node is."""
         return True
 
+    def hides(self) -> bool:
+        """No: what is not there is told before anybody is asked, and alternates are not."""
+        return False
+
     def publish_unchecked(self) -> bool:
         """No rule is about publishing."""
         return not self._transfers
@@ -290,8 +294,8 @@ class QpiddRules:
         return _quota(self._queues, self._named(user))
 
     def _named(self, user: str) -> str:
-        """A user as the file has it."""
-        return user if "@" in user else f"{user}@{self._realm}"
+        """A user as the file has it; whoever has not logged in is one, too."""
+        return user if "@" in user else f"{user or ANONYMOUS}@{self._realm}"
 
 
 UNDECIDED: Final = Decision(True, 0, "the routing key of each message decides")

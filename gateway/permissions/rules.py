@@ -39,10 +39,19 @@ class AccessRules(Protocol):
     """The rules that are in force."""
 
     def may(self, user: str, host: str, address: str, asked: Asked) -> Decision:
-        """Whether a user may do that in a virtual host, coming from an address."""
+        """Whether a user may do that in a virtual host, coming from an address.
+
+        `user`: "" for a client without a login.
+        """
 
     def asks_access(self) -> bool:
         """Whether to attach a link is a question of its own: for access to its node."""
+
+    def hides(self) -> bool:
+        """Whether nobody gets round them, which no qpidd minds.
+
+        By an answer that says what is there, by an alternate exchange.
+        """
 
     def publish_unchecked(self) -> bool:
         """Nobody needs to be asked for what is published."""

@@ -1,11 +1,12 @@
 """The composition root: builds the gateway from its settings, starts it, and stops it in order.
 
-process   the process around it: reactor, signals, threads that die, what it says when it starts
-service   one gateway: what it is made of, its start, its stop, and other settings while it runs
-opening   the bridge upon store and audit log, and what the last life left in them
-faces     what every face is told of the settings
-files     what the settings name by path: certificates and users
-rules     the access rules in force, as audit log, clients and operators are told of them
-admin     what the admin port shows and does of it
-form      whether the hot packages are compiled
+process     the process around it: reactor, signals, threads that die, what it says when it starts
+service     one gateway: what it is made of, its start, its stop, and other settings while it runs
+collecting  what Python's cycle collector looks at, and when
+opening     the bridge upon store and audit log, and what the last life left in them
+faces       what every face is told of the settings
+files       what the settings name by path: certificates and users
+rules       the access rules in force, as audit log, clients and operators are told of them
+admin       what the admin port shows and does of it
+form        whether the hot packages are compiled
 """

@@ -40,5 +40,6 @@ def face_settings(
     faces.logins = authentication
     faces.access.rules = access.rules
     faces.access.file = str(access.file or "")
+    faces.access.realm = settings.access.qpidd_realm
     faces.access.teller = DecisionLog(clock.now_ms)
     return faces

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Final, cast
 
 from twisted.internet.posixbase import PosixReactorBase
@@ -15,11 +15,19 @@ from gateway.config import Settings, may_show_passwords
 from gateway.net.clock import keep_time
 from gateway.net.exposed import exposed
 from gateway.net.open_files import raise_file_limit
+from gateway.service.collecting import Collecting
 from gateway.service.service import Service
 
 FILES_BESIDES: Final = 64  # store, audit log, ports, libraries
 THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+def _gone(service: Service) -> int:
+    """How many connections, sessions and links have ended; connections without a login, too."""
+    faces = service.faces.counts
+    ended = [*faces.connections_closed, *faces.sessions_closed, *faces.links_closed]
+    return sum(ended) + service.counts.lost
 
 
 def _warn(service: Service) -> None:
@@ -92,8 +100,7 @@ def run(
     signal.signal(signal.SIGHUP, lambda _number, _frame: reactor.callFromThread(service.reload))
     service.start()
     _warn(service)
-    # What recovery made stays: the cycle collector need not look at it again and again.
-    gc.freeze()
+    Collecting(reactor, partial(_gone, service))
     service.on_stopped = reactor.stop
     reactor.run(installSignalHandlers=False)
     return service.exit_code

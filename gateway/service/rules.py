@@ -53,9 +53,12 @@ class RulesInForce:
 
     def adopt(self, loaded: LoadedRules, settings: Settings) -> None:
         """Other rules, of these settings: they count at once, also for who is connected."""
-        if loaded.digest == self._loaded.digest and loaded.file == self._loaded.file:
+        realm = settings.access.qpidd_realm
+        as_before = loaded.digest == self._loaded.digest and loaded.file == self._loaded.file
+        if as_before and realm == self._book.realm:
             return
         self._loaded = loaded
+        self._book.realm = realm
         self._bridge.now_ms = self._clock.now_ms()
         self.record(Reason.OPERATOR)
         self._book.adopt(loaded.rules, str(loaded.file or ""), self._bridge.now_ms)

@@ -27,6 +27,8 @@ from gateway.net.admin.tokens import Tokens
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
+from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
+from gateway.net.held_back import HeldBack
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.first_octets import Ask
@@ -35,6 +37,7 @@ from gateway.net.listening.password_threads import PasswordThreads
 from gateway.net.listening.ports import Ports
 from gateway.net.listening.withdrawing import end_withdrawn
 from gateway.net.logs import NamedLogger, set_level
+from gateway.net.stalls import worked_ms
 from gateway.net.stopping import Stage, Stopping
 from gateway.net.tls import within_tls
 from gateway.net.turns import TurnLoop
@@ -107,7 +110,9 @@ class Service:
                 settings, self.store, self.recovered, segments.writer(), self.clock.now_ms()
             )
             tell_of_log(self.bridge, self.store, segments)
-            self.turns = TurnLoop(reactor, self.clock.now_ms, self.bridge, self.counts)
+            self.turns = TurnLoop(
+                reactor, self.clock.now_ms, self.bridge, self.counts, worked_ms=worked_ms
+            )
             self.faces = face_settings(settings, self.clock, self.authentication, access)
             for name in self.bridge.hosts:  # before relays, which keep the one that they find
                 self.faces.replies[name] = ReplyTable(keep_new=True)
@@ -252,6 +257,7 @@ class Service:
         )
         self._every(LOOK_S, renewal.look)
         self._every(USERS_LOOK_S, self.authentication.refresh)
+        self._every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()

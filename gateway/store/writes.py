@@ -154,6 +154,10 @@ class TurnWriter:
         out.raw(octets)
         out.raw(end)
 
+    def size(self) -> int:
+        """Octets since the last `take`, and a few."""
+        return self._out.size()
+
     def take(self) -> bytes:
         """Everything since the last `take`; empty when there was nothing."""
         if self._out.size() == HEADER_SIZE:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import i64 as size_t
 from mypy_extensions import mypyc_attr
 
 from gateway.amqp_0_10.primitives import get_str8, get_str16
@@ -107,7 +108,7 @@ def arrival_0_10(payload: bytes, body_at: int) -> Arrival:
     """The facts of a 0-10 header segment's content: what stands before `body_at`, if anything."""
     arrival = Arrival()
     reader = Reader(payload, 0, body_at)
-    structs = 0
+    structs: size_t = 0
     while reader.remaining():
         structs += 1
         if structs > STRUCTS_MAX:

@@ -73,7 +73,7 @@ def open_header(payload: bytes, end: int, depth: int) -> HeaderSegment:
     """The header segment in the first `end` octets; `DecodeError` if its structs do not decode."""
     delivery: DeliveryProperties | None = None
     properties: MessageProperties | None = None
-    others: list[bytes] = []
+    others: list[bytes] | None = None  # which hardly any message has
     malformed = False
     reader = Reader(payload, 0, end)
     while reader.remaining():
@@ -92,8 +92,10 @@ def open_header(payload: bytes, end: int, depth: int) -> HeaderSegment:
                 malformed = True
         else:
             reader.spend(1)
+            if others is None:
+                others = []
             others.append(payload[at : reader.pos])
-    header = HeaderSegment(delivery, properties, b"".join(others))
+    header = HeaderSegment(delivery, properties, b"" if others is None else b"".join(others))
     header.malformed = malformed
     return header
 

@@ -30,15 +30,17 @@ class Account:
         limit: how many may be.
         refused: how often more was wanted.
         refused_below: how often one below it wanted more than its own limit.
+        pressed: half of it has been used, and so little is given ahead (`faces.room`).
     """
 
-    __slots__ = ("_above", "held", "limit", "refused", "refused_below")
+    __slots__ = ("_above", "held", "limit", "pressed", "refused", "refused_below")
 
     def __init__(self, limit: int = UNLIMITED) -> None:
         self.held = 0
         self.limit = limit
         self.refused = 0
         self.refused_below = 0
+        self.pressed = False
         self._above: list[Account] = []
 
     def join(self, above: Account) -> None:
@@ -69,6 +71,15 @@ class Account:
     def give(self, octets: int) -> None:
         """So much is not kept any more."""
         self.note(-octets)
+
+    def has_half(self, octets: int, least: int) -> bool:
+        """Whether it and those above it are within half of their limits with so much more.
+
+        `least`: what counts as their limit if that is less.
+        """
+        if 2 * (self.held + octets) > max(self.limit, least):
+            return False
+        return all([2 * (each.held + octets) <= max(each.limit, least) for each in self._above])
 
     def close(self) -> None:
         """Whoever it was is gone, with all that was kept."""

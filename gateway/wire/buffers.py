@@ -9,7 +9,7 @@ made of its octets: what takes one octet takes a hundred in memory, and the time
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from librt.strings import (
     BytesWriter,
@@ -30,6 +30,8 @@ from mypy_extensions import u8 as octet_t
 
 from gateway.errors import DecodeError, LimitError
 from gateway.wire.work import ELEMENT, WORK
+
+SPARE: Final = 256 * 1024  # octets of room that a `Writer` keeps when all has been taken
 
 
 @final
@@ -76,7 +78,10 @@ class Reader:
 
     def u8(self) -> int:
         """Unsigned 8-bit."""
-        pos = self.need(1)
+        pos = self.pos
+        if pos >= self.end:
+            self.need(1)  # which refuses: here nothing is called, since most reads are of an octet
+        self.pos = pos + 1
         return self.buf[pos]
 
     def i8(self) -> int:
@@ -243,3 +248,12 @@ class Writer:
     def getvalue(self) -> bytes:
         """Everything written."""
         return self.out.getvalue()
+
+    def take(self) -> bytes:
+        """Everything written, which is then forgotten, with the room that it needed."""
+        octets = self.out.getvalue()
+        if len(octets) > SPARE:
+            self.out = BytesWriter()  # truncated, it would keep its memory
+        else:
+            self.out.truncate(0)
+        return octets

@@ -20,6 +20,7 @@ class Limits:
         kept_max: of what is kept on its behalf (`accounts`); 0: as much as is usual.
         login_octets_max: of what it sends before it has proved who it is.
         answers_max: of what we answer while it does not read; then it is not read either.
+        unread_max: of deliveries that it is given before its transport has taken them.
     """
 
     max_frame_size: int
@@ -44,6 +45,7 @@ class Limits:
     kept_max: int
     login_octets_max: int
     answers_max: int
+    unread_max: int
 
     def __init__(
         self,
@@ -70,6 +72,7 @@ class Limits:
         kept_max: int = 0,
         login_octets_max: int = 64 * 1024,
         answers_max: int = 256 * 1024,
+        unread_max: int = 1024 * 1024,
     ) -> None:
         self.max_frame_size = max_frame_size
         self.channel_max = channel_max
@@ -94,3 +97,4 @@ class Limits:
         self.kept_max = kept_max or max(KEPT_MAX, 2 * message_size_max)
         self.login_octets_max = login_octets_max
         self.answers_max = answers_max
+        self.unread_max = unread_max

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.errors import TooMuchWorkError
 
 # Primitives, in units.
@@ -26,7 +28,7 @@ DELIVERY: Final = 20  # a delivery is settled
 LOOK: Final = 2  # a delivery, or a copy, is looked at
 SUBSCRIPTION: Final = 3  # a subscription is told that there is room again
 BINDING: Final = 60  # a binding comes, or goes
-LINK: Final = 100  # a subscription or a link ends, beside its deliveries
+LINK: Final = 40  # a subscription or a link ends, beside its deliveries
 MATCH: Final = 3  # a binding is looked at by exchange.bound, a header or an argument by a router
 STEP: Final = 2  # a word of a routing key meets a node of the bindings' tree
 PART: Final = 5  # a part of a selector
@@ -40,6 +42,7 @@ RANGE: Final = 5  # a range of command or delivery ids
 CHARACTERS_SEARCHED: Final = 16  # of a text that a selector searches or compares
 CHARACTERS_TRIED: Final = 64  # of such a text, by those of a pattern with wildcards
 OCTETS_COPIED: Final = 64  # of an answer
+OCTETS_SENT: Final = 32  # of a message that is delivered: digested, framed, written
 
 # Limits, in units.
 SHARE: Final = 50_000  # of one connection, and of dispatching, in one turn: 1 ms, pure 5
@@ -65,24 +68,24 @@ class Work:
     __slots__ = ("cut", "elements_max", "end", "given_up", "refused", "units")
 
     def __init__(self) -> None:
-        self.units = 0
+        self.units: int64 = 0
         self.cut = 0
         self.refused = 0
         self.given_up = 0
-        self.end = 0
-        self.elements_max: int = ELEMENTS_MAX
+        self.end: int64 = 0
+        self.elements_max: int64 = ELEMENTS_MAX
 
     def begin(self) -> None:
         """A selector is evaluated from now on, for `VERB` units at most."""
         self.end = self.units + VERB
 
-    def look(self, units: int) -> None:
+    def look(self, units: int64) -> None:
         """The selector has looked at so much; `TooMuchWorkError` if that was too much."""
         self.units += units
         if self.units > self.end:
             raise TooMuchWorkError("a selector looks at too much of a message")
 
-    def foresee(self, units: int) -> None:
+    def foresee(self, units: int64) -> None:
         """The selector may have to look at so much next; `TooMuchWorkError` if that is too much."""
         if self.units + units > self.end:
             raise TooMuchWorkError("a selector would look at too much of a message")

@@ -214,6 +214,17 @@ def test_after_octets_that_are_no_frames_nothing_is_looked_at() -> None:
 
 
 @rule("0-10", "connection.tune-ok.max-frame-size", "max-frame-size")
+def test_a_control_out_of_turn_is_named_with_those_that_are_expected() -> None:
+    connection = server()
+    connection.receive_data(PROTOCOL_HEADER, 0)
+    connection.send_start([], ["PLAIN"], ["en_US"])
+    [event] = connection.receive_data(drive.control(spec.ConnectionTuneOk()), 0)
+    assert isinstance(event, Violation)
+    told = str(event.error)
+    assert told.startswith("connection.tune-ok where connection.start-ok")
+    assert told.endswith("is expected")
+
+
 def test_an_oversize_frame_is_a_framing_error() -> None:
     tune_ok = drive.control(spec.ConnectionTuneOk(channel_max=5, max_frame_size=4096))
     connection = drive.opened_server(tune_ok=tune_ok)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.frames_1_0 import octets_of, read_frames, read_payloads
-from support.pair_1_0 import T0, Pair, sending
+from support.pair_1_0 import T0, Pair, links_of, sending
 from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events
@@ -28,7 +28,18 @@ def test_a_link_is_attached_and_detached():
     theirs.send_detach()
     pair.step()
     pair.take("client", events.DetachReceived)
-    assert pair.server.carrier.link_count == pair.client.carrier.link_count == 0
+    assert links_of(pair.server) == links_of(pair.client) == 0
+
+
+def test_how_many_links_a_session_may_have_does_not_depend_on_other_sessions():
+    pair = Pair(server_limits=Limits(links_max=3)).open()
+    for _ in range(2):
+        session, _ = pair.begin()
+        for number in range(3):
+            pair.attach(session, _spec.SENDER, f"l{number}")
+        assert not session.can_attach
+    assert links_of(pair.server) == 6
+    assert pair.kinds("server") == pair.kinds("client") == []
 
 
 @rule("1.0", "2.6.3", "null-terminus-then-detach")
@@ -49,7 +60,7 @@ def test_a_refused_link_has_a_null_terminus_and_is_detached_with_the_error():
     assert detach.error.condition == "amqp:not-found"
     link.send_detach()
     pair.step()
-    assert pair.server.carrier.link_count == 0
+    assert links_of(pair.server) == 0
 
 
 @rule("1.0", "2.6.7", "credit-goes-down-with-each-delivery")

@@ -124,6 +124,46 @@ def bindings() -> Callable[[], object]:
     return lambda: [bound.bind("q", "amq.direct", f"{n}", {}, b"") for n in range(1000)]
 
 
+def unbound() -> Callable[[], object]:
+    """Bindings that go with their queue."""
+    world = World()
+    world.queue()
+    for number in range(800):
+        world.host.bindings.bind("q", "amq.topic", f"a.{number}", {}, b"")
+    return lambda: world.host.declaring.delete_queue("q")
+
+
+def ended() -> Callable[[], object]:
+    """Subscriptions that end with their connection."""
+    client = Gateway().session()
+    client.does(spec.QueueDeclare(queue="q"))
+    for number in range(400):
+        client.subscribes(destination=str(number))
+    client.hears()
+    return client.loses_transport
+
+
+def given_back() -> Callable[[], object]:
+    """Deliveries that go back with their connection."""
+    client = Gateway().session()
+    client.does(spec.QueueDeclare(queue="q"))
+    client.subscribes()
+    for _ in range(2000):
+        client.publishes(b"x")
+    client.hears()
+    return client.loses_transport
+
+
+def rolled_back() -> Callable[[], object]:
+    """Publishes that are rolled back."""
+    world = World()
+    world.queue()
+    transaction = world.host.transacting.begin(1)
+    for _ in range(1600):
+        world.host.transacting.publish(transaction, world.message(key="q"), None, 0)
+    return lambda: world.host.transacting.rollback(transaction)
+
+
 def asked() -> Callable[[], object]:
     """Bindings that exchange.bound looks at."""
     world = World()
@@ -231,6 +271,10 @@ TRIALS: tuple[tuple[str, Trial], ...] = (
     ("COPY: purged", purged),
     ("SENDING", sent),
     ("BINDING", bindings),
+    ("BINDING: gone", unbound),
+    ("LINK", ended),
+    ("DELIVERY: given back", given_back),
+    ("COPY: rolled back", rolled_back),
     ("MATCH", asked),
     ("STEP", steps),
     ("PART", parts),

@@ -130,3 +130,41 @@ def test_a_queue_of_an_owner_that_has_ended_is_deleted_by_somebody_else_first() 
     world.turn()
     assert world.host.topology.queues == {}
     world.check()
+
+
+class Sender:
+    """A `QueueSender` that ends other links when it is told."""
+
+    def __init__(self, world: World, queue: Queue, ends: list[int]) -> None:
+        self.world = world
+        self.queue = queue
+        self.ends = ends
+        self.told: list[str] = []
+
+    def on_cancelled(self, condition: Condition, description: str) -> None:
+        assert condition == Condition.RESOURCE_DELETED
+        self.told.append(description)
+        for link in self.ends:
+            self.world.host.owners.sends_no_more(self.queue.number, link)
+
+
+def test_who_sends_to_a_queue_is_told_once_that_it_is_deleted() -> None:
+    world = World()
+    world.queue("q")
+    world.queue("other")
+    queue, other = world.host.topology.queues["q"], world.host.topology.queues["other"]
+    owners = world.host.owners
+    senders = [Sender(world, queue, ends) for ends in ([1, 2], [2], [], [])]
+    for link, sender in enumerate(senders, 1):
+        owners.sends(queue, link, sender)
+    elsewhere = Sender(world, other, [])
+    owners.sends(other, 9, elsewhere)
+    owners.sends_no_more(queue.number, 3)
+    owners.delete(queue)
+    assert [sender.told for sender in senders] == [
+        ["queue 'q' was deleted"],
+        [],
+        [],
+        ["queue 'q' was deleted"],
+    ]
+    assert elsewhere.told == []

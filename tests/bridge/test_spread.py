@@ -11,6 +11,9 @@ class Pieces:
         self.left = pieces
         self.units = units
 
+    def who(self) -> str:
+        return f"pieces of {self.units}"
+
     def go_on(self, end: int) -> bool:
         while self.left:
             if WORK.units > end:
@@ -53,3 +56,14 @@ def test_long_works_go_on_in_turn_so_that_a_short_one_is_done_soon() -> None:
         turns += 1
     assert long.left == 0
     assert 7 <= turns <= 9
+
+
+def test_the_costliest_work_of_a_turn_is_known() -> None:
+    spread = Spread()
+    for units in (10, 1000, 100):
+        spread.put_off(Pieces(3, units))
+    spread.run()
+    assert spread.costliest is not None
+    assert (spread.costliest.who(), spread.units) == ("pieces of 1000", 3000)
+    spread.run()
+    assert spread.costliest is None

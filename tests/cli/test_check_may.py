@@ -15,6 +15,12 @@ rules:
   - {allow: publish, exchange: amq.topic, key: news.#}
   - {allow: bind, exchange: amq.topic, queue: q, key: news.#}
   - {allow: delete, exchange: mine}
+  - {deny: consume, users: carol, durable: true}
+  - {deny: consume, users: carol, temporary: true, own: false}
+  - {allow: [consume, publish], users: carol}
+  - {allow: create, users: carol, own: true, exclusive: true}
+  - {allow: bind, users: carol, own: true}
+  - {allow: purge, login: false}
 """
 ACL = """acl allow bob@QPID publish exchange name=amq.default routingkey=orders
 acl deny all all
@@ -52,12 +58,55 @@ def asked(files: pathlib.Path, key: str, *question: str) -> tuple[int, str]:
         ("bob connect - --address 192.0.2.1", (1, "denied by ")),
         ("bob access orders --virtual-host default", (1, "denied by ")),
         ("bob manage broker", (1, "denied by ")),
+        ("carol publish q", (0, "allowed by line 11: ")),
+        ("carol consume q", (3, "depends on whether it is durable, whether it is temporary")),
+        ("carol consume q --durable", (1, "denied by line 9: ")),
+        ("carol consume q --not-durable", (3, "depends on whether it is temporary, whether it is")),
+        ("carol consume q --not-durable --own", (0, "allowed by line 11: ")),
+        ("carol consume q --not-durable --temporary --not-own", (1, "denied by line 10: ")),
+        ("carol create q", (3, "depends on whether it is exclusive: denied by no rule fits; or ")),
+        ("carol create q --exclusive", (0, "allowed by line 12: ")),
+        ("carol bind amq.topic/q/x", (3, "depends on whether it is the user's own: ")),
+        ("carol bind amq.topic/q/x --not-own", (1, "denied by ")),
+        ("carol purge q", (1, "denied by ")),
+        ("carol create q --exclusive --not-durable --not-temporary", (2, "Usage: ")),
     ],
 )
 def test_the_answer_names_the_line(
     files: pathlib.Path, question: str, answer: tuple[int, str]
 ) -> None:
     code, told = asked(files, "file", *question.split())
+    assert (code, told[: len(answer[1])]) == answer
+
+
+def test_a_client_without_a_login_is_asked_for_by_an_empty_name(files: pathlib.Path) -> None:
+    assert asked(files, "file", "", "purge", "q")[0] == 0
+
+
+ACL_DECLARED = """acl allow bob@QPID create queue name=a* durable=true
+acl allow bob@QPID delete queue name=a* exclusive=true
+acl allow bob@QPID create exchange type=topic
+acl allow bob@QPID purge queue
+acl deny all all
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("bob create abc", (3, "depends on whether it is durable: ")),
+        ("bob create abc --durable", (0, "allowed by line 1: ")),
+        ("bob create abc --not-durable", (1, "denied by line 5: ")),
+        ("bob delete abc", (3, "depends on whether it is exclusive: ")),
+        ("bob create e --exchange", (3, "depends on its type: ")),
+        ("bob purge q", (0, "allowed by line 4: ")),
+    ],
+)
+def test_how_a_node_is_declared_counts_in_a_qpidds_file(
+    files: pathlib.Path, question: str, answer: tuple[int, str]
+) -> None:
+    (files / "acl").write_text(ACL_DECLARED)
+    code, told = asked(files, "qpidd_file", *question.split())
     assert (code, told[: len(answer[1])]) == answer
 
 

@@ -82,14 +82,20 @@ rules:
   - allow: connect
     deny: connect
   - {allow: publish, groups: [nobody], addresses: [example.org], virtual_hosts: [other]}
-  - {allow: [publish, consume], durable: true}
+  - {allow: [bind, consume], durable: true}
+  - {allow: connect, own: true}
+  - {deny: publish, users: alice, login: false}
+  - {deny: publish, users: ""}
 """
     assert problems(tmp_path, text) == [
         "/access: rules.0: needs either allow or deny",
         "/access: rules.1.groups: there is no group 'nobody'",
         "/access: rules.1.addresses: 'example.org' is no address and no network",
         '/access: rules.1.virtual_hosts: there is no virtual host "other"',
-        "/access: rules.2.durable: is not known to connect, publish, bind, unbind and manage",
+        "/access: rules.2.durable: is not known to connect, bind, unbind and manage",
+        "/access: rules.3.own: is not known to connect and manage",
+        "/access: rules.4.login: clients without a login are no users, and in no group",
+        "/access: rules.5.users: nobody has an empty name; without a login is login: false",
     ]
 
 

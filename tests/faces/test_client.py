@@ -53,7 +53,9 @@ class Connection:
         (b"joe", "joe", True),
         (b"joe@realm", "joe@realm", True),
         (b"joe@realm", "joe", True),
+        (b"joe@any", "joe", False),
         (b"joe@other", "joe", False),
+        (b"jim", "jim@realm", False),
         (b"ann@realm", "joe", False),
         (b"joe@other", "joe@realm", False),
         (b"joe", "joe@realm", True),
@@ -65,14 +67,14 @@ class Connection:
 def test_a_user_id_is_ones_own_with_or_without_a_realm(
     user_id: bytes, identity: str, own: bool
 ) -> None:
-    assert is_own(user_id.decode("utf-8", "replace"), identity, Others()) is own
+    assert is_own(user_id.decode("utf-8", "replace"), identity, "realm", Others()) is own
 
 
 class Others:
     """Who else there is."""
 
     def has(self, name: str) -> bool:
-        return name == "joe@other"
+        return name in ("joe@other", "jim")
 
 
 def claiming(user_id: bytes | None) -> Arrival:
@@ -107,12 +109,13 @@ def test_the_face_is_touched_once_until_it_is_flushed() -> None:
 
 def test_there_is_no_room_while_writing_is_blocked_nor_when_the_gateway_stops() -> None:
     client = Connection().client
-    assert client.has_room()
-    client.write_blocked = True
-    assert not client.has_room()
-    client.write_blocked = False
+    assert client.has_room(1)
+    client.room.on_full(True)
+    assert not client.has_room(1)
+    client.room.on_full(False)
+    assert client.has_room(1)
     client.draining = True
-    assert not client.has_room()
+    assert not client.has_room(1)
 
 
 def test_translations_know_the_host_that_was_opened_and_the_time() -> None:
@@ -150,3 +153,12 @@ def test_links_and_failures_are_counted_by_protocol() -> None:
     assert counts.links_opened == counts.links_closed == [0, 1]
     assert counts.authentication_failures == counts.protocol_errors == [0, 1]
     assert client.identity == ""
+
+
+def test_who_has_not_opened_is_nobody_for_those_who_look_for_whose_work_it_was() -> None:
+    connection = Connection()
+    client = connection.client
+    client.identity = "anonymous"
+    assert client.doing("OpenReceived") == "before it has opened: OpenReceived"
+    client.on_opened(connection.world.bridge.hosts["test"])
+    assert client.doing("AttachReceived") == "user 'anonymous': AttachReceived"

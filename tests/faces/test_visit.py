@@ -27,7 +27,7 @@ class Lines:
     def on_closed(self, visit: Visit, why: str) -> None:
         self.lines.append(("closed", why))
 
-    def on_broken(self, visit: Visit, problem: str, *, first: bool) -> None:
+    def on_broken(self, visit: Visit, part: str, problem: str, *, first: bool) -> None:
         self.lines.append(("broke", problem, first))
 
     def on_step(self, visit: Visit, what: str) -> None:
@@ -125,8 +125,8 @@ def test_what_goes_before_it_is_open_has_left() -> None:
 
 def test_the_first_breach_of_a_connection_is_told_apart() -> None:
     told = Told()
-    told.visit.broke("one")
-    told.visit.broke("two")
+    told.visit.broke("", "one")
+    told.visit.broke("", "two")
     told.visit.step("a session is attached")
     assert told.journal.lines == [
         ("broke", "one", True),
@@ -146,7 +146,7 @@ def test_what_a_client_says_of_itself_is_cut() -> None:
 def test_silence_writes_nothing() -> None:
     visit = Visit(Silence(), 7, "10.0.0.1", "AMQP 1.0")
     audit = AuditLog(1)
-    visit.broke("one")
+    visit.broke("", "one")
     visit.step("two")
     visit.open(audit, 1, "/")
     visit.end(audit, 1, Reason.NONE)

@@ -50,6 +50,8 @@ class Attack:
         refused: whether the small one meets a limit of these.
         units_max: what the small one may cost in units of work; 0: that does not matter.
         prepare: puts into the gateway's directory what its configuration names.
+        first: done to the gateway, with the same size, before it is started once more; what it had
+            of memory then is what is there "before".
     """
 
     name: str
@@ -61,6 +63,7 @@ class Attack:
     refused: bool = False
     units_max: int = 0
     prepare: Callable[[Path], None] | None = None
+    first: Callable[[GatewayProcess, int], Sequence[Any]] | None = None  # Any: as `play`
 
 
 @dataclass
@@ -95,23 +98,26 @@ HEAD = (
 )
 
 
+def _octets_of(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
 class Memory:
     """The gateway's resident memory, looked at all the time."""
 
     def __init__(self, pid: int) -> None:
-        self._status = Path(f"/proc/{pid}/status")
-        self.before = self.now()
-        self.most = self.before
+        self._pid = pid
+        self.most = self.now()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def now(self) -> int:
         """Octets."""
-        for line in self._status.read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) * 1024
-        return 0
+        return _octets_of(self._pid)
 
     def _watch(self) -> None:
         while not self._over.wait(LOOK_EVERY_S):
@@ -179,11 +185,18 @@ def play(attack: Attack, directory: Path, *, small: bool) -> Seen:
     """One attack on a gateway of its own."""
     if attack.prepare is not None:
         attack.prepare(directory)
+    size = attack.small if small else attack.whole
     with GatewayProcess(directory, attack.config) as gateway:
+        fresh = _octets_of(gateway.pid)
+        if attack.first is not None:
+            for peer in attack.first(gateway, size):
+                peer.close()
+            gateway.stop()
+            gateway.start()
         polite = Polite(gateway.amqp_port)
         memory = Memory(gateway.pid)
-        seen = Seen(attack.name, rss_before=memory.before)
-        peers = attack.play(gateway, attack.small if small else attack.whole)
+        seen = Seen(attack.name, rss_before=fresh)
+        peers = attack.play(gateway, size)
         metrics = gateway.metrics()
         seen.kept = int(metrics["gateway_kept_bytes"])
         seen.refused = int(sum(_all(metrics, "gateway_kept_refused_total")))

@@ -14,6 +14,7 @@ from gateway.amqp_0_10.frames import CONTROL, FIRST_FRAME, FIRST_SEGMENT, LAST_S
 from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_1_0 import _spec, types
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import SHARE
 
 from .hostile import Attack
 
@@ -151,6 +152,15 @@ def topic_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
     return [client]
 
 
+def restarted(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
+    """The gateway has come up again with those; then their queue is deleted."""
+    assert gateway.metrics()["gateway_topology_bytes"] > count * 1024
+    client = Raw010(gateway.amqp_port, patience_s=60).log_in()
+    client.does(client.attach(), [spec.QueueDelete(queue="bound")])
+    assert gateway.metrics()["gateway_topology_bytes"] < 64 * 1024
+    return [client]
+
+
 def long_subjects(gateway: GatewayProcess, count: int) -> Sequence[Raw10]:
     """Subjects of 200 KB to a topic exchange, each another."""
     client = Raw10(gateway.amqp_port, patience_s=3).log_in()
@@ -201,6 +211,80 @@ def tiny_messages(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
     return [client]
 
 
+def unread_deliveries(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Browsers of both protocols that never read, of a queue of large messages."""
+    publisher = Raw010(gateway.amqp_port, patience_s=60).log_in()
+    session = publisher.attach()
+    publisher.does(session, [spec.QueueDeclare(queue="large")])
+    header = write_header(spec.DeliveryProperties(routing_key="large"), None)
+    for _ in range(count):
+        publisher.publish(session, header, bytes(MIB))
+    publisher.does(session, [])
+    clients: list[Raw] = [publisher]
+    source = _spec.Source(address="large", distribution_mode=_spec.DISTRIBUTION_COPY)
+    for _ in range(4):
+        client = Raw10(gateway.amqp_port).log_in()
+        client.begin()
+        attach = _spec.Attach(
+            name="l", handle=0, role=_spec.RECEIVER, source=source, target=_spec.Target()
+        )
+        flow = _spec.Flow(
+            next_incoming_id=0,
+            incoming_window=2**31 - 1,
+            next_outgoing_id=0,
+            outgoing_window=2**31 - 1,
+            handle=0,
+            delivery_count=0,
+            link_credit=1000,
+        )
+        client.performs(attach, flow)
+        clients.append(client)
+    for _ in range(4):
+        browser = Raw010(gateway.amqp_port).log_in()
+        flows = [
+            spec.MessageFlow(destination="d", unit=unit, value=0xFFFFFFFF)
+            for unit in (spec.CreditUnit.MESSAGE, spec.CreditUnit.BYTE)
+        ]
+        subscribe = spec.MessageSubscribe(
+            queue="large",
+            destination="d",
+            accept_mode=spec.AcceptMode.NONE,
+            acquire_mode=spec.AcquireMode.NOT_ACQUIRED,
+        )
+        attached = browser.attach()
+        for command in (subscribe, *flows):
+            attached.send_command(command)
+        browser.say(browser.connection.data_to_send())
+        clients.append(browser)
+    deadline = time.monotonic() + ALL_IN_S
+    while gateway.metrics()["gateway_kept_bytes"] < 8 * MIB:
+        assert time.monotonic() < deadline, "not everybody was sent something"
+    return clients
+
+
+def links_of_many_sessions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """As many links as may be, in each of several sessions: what they take is accounted."""
+    client = Raw10(gateway.amqp_port, patience_s=20).log_in()
+    for channel in range(3):
+        client.begin(channel)
+        for handle in range(count):
+            attach = _spec.Attach(
+                name=f"l{handle}",
+                handle=handle,
+                role=_spec.SENDER,
+                initial_delivery_count=0,
+                source=_spec.Source(),
+                target=_spec.Target(address="amq.fanout"),
+            )
+            client.performs(attach, channel=channel)
+    while gateway.metrics()['gateway_links{protocol="1.0"}'] < 3 * count:
+        assert client.hear(), "the links are not attached"
+    metrics = gateway.metrics()
+    assert metrics['gateway_session_errors_total{protocol="1.0",scope="session"}'] == 0
+    assert metrics['gateway_protocol_errors_total{protocol="1.0"}'] == 0
+    return [client]
+
+
 def _message(subject: str) -> bytes:
     from support.face_1_0 import message
 
@@ -224,5 +308,10 @@ ATTACKS = (
     Attack("a full queue", full_queue, 1000, 400, config=TWO_HOSTS, kept_max=8 * MIB),
     Attack("tiny messages", tiny_messages, 100_000, 3_000, config=FEW_MESSAGES, kept_max=8 * MIB),
     Attack("topic keys of many words", topic_keys, 5000, 100),
+    Attack("links of many sessions", links_of_many_sessions, 1024, 64, kept_max=2 * MIB),
+    Attack("unread deliveries", unread_deliveries, 300, 20, kept_max=24 * MIB),
+    Attack(
+        "topic keys, after a restart", restarted, 20_000, 500, first=topic_keys, units_max=2 * SHARE
+    ),
     Attack("subjects of 200 KB", long_subjects, 1000, 20),
 )

@@ -23,6 +23,7 @@ from .hostile import Attack
 
 FULL = 2**31 - 1
 NULL = Tagged(VOID, None)
+RECORDS_MAX = 16 * 2**20  # octets that wait for the store
 
 
 def _client(gateway: GatewayProcess) -> tuple[Raw010, Session]:
@@ -343,6 +344,22 @@ def left_behind(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     return [again, other]
 
 
+def unrouted(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Messages of one octet that no queue takes: two records of the audit log each."""
+    client, session = _client(gateway)
+    header = write_header(spec.DeliveryProperties(), None)
+    session.send_command(spec.MessageTransfer(destination="amq.fanout"), header=header, body=b"x")
+    many = client.connection.data_to_send() * 500
+    waiting = 0.0
+    for number in range(count // 500):
+        if not client.say(many):
+            break
+        if number % 10 == 0:
+            waiting = max(waiting, gateway.metrics()["gateway_store_waiting_bytes"])
+    assert waiting < RECORDS_MAX, f"{waiting} octets wait for the store"
+    return [client]
+
+
 BLOB: FieldTable = [("blob", Tagged(VBIN32, bytes(960_000)))]
 VOIDS: FieldTable = [("voids", Tagged(LIST, [NULL] * 9_900))]
 
@@ -364,5 +381,6 @@ ATTACKS = (
     Attack("structs that nobody knows", structs, 20, 2, units_max=SHARE),
     Attack("filters", filters, 20, 1, units_max=40 * SHARE, kept_max=64 * 2**20),
     Attack("what a connection leaves behind", left_behind, 250, 20, units_max=60 * SHARE),
+    Attack("records of messages that no queue takes", unrouted, 500_000, 20_000),
     Attack("subscriptions of one connection", sessions, 50, 2, units_max=40 * SHARE),
 )

@@ -1,5 +1,7 @@
 """Any octets in any state: events, at most one violation, that last, wherever they are cut."""
 
+from functools import cache
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -94,11 +96,16 @@ channels = st.integers(0, 3)
 any_frame = st.builds(
     drive.frame, st.integers(0, 15), st.integers(0, 3), channels, st.binary(max_size=60)
 )
-any_control = st.sampled_from(tables.CONTROLS).flatmap(
-    lambda row: st.builds(drive.control, values_0_10.instances(row), channels)
-)
-any_command = st.sampled_from(tables.COMMANDS).flatmap(
-    lambda row: st.builds(
+
+
+@cache
+def control(row: tables.Control) -> st.SearchStrategy[bytes]:
+    return st.builds(drive.control, values_0_10.instances(row), channels)
+
+
+@cache
+def command(row: tables.Command) -> st.SearchStrategy[bytes]:
+    return st.builds(
         drive.command,
         values_0_10.instances(row),
         channels,
@@ -106,14 +113,19 @@ any_command = st.sampled_from(tables.COMMANDS).flatmap(
         header=st.none() | st.binary(max_size=30),
         body=st.binary(max_size=30),
     )
-)
+
+
+any_control = st.sampled_from(tables.CONTROLS).flatmap(control)
+any_command = st.sampled_from(tables.COMMANDS).flatmap(command)
+some_mutations = st.integers(0, 3)
+an_octet = st.integers(0, 255)
 
 
 @st.composite
 def mutated(draw: st.DrawFn, base: st.SearchStrategy[bytes]) -> bytes:
     octets = bytearray(draw(base))
-    for _ in range(draw(st.integers(0, 3))):
-        octets[draw(st.integers(0, len(octets) - 1))] = draw(st.integers(0, 255))
+    for _ in range(draw(some_mutations)):
+        octets[draw(st.integers(0, len(octets) - 1))] = draw(an_octet)
     return bytes(octets)
 
 

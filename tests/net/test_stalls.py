@@ -54,6 +54,28 @@ def test_stalls_that_follow_at_once_are_counted_and_told_together(told: list[str
     assert net.counts.stalls["flush"] == 4
 
 
+def test_a_standstill_without_work_is_the_machines(told: list[str]) -> None:
+    net = Net()
+    worked = [7]
+    stalls = Stalls(net.now_ms, net.counts, lambda: worked[0])
+    net.clock.advance(0.5)
+    worked[0] += 20
+    stalls.over(0, "read", Slow())
+    assert (net.counts.stalls["read"], net.counts.stalls["machine"]) == (0, 1)
+    assert told == [
+        "the event loop stood for 500 ms, of which it worked 20 at most: the machine was busy, or"
+        " a call waited in a read of connection 7 from 192.0.2.1, user 'u': QueueDelete"
+    ]
+    net.clock.advance(2)
+    worked[0] += STALL_MS + 1
+    stalls.over(500, "read", Slow())
+    assert net.counts.stalls["read"] == 1
+    stalls.begin()
+    net.clock.advance(2)
+    stalls.over(2500, "read", Slow())
+    assert net.counts.stalls["machine"] == 2
+
+
 def slow(net: Net, face: FakeFace, name: str) -> None:
     """From now on that call of the face takes 200 ms."""
     call = getattr(face, name)
@@ -102,4 +124,5 @@ def test_each_piece_of_the_bridge_is_timed(told: list[str], name: str, piece: st
     setattr(net.bridge, name, slowly)
     net.turns.on_committed(1)
     net.turn()
-    assert told == [f"the event loop was held for 200 ms by a {piece} of queue 'q'"]
+    who = {"dispatch": "queue 'q'", "commit": "all that waited for the disk"}[piece]
+    assert told == [f"the event loop was held for 200 ms by a {piece} of {who}"]

@@ -85,7 +85,7 @@ def test_a_binding_has_an_exchange_a_queue_and_a_key():
     assert decided(rules, binding(Action.UNBIND, "amq.topic", "q1", "a.b")) == 0
 
 
-@pytest.mark.parametrize("name", ["durable", "exclusive", "temporary"])
+@pytest.mark.parametrize("name", ["durable", "exclusive", "temporary", "own"])
 def test_a_rule_is_for_objects_with_its_properties(name: str):
     rules = [rule(1, True, Action.CREATE, **{name: YES})]
     assert decided(rules, queue(Action.CREATE, "q", **{name: YES})) == 1
@@ -96,6 +96,54 @@ def test_what_a_question_about_a_node_does_not_say_keeps_no_rule_that_allows_fro
     rules = [rule(1, False, Action.CONSUME, durable=YES), rule(2, True, durable=NO)]
     assert decided(rules, queue(Action.ACCESS, "q")) == 2
     assert decided(rules, queue(Action.CONSUME, "q")) == 0
+
+
+def test_what_is_not_there_could_only_be_made_or_be_bound_to():
+    rules = [rule(1, True, Action.CONSUME, own=YES), rule(2, True, Action.BIND, own=YES)]
+    assert decided(rules, queue(Action.ACCESS, "q")) == 0
+    assert decided(rules, Asked(Action.ACCESS, ObjectKind.EXCHANGE, "amq.topic", own=NO)) == 2
+    assert decided(rules, binding(Action.ACCESS, "amq.topic", "q", "a")) == 0
+    rules = [rule(1, True, Action.CREATE, own=YES)]
+    assert decided(rules, queue(Action.ACCESS, "q")) == 1
+    assert decided(rules, queue(Action.ACCESS, "q", own=NO)) == 0
+
+
+def test_whose_the_queue_of_a_binding_is_does_not_say_whose_the_exchange_is():
+    rules = [rule(1, True, Action.DELETE, own=YES)]
+    asked = binding(Action.ACCESS, "e", "q", "a")
+    asked.own = YES
+    assert decided(rules, asked) == 0
+
+
+def test_a_client_without_a_login_is_no_user():
+    rules = [
+        rule(1, True, users=frozenset(("anonymous",))),
+        rule(2, True, queue="${user}*"),
+        rule(3, True, exchange="*", key="${user}.#"),
+        rule(4, True, Action.PUBLISH, login=YES),
+        rule(5, True, Action.CONSUME, login=NO),
+    ]
+    assert decided(rules, queue(Action.CONSUME, "q"), "") == 5
+    assert decided(rules, publishing("amq.topic", ".a"), "") == 0
+    assert decided(rules, queue(Action.CONSUME, "q"), "bob") == 0
+    assert decided(rules, publishing("amq.topic", "a"), "bob") == 4
+
+
+def test_who_may_publish_by_every_key_is_asked_for_where_the_key_may_be_any():
+    every = Asked(Action.PUBLISH, ObjectKind.EXCHANGE, "e", every_key=True)
+    assert decided([rule(1, True, exchange="e", key="a.#")], every) == 0
+    assert decided([rule(1, True, exchange="e", key="#")], every) == 1
+    assert decided([rule(1, True, exchange="e")], every) == 1
+    assert decided([rule(1, False, key="secret"), rule(2, True)], every) == -1
+
+
+def test_a_question_knows_whether_a_rule_has_looked_at_its_object():
+    rules = [rule(1, True, queue="a"), rule(2, True, temporary=YES)]
+    for name, looked in (("a", False), ("b", True)):
+        asked = publishing("", name)
+        asked.temporary = YES
+        decided(rules, asked)
+        assert asked.looked is looked
 
 
 def test_who_may_use_a_node_may_ask_about_it():

@@ -16,6 +16,9 @@ class Rules:
     def asks_access(self) -> bool:
         return False
 
+    def hides(self) -> bool:
+        return False
+
     def publish_unchecked(self) -> bool:
         return False
 
@@ -28,6 +31,19 @@ class Rules:
 
 def permits(rules: Rules | None) -> Permits:
     return Permits(rules, "alice", "host", "127.0.0.1")
+
+
+def test_what_depends_on_the_node_is_decided_each_time():
+    class Looking(Rules):
+        def may(self, user: str, host: str, address: str, asked: Asked) -> Decision:
+            asked.looked = True
+            return super().may(user, host, address, asked)
+
+    rules = Looking()
+    mine = permits(rules)
+    for _ in range(3):
+        assert mine.may_publish("", "a queue").allowed
+    assert (len(rules.asked), mine.octets) == (3, 0)
 
 
 def test_each_exchange_and_key_is_decided_once():

@@ -517,8 +517,9 @@ class Script(RuleBasedStateMachine):
         assert len(senders) <= 2
         sessions = self.peer.connection.sessions()
         assert len(sessions) <= max(1, len(senders)), "a session is left"
-        assert self.peer.connection.carrier.link_count == len(senders)
-        assert w.face.connection.carrier.link_count == len(senders)
+        for connection in (self.peer.connection, w.face.connection):
+            attached = [len(each.handles.links) for each in connection.sessions()]
+            assert sum(attached) == len(senders)
         assert w.upstream.next_deadline() is None, "somebody is to be woken"
 
 

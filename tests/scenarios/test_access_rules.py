@@ -10,7 +10,8 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.audit.reader import Segment, records, segment_paths
 from gateway.clients.client import Subscription
 from gateway.errors import ConfigurationError
-from gateway.permissions.actions import Action
+from gateway.permissions.actions import Action, ObjectKind
+from gateway.permissions.asked import Asked
 
 ALL = "rules: [{allow: all}]"
 NO_PUBLISH = "rules: [{deny: publish}, {allow: all}]"
@@ -101,6 +102,22 @@ def declares(whole: WholeGateway, name: str, *, durable: bool = True) -> str:
     done.addErrback(lambda failure: failed.append(str(failure.value)))
     whole.run()
     return failed[0] if failed else ""
+
+
+def test_a_reload_takes_another_realm_over(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "acl"
+    file.write_text("acl deny alice@BANK purge queue\nacl allow all all\n")
+    gateway = Gateway(tmp_path, file, "qpidd_file")
+    book = gateway.whole.service.faces.access
+    purge = Asked(Action.PURGE, ObjectKind.QUEUE, "q")
+    assert book.rules is not None
+    assert book.rules.may("alice", "", "", purge).allowed
+    settings = gateway.whole.service.settings
+    access = settings.access.model_copy(update={"qpidd_realm": "BANK"})
+    other = settings.model_copy(update={"access": access})
+    gateway.whole.result(gateway.whole.service.reloading.reload(lambda: other))
+    assert book.realm == "BANK"
+    assert not book.rules.may("alice", "", "", purge).allowed
 
 
 @pytest.mark.parametrize("before", [QUOTA, "acl allow all all\n"])

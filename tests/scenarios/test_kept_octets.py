@@ -200,11 +200,11 @@ def test_answers_that_are_not_read_pause_reading_until_they_are(protocol: str) -
             face.data_to_send()
             asked += 1
     assert 0 < asked < 10_000
-    assert 20_000 <= face.client.unread < 22_000
-    assert face.client.account.held >= face.client.unread
+    assert 20_000 <= face.client.room.unread < 22_000
+    assert face.client.account.held >= face.client.room.unread
     face.write_blocked(False)
     assert not face.reading_paused
-    assert face.client.unread == 0
+    assert face.client.room.unread == 0
 
 
 def test_deliveries_that_are_not_read_do_not_pause_reading() -> None:
@@ -345,3 +345,61 @@ def test_an_unfinished_delivery_with_a_large_state_counts_as_what_it_is_decoded(
     assert account.held <= 10 * MIB
     sent = [performative for _, performative in read_frames(client.face.data_to_send())]
     assert [type(each).__name__ for each in sent].count("Detach") == 2
+
+
+@pytest.mark.parametrize("protocol", ["0-10", "1.0"])
+def test_who_does_not_read_is_given_no_more_than_its_room_and_that_is_accounted(
+    protocol: str,
+) -> None:
+    limits = Limits(unread_max=64 * 1024)
+    if protocol == "0-10":
+        gateway = Gateway(limits=limits)
+        reader = gateway.session()
+        reader.does(spec.QueueDeclare(queue="q"))
+        reader.subscribes(acquire=spec.AcquireMode.NOT_ACQUIRED)
+        reader.hears()
+        world, face = gateway.world, reader.face
+    else:
+        hub = Hub(limits=limits)
+        hub.world.queue("q")
+        hub.client().receiver("q", credit=1000, distribution_mode=_spec.DISTRIBUTION_COPY)
+        world, face = hub.world, hub.clients[0].face  # type: ignore[assignment]
+    for _ in range(100):
+        world.send(bytes(10_000))
+    held = face.client.account.held
+    world.turn()
+    octets = face.data_to_send()
+    assert 64 * 1024 <= len(octets) < 64 * 1024 + 11_000
+    face.write_blocked(True)
+    assert face.client.account.held == held + len(octets)
+    for _ in range(5):
+        world.turn()
+        assert face.data_to_send() == b""
+    face.write_blocked(False)
+    assert face.client.account.held == held
+    world.turn()
+    assert 64 * 1024 <= len(face.data_to_send()) < 64 * 1024 + 11_000
+
+
+@pytest.mark.parametrize("protocol", ["0-10", "1.0"])
+def test_a_transport_that_takes_all_at_once_is_given_all(protocol: str) -> None:
+    limits = Limits(unread_max=64 * 1024)
+    if protocol == "0-10":
+        gateway = Gateway(limits=limits)
+        reader = gateway.session()
+        reader.does(spec.QueueDeclare(queue="q"))
+        reader.subscribes()
+        reader.hears()
+        world, face = gateway.world, reader.face
+    else:
+        hub = Hub(limits=limits)
+        hub.world.queue("q")
+        hub.client().receiver("q", credit=1000)
+        world, face = hub.world, hub.clients[0].face  # type: ignore[assignment]
+    for _ in range(100):
+        world.send(bytes(10_000))
+    taken = 0
+    for _ in range(40):
+        world.turn()
+        taken += len(face.data_to_send())
+    assert taken > 1_000_000

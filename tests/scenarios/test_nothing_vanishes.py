@@ -1,4 +1,4 @@
-"""A message that came whole is in the books, whatever is wrong with it, and whoever hears of it."""
+"""A message that came is in the books, whatever is wrong with it, and whoever hears of it."""
 
 import pytest
 from support import talk_0_10
@@ -150,7 +150,44 @@ def test_what_follows_the_message_of_a_batch_that_a_queue_refuses_is_in_the_book
     assert books(hub.world) == (4, [Reason.QUEUE_FULL, Reason.REJECTED, Reason.REJECTED])
 
 
+@pytest.mark.parametrize("settled", [False, True])
+@pytest.mark.parametrize("octets", [5_000, 100_000], ids=["one frame", "many frames"])
+def test_a_message_that_is_too_large_is_in_the_books_and_told_by_its_tag(octets, settled):
+    hub = Hub(limits=Limits(message_size_max=4096))
+    hub.world.queue("q")
+    client = hub.client()
+    sender = client.sender("q")
+    sender.send_delivery(b"t", b"", message(body=b"x" * octets), settled=settled)
+    client.step()
+    error = client.take(events.DetachReceived).detach.error
+    assert (error.condition, error.info) == ("amqp:link:message-size-exceeded", TAG)
+    assert books(hub.world) == (1, [Reason.OVER_LIMIT])
+    assert hub.world.bridge.counts.refusals == {Reason.OVER_LIMIT: 1}
+    (record,) = [each for each in hub.world.blocks.records() if each.kind == Kind.RECEIVED]
+    assert 4096 < record.size <= octets + 100
+
+
 # 0-10
+
+
+@pytest.mark.parametrize("octets", [5_000, 100_000], ids=["one frame", "many frames"])
+def test_a_transfer_that_is_too_large_is_in_the_books(octets):
+    gateway = talk_0_10.Gateway(limits=Limits(message_size_max=4096))
+    gateway.world.queue()
+    client = gateway.session()
+    client.publishes(b"x" * octets)
+    assert (506, 0) in client.hears()
+    assert books(gateway.world) == (1, [Reason.OVER_LIMIT])
+    (record,) = [each for each in gateway.world.blocks.records() if each.kind == Kind.RECEIVED]
+    assert 4096 < record.size <= octets + 100
+
+
+def test_a_transfer_with_too_large_a_header_is_in_the_books():
+    gateway = talk_0_10.Gateway(limits=Limits(table_size_max=4096))
+    client = gateway.session()
+    client.says(spec.MessageTransfer(), header=b"h" * 5_000, body=b"x")
+    client.hears()
+    assert books(gateway.world) == (1, [Reason.OVER_LIMIT])
 
 
 def test_a_transfer_that_ends_its_session_is_in_the_books_and_so_is_what_came_behind_it():
@@ -227,3 +264,64 @@ def test_what_an_upstream_sends_to_a_client_that_has_left_is_in_the_books():
     w.step()
     assert broker.states() == [_spec.Released()]
     assert books(w.world) == (1, [Reason.CANCELLED])
+
+
+# Deleted queues
+
+
+def test_the_links_that_send_to_a_queue_are_detached_when_it_is_deleted():
+    hub = Hub()
+    hub.world.queue("q")
+    hub.world.queue("other")
+    client, another = hub.client(), hub.client("another")
+    gone = [client.sender("q"), client.sender("q"), another.sender("q")]
+    staying = [client.sender("other"), another.sender(None)]
+    hub.host.declaring.delete_queue("q")
+    hub.step()
+    told = client.take_all(events.DetachReceived) + another.take_all(events.DetachReceived)
+    assert {event.link for event in told} == set(gone)
+    for event in told:
+        assert event.detach.closed
+        assert event.detach.error.condition == "amqp:resource-deleted"
+    assert all(link.attached for link in staying)
+    hub.world.queue("q")
+    assert client.send(client.sender("q"), message()) == _spec.Accepted()
+    hub.end()
+
+
+def test_what_waits_for_the_disk_has_its_outcome_before_the_link_of_a_deleted_queue_ends():
+    hub = Hub()
+    hub.world.queue("q", durable=True)
+    client = hub.client()
+    hub.world.auto_commit = False
+    sender = client.sender("q")
+    sent = message(header=_spec.Header(durable=True))
+    sender.send_delivery(b"t", b"", sent, settled=False)
+    client.step()
+    hub.host.declaring.delete_queue("q")
+    client.step()
+    assert not client.take_all(events.DetachReceived)
+    hub.world.commit()
+    client.step()
+    hub.world.commit()
+    client.step()
+    assert client.take(events.DispositionReceived).state == _spec.Accepted()
+    error = client.take(events.DetachReceived).detach.error
+    assert error.condition == "amqp:resource-deleted"
+    hub.world.auto_commit = True
+    hub.end()
+
+
+def test_a_queue_may_go_with_the_link_that_sends_to_it():
+    hub = Hub()
+    client = hub.client()
+    sender = client.attach(
+        _spec.SENDER, target=_spec.Target(dynamic=True), source=_spec.Source(address="here")
+    )
+    other = client.sender(sender.attach.target.address)
+    sender.send_detach()
+    client.step()
+    told = {event.link: event.detach.error for event in client.take_all(events.DetachReceived)}
+    assert told[sender] is None
+    assert told[other].condition == "amqp:resource-deleted"
+    hub.end()

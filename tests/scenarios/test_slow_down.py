@@ -8,6 +8,7 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import INT32
 from gateway.amqp_1_0 import events
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.unwritten import MUCH
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
 
@@ -211,3 +212,41 @@ def test_a_1_0_publisher_is_not_read_on_a_full_disk_when_all_have_sent_what_fits
     assert not taker.face.reading_paused
     pressure.unblock()
     assert [client.face.reading_paused for client in clients] == [False, False]
+
+
+def test_who_makes_more_records_than_are_written_is_not_read() -> None:
+    gateway = Gateway()
+    gateway.world.auto_commit = False
+    flood, polite = gateway.session(), gateway.session()
+    commands = 0
+    while not flood.face.reading_paused:
+        for _ in range(1_000):
+            flood.publishes(b"x", to="amq.fanout", key="")
+        flood.hears()
+        commands += 1_000
+        assert commands < 20_000
+    assert gateway.world.bridge.unwritten.octets < 2 * MUCH
+    polite.publishes(b"x", to="amq.fanout", key="")
+    assert polite.hears() == [completed((0, 0))]
+    assert not polite.face.reading_paused
+    gateway.world.commit()
+    assert flood.face in gateway.touched
+    assert not flood.face.reading_paused
+
+
+def test_nor_is_such_a_client_of_1_0() -> None:
+    hub = Hub()
+    hub.world.auto_commit = False
+    client = hub.client()
+    link = client.sender("amq.fanout")
+    sent = 0
+    while not client.face.reading_paused:
+        for _ in range(500):
+            link.send_delivery(b"t", b"", message(b"x"), settled=True)
+        hub.step()
+        sent += 500
+        assert sent < 20_000
+    hub.turns.touched.clear()
+    hub.world.commit()
+    assert client.face in hub.turns.touched
+    assert not client.face.reading_paused

@@ -22,7 +22,10 @@ CLAIMS = [
     ("alice@A", b"alice@B", False),
     ("alice@A", b"alice@", False),
     ("alice", b"alice", True),
-    ("alice", b"alice@B", True),  # as a broker says it that gives everybody a realm
+    ("alice", b"alice@QPID", True),  # as a broker says it that gives everybody a realm
+    ("alice", b"alice@B", False),
+    ("alice", b"alice@QPID@B", False),
+    ("alice@QPID", b"alice", True),
     ("alice", b"", True),
     ("alice", b"bob", False),
     ("anonymous", b"anonymous", True),
@@ -142,14 +145,27 @@ def test_a_client_without_a_login_is_no_user(hub, logins, user_id, may):
 
 
 def test_a_realm_that_a_user_says_does_not_make_another_user(hub, tmp_path):
-    write_users(tmp_path / "users", {name: make_user("x", 1) for name in ("alice", "alice@B")})
+    write_users(tmp_path / "users", {name: make_user("x", 1) for name in ("alice", "bob@QPID")})
     passwords = Passwords(tmp_path / "users")
     passwords.load()
     logins = Authentication(None, lambda: 0, anonymous_allowed=False, passwords=passwords)
     hub.settings.logins = logins
-    for user_id, may in ((b"alice@QPID", True), (b"alice@B", False)):
-        assert sends_0_10(user_id, logins=logins) is may
-        assert sends_1_0(hub, said_by(user_id)) is may
+    for user, user_id, may in (
+        ("alice", b"alice@QPID", True),
+        ("alice", b"alice@B", False),
+        ("bob", b"bob", True),
+        ("bob", b"bob@QPID", False),
+        ("alice@QPID", b"alice@QPID", True),
+        ("alice@QPID", b"alice", False),
+    ):
+        assert sends_0_10(user_id, user=user, logins=logins) is may
+        assert sends_1_0(hub, said_by(user_id), user) is may
+
+
+def test_the_realm_is_the_one_that_is_configured(hub):
+    hub.settings.access.realm = "BANK"
+    assert sends_1_0(hub, said_by(b"alice@BANK"))
+    assert not sends_1_0(hub, said_by(b"alice@QPID"))
 
 
 def test_it_may_say_what_it_likes_where_nobody_logs_in(hub):

@@ -105,6 +105,11 @@ class Pair:
         return link, theirs
 
 
+def links_of(connection):
+    """How many links the peer has attached, in all sessions."""
+    return sum(len(session.handles.links) for session in connection.sessions())
+
+
 def sending(**arguments):
     """A pair whose client sends on a link with credit 10: pair, sender, receiver."""
     pair = Pair(**arguments).open()

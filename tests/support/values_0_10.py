@@ -1,4 +1,9 @@
-"""Hypothesis strategies for every AMQP 0-10 type, and for the generated classes by table row."""
+"""Hypothesis strategies for every AMQP 0-10 type, and for the generated classes by table row.
+
+Each is made once: hypothesis looks at one that it has not seen, and that takes longer than to draw.
+"""
+
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -73,16 +78,22 @@ BY_CODE: dict[int, st.SearchStrategy[object]] = {
     0xAF: st.binary(max_size=300),
 }
 
-scalars = st.sampled_from(sorted(BY_CODE)).flatmap(
-    lambda code: BY_CODE[code].map(lambda value: Tagged(code, value))
-)
+
+@cache
+def scalar(code: int) -> st.SearchStrategy[Tagged]:
+    return BY_CODE[code].map(lambda value: Tagged(code, value))
+
+
+scalars = st.sampled_from(sorted(BY_CODE)).flatmap(scalar)
 
 
 def arrays(elements: int) -> st.SearchStrategy[Array]:
+    @cache
+    def of(code: int) -> st.SearchStrategy[Array]:
+        return st.lists(BY_CODE[code], max_size=elements).map(lambda v: Array(code, v))
+
     with_width = sorted(code for code in BY_CODE if code < 0xF0)
-    return st.sampled_from(with_width).flatmap(
-        lambda code: st.lists(BY_CODE[code], max_size=elements).map(lambda v: Array(code, v))
-    )
+    return st.sampled_from(with_width).flatmap(of)
 
 
 def _deeper(inner: st.SearchStrategy[Tagged]) -> st.SearchStrategy[Tagged]:
@@ -97,11 +108,16 @@ tagged_values = st.recursive(scalars, _deeper, max_leaves=12)
 field_tables = st.lists(st.tuples(text(60), tagged_values), max_size=5)
 
 
+SEQUENCE_GAPS = st.lists(st.tuples(st.integers(2, 1000), st.integers(0, 5000)))
+BYTE_GAPS = st.lists(st.tuples(st.integers(2, 1 << 40), st.integers(0, 1 << 40)))
+BEGINNINGS = st.integers(0, 1000)
+
+
 @st.composite
 def sequence_sets(draw: st.DrawFn) -> list[tuple[int, int]]:
-    first = draw(unsigned(32))
+    first = draw(BY_CODE[codes.UINT32])
     ranges = []
-    for gap, length in draw(st.lists(st.tuples(st.integers(2, 1000), st.integers(0, 5000)))):
+    for gap, length in draw(SEQUENCE_GAPS):
         first = (first + gap) & 0xFFFFFFFF
         ranges.append((first, (first + length) & 0xFFFFFFFF))
         first = ranges[-1][1]
@@ -110,9 +126,9 @@ def sequence_sets(draw: st.DrawFn) -> list[tuple[int, int]]:
 
 @st.composite
 def byte_ranges(draw: st.DrawFn) -> list[tuple[int, int]]:
-    at = draw(st.integers(0, 1000))
+    at = draw(BEGINNINGS)
     ranges = []
-    for gap, length in draw(st.lists(st.tuples(st.integers(2, 1 << 40), st.integers(0, 1 << 40)))):
+    for gap, length in draw(BYTE_GAPS):
         ranges.append((at + gap, at + gap + length))
         at = ranges[-1][1]
     return ranges
@@ -159,6 +175,7 @@ def python_class(row: object) -> type:
     return getattr(spec, class_name(*words))
 
 
+@cache
 def instances(row: object) -> st.SearchStrategy[object]:
     """Instances of the generated class of one table row, any of its fields absent."""
     fields = {}
@@ -169,4 +186,5 @@ def instances(row: object) -> st.SearchStrategy[object]:
         if type_name != "bit" and not all_present:
             values = st.none() | values
         fields[field_name(name.rstrip("*"))] = values
-    return st.fixed_dictionaries(fields).map(lambda values: python_class(row)(**values))
+    made = python_class(row)
+    return st.fixed_dictionaries(fields).map(lambda values: made(**values))

@@ -1,6 +1,11 @@
-"""Hypothesis strategies for AMQP 1.0 values and composites."""
+"""Hypothesis strategies for AMQP 1.0 values and composites.
+
+Each is made once: hypothesis looks at one that it has not seen, and that takes longer than to draw.
+"""
 
 from __future__ import annotations
+
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -31,9 +36,13 @@ SCALARS = {
     types.SYMBOL: SYMBOLS,
 }
 
-scalars = st.sampled_from(sorted(SCALARS)).flatmap(
-    lambda code: SCALARS[code].map(lambda value: Tagged(code, value))
-)
+
+@cache
+def scalar(code: int) -> st.SearchStrategy[Tagged]:
+    return SCALARS[code].map(lambda value: Tagged(code, value))
+
+
+scalars = st.sampled_from(sorted(SCALARS)).flatmap(scalar)
 
 
 def _distinct(pairs: list[tuple[Tagged, Tagged]]) -> list[tuple[Tagged, Tagged]]:
@@ -52,11 +61,14 @@ _KEYS = st.one_of(
 
 def _arrays(inner: st.SearchStrategy[Tagged]) -> st.SearchStrategy[types.Array]:
     descriptors = st.lists(_KEYS, max_size=2)
-    of_scalars = st.sampled_from(sorted(SCALARS)).flatmap(
-        lambda code: st.builds(
+
+    @cache
+    def of(code: int) -> st.SearchStrategy[types.Array]:
+        return st.builds(
             types.Array, st.just(code), st.lists(SCALARS[code], max_size=6), descriptors
         )
-    )
+
+    of_scalars = st.sampled_from(sorted(SCALARS)).flatmap(of)
     of_lists = st.builds(
         types.Array,
         st.just(types.LIST),
@@ -109,7 +121,7 @@ KINDS: dict[str, st.SearchStrategy[object]] = {
     "fields": fields,
     "value": values.filter(lambda value: value.code != types.NULL),
     "message-id": st.sampled_from([types.ULONG, types.UUID, types.BINARY, types.STRING]).flatmap(
-        lambda code: SCALARS[code].map(lambda value: Tagged(code, value))
+        scalar
     ),
     "tag": st.binary(max_size=32),
     "txn-id": st.binary(max_size=32),
@@ -128,6 +140,7 @@ KINDS: dict[str, st.SearchStrategy[object]] = {
 }
 
 
+@cache
 def composite(described: Composite) -> st.SearchStrategy[object]:
     """Values of one generated class."""
     from gateway.amqp_1_0 import _spec
@@ -137,6 +150,5 @@ def composite(described: Composite) -> st.SearchStrategy[object]:
         snake(f.name): KINDS[f.type] if f.mandatory else st.one_of(st.none(), KINDS[f.type])
         for f in described.fields
     }
-    return st.fixed_dictionaries(arguments).map(
-        lambda a: getattr(_spec, pascal(described.name))(**a)
-    )
+    made = getattr(_spec, pascal(described.name))
+    return st.fixed_dictionaries(arguments).map(lambda values: made(**values))

@@ -6,6 +6,7 @@ the choice among encodings of one value, content-length and section splits are n
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -360,6 +361,7 @@ header_names = st.text(min_size=0, max_size=8) | st.sampled_from(
 
 
 def _arrays_0_10() -> st.SearchStrategy[Tagged]:
+    @cache
     def of(code: int) -> st.SearchStrategy[Tagged]:
         return st.lists(SIMPLE_0_10[code], max_size=3).map(
             lambda items: Tagged(old.ARRAY, Array010(code, items))
@@ -414,6 +416,7 @@ simple_1_0 = st.one_of([tag(code, strategy) for code, strategy in SIMPLE_1_0.ite
 
 
 def _arrays_1_0() -> st.SearchStrategy[Tagged]:
+    @cache
     def of(code: int) -> st.SearchStrategy[Tagged]:
         descriptors = st.just([]) | st.just([Tagged(new.SYMBOL, "d")])
         return st.builds(
@@ -462,123 +465,184 @@ ids_1_0 = (
     | tag(new.STRING, st.uuids().map(str))
     | tag(new.STRING, st.uuids().map(lambda u: f"ID:{u}"))
 )
-maybe = st.none
+texts = st.text(max_size=20)
+text_octets = texts.map(str.encode)
+nothing = st.none()
+
+
+# What is drawn from is made once: hypothesis looks at each strategy that it has not seen, which
+# takes longer than drawing from it.
+class Of010:
+    """What fields of 0-10 are drawn from."""
+
+    exchange = st.sampled_from(["", "x", "nowhere"])
+    flag = st.booleans()
+    priority = nothing | integers(8, False)
+    delivery_mode = nothing | st.sampled_from([1, 2])
+    ttl = nothing | st.integers(0, 2**40) | integers(64, False)
+    time = nothing | i64s | st.integers(0, 2**40)
+    resume_id = nothing | short_text
+    resume_ttl = nothing | integers(64, False)
+    message_id = nothing | uuids
+    correlation_id = nothing | any_octets | uuids | text_octets
+    reply_to = (
+        nothing
+        | st.builds(ReplyTo, exchange=nothing | texts, routing_key=nothing | texts)
+        | st.builds(ReplyTo, exchange=st.just("x"), routing_key=st.just("k"))
+    )
+    content_type = (
+        nothing
+        | st.sampled_from(["text/plain", "amqp/map", "amqp/list", "jms/map-message", "image/png"])
+        | texts
+    )
+    content_encoding = nothing | st.sampled_from(["gzip", "utf-8", "identity"]) | texts
+    user_id = nothing | any_octets
+    app_id = nothing | any_octets | text_octets
+    table = tables(values_0_10)
+    application_headers = nothing | table
+    items = st.lists(values_0_10, max_size=4)
+    body = any_octets | text_octets | nothing
 
 
 @st.composite
 def messages_0_10(draw: st.DrawFn) -> Message:
     """Any 0-10 message."""
-    exchange = draw(st.sampled_from(["", "x", "nowhere"]))
-    key = draw(st.text(max_size=20))
+    exchange = draw(Of010.exchange)
+    key = draw(texts)
     dp = DeliveryProperties(
-        discard_unroutable=draw(st.booleans()),
-        immediate=draw(st.booleans()),
-        redelivered=draw(st.booleans()),
-        priority=draw(maybe() | integers(8, False)),
-        delivery_mode=draw(maybe() | st.sampled_from([1, 2])),
-        ttl=draw(maybe() | st.integers(0, 2**40) | integers(64, False)),
-        timestamp=draw(maybe() | i64s | st.integers(0, 2**40)),
-        expiration=draw(maybe() | i64s | st.integers(0, 2**40)),
-        exchange=draw(maybe() | st.just(exchange)),
+        discard_unroutable=draw(Of010.flag),
+        immediate=draw(Of010.flag),
+        redelivered=draw(Of010.flag),
+        priority=draw(Of010.priority),
+        delivery_mode=draw(Of010.delivery_mode),
+        ttl=draw(Of010.ttl),
+        timestamp=draw(Of010.time),
+        expiration=draw(Of010.time),
+        exchange=exchange if draw(Of010.flag) else None,
         routing_key=key,
-        resume_id=draw(maybe() | short_text),
-        resume_ttl=draw(maybe() | integers(64, False)),
+        resume_id=draw(Of010.resume_id),
+        resume_ttl=draw(Of010.resume_ttl),
     )
     if dp.expiration is not None and to_ms(dp.expiration) < NOW_MS + (dp.ttl or 0):
         # In 1.0 it would be over before the ttl is, which then is no longer what it was.
         dp.ttl = None
-    texts = st.text(max_size=20)
-    types = st.sampled_from(["text/plain", "amqp/map", "amqp/list", "jms/map-message", "image/png"])
     mp = MessageProperties(
-        message_id=draw(maybe() | uuids),
-        correlation_id=draw(maybe() | any_octets | uuids | texts.map(str.encode)),
-        reply_to=draw(
-            maybe()
-            | st.builds(ReplyTo, exchange=maybe() | texts, routing_key=maybe() | texts)
-            | st.just(ReplyTo(exchange="x", routing_key="k"))
-        ),
-        content_type=draw(maybe() | types | texts),
-        content_encoding=draw(maybe() | st.sampled_from(["gzip", "utf-8", "identity"]) | texts),
-        user_id=draw(maybe() | any_octets),
-        app_id=draw(maybe() | any_octets | texts.map(str.encode)),
-        application_headers=draw(maybe() | tables(values_0_10)),
+        message_id=draw(Of010.message_id),
+        correlation_id=draw(Of010.correlation_id),
+        reply_to=draw(Of010.reply_to),
+        content_type=draw(Of010.content_type),
+        content_encoding=draw(Of010.content_encoding),
+        user_id=draw(Of010.user_id),
+        app_id=draw(Of010.app_id),
+        application_headers=draw(Of010.application_headers),
     )
     if mp.correlation_id is not None and uuid_in(mp.correlation_id) == mp.message_id:
         # It would answer itself: the gateway has to note that it does not.
         mp.correlation_id = None
-    body = draw(any_octets | texts.map(str.encode) | maybe())
-    if mp.content_type == "amqp/map" and draw(st.booleans()):
-        body = body_map(draw(tables(values_0_10)))
-    elif mp.content_type == "amqp/list" and draw(st.booleans()):
-        body = body_list(draw(st.lists(values_0_10, max_size=4)))
-    others = b"\0\0\0\4\4\2\3\0" if draw(st.booleans()) else b""
+    body = draw(Of010.body)
+    if mp.content_type == "amqp/map" and draw(Of010.flag):
+        body = body_map(draw(Of010.table))
+    elif mp.content_type == "amqp/list" and draw(Of010.flag):
+        body = body_list(draw(Of010.items))
+    others = b"\0\0\0\4\4\2\3\0" if draw(Of010.flag) else b""
     return message_0_10(dp, mp, body, exchange, others)
+
+
+class Of10:
+    """What fields, bodies and sections of 1.0 are drawn from."""
+
+    flag = st.booleans()
+    target = st.sampled_from(
+        [("", "q"), ("x", ""), ("x", "key"), ("", "p" * 300), ("x", "\u00e9" * 200)]
+    )
+    durable = nothing | st.booleans()
+    priority = nothing | integers(8, False)
+    uint = nothing | integers(32, False)
+    delivery_count = nothing | st.integers(0, 5)
+    id = nothing | ids_1_0
+    user_id = nothing | any_octets
+    text = nothing | texts
+    this_or_text = nothing | st.just(...) | texts
+    reply_to = nothing | texts | st.sampled_from(["q", "x", "x/k", "z" * 300])
+    content_type = (
+        nothing
+        | st.sampled_from(
+            [
+                "text/plain",
+                "text/plain; charset=utf-8",
+                "amqp/map",
+                "amqp/list",
+                "application/java-object-stream",
+                "application/x-java-serialized-object",
+                "application/x-amqp-1.0-value",
+            ]
+        )
+        | SIMPLE_1_0[new.SYMBOL]
+    )
+    content_encoding = (
+        nothing | st.sampled_from(["gzip", "utf-8", "identity"]) | SIMPLE_1_0[new.SYMBOL]
+    )
+    absolute_expiry_time = nothing | st.integers(NOW_MS + 2**33, 2**63 - 1)
+    creation_time = nothing | SIMPLE_1_0[new.TIMESTAMP]
+    properties = nothing | maps_1_0(
+        string_keys | st.just(Tagged(new.STRING, "k" * 300)), values_1_0
+    )
+    annotations = nothing | maps_1_0(annotation_keys, values_1_0)
+    body_kind = st.sampled_from(["none", "data", "value", "sequence"])
+    parts = st.lists(any_octets | short_text.map(str.encode), min_size=1, max_size=3)
+    lists = st.lists(st.lists(values_1_0, max_size=3), min_size=1, max_size=3)
 
 
 @st.composite
 def bodies_1_0(draw: st.DrawFn) -> bytes:
     """Any body of a 1.0 message."""
-    kind = draw(st.sampled_from(["none", "data", "value", "sequence"]))
+    kind = draw(Of10.body_kind)
     if kind == "none":
         return b""
     if kind == "data":
-        return data(
-            *draw(st.lists(any_octets | short_text.map(str.encode), min_size=1, max_size=3))
-        )
+        return data(*draw(Of10.parts))
     if kind == "value":
         return value(draw(values_1_0))
-    return sequences(*draw(st.lists(st.lists(values_1_0, max_size=3), min_size=1, max_size=3)))
+    return sequences(*draw(Of10.lists))
+
+
+def _this_or_text(draw: st.DrawFn, this: str) -> str | None:
+    """Nothing, a text that means something where it stands, or any."""
+    chosen = draw(Of10.this_or_text)
+    return this if chosen is Ellipsis else chosen
 
 
 @st.composite
 def messages_1_0(draw: st.DrawFn) -> Message:
     """Any 1.0 message, published to a queue or an exchange."""
-    exchange, key = draw(
-        st.sampled_from(
-            [("", "q"), ("x", ""), ("x", "key"), ("", "p" * 300), ("x", "\u00e9" * 200)]
-        )
-    )
-    symbols = SIMPLE_1_0[new.SYMBOL]
-    texts = st.text(max_size=20)
+    exchange, key = draw(Of10.target)
     header = Header(
-        durable=draw(maybe() | st.booleans()),
-        priority=draw(maybe() | integers(8, False)),
-        ttl=draw(maybe() | integers(32, False)),
-        delivery_count=draw(maybe() | st.integers(0, 5)),
-    )
-    types = st.sampled_from(
-        [
-            "text/plain",
-            "text/plain; charset=utf-8",
-            "amqp/map",
-            "amqp/list",
-            "application/java-object-stream",
-            "application/x-java-serialized-object",
-            "application/x-amqp-1.0-value",
-        ]
+        durable=draw(Of10.durable),
+        priority=draw(Of10.priority),
+        ttl=draw(Of10.uint),
+        delivery_count=draw(Of10.delivery_count),
     )
     properties = Properties(
-        message_id=draw(maybe() | ids_1_0),
-        user_id=draw(maybe() | any_octets),
-        to=draw(maybe() | st.just(exchange or key) | texts),
-        subject=draw(maybe() | st.just(key) | texts),
-        reply_to=draw(maybe() | texts | st.sampled_from(["q", "x", "x/k", "z" * 300])),
-        correlation_id=draw(maybe() | ids_1_0),
-        content_type=draw(maybe() | types | symbols),
-        content_encoding=draw(maybe() | st.sampled_from(["gzip", "utf-8", "identity"]) | symbols),
-        absolute_expiry_time=draw(maybe() | st.integers(NOW_MS + 2**33, 2**63 - 1)),
-        creation_time=draw(maybe() | SIMPLE_1_0[new.TIMESTAMP]),
-        group_id=draw(maybe() | texts),
-        group_sequence=draw(maybe() | integers(32, False)),
-        reply_to_group_id=draw(maybe() | texts),
+        message_id=draw(Of10.id),
+        user_id=draw(Of10.user_id),
+        to=_this_or_text(draw, exchange or key),
+        subject=_this_or_text(draw, key),
+        reply_to=draw(Of10.reply_to),
+        correlation_id=draw(Of10.id),
+        content_type=draw(Of10.content_type),
+        content_encoding=draw(Of10.content_encoding),
+        absolute_expiry_time=draw(Of10.absolute_expiry_time),
+        creation_time=draw(Of10.creation_time),
+        group_id=draw(Of10.text),
+        group_sequence=draw(Of10.uint),
+        reply_to_group_id=draw(Of10.text),
     )
-    keys = string_keys | st.just(Tagged(new.STRING, "k" * 300))
     payload = payload_1_0(
-        header if draw(st.booleans()) else None,
-        properties if draw(st.booleans()) else None,
-        draw(maybe() | maps_1_0(keys, values_1_0)),
-        draw(maybe() | maps_1_0(annotation_keys, values_1_0)),
+        header if draw(Of10.flag) else None,
+        properties if draw(Of10.flag) else None,
+        draw(Of10.properties),
+        draw(Of10.annotations),
         draw(bodies_1_0()),
-        draw(maybe() | maps_1_0(annotation_keys, values_1_0)),
+        draw(Of10.annotations),
     )
     return arrived_1_0(payload, exchange, key)

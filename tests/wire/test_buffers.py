@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import DecodeError
-from gateway.wire.buffers import Reader, Writer
+from gateway.wire.buffers import SPARE, Reader, Writer
 
 WIDTHS = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "u32": 4, "i32": 4, "u64": 8, "i64": 8}
 
@@ -70,3 +70,18 @@ def test_sizes_that_were_left_open_are_filled_in() -> None:
     writer.truncate(3)
     writer.u8(1)
     assert (writer.getvalue(), writer.size()) == (bytes.fromhex("fffedc01"), 4)
+
+
+def test_taking_what_was_written_gives_the_memory_back_that_it_needed() -> None:
+    writer = Writer()
+    writer.raw(b"small")
+    assert writer.take() == b"small"
+    assert writer.take() == b""
+    room = writer.out
+    writer.raw(b"small")
+    assert writer.take() == b"small"
+    assert writer.out is room
+    writer.raw(bytes(SPARE + 1))
+    assert len(writer.take()) == SPARE + 1
+    assert writer.out is not room
+    assert writer.size() == 0

@@ -2,7 +2,9 @@
 
 After a stop in order nothing was with a subscriber. After any other, every copy of a queue that had
 been subscribed to since (`DISPATCHED`) may have been seen. How far that goes is stored (`SEEN`): it
-still holds when the next stop is in order, and for a queue that is absent for the time being.
+still holds when the next stop is in order, and for a queue that is absent for the time being. So
+the suspicion counts once, however often the gateway starts: the deliveries that the store counts
+for a copy are those that have failed, without it (`QueueRows.seen_before`).
 """
 
 from __future__ import annotations
@@ -50,17 +52,18 @@ class Dispatched:
             self._bounds[key] = self._first_position
             if key not in present:
                 self._store(key, self._first_position)
-        if not self._clean:
-            for queue in queues:
+        for queue in queues:
+            queue.rows.seen_before = self._bounds.get(queue.rows.key, 0)
+            if not self._clean:
                 queue.rows.marked = queue.rows.marked or queue.rows.key in self._marked
 
     def includes(self, queue: Queue, position: int) -> bool:
         """Whether somebody may have seen the copy at `position`."""
-        return queue.deleted or position < self._bounds.get(queue.rows.key, 0)
+        return queue.deleted or position < queue.rows.seen_before
 
     def keep(self, queue: Queue) -> None:
         """All copies of `queue` are back: the store is to know later which of them are included."""
-        bound = self._bounds.get(queue.rows.key, 0)
+        bound = queue.rows.seen_before
         if bound == 0:
             return
         first = queue.places.next_at(0)

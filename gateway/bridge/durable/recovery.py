@@ -27,7 +27,7 @@ from gateway.bridge.exchanges.filters import kept_selector
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.node_names import prefix_of
 from gateway.bridge.numbers import Numbers
-from gateway.bridge.queues.copies import Copies
+from gateway.bridge.queues.copies import DELIVERY_COUNT_MAX, Copies
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.errors import DecodeError
@@ -183,7 +183,7 @@ class Recovery:
         row = exchange_row(value)
         host = self._host(row.host)
         if host is not None and row.name not in host.topology.exchanges:
-            host.topology.add_exchange(
+            exchange = host.topology.add_exchange(
                 row.name,
                 row.type,
                 durable=True,
@@ -191,6 +191,7 @@ class Recovery:
                 alternate_exchange=row.alternate_exchange,
                 arguments=row.arguments,
             )
+            exchange.maker = row.maker
 
     def _queue(self, value: bytes) -> None:
         row = queue_row(value)
@@ -265,7 +266,7 @@ class Recovery:
             self._keep(stored)
             return
         count = stored.delivery_count
-        if dispatched.includes(queue, stored.position):
+        if dispatched.includes(queue, stored.position) and count < DELIVERY_COUNT_MAX:
             count += 1
         entry = Entry(stored.position, message, count, True)
         entry.annotations = stored.annotations

@@ -65,7 +65,7 @@ def row_span(*parts: str) -> tuple[str, str]:
 class ExchangeRow:
     """A durable exchange."""
 
-    __slots__ = ("alternate_exchange", "arguments", "auto_delete", "host", "name", "type")
+    __slots__ = ("alternate_exchange", "arguments", "auto_delete", "host", "maker", "name", "type")
 
     def __init__(
         self,
@@ -75,10 +75,12 @@ class ExchangeRow:
         auto_delete: bool,
         alternate_exchange: str,
         arguments: bytes,
+        maker: str,
     ) -> None:
         self.host = host
         self.name = name
         self.type = type
+        self.maker = maker
         self.auto_delete = auto_delete
         self.alternate_exchange = alternate_exchange
         self.arguments = arguments
@@ -96,6 +98,8 @@ class ExchangeRow:
         out.u8(1 if self.auto_delete else 0)
         _text(out, self.alternate_exchange)
         _octets(out, self.arguments)
+        if self.maker:
+            _text(out, self.maker)
         return out.getvalue()
 
 
@@ -109,6 +113,7 @@ def exchange_row(value: bytes) -> ExchangeRow:
         data.u8() == 1,
         _read_text(data),
         _read_octets(data),
+        _read_text(data) if data.remaining() else "",  # makers were not told, at first
     )
 
 

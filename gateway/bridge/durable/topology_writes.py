@@ -35,6 +35,7 @@ class TopologyWrites:
                 exchange.auto_delete,
                 exchange.alternate_exchange,
                 exchange.arguments,
+                exchange.maker,
             )
             self._turns.writes.topology(RowKind.EXCHANGE, row.key(), row.encoded())
 

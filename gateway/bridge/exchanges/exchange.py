@@ -303,6 +303,7 @@ class Exchange:
         routed: copies routed by it since it exists.
         pending: those of them that a transaction holds.
         kept: octets that it takes, which its virtual host's account knows of.
+        maker, made_by, dynamic: as of a queue's settings.
     """
 
     __slots__ = (
@@ -313,7 +314,10 @@ class Exchange:
         "bindings",
         "bound",
         "durable",
+        "dynamic",
         "kept",
+        "made_by",
+        "maker",
         "name",
         "node",
         "pending",
@@ -352,6 +356,9 @@ class Exchange:
         self.routed = 0
         self.pending = 0
         self.kept = 0
+        self.maker = ""
+        self.made_by = 0
+        self.dynamic = False
 
     def add(self, binding: Binding) -> None:
         """Add a binding that does not exist yet."""

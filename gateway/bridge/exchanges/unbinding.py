@@ -52,6 +52,12 @@ class Removal:
         self.waiter: LookUpWaiter | None = None
         self.token = 0
 
+    def who(self) -> str:
+        """See `Piecework`."""
+        return "bindings that go with " + (
+            "an exchange" if self.queue is None else f"queue {self.queue.name!r}"
+        )
+
     def go_on(self, end: int) -> bool:
         """See `Piecework`."""
         parts = self.parts
@@ -81,6 +87,10 @@ class Disowning:
         self._unbound = unbound
         self._owner = owner
         self._bindings = bindings
+
+    def who(self) -> str:
+        """See `Piecework`."""
+        return "bindings that go with a session"
 
     def go_on(self, end: int) -> bool:
         """See `Piecework`."""

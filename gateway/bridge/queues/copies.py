@@ -75,10 +75,9 @@ class Copies:
         annotations: bytes,
         ticket: Ticket | None,
     ) -> None:
-        entry = queue.append(message, durable)
-        entry.ticket = ticket
         stock = self.pressure.stock_of(message.publisher)
-        entry.stock = stock
+        entry = queue.append(message, durable, stock)
+        entry.ticket = ticket
         self.pressure.entered(len(message.payload), stock)
         if message.expires_ms != NEVER:
             self.deadlines.arm(queue, message.expires_ms)
@@ -138,9 +137,10 @@ class Copies:
             self._store_state(queue, entry)
 
     def _store_state(self, queue: Queue, entry: Entry) -> None:
-        self.turns.writes.redelivered(
-            queue.number, entry.position, entry.delivery_count, entry.annotations
-        )
+        count = entry.delivery_count
+        if entry.position < queue.rows.seen_before:
+            count -= 1  # a suspicion is added again each time that the copy comes back
+        self.turns.writes.redelivered(queue.number, entry.position, count, entry.annotations)
 
     def expire(self, queue: Queue, entry: Entry) -> None:
         """An available copy whose time is over; to its upstream that is a failed delivery."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.subscription import Subscription
 from gateway.wire.work import SHARE, WORK
@@ -25,11 +27,22 @@ class Dispatcher:
         budget: copies that may still be sent, expired or looked at in this turn; none as soon as
             all together has been the share of work that dispatching has in a turn.
         end: the units at which its share of this turn is over.
+        units: how much the costliest line was in this turn.
         stopped: nothing is sent any more (graceful stop).
         links: every subscription by number that lives or has unsettled deliveries.
     """
 
-    __slots__ = ("_costliest", "_held", "_ready", "budget", "copies", "end", "links", "stopped")
+    __slots__ = (
+        "_costliest",
+        "_held",
+        "_ready",
+        "budget",
+        "copies",
+        "end",
+        "links",
+        "stopped",
+        "units",
+    )
 
     def __init__(self, copies: Copies) -> None:
         self.copies = copies
@@ -39,7 +52,8 @@ class Dispatcher:
         self._ready: deque[Line] = deque()
         self._held: list[Line] = []
         self._costliest: Line | None = None
-        self.end = 0
+        self.units: int64 = 0
+        self.end: int64 = 0
 
     @property
     def has_work(self) -> bool:
@@ -56,7 +70,7 @@ class Dispatcher:
         """Serve every ready line, in turn, while the budget lasts."""
         self.budget = budget
         self._costliest = None
-        most = -1
+        self.units = 0
         ready = self._ready
         start = WORK.units
         self.end = start + SHARE
@@ -69,12 +83,12 @@ class Dispatcher:
             if line.run():
                 self.schedule(line)
             units = WORK.units
-            if units - start > most:
-                most = units - start
+            if self._costliest is None or units - start > self.units:
+                self.units = units - start
                 self._costliest = line
             start = units
 
-    def spend(self, units: int) -> None:
+    def spend(self, units: int64) -> None:
         """Dispatching has cost so much more; it goes on in the next turn if it is too much."""
         WORK.units += units
         if WORK.units > self.end:
@@ -89,7 +103,10 @@ class Dispatcher:
     def who(self) -> str:
         """The queue that was most work in this turn, for people."""
         line = self._costliest
-        return "queues" if line is None else f"queue {line.queue.name!r}"
+        if line is None:
+            return "no queue: of what the turn has for the disk"
+        users = line.queue.users.subscriptions
+        return f"queue {line.queue.name!r}, which has {users} subscriptions"
 
     def on_safe(self) -> None:
         """Lines that waited for the mark of their queue to be safe may go on."""

@@ -9,7 +9,7 @@ cursor of their own (`looking`). Both kinds are served in turn, one copy each.
 from __future__ import annotations
 
 from collections import deque
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from gateway.bridge.queues.dispatch import Dispatcher
 from gateway.bridge.queues.looking import go_on, look, look_back, over
@@ -18,7 +18,9 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import START, Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.message import Condition, Delivery, Message, Refusal
-from gateway.wire.work import LOOK, SENDING, VERB, WORK
+from gateway.wire.work import LINK, LOOK, OCTETS_SENT, SENDING, SHARE, VERB, WORK
+
+FEW: Final = 16  # subscriptions that end at once, however busy the turn
 
 
 class Left(Protocol):
@@ -35,12 +37,47 @@ class Left(Protocol):
 
 
 @final
+class Cancellation:
+    """The end of all subscriptions of a line. Implements `Piecework`."""
+
+    __slots__ = ("_line", "_why")
+
+    def __init__(self, line: Line, why: Refusal) -> None:
+        self._line = line
+        self._why = why
+
+    def who(self) -> str:
+        """See `Piecework`."""
+        return f"queue {self._line.queue.name!r}, whose subscriptions end"
+
+    def go_on(self, end: int) -> bool:
+        """See `Piecework`.
+
+        All of a turn have ended before the first outlet is told: what it does then may end others,
+        and the owner of several ends with the first.
+        """
+        subscriptions = self._line.subscriptions
+        ended: list[Subscription] = []
+        while subscriptions and WORK.units <= end:
+            WORK.units += 2 * LINK  # its outlet's, too
+            subscription = next(iter(subscriptions.values()))
+            subscription.cancelled = True
+            self._line.leave(subscription)
+            ended.append(subscription)
+        why = self._why
+        for subscription in ended:
+            subscription.outlet.on_cancelled(why.condition, why.description)
+        return not subscriptions
+
+
+@final
 class Line:
     """One queue and its subscriptions.
 
     Attributes:
         subscriptions: the living ones, by number.
         scheduled: it waits for its turn in the dispatcher.
+        cancelled: all subscriptions end; nothing is sent any more.
     """
 
     __slots__ = (
@@ -52,6 +89,7 @@ class Line:
         "_host",
         "_lookers",
         "_takers",
+        "cancelled",
         "queue",
         "scheduled",
         "subscriptions",
@@ -61,6 +99,7 @@ class Line:
         self.queue = queue
         self.subscriptions: dict[int, Subscription] = {}
         self.scheduled = False
+        self.cancelled = False
         self._dispatcher = dispatcher
         self._host = host
         self._takers: deque[Subscription] = deque()
@@ -95,15 +134,14 @@ class Line:
     def cancel_all(self, condition: Condition, description: str) -> None:
         """End every subscription: its queue is gone, or its upstream does not have the node.
 
-        All have ended before the first outlet is told: what it does then may end others, and the
-        owner of several ends with the first.
+        If they are very many, it goes on over several turns; nothing is sent to them meanwhile.
         """
-        ended = list(self.subscriptions.values())
-        for subscription in ended:
-            subscription.cancelled = True
-            self.leave(subscription)
-        for subscription in ended:
-            subscription.outlet.on_cancelled(condition, description)
+        self.cancelled = True
+        cancellation = Cancellation(self, Refusal(condition, description))
+        if len(self.subscriptions) <= FEW:
+            cancellation.go_on(WORK.units + SHARE)
+        else:
+            self._dispatcher.copies.turns.spread.begin(cancellation)
 
     def _forget(self, subscription: Subscription) -> None:
         del self.subscriptions[subscription.number]
@@ -203,6 +241,8 @@ class Line:
     def _may_send(self) -> bool:
         queue = self.queue
         placement = queue.placement
+        if self.cancelled:
+            return False
         if placement is None or queue.inbound:
             return not self._dispatcher.stopped
         # A spool, too, is sent on no more once the gateway stops: it is safe where it is.
@@ -238,8 +278,6 @@ class Line:
             return False
         size = len(entry.message.payload)
         for _ in range(len(takers)):
-            if not takers:
-                break
             subscription = takers[0]
             if not self._able(subscription):
                 takers.popleft()
@@ -249,6 +287,8 @@ class Line:
                 takers.rotate(-1)
             if subscription.allowance.covers(size) and self._send(subscription, entry):
                 return True
+            if not takers:
+                break
         return False
 
     def _next_taken(self) -> Entry | None:
@@ -312,8 +352,10 @@ class Line:
             copies.ledger.counts.blocked += 1
             return False
         dispatcher.budget -= 1
-        WORK.units += SENDING
-        if WORK.units > dispatcher.end:
+        work = WORK
+        size = len(entry.message.payload)
+        work.units += SENDING + size // OCTETS_SENT
+        if work.units > dispatcher.end:
             dispatcher.cut()
         go_on(subscription, entry)
         if status is DeliverStatus.UNDELIVERABLE:
@@ -327,7 +369,7 @@ class Line:
             copies.ledger.counts.undeliverable += 1
             self._host.on_unsendable(queue, entry, subscription.outlet.refusal())
             return True
-        subscription.allowance.spend(len(entry.message.payload))
+        subscription.allowance.spend(size)
         subscription.sent += 1
         copies.ledger.sent(queue, entry, delivery, acquire, settled)
         if acquire:

@@ -52,7 +52,14 @@ class Entry:
         "ticket",
     )
 
-    def __init__(self, position: int, message: Message, delivery_count: int, durable: bool) -> None:
+    def __init__(
+        self,
+        position: int,
+        message: Message,
+        delivery_count: int,
+        durable: bool,
+        stock: Stock = NOBODY,
+    ) -> None:
         self.position = position
         self.message = message
         self.delivery_count = delivery_count
@@ -62,7 +69,7 @@ class Entry:
         self.excluded: set[int] | None = None
         self.annotations = b""
         self.ticket: Ticket | None = None
-        self.stock: Stock = NOBODY
+        self.stock = stock
 
 
 @final

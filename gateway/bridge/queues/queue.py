@@ -14,6 +14,7 @@ from typing import Final, final
 
 from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.places import AVAILABLE, Entry, Places
+from gateway.bridge.quotas import Stock
 from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import NEVER, Message
@@ -30,15 +31,18 @@ class QueueRows:
         written: it has that of the queue itself.
         marked: it knows that the queue was dispatched from.
         safe_after: the turn whose commit allows the first dispatch; -1 is "no need".
+        seen_before: copies at positions before it came back, and may have been seen: each counts
+            one failed delivery that is not among those which the store has of it.
     """
 
-    __slots__ = ("key", "marked", "safe_after", "written")
+    __slots__ = ("key", "marked", "safe_after", "seen_before", "written")
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.written = False
         self.marked = False
         self.safe_after = -1
+        self.seen_before = 0
 
 
 @final
@@ -205,9 +209,9 @@ class Queue:
             return True
         return self.max_size > 0 and self.octets + size > self.max_size
 
-    def append(self, message: Message, durable: bool) -> Entry:
-        """A new copy at the end."""
-        entry = Entry(self.next_position, message, message.delivery_count, durable)
+    def append(self, message: Message, durable: bool, stock: Stock) -> Entry:
+        """A new copy at the end, for `stock`."""
+        entry = Entry(self.next_position, message, message.delivery_count, durable, stock)
         self.put(entry)
         self.entered += 1
         return entry

@@ -184,7 +184,8 @@ class TransactedCopies:
         """What is held is not sent any more."""
         copies = self._copies
         held = self._transaction.let_go(copies.pressure)
-        drop(held, self._transaction.number, copies.ledger)
+        for each in held:
+            drop(each, self._transaction.number, copies.ledger)
         for each in held:
             if each.ticket is not None:
                 told = each.message.flags & TOLD != 0

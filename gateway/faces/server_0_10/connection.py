@@ -11,6 +11,8 @@ from __future__ import annotations
 import sys
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import LIST, STR16
 from gateway.amqp_0_10.connection import Connection
@@ -32,7 +34,7 @@ from gateway.amqp_0_10.types import FieldTable
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.faces.agenda import Agenda
-from gateway.faces.client import Client
+from gateway.faces.client import NO_COMMAND, Client
 from gateway.faces.face import (
     STOPS,
     Authenticator,
@@ -45,7 +47,7 @@ from gateway.faces.face import (
 from gateway.faces.feature_uses import client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.server_0_10.session import ServerSession
-from gateway.faces.server_0_10.transfers import refuse_late
+from gateway.faces.server_0_10.transfers import record_refused
 from gateway.message import Encoding
 from gateway.wire.sasl import DENIED_STEP, ServerMechanism, Step, StepKind
 from gateway.wire.tagged import Tagged
@@ -115,7 +117,7 @@ class ServerConnection:
         """Too much of what the client asked for is not done, or of what it is told not read."""
         if self.behind or self.client.unread_too_much() or self.client.doubt.parked_too_much():
             return True
-        if self.bridge.swamped:
+        if self.bridge.swamped or self.bridge.unwritten.too_much(self.client.author):
             return True
         limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0
@@ -138,7 +140,8 @@ class ServerConnection:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
-        self.client.on_flushed()
+        if self.client.on_flushed():
+            self.resume()
         self.client.act(self.bridge.now_ms)
         if self._may_go_on():
             self._go_on()
@@ -147,8 +150,7 @@ class ServerConnection:
         for session in self._sessions.values():
             session.answers.flush()
         octets = self.connection.data_to_send()
-        if self.client.write_blocked:
-            self.client.on_written(len(octets))
+        self.client.room.on_written(len(octets))
         return octets
 
     def next_deadline(self) -> int | None:
@@ -168,16 +170,21 @@ class ServerConnection:
         """What it has been at just now."""
         event = self._agenda.costliest
         if event is None:
-            return self.client.doing("reading")
+            return self.client.doing(NO_COMMAND)
         done = event.command if isinstance(event, CommandReceived) else event
         return self.client.doing(type(done).__name__)
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.client.on_write_blocked(blocked)
+        self.client.room.on_full(blocked)
         if not blocked:
-            for session in self._sessions.values():
-                session.resume()
+            self.resume()
+
+    def resume(self) -> None:
+        """There is room again, for whatever was held back for want of it."""
+        for session in self._sessions.values():
+            session.resume()
+        self.client.touch()
 
     def drain(self, now_ms: int) -> None:
         """No new sessions; what is under way goes on."""
@@ -239,7 +246,10 @@ class ServerConnection:
         """Whether it is time for another share of what waits."""
         if self._leaving:
             return True
-        return self.behind and (self._agenda.ended or not self.client.unread_too_much())
+        if not self.behind or self._agenda.ended:
+            return self.behind
+        unwritten = self.bridge.unwritten
+        return not (self.client.unread_too_much() or unwritten.too_much(self.client.author))
 
     def _take(self, events: list[Event], now_ms: int) -> None:
         if self._agenda.come(events):
@@ -257,10 +267,11 @@ class ServerConnection:
 
     def _carry_out(self, events: list[Event], now_ms: int) -> None:
         agenda = self._agenda
+        work = WORK
         end = agenda.begin()
-        most = -1
+        most: int64 = -1
         for event in events:
-            units = WORK.units
+            units = work.units
             if units > end:
                 agenda.wait(event)
                 continue
@@ -269,14 +280,14 @@ class ServerConnection:
                 if session is not None:
                     session.on_command(event)
                 else:
-                    refuse_late(self.client, event)
+                    record_refused(self.client, event, Reason.SESSION_ENDED)
             elif isinstance(event, CommandsCompleted):
                 session = self._of(event.session)
                 if session is not None:
                     session.on_completed(event.ranges)
             else:
                 self._take_rare(event, now_ms)
-            units = WORK.units - units
+            units = work.units - units
             if units > most:
                 most = units
                 agenda.costliest = event
@@ -301,12 +312,14 @@ class ServerConnection:
             event.session.send_timeout(0)  # nothing is kept after a detach
         elif isinstance(event, SessionEnded):
             if event.error is not None:
-                self.client.on_violation(str(event.error))
+                self.client.on_error(str(event.error))
+            if event.refused is not None:
+                record_refused(self.client, event.refused, Reason.OVER_LIMIT)
             ended = self._of(event.session)
             if ended is not None:
                 self._end_session(ended, Reason.SESSION_ENDED)
         elif isinstance(event, Violation):
-            self.client.on_violation(str(event.error), ends=True)
+            self.client.on_violation(str(event.error))
             self._end(Reason.CONNECTION_LOST)
         elif isinstance(event, ConnectionClosed):
             if event.code and (event.text or event.code != spec.CloseCode.NORMAL):
@@ -414,7 +427,8 @@ class ServerConnection:
             self.client.visit.because(Reason.NOT_FOUND, text)
             self.connection.send_close(spec.CloseCode.INVALID_PATH, text, now_ms)
             return
-        refusal = self.client.access.open(self.client.identity, host)
+        client = self.client
+        refusal = client.access.open(client.identity, client.user(), host)
         if refusal is not None:
             forced = spec.CloseCode.CONNECTION_FORCED  # as qpidd does
             self.connection.send_close(forced, refusal.description, now_ms)

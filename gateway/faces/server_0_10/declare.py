@@ -239,8 +239,20 @@ class Declarations:
         key = command.binding_key or ""
         return self.host.bindings.unbind(command.queue, command.exchange, key, self.owner)
 
-    def on_exchange_bound(self, command: ExchangeBound) -> ExchangeBoundResult | Refusal:
-        """exchange.bound: answers for names that do not exist (C++ clients resolve names so)."""
+    def on_exchange_bound(
+        self, command: ExchangeBound, no_exchange: bool = False, no_queue: bool = False
+    ) -> ExchangeBoundResult | Refusal:
+        """exchange.bound: answers for names that do not exist (C++ clients resolve names so).
+
+        `no_exchange`, `no_queue`: the client must not hear whether there is that one.
+        """
+        if no_exchange or no_queue:
+            topology = self.host.topology
+            queue, exchange = command.queue or "", command.exchange or ""
+            return ExchangeBoundResult(
+                exchange_not_found=no_exchange or topology.find_exchange(exchange) is None,
+                queue_not_found=no_queue or (bool(queue) and topology.find_queue(queue) is None),
+            )
         arguments = None if command.arguments is None else neutral(command.arguments)
         bound = self.host.bindings.bound(
             command.exchange or "", command.queue, command.binding_key, arguments

@@ -14,6 +14,7 @@ from gateway.amqp_0_10.primitives import Ranges
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
 from gateway.faces.features import Feature
+from gateway.faces.server_0_10.permissions import Permissions
 from gateway.faces.server_0_10.subscriptions import Subscriptions
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.faces.server_0_10.unsettled import Unsettled
@@ -27,7 +28,14 @@ from gateway.wire.work import DELIVERY, WORK
 class Deliveries:
     """What one session was sent, and what becomes of it."""
 
-    __slots__ = ("_settlement", "_subscriptions", "_transactions", "_unsettled", "_uses")
+    __slots__ = (
+        "_permissions",
+        "_settlement",
+        "_subscriptions",
+        "_transactions",
+        "_unsettled",
+        "_uses",
+    )
 
     def __init__(
         self,
@@ -35,11 +43,13 @@ class Deliveries:
         unsettled: Unsettled,
         subscriptions: Subscriptions,
         transactions: Transactions,
+        permissions: Permissions,
     ) -> None:
         self._uses = client.uses
         self._unsettled = unsettled
         self._subscriptions = subscriptions
         self._transactions = transactions
+        self._permissions = permissions
         self._settlement = client.host.settlement
 
     def accept(self, command: spec.MessageAccept) -> Refusal | None:
@@ -69,10 +79,24 @@ class Deliveries:
             self._settlement.settle(delivery, outcome)
         self._subscriptions.on_settled()
 
-    def acquire(self, command: spec.MessageAcquire) -> spec.Acquired:
-        """message.acquire: those that could be had; others may be with somebody else by now."""
+    def acquire(self, command: spec.MessageAcquire) -> spec.Acquired | Refusal:
+        """message.acquire: those that could be had; others may be with somebody else by now.
+
+        Who may browse a queue may not take from it for that.
+        """
+        found = self._unsettled.find(command.transfers or [])
+        asked: set[str] = set()
+        for _, delivery in found:
+            if delivery.acquired or delivery.settled:
+                continue
+            queue = self._settlement.queue_of(delivery).name
+            if queue not in asked:
+                asked.add(queue)
+                refusal = self._permissions.acquire_refusal(queue)
+                if refusal is not None:
+                    return refusal
         acquired = RangeSet()
-        for command_id, delivery in self._unsettled.find(command.transfers or []):
+        for command_id, delivery in found:
             if self._settlement.acquire(delivery):
                 acquired.add(command_id)
             elif self._settlement.is_from_upstream(delivery):

@@ -1,7 +1,8 @@
 """What a 0-10 command asks for, in the words of access rules; messages are asked for apart.
 
-As qpidd asks: before anything is looked at, but that what is to be deleted has to be there. Who
-must not delete a node hears that it does not exist, if it does not.
+As qpidd asks: before anything is looked at. By its rules what is to be deleted has to be there: who
+must not delete a node hears that it does not exist, if it does not. By the gateway's own rules
+nobody hears of a node that it may do nothing with, be it there or not.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from gateway.permissions.asked import Asked, binding
 from gateway.wire.buffers import Reader
 
 PREFIX: Final = "qpid."
+DECLARES: Final = (spec.QueueDeclare.CODE, spec.ExchangeDeclare.CODE)
+BINDS: Final = (Action.BIND, Action.UNBIND)
 
 
 @final
@@ -37,14 +40,59 @@ class Permissions:
     def refusal(self, command: Command) -> Refusal | None:
         """Why the client may not do that; `None`: it may, or nobody has to be asked."""
         if isinstance(command, spec.QueueDeclare) and not command.passive:
-            return self._access.create_refusal(self._to_create(command))
+            refusal = self._alternate_refusal(command)
+            return refusal or self._access.create_refusal(self._to_create(command))
+        if isinstance(command, spec.ExchangeDeclare) and not command.passive:
+            refusal = self._exchange_alternate_refusal(command)
+            return refusal or self._access.create_refusal(self._to_declare(command))
+        if isinstance(command, spec.ExchangeBound) and self._access.permits.hides:
+            return self._bound_refusal(command)
         asked = self._asked(command)
         return None if asked is None else self._access.refusal(asked)
 
+    def _alternate_refusal(self, command: spec.QueueDeclare) -> Refusal | None:
+        alternate = command.alternate_exchange or ""
+        queue = self._host.topology.queues.get(command.queue or "")
+        if queue is not None and queue.settings.alternate_exchange == alternate:
+            return None
+        return self._access.alternate_refusal(alternate)
+
+    def _exchange_alternate_refusal(self, command: spec.ExchangeDeclare) -> Refusal | None:
+        alternate = command.alternate_exchange or ""
+        exchange = self._host.topology.exchanges.get(command.exchange or "")
+        if exchange is not None and exchange.alternate_exchange == alternate:
+            return None
+        return self._access.alternate_refusal(alternate)
+
+    def _bound_refusal(self, command: spec.ExchangeBound) -> Refusal | None:
+        """Who may ask about one of the two hears of that one (`unseen`)."""
+        no_exchange, no_queue = self.unseen(command)
+        if (command.exchange and not no_exchange) or (command.queue and not no_queue):
+            return None
+        return self._access.refusal(self._binding(Action.ACCESS, command))
+
+    def unseen(self, command: spec.ExchangeBound) -> tuple[bool, bool]:
+        """Whether it must not hear of the exchange, and of the queue, that it asks about."""
+        access = self._access
+        exchange, queue = command.exchange or "", command.queue or ""
+        if not access.permits.hides:
+            return False, False
+        key = command.binding_key or ""
+        if any([access.may(binding(each, exchange, queue, key)) for each in BINDS]):
+            return False, False
+        return (
+            bool(exchange) and not access.may(Asked(Action.ACCESS, ObjectKind.EXCHANGE, exchange)),
+            bool(queue) and not access.may(Asked(Action.ACCESS, ObjectKind.QUEUE, queue)),
+        )
+
     def carried_out(self, command: Command) -> None:
         """It is done, or has failed."""
-        if command.CODE == spec.QueueDeclare.CODE:
+        if command.CODE in DECLARES:
             self._access.created()
+
+    def acquire_refusal(self, queue: str) -> Refusal | None:
+        """Why what was browsed in a queue may not be taken from it."""
+        return self._access.refusal(self._to_subscribe(queue, acquire=True))
 
     def review(self, queue: str, *, acquire: bool) -> Refusal | None:
         """Why a subscription may not go on."""
@@ -76,25 +124,35 @@ class Permissions:
             queue = self._host.topology.find_queue(command.queue or "")
             if queue is not None:
                 return asking.to_delete_queue(queue, policy_of(queue.settings))
+            if self._access.permits.hides:
+                return Asked(Action.DELETE, ObjectKind.QUEUE, command.queue or "")
         return None
 
     def _about_exchange(self, command: Command) -> Asked | None:
         if isinstance(command, spec.ExchangeDeclare):
-            return asking.to_declare_exchange(
-                Action.ACCESS if command.passive else Action.CREATE,
-                command.exchange or "",
-                command.type or "",
-                command.alternate_exchange or "",
-                durable=command.durable,
-                auto_delete=command.auto_delete,
-            )
+            return self._to_declare(command)
         if isinstance(command, spec.ExchangeQuery):
             return Asked(Action.ACCESS, ObjectKind.EXCHANGE, command.name or "")
         if isinstance(command, spec.ExchangeDelete):
             exchange = self._host.topology.find_exchange(command.exchange or "")
             if exchange is not None:
                 return asking.about_exchange(Action.DELETE, exchange)
+            if self._access.permits.hides:
+                return Asked(Action.DELETE, ObjectKind.EXCHANGE, command.exchange or "")
         return None
+
+    def _to_declare(self, command: spec.ExchangeDeclare) -> Asked:
+        name = command.exchange or ""
+        asked = asking.to_declare_exchange(
+            Action.ACCESS if command.passive else Action.CREATE,
+            name,
+            command.type or "",
+            command.alternate_exchange or "",
+            durable=command.durable,
+            auto_delete=command.auto_delete,
+        )
+        asked.exists = name in self._host.topology.exchanges
+        return asked
 
     def _to_create(self, command: spec.QueueDeclare) -> Asked:
         name = command.queue or ""

@@ -32,7 +32,7 @@ from gateway.faces.server_0_10.parking import TOO_MUCH, Parking, Waiting
 from gateway.faces.server_0_10.permissions import Permissions
 from gateway.faces.server_0_10.subscriptions import Subscriptions
 from gateway.faces.server_0_10.transactions import Transactions
-from gateway.faces.server_0_10.transfers import Transfers, refuse_late
+from gateway.faces.server_0_10.transfers import Transfers, record_refused
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
 from gateway.wire.work import COMMAND, RANGE, SETTLING, SHARE, WORK
@@ -98,11 +98,13 @@ class ServerSession:
             self.answers, self.unsettled, self.parking, self.subscriptions
         )
         self.transfers = Transfers(self.answers, self.transactions)
-        self.deliveries = Deliveries(client, self.unsettled, self.subscriptions, self.transactions)
+        self.permissions = Permissions(client.access, client.host, client.bridge.queue_size_default)
+        self.deliveries = Deliveries(
+            client, self.unsettled, self.subscriptions, self.transactions, self.permissions
+        )
         self.declarations = Declarations(
             client.host, self, client.uses, strict=client.settings.strict
         )
-        self.permissions = Permissions(client.access, client.host, client.bridge.queue_size_default)
         self._holder = holder
 
     # What the bridge asks and tells.
@@ -205,6 +207,8 @@ class ServerSession:
         class_code = command.CODE >> 8
         if class_code == CLASS_MESSAGE:
             return self._carry_out_message(command)
+        if isinstance(command, spec.ExchangeBound):
+            return self.declarations.on_exchange_bound(command, *self.permissions.unseen(command))
         if class_code in (CLASS_EXCHANGE, CLASS_QUEUE):
             return self.declarations.carry_out(command)
         self.client.uses.refuse(CLASSES.get(class_code, Feature.OTHER))
@@ -302,7 +306,7 @@ class ServerSession:
         """The session is over: give back what it holds, let go what it owns."""
         self.answers.over = True
         for event in self.parking.clear():
-            refuse_late(self.client, event)
+            record_refused(self.client, event, Reason.SESSION_ENDED)
         self.transfers.forget()
         self.transactions.end()
         self.subscriptions.cancel_all(reason)

@@ -36,6 +36,7 @@ class ServerSubscription:
     __slots__ = (
         "_answers",
         "_client",
+        "_gone",
         "_parking",
         "_session",
         "_unsettled",
@@ -73,6 +74,7 @@ class ServerSubscription:
         self.bridged: Subscription | None = None
         self.attaching = False
         self.kept = 0
+        self._gone: Refusal | None = None  # its queue was deleted while it had no credit
         # Command ids of flushes that are not done.
         self.flushes: list[int] = []
         # `deliver` refused; and that until the client does something about it.
@@ -86,12 +88,13 @@ class ServerSubscription:
         client = self._client
         session = self._session
         limits = client.settings.limits
-        if not client.has_room() or session.in_doubt() >= limits.commands_in_doubt_max:
+        message = delivery.message
+        room = client.has_room(len(message.payload))
+        if not room or session.in_doubt() >= limits.commands_in_doubt_max:
             self.blocked = True
             return DeliverStatus.BLOCKED
         if len(self._unsettled) >= limits.unsettled_max:
             return self._exhausted()
-        message = delivery.message
         context = client.context()
         translated = to_0_10(message, context, delivery.delivery_count, delivery.annotations)
         if translated.refusal is not None:
@@ -114,6 +117,7 @@ class ServerSubscription:
         )
         self._unsettled.sent(command_id, credit, octets, delivery if self.accept_explicit else None)
         credit.sent(octets)
+        client.room.left -= octets
         client.touch()
         return DeliverStatus.TAKEN
 
@@ -142,6 +146,9 @@ class ServerSubscription:
     def on_drained(self) -> None:
         """The flush is done: nothing is left to send, and credit is zero in both units."""
         self.credit.end()
+        self._end_flushes()
+
+    def _end_flushes(self) -> None:
         flushes = self.flushes
         self.flushes = []
         for command_id in flushes:
@@ -157,10 +164,17 @@ class ServerSubscription:
             self._on_attached(None)
 
     def on_cancelled(self, condition: Condition, description: str) -> None:
-        """The queue went away under it: the specification closes the session for that."""
+        """The queue went away under it: the specification closes the session for that.
+
+        As qpidd does: where the client waits for messages, now or as soon as it gives credit. Who
+        has deleted its own queue and wants nothing more of it goes on.
+        """
         refusal = Refusal(condition, description)
         if self.attaching:
             self._on_attached(refusal)
+        elif condition == Condition.RESOURCE_DELETED and self.credit.left() == 0:
+            self._gone = refusal
+            self._end_flushes()
         else:
             self._answers.fail(refusal)
 
@@ -179,7 +193,7 @@ class ServerSubscription:
     def flush(self, command_id: int) -> None:
         """message.flush: complete it when all that can be sent has been."""
         self.flushes.append(command_id)
-        if self.stuck:
+        if self.stuck or self._gone is not None:
             self.stop()
         else:
             self._bridged().drain()
@@ -200,7 +214,10 @@ class ServerSubscription:
         """Tell the bridge what may be sent now."""
         self.credit.due = False
         bridged = self._bridged()
-        if not bridged.cancelled:
+        gone = self._gone
+        if gone is not None and self.credit.left() != 0:
+            self._answers.fail(gone)
+        elif not bridged.cancelled:
             bridged.grant(self.credit.left())
             self.resume()
 

@@ -24,7 +24,7 @@ from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
 from gateway.wire.accounts import DECODED
-from gateway.wire.work import SUBSCRIPTION, WORK
+from gateway.wire.work import LINK, SUBSCRIPTION, WORK
 
 NO_LOCAL: Final = "no-local"
 SELECTOR_ARGUMENTS: Final = frozenset((SELECTOR, JMS_SELECTOR))
@@ -131,6 +131,7 @@ class Subscriptions:
         """The session is over; its deliveries are settled next."""
         living = self._living
         self._living = {}
+        WORK.units += LINK * len(living)
         for subscription in living.values():
             subscription.cancel()
             self._leaving.append((subscription, reason))

@@ -218,15 +218,18 @@ class Transfers:
             self._answers.send(spec.MessageFlow(destination=SESSION_FLOW, unit=unit, value=CREDIT))
 
 
-def refuse_late(client: Client, event: CommandReceived) -> None:
-    """A session has ended before a command of it was carried out: if it was a message."""
+def record_refused(client: Client, event: CommandReceived, reason: Reason) -> None:
+    """A command ended with its session, or ended that, and is not carried out: if it is a message.
+
+    It may have come in part only.
+    """
     if not isinstance(event.command, spec.MessageTransfer):
         return
     try:
         arrival = arrival_0_10(event.payload, event.body_at)
     except DecodeError:
         arrival = Arrival()
-    _record(client, event, arrival, Reason.SESSION_ENDED)
+    _record(client, event, arrival, reason)
 
 
 def _record(client: Client, event: CommandReceived, arrival: Arrival, reason: Reason) -> None:

@@ -40,9 +40,7 @@ class Approach:
             return
         links.client.act(links.client.bridge.now_ms)
         if refusal is None:
-            refusal = permissions.producer_refusal(
-                links, self.node, made=False
-            )  # they may be others by now
+            refusal = permissions.producer_refusal(links, self.node)  # they may be others by now
         if refusal is None:
             answer_producer(links, self.link, self.attach, self.node)
         else:

@@ -53,16 +53,21 @@ class Arrivals:
             return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
         node = self._node
         if node is None:
-            node = resolve(arrival.to or "", Capability.ANY, self._client.nodes)
+            to = arrival.to or ""
+            node = resolve(to, Capability.ANY, self._client.nodes)
             if node is None:
-                self._record(payload, arrival, message_format, Reason.NOT_FOUND)
+                denied = self._client.access.lost_refusal(to)
+                reason = Reason.NOT_FOUND if denied is None else Reason.NOT_ALLOWED
+                self._record(payload, arrival, message_format, reason)
+                if denied is not None:
+                    return denied
                 return Refusal(Condition.NOT_FOUND, f"no node {arrival.to!r} here")
         key = node.queue
         if node.exchange:
             key = node.key if node.key is not None else arrival.subject or ""
-        access = self._client.access
-        if self._each_asked and access.permits.rules is not None:
-            denied = message_refusal(self._client, node, key, relayed=self._node is None)
+        if self._each_asked and self._client.access.permits.rules is not None:
+            relayed = arrival.to or "" if self._node is None else ""
+            denied = message_refusal(self._client, node, key, relayed)
             if denied is not None:
                 self._record(payload, arrival, message_format, Reason.NOT_ALLOWED)
                 return denied

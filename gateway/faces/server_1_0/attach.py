@@ -25,8 +25,10 @@ from gateway.faces.server_1_0 import permissions
 from gateway.faces.server_1_0.approach import Approach, answer_producer
 from gateway.faces.server_1_0.consumer import Asked, Consumer
 from gateway.faces.server_1_0.links import Links
+from gateway.faces.server_1_0.node_access import hidden_refusal
 from gateway.faces.source_filters import Wanted, binding_key, read_filters
 from gateway.message import MODIFIED_FAILED, Condition, Kind, Refusal
+from gateway.permissions.actions import Action
 from gateway.translate.addresses import Capability, Node, capability_of, resolve
 from gateway.wire.tagged import Tagged
 
@@ -57,11 +59,13 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
         capability = capability_of(asked)
         node = resolve(target.address, capability, links.client.nodes)
         refusal = permissions.name_refusal(links, target.address, node, capability)
+        if refusal is None and node is not None:
+            refusal = hidden_refusal(links.client, Action.PUBLISH, target.address, node)
         if refusal is not None:
             return refusal
         if node is None:
-            return permissions.not_found(links, target.address)
-    refusal = permissions.producer_refusal(links, node, made=bool(made))
+            return permissions.not_found(links, Action.PUBLISH, target.address)
+    refusal = permissions.producer_refusal(links, node)
     if refusal is not None:
         return _unmade(links, made, refusal)
     if node is not None and node.exchange in EXCHANGES:
@@ -88,9 +92,12 @@ def _make(
     """A node for a dynamic terminus."""
     if address is not None:
         return Refusal(Condition.INVALID_ARGUMENT, "a dynamic terminus with an address")
-    topic = capability_of(asked) == Capability.TOPIC
+    capability = capability_of(asked)
+    topic = capability == Capability.TOPIC
     name = links.dynamics.name(links.client.container, attach.name)
-    refusal = permissions.dynamic_refusal(links, name, topic=topic)
+    refusal = permissions.name_refusal(links, name, None, capability)
+    if refusal is None:
+        refusal = permissions.dynamic_refusal(links, name, topic=topic)
     if refusal is not None:
         return refusal
     made = links.dynamics.make(name, policy_of(properties), links.owner, topic=topic)
@@ -119,14 +126,10 @@ def attach_consumer(links: Links, link: Link, attach: Attach) -> Refusal | None:
         node = created
         made = node.queue or node.exchange
     else:
-        address, capability = source.address or "", capability_of(asked)
-        found = resolve(address, capability, links.client.nodes)
-        denied = permissions.name_refusal(links, address, found, capability)
-        if denied is not None:
-            return denied
-        if found is None:
-            return permissions.not_found(links, address)
-        node = found
+        named = _named(links, source, capability_of(asked))
+        if isinstance(named, Refusal):
+            return named
+        node = named
     consumer = _consumer(links, link, attach, source, node.queue or node.exchange, made)
     refusal: Refusal | None  # mypyc infers none
     if node.queue:
@@ -134,6 +137,23 @@ def attach_consumer(links: Links, link: Link, attach: Attach) -> Refusal | None:
     else:
         refusal = _subscribe(links, consumer, node, attach, source)
     return refusal if refusal is None else _unmade(links, made, refusal)
+
+
+def _named(links: Links, source: Source, capability: Capability) -> Node | Refusal:
+    """The node of a source's address, if the client may hear of it."""
+    address = source.address or ""
+    node = resolve(address, capability, links.client.nodes)
+    refusal = permissions.name_refusal(links, address, node, capability)
+    copies = source.distribution_mode == _spec.DISTRIBUTION_COPY
+    action = Action.BROWSE if copies else Action.CONSUME
+    if refusal is None and node is not None:
+        refusal = hidden_refusal(links.client, action, address, node)
+    if refusal is None and node is None:
+        refusal = permissions.not_found(links, action, address)
+    if refusal is not None:
+        return refusal
+    assert node is not None
+    return node
 
 
 def _unmade(links: Links, made: str, refusal: Refusal) -> Refusal:
@@ -279,8 +299,11 @@ def _own_queue(links: Links, attach: Attach, exchange: Exchange, key: str) -> Qu
     refusal = permissions.subscription_refusal(links, exchange, key, name, settings)
     if refusal is not None:
         return refusal
-    declared = links.client.host.declaring.declare_queue(name, settings, links.owner)
+    host = links.client.host
+    declared = host.declaring.declare_queue(name, settings, links.owner)
     links.client.access.created()
+    if isinstance(declared, Queue):
+        host.owners.give(declared, links.owner)  # nobody else binds, empties or deletes it
     return declared
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error, Open, TransactionalState
 from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED, UNAUTHORIZED_ACCESS
@@ -38,7 +40,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.errors import RemoteProtocolError
 from gateway.faces.agenda import Agenda
-from gateway.faces.client import Client
+from gateway.faces.client import NO_COMMAND, Client
 from gateway.faces.face import (
     STOPS,
     Authenticator,
@@ -126,7 +128,7 @@ class ServerConnection:
         """Too much of what the client published is held back, or of what it does not read."""
         if self.behind or self.client.unread_too_much() or self.client.doubt.held_too_much():
             return True
-        if self.bridge.swamped:
+        if self.bridge.swamped or self.bridge.unwritten.too_much(self.client.author):
             return True
         held = 0
         for session in self._sessions:
@@ -149,12 +151,12 @@ class ServerConnection:
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
-        self.client.on_flushed()
+        if self.client.on_flushed():
+            self.resume()
         if self._may_go_on():
             self._go_on()
         octets = self.connection.data_to_send()
-        if self.client.write_blocked:
-            self.client.on_written(len(octets))
+        self.client.room.on_written(len(octets))
         if self.connection.carrier.shortened:
             lose_words(self.connection.carrier.shortened, self.settings.translated)
             self.connection.carrier.shortened = []
@@ -177,11 +179,11 @@ class ServerConnection:
     def doing(self) -> str:
         """What it has been at just now."""
         event = self._agenda.costliest
-        return self.client.doing("reading" if event is None else type(event).__name__)
+        return self.client.doing(NO_COMMAND if event is None else type(event).__name__)
 
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
-        self.client.on_write_blocked(blocked)
+        self.client.room.on_full(blocked)
         if not blocked:
             self.resume()
 
@@ -257,7 +259,10 @@ class ServerConnection:
         """Whether it is time for another share of what waits."""
         if self._leaving:
             return True
-        return self.behind and (self._agenda.ended or not self.client.unread_too_much())
+        if not self.behind or self._agenda.ended:
+            return self.behind
+        unwritten = self.bridge.unwritten
+        return not (self.client.unread_too_much() or unwritten.too_much(self.client.author))
 
     def _take(self, events: list[Event]) -> None:
         if self._agenda.come(events):
@@ -275,10 +280,11 @@ class ServerConnection:
 
     def _carry_out(self, events: list[Event]) -> None:
         agenda = self._agenda
+        work = WORK
         end = agenda.begin()
-        most = -1
+        most: int64 = -1
         for event in events:
-            units = WORK.units
+            units = work.units
             if units > end:
                 agenda.wait(event)
                 continue
@@ -296,7 +302,7 @@ class ServerConnection:
                     held.on_flow(event)
             else:
                 self._take_rare(event)
-            units = WORK.units - units
+            units = work.units - units
             if units > most:
                 most = units
                 agenda.costliest = event
@@ -320,17 +326,17 @@ class ServerConnection:
             if isinstance(held, ServerSession):
                 held.resume()
         elif isinstance(event, LinkViolation):
-            self.client.on_violation(str(event.error))
+            self.client.on_error(str(event.error), event.link.name)
             held = event.link.session.context
             if isinstance(held, ServerSession):
-                held.on_link_failed(event.link)
+                held.on_link_failed(event.link, event.refused)
         elif isinstance(event, BeginReceived):
             self._on_begin(event.session)
         elif isinstance(event, EndReceived):
             self._end_session(event.session)
             event.session.send_end()
         elif isinstance(event, SessionViolation):
-            self.client.on_violation(str(event.error))
+            self.client.on_error(str(event.error))
             self._end_session(event.session)
         else:
             self._take_connection(event)
@@ -362,9 +368,9 @@ class ServerConnection:
             known = visit.mechanism = self.connection.sasl_mechanism
             reason = Reason.LOGIN_FAILED if known in visit.offered else Reason.NO_MECHANISM
             visit.because(reason, str(error))
-            self.client.on_violation("", ends=True)
+            self.client.on_violation("")
         else:
-            self.client.on_violation(str(error), ends=True)
+            self.client.on_violation(str(error))
         self._end(Reason.CONNECTION_LOST)
 
     def on_authenticated(self, identity: str | None, now_ms: int) -> None:
@@ -409,7 +415,7 @@ class ServerConnection:
             client.visit.because(Reason.NOT_FOUND, text)
             self._close_for(Refusal(Condition.NOT_FOUND, text))
             return
-        refusal = client.access.open(client.identity, host)
+        refusal = client.access.open(client.identity, client.user(), host)
         if refusal is not None:
             self._close_for(refusal)
             return

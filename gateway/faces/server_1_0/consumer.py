@@ -155,10 +155,10 @@ class Consumer:
         client = self._client
         link = self.link
         blocked = self._resume_only or link.credit <= 0 or not link.attached
-        if blocked or not self._has_room():
+        message = delivery.message
+        if blocked or not self._has_room(len(message.payload)):
             self.blocked = True
             return DeliverStatus.BLOCKED
-        message = delivery.message
         context = client.context()
         translated = to_1_0(message, context, delivery.annotations)
         if translated.refusal is not None:
@@ -188,15 +188,16 @@ class Consumer:
             settled=self.settled,
             message_format=message.message_format,
         )
+        client.room.left -= len(head) + len(body)
         client.touch()
         return DeliverStatus.TAKEN
 
-    def _has_room(self) -> bool:
-        """Whether a delivery may be sent now."""
+    def _has_room(self, size: int) -> bool:
+        """Whether a delivery of a message of that size may be sent now."""
         session = self.link.session
         limit = self._client.settings.limits.unsettled_max
         unsettled = len(session.sending.unsettled) + self._transactions.kept
-        return self._client.has_room() and not session.blocked and unsettled < limit
+        return self._client.has_room(size) and not session.blocked and unsettled < limit
 
     def on_drained(self) -> None:
         """Nothing is left to send: give the rest of the credit back."""

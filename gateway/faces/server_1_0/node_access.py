@@ -8,12 +8,13 @@ from __future__ import annotations
 from gateway.faces import asking
 from gateway.faces.client import Client
 from gateway.message import Refusal
-from gateway.permissions.actions import Action
+from gateway.permissions.actions import Action, ObjectKind
+from gateway.permissions.asked import Asked
 from gateway.translate.addresses import Node
 
 
-def message_refusal(client: Client, node: Node, key: str, *, relayed: bool) -> Refusal | None:
-    """Why a message may not go to a node; `relayed`: it names that itself."""
+def message_refusal(client: Client, node: Node, key: str, relayed: str) -> Refusal | None:
+    """Why a message may not go to a node; `relayed`: it names that itself, so."""
     access = client.access
     if relayed:
         refusal = access_refusal(client, node)
@@ -21,7 +22,23 @@ def message_refusal(client: Client, node: Node, key: str, *, relayed: bool) -> R
             return refusal
     if access.permits.open and node.exchange:
         return None
-    return access.publish_refusal(node.exchange, key)
+    return access.publish_refusal(node.exchange, key, relayed)
+
+
+def hidden_refusal(
+    client: Client, action: Action, address: str, node: Node | None
+) -> Refusal | None:
+    """Why a client may not hear of a node that it names, or that there is none.
+
+    In the same words for each: who may do nothing with it hears neither that it is nor what.
+    """
+    access = client.access
+    if not access.permits.hides:
+        return None
+    queue, exchange = ("", "") if node is None else (node.queue, node.exchange)
+    if access.sees(address, queue, exchange):
+        return None
+    return access.refusal(Asked(action, ObjectKind.QUEUE, address))
 
 
 def access_refusal(client: Client, node: Node) -> Refusal | None:

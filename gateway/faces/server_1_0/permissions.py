@@ -14,10 +14,10 @@ from gateway.bridge.seams import QueueSettings
 from gateway.faces import asking
 from gateway.faces.server_1_0.consumer import Consumer
 from gateway.faces.server_1_0.links import Links
-from gateway.faces.server_1_0.node_access import access_refusal
+from gateway.faces.server_1_0.node_access import access_refusal, hidden_refusal
 from gateway.message import Condition, Refusal
 from gateway.permissions.actions import Action, ObjectKind
-from gateway.permissions.asked import Asked, binding, publishing
+from gateway.permissions.asked import YES, Asked, binding, publishing
 from gateway.translate.addresses import Capability, Node
 
 RELAY: Final = "ANONYMOUS-RELAY"  # what qpidd calls the anonymous terminus
@@ -47,24 +47,24 @@ def name_refusal(
     return None
 
 
-def not_found(links: Links, address: str) -> Refusal:
+def not_found(links: Links, action: Action, address: str) -> Refusal:
     """There is no such node; who may not ask about it does not hear that."""
     access = links.client.access
+    if access.permits.hides:
+        hidden = hidden_refusal(links.client, action, address, None)
+        return hidden or Refusal(Condition.NOT_FOUND, f"there is no node {address!r}")
     exchange = Asked(Action.ACCESS, ObjectKind.EXCHANGE, address, properties={})
     refusal = None
-    if not access.permits.may(exchange).allowed:
+    if not access.may(exchange):
         refusal = access.refusal(Asked(Action.ACCESS, ObjectKind.QUEUE, address, properties={}))
     return refusal or Refusal(Condition.NOT_FOUND, f"there is no node {address!r}")
 
 
-def producer_refusal(links: Links, node: Node | None, *, made: bool) -> Refusal | None:
-    """Why a client may not publish to a node; `None`: it may, or each message is asked for.
-
-    `made`: the node was made for this link.
-    """
+def producer_refusal(links: Links, node: Node | None) -> Refusal | None:
+    """Why a client may not publish to a node; `None`: it may, or each message is asked for."""
     access = links.client.access
     permits = access.permits
-    if not permits.asks_access and (made or node is None):
+    if not permits.asks_access and node is None:
         return None
     if node is None:
         return access.refusal(Asked(Action.ACCESS, ObjectKind.EXCHANGE, RELAY, properties={}))
@@ -96,7 +96,7 @@ def dynamic_refusal(links: Links, name: str, *, topic: bool) -> Refusal | None:
     asked = asking.to_declare_exchange(
         Action.CREATE, name, "fanout", "", durable=False, auto_delete=True
     )
-    return access.refusal(asked)
+    return access.create_refusal(asked)
 
 
 def _create_refusal(links: Links, name: str, settings: QueueSettings) -> Refusal | None:
@@ -111,7 +111,9 @@ def subscription_refusal(
 ) -> Refusal | None:
     """Why a client may not receive from an exchange, by a queue of its own."""
     access = links.client.access
-    refusal = access.refusal(binding(Action.BIND, exchange.name, queue, key))
+    bound = binding(Action.BIND, exchange.name, queue, key)
+    bound.own = YES  # as it will be
+    refusal = access.refusal(bound)
     if refusal is None:
         node = Node(exchange=exchange.name, key=None, row=0)
         refusal = access_refusal(links.client, node)
@@ -121,6 +123,7 @@ def subscription_refusal(
     )
     if refusal is None:
         asked = asking.about_queue(Action.CONSUME, queue, settings, None)
+        asked.own = YES
         refusal = access.refusal(asked)
     return refusal or _create_refusal(links, queue, settings)
 

@@ -45,7 +45,7 @@ class ProducerHolder(Protocol):
 
 @final
 class Producer:
-    """Implements `Publisher`, `Answered`.
+    """Implements `Publisher`, `Answered`, `QueueSender`.
 
     Args:
         node: what its target names; `None` for the anonymous terminus.
@@ -82,6 +82,8 @@ class Producer:
         self._settled = 0
         self._leaving = False
         self._closed = True  # as the client detached, while it is leaving
+        self._error: Error | None = None  # why the gateway detaches, while it is leaving
+        self._sends_to = 0  # the number of the queue that it is known to send to
         self._takes_back = self._answers.known.takes_back()
 
     def _is_lenient(self, capabilities: list[str]) -> bool:
@@ -117,16 +119,21 @@ class Producer:
             rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
         )
         self.link.forget_attach()
-        self._client.record_link(self.number, node=self._audit_node(), flags=AuditFlag.PUBLISHER)
+        self._client.record_link(self.number, node=self._begin(), flags=AuditFlag.PUBLISHER)
         self._give_credit()
 
-    def _audit_node(self) -> int:
+    def _begin(self) -> int:
+        """The bridge hears which queue it sends to; what the audit log calls its node."""
         node = self.node
         if node is None:
             return 0
         if node.queue:
             queue = self._client.host.topology.find_queue(node.queue)
-            return 0 if queue is None else queue.node
+            if queue is None:
+                return 0
+            self._sends_to = queue.number
+            self._client.host.owners.sends(queue, self.number, self)
+            return queue.node
         exchange = self._client.host.topology.find_exchange(node.exchange)
         return 0 if exchange is None else exchange.node
 
@@ -174,6 +181,10 @@ class Producer:
         self._answers.refuse(event, refusal)
         if event.settled and event.delivery_id not in self._answers.works:
             self.on_unanswerable(error_of(refusal, event.tag))
+
+    def on_too_large(self, event: DeliveryReceived) -> None:
+        """A delivery has ended the link before it was whole: it came all the same."""
+        self._arrivals.record_unread(event, Reason.OVER_LIMIT)
 
     def _token(self, event: DeliveryReceived) -> int:
         if not event.settled:
@@ -364,9 +375,17 @@ class Producer:
         self._closed = closed
         self._leave()
 
+    def on_cancelled(self, condition: Condition, description: str) -> None:
+        """Its queue was deleted: detach when the last outcome has been told."""
+        refusal = Refusal(condition, description)
+        self._client.uses.on_refused(refusal)
+        self._error = error_of(refusal)
+        self._leaving = True
+        self._leave()
+
     def _leave(self) -> None:
         if not self.outstanding():
-            self.link.send_detach(closed=self._closed)
+            self.link.send_detach(closed=self._closed, error=self._error)
             self._holder.forget_producer(self)
             self._client.touch()
 
@@ -378,4 +397,6 @@ class Producer:
         self._held_back = 0
         for token in list(self._octets):
             self._let_go(token)
-        self._client.record_link_end(self.number)
+        self._client.host.owners.sends_no_more(self._sends_to, self.number)
+        reason = Reason.NONE if self._error is None else Reason.CANCELLED
+        self._client.record_link_end(self.number, reason)

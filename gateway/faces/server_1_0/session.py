@@ -106,10 +106,12 @@ class ServerSession:
             link.send_attach(source=held.attach.source, target=None)
         link.send_detach(closed=closed)
 
-    def on_link_failed(self, link: Link) -> None:
-        """The client broke the link's rules: it is detached already."""
+    def on_link_failed(self, link: Link, refused: DeliveryReceived | None) -> None:
+        """The client broke the link's rules: it is detached already; `refused` was too large."""
         held = link.context
         if isinstance(held, Producer):
+            if refused is not None:
+                held.on_too_large(refused)
             self.links.forget_producer(held)
         elif isinstance(held, Consumer):
             self.links.forget_consumer(held, Reason.LINK_DETACHED)
@@ -122,9 +124,7 @@ class ServerSession:
         """Other access rules are in force: detach the links that they forbid."""
         links = self.links
         for producer in list(links.producers.values()):
-            refusal = permissions.producer_refusal(
-                links, producer.node, made=bool(producer.dynamic)
-            )
+            refusal = permissions.producer_refusal(links, producer.node)
             if refusal is not None and producer.number in links.producers:
                 producer.on_unanswerable(error_of(refusal))
         for consumer in list(links.consumers.values()):

@@ -62,7 +62,7 @@ Answer = dict[str, Any]  # Any: what JSON holds
 class Control(Resource):
     """``/ctl`` and what is below it."""
 
-    isLeaf = True  # noqa: N815  # Twisted's name
+    isLeaf = True  # Twisted's name
     log = NamedLogger("gateway.net.control.Control")
 
     def __init__(

@@ -37,7 +37,7 @@ Ready = Callable[[], str | None]
 class Scrape(Resource):
     """Numbers are read on this thread, where they are counted; text is made of them in another."""
 
-    isLeaf = True  # noqa: N815  # Twisted's name
+    isLeaf = True  # Twisted's name
 
     def __init__(self, collector: Collector, formatter: IResource) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class Metrics(Directory):
 class Probe(Resource):
     """One line for Kubernetes: 200, or 503 with the reason."""
 
-    isLeaf = True  # noqa: N815  # Twisted's name
+    isLeaf = True  # Twisted's name
 
     def __init__(self, ready: Ready) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class AdminSite(Site):
     """
 
     noisy = False
-    displayTracebacks = False  # noqa: N815  # Twisted's name
+    displayTracebacks = False  # Twisted's name
     protocol = AdminChannel  # type: ignore[assignment]  # Twisted's is a maker of channels
     told = Logger()
 

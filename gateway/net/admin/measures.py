@@ -112,7 +112,7 @@ def _process(sources: Sources) -> dict[str, Reader]:
         "gateway_event_loop_lag_seconds": lambda: _lag(net),
         "gateway_turns_total": lambda: _one(net.turns),
         "gateway_stalls_total": lambda: _labelled(net.stalls),
-        "gateway_work_units_total": lambda: _one(WORK.units),
+        "gateway_work_units_total": lambda: _one(int(WORK.units)),
         "gateway_turns_cut_total": lambda: _one(WORK.cut),
         "gateway_work_refused_total": lambda: _one(WORK.refused),
         "gateway_selectors_given_up_total": lambda: _one(WORK.given_up),
@@ -149,6 +149,14 @@ def _clients(sources: Sources) -> dict[str, Reader]:
             {action.name.lower(): faces.access_refused[action] for action in Action}
         ),
         "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
+        "gateway_session_errors_total": lambda: [
+            ((name, scope), ended[protocol])
+            for protocol, name in PROTOCOLS.items()
+            for scope, ended in (
+                ("session", faces.sessions_failed),
+                ("link", faces.links_failed),
+            )
+        ],
         "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
         "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
         "gateway_links": lambda: _gap(faces.links_opened, faces.links_closed),
@@ -201,7 +209,7 @@ def _messages(bridge: Bridge) -> dict[str, Reader]:
         "gateway_topology_refused_total": lambda: _one(
             sum(host.bindings.kept.refused for host in bridge.hosts.values())
         ),
-        "gateway_queue_depth_messages": lambda: _one(bridge.pressure.messages),
+        "gateway_queue_depth_messages": lambda: _one(int(bridge.pressure.messages)),
         "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.payload),
         "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
         "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),

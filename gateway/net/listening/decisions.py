@@ -37,7 +37,7 @@ class DecisionLog:
         self.log.warn(
             "connection {connection} of {user} from {address}: {what}: {decision}{more}",
             connection=connection,
-            user=repr(user[:TEXT_TOLD]),
+            user=repr(user[:TEXT_TOLD]) if user else "a client without a login",
             address=address,
             what=what[:TEXT_TOLD],
             decision=decision[:TEXT_TOLD],

@@ -1,8 +1,8 @@
 """The log's lines of connections: opened, refused, closed and why, and what broke a protocol.
 
 Each has the connection's number, which the audit log has, too, its address, user and product. Who
-makes connections to be refused must not fill the log: of these there is one line a second, which
-says how many more there were.
+makes connections must not fill the log with them: of those that are refused there is one line a
+second, of those that open or close there are a hundred, and the next says how many more there were.
 """
 
 from __future__ import annotations
@@ -14,9 +14,40 @@ from gateway.audit.schema import Reason
 from gateway.faces.visit import TEXT_MAX, Visit
 from gateway.net.logs import NamedLogger, writes_steps
 
-REFUSALS_TOLD_EVERY_MS: Final = 1000
+PACE_MS: Final = 1000
+REFUSALS: Final = 1  # lines in that time
+COMINGS: Final = 100  # of connections that opened or closed
 # What others tell (`authenticate`), and what is nobody's business but the peer's.
 SMALL: Final = (Reason.LOGIN_FAILED, Reason.LEFT)
+
+
+@final
+class Pace:
+    """So many lines of a kind in a second; the first of the next tells how many there were not."""
+
+    def __init__(self, now_ms: Callable[[], int], most: int) -> None:
+        self._now_ms = now_ms
+        self._most = most
+        self._began_ms = -PACE_MS
+        self._told = 0
+        self._untold = 0
+
+    def may_tell(self) -> bool:
+        """Whether there may be one more."""
+        now_ms = self._now_ms()
+        if now_ms - self._began_ms >= PACE_MS:
+            self._began_ms = now_ms
+            self._told = 0
+        if self._told >= self._most:
+            self._untold += 1
+            return False
+        self._told += 1
+        return True
+
+    def more(self) -> str:
+        """What a line says of those that there were not."""
+        untold, self._untold = self._untold, 0
+        return f"; {untold} more since the last such line" if untold else ""
 
 
 @final
@@ -26,26 +57,27 @@ class ConnectionLog:
     log = NamedLogger("gateway.net.connections")
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
-        self._now_ms = now_ms
-        self._told_ms = -REFUSALS_TOLD_EVERY_MS
-        self._untold = 0
+        self._refusals = Pace(now_ms, REFUSALS)
+        self._comings = Pace(now_ms, COMINGS)
 
     def on_opened(self, visit: Visit) -> None:
         """It is open."""
-        self.log.info(
+        told = self._comings.may_tell()
+        (self.log.info if told else self.log.debug)(
             "connection {number} from {endpoint} opened: {who}, {protocol}, {mechanism},"
-            " virtual host {host!r}",
+            " virtual host {host!r}{more}",
             number=visit.number,
             endpoint=visit.endpoint,
             who=_who(visit),
             protocol=visit.protocol,
             mechanism=_cut(visit.mechanism) or "no login",
             host=visit.host,
+            more=self._comings.more() if told else "",
         )
 
     def on_refused(self, visit: Visit, reason: Reason, why: str) -> None:
         """It ended before it was open."""
-        told = reason not in SMALL and self._may_tell()
+        told = reason not in SMALL and self._refusals.may_tell()
         line = "connection {number} from {endpoint} refused: {why}: {who}, {protocol}{more}"
         (self.log.warn if told else self.log.debug)(
             line,
@@ -54,25 +86,29 @@ class ConnectionLog:
             why=_why(visit, reason, why),
             who=_who(visit),
             protocol=visit.protocol,
-            more=self._more() if told else "",
+            more=self._refusals.more() if told else "",
         )
 
     def on_closed(self, visit: Visit, why: str) -> None:
         """It was open, and is over."""
-        self.log.info(
-            "connection {number} from {endpoint} closed: {why}: {who}",
+        told = self._comings.may_tell()
+        (self.log.info if told else self.log.debug)(
+            "connection {number} from {endpoint} closed: {why}: {who}{more}",
             number=visit.number,
             endpoint=visit.endpoint,
             why=_cut(why) or "in good order",
             who=_who(visit),
+            more=self._comings.more() if told else "",
         )
 
-    def on_broken(self, visit: Visit, problem: str, *, first: bool) -> None:
+    def on_broken(self, visit: Visit, part: str, problem: str, *, first: bool) -> None:
         """It broke its protocol: told once of each, since it may go on doing so."""
+        what = f": its {_cut(part)} was ended" if part else " broke its protocol"
         (self.log.warn if first else self.log.debug)(
-            "connection {number} from {endpoint} broke its protocol: {problem}: {who}",
+            "connection {number} from {endpoint}{what}: {problem}: {who}",
             number=visit.number,
             endpoint=visit.endpoint,
+            what=what,
             problem=_cut(problem),
             who=_who(visit),
         )
@@ -87,22 +123,12 @@ class ConnectionLog:
                 what=_cut(what),
             )
 
-    def _may_tell(self) -> bool:
-        now_ms = self._now_ms()
-        if now_ms - self._told_ms < REFUSALS_TOLD_EVERY_MS:
-            self._untold += 1
-            return False
-        self._told_ms = now_ms
-        return True
-
-    def _more(self) -> str:
-        untold, self._untold = self._untold, 0
-        return f"; {untold} more since the last such line" if untold else ""
-
 
 def _who(visit: Visit) -> str:
     user = repr(_cut(visit.user)) if visit.user else "nobody"
-    return f"{user} by {_cut(visit.product)}" if visit.product else user
+    # Where it comes from stands in the line already.
+    product = visit.product.rpartition("from ")[0].strip()
+    return f"{user} by {_cut(product)}" if product else user
 
 
 def _why(visit: Visit, reason: Reason, why: str) -> str:

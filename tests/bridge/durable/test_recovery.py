@@ -10,8 +10,18 @@ from gateway.audit.digests import digest
 from gateway.audit.schema import Kind as AuditKind
 from gateway.audit.schema import Reason
 from gateway.bridge.durable.topology_rows import BindingRow, RowKind, binding_row
+from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.seams import QueueSettings
-from gateway.message import ACCEPTED, MODIFIED_FAILED, REJECTED, RELEASED, Kind, Refusal
+from gateway.message import (
+    ACCEPTED,
+    MODIFIED_FAILED,
+    REJECTED,
+    RELEASED,
+    Kind,
+    Outcome,
+    OutcomeKind,
+    Refusal,
+)
 from gateway.store.interface import Recovered, TopologyRow
 from gateway.wire.tagged import Tagged
 
@@ -37,6 +47,19 @@ def test_durable_messages_come_back_in_order_and_transient_ones_do_not() -> None
     assert consumer.bodies() == [b"5", b"6"]
     assert consumer.deliveries[0].message.reader is world.reader
     world.check()
+
+
+def test_who_made_an_exchange_comes_back_with_it_where_the_row_tells() -> None:
+    world = World()
+    for name, maker in (("made", "ann"), ("old", "")):
+        made = world.host.declaring.declare_exchange(name, "topic", durable=True)
+        assert isinstance(made, Exchange)
+        made.maker = maker
+        world.host.topology.rows.store_exchange(made)
+    world.turn()
+    world.crash()
+    makers = [world.host.topology.exchanges[name].maker for name in ("made", "old")]
+    assert makers == ["ann", ""]
 
 
 def test_a_copy_that_may_have_been_seen_is_redelivered_and_no_other() -> None:
@@ -120,6 +143,50 @@ def test_a_mark_outlives_two_crashes() -> None:
     consumer, _ = world.subscribe()
     world.turn()
     assert consumer.deliveries[0].delivery_count >= 1
+
+
+def failed_once(world: World) -> int:
+    """Deliver the one message there is, as another failed delivery; those that it shows."""
+    consumer, _ = world.subscribe(credit=1)
+    world.turn()
+    (delivery,) = consumer.take()
+    world.host.settlement.settle(delivery, MODIFIED_FAILED)
+    world.turn()
+    return delivery.delivery_count
+
+
+def test_what_may_have_been_seen_counts_once_however_often_the_gateway_starts() -> None:
+    world = World()
+    world.queue("q", durable=True)
+    world.subscribe()
+    world.send(b"1", durable=True)
+    world.turn()
+    world.crash()
+    shown = [failed_once(world), failed_once(world)]
+    for clean in (True, True, False, False, True):
+        world.restart() if clean else world.crash()
+        shown.append(failed_once(world))
+    assert shown == [1, 2, 3, 4, 5, 6, 7]
+    world.turn()
+    recovered = [one for one in world.blocks.records() if one.kind == AuditKind.RECOVERED]
+    assert [one.delivery_count for one in recovered] == [1, 3, 4, 5, 6, 7]
+    world.check()
+
+
+def test_annotations_do_not_add_what_may_have_been_seen_to_the_stored_count() -> None:
+    world = World()
+    world.queue("q", durable=True)
+    world.subscribe()
+    world.send(b"1", durable=True)
+    world.turn()
+    world.crash()
+    consumer, _ = world.subscribe(credit=1)
+    world.turn()
+    annotated = Outcome(OutcomeKind.MODIFIED, annotations=b"noted")
+    world.host.settlement.settle(consumer.take()[0], annotated)
+    world.turn()
+    world.restart()
+    assert failed_once(world) == 1
 
 
 @rule("0-10", "exchange.bind", "durable-exchange")

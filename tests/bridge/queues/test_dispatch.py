@@ -9,7 +9,7 @@ from gateway.message import (
 )
 from gateway.selectors.selector import Selector, read_selector
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import SHARE, VERB
+from gateway.wire.work import OCTETS_SENT, SHARE, VERB
 
 
 def test_expired_messages_that_a_turn_finds_cost_its_budget() -> None:
@@ -50,9 +50,27 @@ def test_selectors_that_look_at_much_are_asked_in_several_turns() -> None:
         assert units_of(turn) <= SHARE + VERB
         turns += 1
     assert turns >= 50 * 2 * (1_000_000 // 16) // SHARE // 2
-    assert world.bridge.who() == "queue 'q'"
+    assert world.bridge.who() == "queue 'q', which has 50 subscriptions"
     world.host.publishing.publish(
         world.message(key="q", headers={"a": Tagged(Kind.STRING, "x")}), None, 0
     )
     world.turn()
     assert sum(len(consumer.deliveries) for consumer in consumers) == 1
+
+
+def test_a_turn_of_deliveries_is_cut_by_octets_as_well_as_by_number() -> None:
+    world = World()
+    world.queue()
+    body = bytes(200_000)
+    for _ in range(40):
+        world.send(body)
+    consumer, _ = world.subscribe()
+    sent = []
+    more = True
+    while more:
+        before = len(consumer.deliveries)
+        more = world.bridge.end_turn(world.now_ms)
+        sent.append(len(consumer.deliveries) - before)
+    assert sum(sent) == 40
+    assert max(sent) <= SHARE * OCTETS_SENT // len(body) + 1
+    world.check()

@@ -2,6 +2,7 @@
 
 from support.bridge_world import Consumer, World
 from support.rules import rule
+from support.work import units_of
 
 from gateway.bridge.queues.subscription import UNLIMITED
 from gateway.bridge.seams import DeliverStatus, SubscribeOptions
@@ -13,6 +14,7 @@ from gateway.message import (
     OutcomeKind,
     Refusal,
 )
+from gateway.wire.work import COPY, LINK, SHARE
 
 ELSEWHERE = Outcome(OutcomeKind.MODIFIED, undeliverable_here=True)
 
@@ -265,3 +267,36 @@ def test_very_many_subscriptions_end_without_a_look_at_the_others() -> None:
     pairs[-1][1].cancel()
     world.send(b"3")
     assert world.depth() == 3
+
+
+def test_very_many_subscriptions_of_a_deleted_queue_end_over_several_turns() -> None:
+    world = World()
+    world.queue()
+    number = 3 * SHARE // (2 * LINK)
+    pairs = [world.subscribe(credit=1) for _ in range(number)]
+    queue = world.host.topology.queues["q"]
+    assert units_of(lambda: world.host.declaring.delete_queue("q")) <= SHARE + 2 * LINK + COPY
+    told = [consumer for consumer, _ in pairs if consumer.cancelled]
+    assert 0 < len(told) < number // 2
+    for _, subscription in pairs:
+        subscription.grant(1)  # comes too late
+    turns = 1
+    while world.bridge.end_turn(world.now_ms):
+        turns += 1
+    assert turns == 2
+    assert all(consumer.cancelled == [Condition.RESOURCE_DELETED] for consumer, _ in pairs)
+    assert (queue.users.subscriptions, queue.users.links) == (0, 0)
+    world.check()
+
+
+def test_nothing_is_sent_of_a_deleted_queue_while_its_subscriptions_end() -> None:
+    world = World()
+    world.queue()
+    pairs = [world.subscribe() for _ in range(3 * SHARE // (2 * LINK))]
+    for _ in range(3 * SHARE // COPY):
+        world.host.publishing.publish(world.message(b"x", key="q"), None, 0)
+    world.host.declaring.delete_queue("q")
+    world.turn()
+    assert not any(consumer.deliveries for consumer, _ in pairs)
+    assert world.bridge.counts.purged == 3 * SHARE // COPY
+    world.check()

@@ -2,9 +2,11 @@
 
 import pytest
 from support.own_rules import own_rules
+from support.rules import rule
 from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.types import Command
 from gateway.audit.schema import Kind, Reason
 from gateway.permissions.actions import Action
 from gateway.permissions.own_rules import OwnRules
@@ -53,6 +55,156 @@ def test_what_a_rule_allows_is_done_and_what_none_does_is_refused(rule: str, com
     assert refused(gateway("allow: manage").session("alice").does(command))
 
 
+def acquires(client: Client) -> list[object]:
+    """Browse `q` and take what came."""
+    client.subscribes("q", acquire=spec.AcquireMode.NOT_ACQUIRED)
+    client.hears()
+    return client.does(spec.MessageAcquire(transfers=[(0, 9)]))
+
+
+def test_who_may_only_browse_takes_nothing():
+    world = gateway("deny: consume, users: eve", "allow: all")
+    publishes(world.session("alice"), to="", key="q")
+    assert refused(acquires(world.session("eve")))
+    assert names(world, Kind.ACCESS_REFUSED)[0][:3] == ("eve", "consume", "queue 'q'")
+    assert not refused(acquires(world.session("alice")))
+
+
+@pytest.mark.parametrize("kind", ["queue", "exchange"])
+def test_an_alternate_exchange_needs_the_right_to_publish_there(kind: str):
+    alternate = {"alternate_exchange": "amq.topic"}
+    command = (
+        spec.QueueDeclare(queue="r", **alternate)
+        if kind == "queue"
+        else spec.ExchangeDeclare(exchange="r", type="fanout", **alternate)
+    )
+    may_publish = "allow: publish, exchange: amq.topic"
+    assert refused(gateway("allow: create").session("alice").does(command))
+    assert refused(
+        gateway("allow: create", f'{may_publish}, key: "a.#"').session("alice").does(command)
+    )
+    world = gateway("allow: create, users: alice", f"{may_publish}, users: alice", "allow: consume")
+    assert not refused(world.session("alice").does(command))
+    # It is there: nothing is made to send on that did not before.
+    assert not refused(world.session("bob").does(command))
+
+
+def test_an_alternate_exchange_that_is_missing_is_refused_alike():
+    command = spec.QueueDeclare(queue="r", alternate_exchange="none")
+    assert refused(gateway("allow: create").session("alice").does(command))
+    assert not refused(gateway("allow: all").session("alice").does(command))
+
+
+def told(world: Gateway, command: Command) -> list[object]:
+    """What a session hears, names taken out."""
+    return world.session("eve").does(command)
+
+
+@pytest.mark.parametrize(
+    ("there", "missing"),
+    [
+        (spec.QueueDelete(queue="q"), spec.QueueDelete(queue="none")),
+        (spec.ExchangeDelete(exchange="e"), spec.ExchangeDelete(exchange="none")),
+        (spec.QueueQuery(queue="q"), spec.QueueQuery(queue="none")),
+        (spec.ExchangeQuery(name="e"), spec.ExchangeQuery(name="none")),
+        (
+            spec.QueueDeclare(queue="q", passive=True),
+            spec.QueueDeclare(queue="none", passive=True),
+        ),
+        (
+            spec.ExchangeDeclare(exchange="e", passive=True),
+            spec.ExchangeDeclare(exchange="none", passive=True),
+        ),
+        (
+            spec.ExchangeBound(exchange="e", queue="mine"),
+            spec.ExchangeBound(exchange="none", queue="mine"),
+        ),
+        (
+            spec.ExchangeBound(exchange="none", queue="q"),
+            spec.ExchangeBound(exchange="e", queue="none"),
+        ),
+        (spec.QueuePurge(queue="q"), spec.QueuePurge(queue="none")),
+        (
+            spec.ExchangeBind(exchange="amq.topic", queue="q", binding_key="a"),
+            spec.ExchangeBind(exchange="amq.topic", queue="none", binding_key="a"),
+        ),
+    ],
+)
+def test_who_may_do_nothing_with_a_node_hears_the_same_be_it_there_or_not(
+    there: Command, missing: Command
+):
+    rules = ("allow: all, queue: mine, own: true", "allow: bind, exchange: amq.topic, own: true")
+    heard = []
+    for command in (there, missing):
+        world = gateway(*rules)
+        world.world.host.declaring.declare_exchange("e", "fanout")
+        heard.append(told(world, command))
+    assert heard[0] == heard[1]
+    if "mine" not in str(there):
+        assert refused(heard[0])
+
+
+def test_a_message_to_an_exchange_is_refused_alike_be_it_there_or_not():
+    world = gateway("allow: publish, queue: q")
+    world.world.host.declaring.declare_exchange("e", "fanout")
+    for exchange in ("e", "none"):
+        assert refused(publishes(world.session("eve"), to=exchange, key="k"))
+
+
+def test_a_passive_declare_and_a_query_are_decided_alike():
+    world = gateway("allow: consume, temporary: true", "allow: bind, exchange: amq.topic")
+    world.session("alice").does(spec.QueueDeclare(queue="q", passive=True))
+    for command in (spec.QueueDeclare(queue="q", passive=True), spec.QueueQuery(queue="q")):
+        assert refused(world.session("alice").does(command))
+
+
+def test_what_a_user_has_made_is_its_own_on_each_connection_and_nobody_elses():
+    world = gateway(
+        "allow: [create, consume, browse, publish, delete, purge], own: true",
+        "allow: [bind, unbind], exchange: amq.topic, own: true",
+    )
+    alice = world.session("alice")
+    assert not refused(alice.does(spec.QueueDeclare(queue="r", durable=True)))
+    assert not refused(alice.does(spec.ExchangeDeclare(exchange="e", type="topic")))
+    uses = (
+        spec.QueueQuery(queue="r"),
+        spec.ExchangeBind(exchange="amq.topic", queue="r", binding_key="a"),
+        spec.ExchangeUnbind(exchange="amq.topic", queue="r", binding_key="a"),
+        spec.MessageSubscribe(queue="r", destination="d"),
+        spec.QueuePurge(queue="r"),
+        spec.QueueDeclare(queue="r"),
+        spec.ExchangeQuery(name="e"),
+        spec.ExchangeDelete(exchange="e"),
+        spec.QueueDelete(queue="r"),
+    )
+    for command in uses:
+        assert refused(world.session("eve").does(command)), command
+    assert refused(publishes(world.session("eve"), to="", key="r"))
+    assert not refused(publishes(world.session("alice"), to="", key="r"))
+    for command in uses:
+        assert not refused(world.session("alice").does(command)), command
+
+
+def test_without_a_login_what_the_same_connection_has_made_is_its_own():
+    world = gateway("allow: [create, consume], own: true")
+    nobody = world.session()
+    assert not refused(nobody.does(spec.QueueDeclare(queue="r")))
+    subscribe = spec.MessageSubscribe(queue="r", destination="d")
+    for other in ("anonymous", ""):
+        assert refused(world.session(other).does(subscribe))
+    assert not refused(nobody.does(subscribe))
+
+
+def test_a_name_that_another_has_by_now_is_not_published_to():
+    world = gateway("allow: [create, delete, publish], own: true")
+    alice, eve = world.session("alice"), world.session("eve")
+    alice.does(spec.QueueDeclare(queue="r"))
+    assert not refused(publishes(alice, to="", key="r"))
+    alice.does(spec.QueueDelete(queue="r"))
+    eve.does(spec.QueueDeclare(queue="r"))
+    assert refused(publishes(alice, to="", key="r"))
+
+
 def publishes(client: Client, **where: str) -> list[object]:
     client.publishes(b"x", **where)
     return client.hears()
@@ -68,6 +220,7 @@ def test_each_key_is_asked_for_and_a_refused_message_is_in_the_books():
     world.world.check()
 
 
+@rule("0-10", "connection.open.virtual-host", "security")
 def test_who_may_not_connect_is_told_and_closed():
     world = Gateway()
     world.settings.access.rules = OwnRules([])

@@ -3,7 +3,7 @@
 import pytest
 from support.rules import rule
 from support.subscribed_0_10 import accepted, flush, gateway_with, stop, transfers, with_headers
-from support.talk_0_10 import Gateway
+from support.talk_0_10 import Gateway, completed
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import BOOLEAN, INT32, STR16
@@ -72,6 +72,43 @@ def test_deleting_ones_own_queue_ends_ones_session() -> None:
     client.subscribes()
     client.hears()
     assert client.does(spec.QueueDelete(queue="q")) == [(408, None), "ended 0"]
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_session_that_waits_for_nothing_goes_on_without_its_queue(own: bool) -> None:
+    gateway = gateway_with(b"1", b"2")
+    client = gateway.session()
+    client.subscribes(credit=1)
+    assert client.gets() == [b"1"]
+    if own:
+        client.says(spec.QueueDelete(queue="q"))
+    else:
+        assert gateway.session().does(spec.QueueDelete(queue="q")) == ["completed 0-0"]
+    client.says(spec.MessageAccept(transfers=[(0, 0)]), flush())
+    client.says(spec.MessageCancel(destination="d"))
+    last = 6 if own else 5
+    assert client.hears() == [completed((3, last))]
+    assert client.does(subscribe()) == [(404, last + 1), "ended 0"]
+    gateway.world.check()
+
+
+@pytest.mark.parametrize("mode", [spec.FlowMode.WINDOW, spec.FlowMode.CREDIT])
+def test_a_session_ends_when_it_gives_credit_to_a_subscription_whose_queue_is_gone(
+    mode: int,
+) -> None:
+    gateway = gateway_with(b"1")
+    client = gateway.session()
+    client.subscribes(credit=1, mode=mode)
+    assert client.gets() == [b"1"]
+    client.says(spec.QueueDelete(queue="q"))
+    heard = client.hears()
+    assert all("ended" not in str(one) for one in heard)
+    if mode == spec.FlowMode.WINDOW:
+        client.completes(0, 0)
+    else:
+        client.flows(1)
+    assert client.hears()[-2:] == [(408, None), "ended 0"]
+    gateway.world.check()
 
 
 def test_deleting_a_queue_ends_a_session_with_several_subscriptions_once_and_all_others() -> None:

@@ -186,7 +186,8 @@ def test_what_was_said_before_a_close_is_done() -> None:
     ("user", "claimed", "code"),
     [
         ("ann", b"ann", None),
-        ("ann", b"ann@realm", None),
+        ("ann", b"ann@QPID", None),
+        ("ann", b"ann@realm", 403),
         ("ann", b"", None),
         ("ann", b"bob", 403),
         ("", b"bob", None),

@@ -1,5 +1,6 @@
 import pytest
 from support.face_1_0 import Client, Hub, body_of, message
+from support.frames_1_0 import octets_of
 from support.rules import rule
 from support.work import units_of
 
@@ -552,6 +553,21 @@ def test_a_violation_ends_one_connection_and_no_other(hub):
     good.step()
     assert hub.settings.counts.protocol_errors[1] == 1
     assert good.send(good.sender("q"), message()) == ACCEPTED
+
+
+def test_links_and_sessions_that_end_for_an_error_are_no_connections_that_break_the_protocol(hub):
+    client = hub.client()
+    sender = client.sender("q")
+    session = sender.session
+    over = _spec.Transfer(handle=sender.handle_out, delivery_id=0)  # a delivery without its tag
+    client.face.receive_data(octets_of(over, channel=session.channel_out), hub.world.now_ms)
+    client.step()
+    assert hub.settings.counts.links_failed == [0, 1]
+    wrong = _spec.Detach(handle=77)
+    client.face.receive_data(octets_of(wrong, channel=session.channel_out), hub.world.now_ms)
+    assert hub.settings.counts.sessions_failed == [0, 1]
+    assert hub.settings.counts.protocol_errors == [0, 0]
+    assert not client.face.closed
 
 
 def test_a_session_whose_connection_is_closed_in_the_same_breath_is_not_begun(hub):

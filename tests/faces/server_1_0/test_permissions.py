@@ -7,6 +7,9 @@ from support.own_rules import own_rules
 
 from gateway.amqp_1_0 import _spec, events
 from gateway.audit.schema import Kind, Reason
+from gateway.bridge.seams import QueueSettings
+from gateway.faces.dynamic import policy_properties
+from gateway.message import Condition
 from gateway.permissions.actions import Action
 from gateway.permissions.own_rules import OwnRules
 from gateway.permissions.qpidd_rules import QpiddRules
@@ -100,11 +103,144 @@ def test_a_receiver_on_an_exchange_makes_binds_and_consumes_a_queue():
 
 def test_a_dynamic_node_is_created():
     target = _spec.Target(dynamic=True)
-    allowed = hub("allow: create, temporary: true")
-    assert allowed.client().attach(_spec.SENDER, target=target).attached
-    client = hub("allow: publish").client()
-    assert not client.attach(_spec.SENDER, target=target).attached
-    assert client.refused() == UNAUTHORIZED
+    may_create, may_publish = "allow: create, temporary: true", "allow: publish, temporary: true"
+    world = hub(may_create, may_publish)
+    client = world.client()
+    sender = client.attach(_spec.SENDER, target=target)
+    assert client.send(sender, message()) == _spec.Accepted()
+    for rules in ([may_create], [may_publish], ["deny: publish", may_create]):
+        world = hub(*rules)
+        before = dict(world.host.topology.queues)
+        client = world.client()
+        assert not client.attach(_spec.SENDER, target=target).attached
+        assert client.refused() == UNAUTHORIZED
+        assert world.host.topology.queues == before
+
+
+def test_a_qpidds_rules_are_asked_for_access_to_a_dynamic_node_first():
+    source = _spec.Source(dynamic=True)
+    lines = [
+        "acl allow all create queue",
+        "acl allow all consume queue",
+        "acl allow all access queue",
+        "acl allow all access exchange",
+    ]
+    for missing in range(len(lines)):
+        world = qpidd(*lines[:missing], *lines[missing + 1 :], "acl deny all all")
+        client = world.client()
+        assert not client.attach(_spec.RECEIVER, source=source).attached
+        assert client.refused() == UNAUTHORIZED
+        assert set(world.host.topology.queues) == {"q"}
+    client = qpidd(*lines, "acl deny all all").client()
+    assert client.attach(_spec.RECEIVER, source=source).attached
+    # Where it asks for a queue by its capability, nobody is asked about exchanges.
+    client = qpidd(*lines[:3], "acl deny all all").client()
+    wanted = _spec.Source(dynamic=True, capabilities=["temporary-queue"])
+    assert client.attach(_spec.RECEIVER, source=wanted).attached
+
+
+POLICIES = (
+    None,
+    _spec.DELETE_ON_CLOSE,
+    _spec.DELETE_ON_NO_LINKS,
+    _spec.DELETE_ON_NO_MESSAGES,
+    _spec.DELETE_ON_NO_LINKS_OR_MESSAGES,
+)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_dynamic_node_is_temporary_for_all_that_is_done_with_it(policy):
+    world = hub("allow: [create, consume, browse, purge, delete], temporary: true, own: true")
+    client = world.client(user=USER)
+    properties = None if policy is None else policy_properties(policy)
+    source = _spec.Source(dynamic=True, dynamic_node_properties=properties)
+    assert client.attach(_spec.RECEIVER, source=source).attached
+    [name] = set(world.host.topology.queues) - {"q"}
+    assert client.receiver(name).attached
+    assert client.receiver(name, distribution_mode="copy").attached
+    other = world.client(user=("other", "own"))
+    assert not other.receiver(name).attached
+    assert other.refused() == UNAUTHORIZED
+
+
+def test_the_name_of_a_node_of_one_link_does_not_tell_that_of_another():
+    world = hub("allow: all")
+    client = world.client()
+    for _ in range(2):
+        client.attach(_spec.RECEIVER, source=_spec.Source(dynamic=True))
+        assert client.receiver("amq.topic/a").attached
+    tags = [name.rpartition(".")[2] for name in set(world.host.topology.queues) - {"q"}]
+    assert len(set(tags)) == 4
+    assert min(len(tag) for tag in tags) >= 24
+
+
+@pytest.mark.parametrize("end", ["detach", "lost"])
+def test_the_queue_of_a_receiver_on_an_exchange_is_its_links_alone(end):
+    world = hub("allow: all")
+    client = world.client()
+    receiver = client.receiver("amq.topic/a")
+    [name] = set(world.host.topology.queues) - {"q"}
+    host, other = world.host, world.world.owner()
+    refusals = [
+        host.bindings.unbind(name, "amq.topic", "a", other),
+        host.bindings.bind(name, "amq.topic", "b", {}, b"", other),
+        host.declaring.purge_queue(name, other),
+        host.declaring.delete_queue(name, other),
+        host.declaring.declare_queue(name, QueueSettings(), other),
+    ]
+    assert [each.condition for each in refusals] == [Condition.RESOURCE_LOCKED] * 5
+    assert host.topology.queues[name].bound_to() == [("amq.topic", "a")]
+    if end == "detach":
+        receiver.send_detach(closed=True)
+        client.step()
+    else:
+        client.face.receive_eof(world.world.now_ms)
+        world.step()
+    assert name not in host.topology.queues
+
+
+def hears(client, role, address):
+    """How an attach is refused."""
+    attach = client.sender if role == _spec.SENDER else client.receiver
+    assert not attach(address).attached
+    error = client.take(events.DetachReceived).detach.error
+    return error.condition, error.description.replace(repr(address), "it")
+
+
+@pytest.mark.parametrize("role", [_spec.SENDER, _spec.RECEIVER])
+def test_who_may_do_nothing_with_a_node_hears_the_same_be_it_there_or_not(role):
+    world = hub("allow: [publish, consume], queue: known")
+    world.host.declaring.declare_exchange("e", "fanout")
+    client = world.client()
+    heard = {hears(client, role, address) for address in ("q", "none", "e", "e/k", "none/k")}
+    [(condition, _)] = heard
+    assert condition == UNAUTHORIZED
+    assert hears(client, role, "known")[0] == "amqp:not-found"
+
+
+def test_nor_does_it_hear_more_by_the_anonymous_terminus():
+    world = hub("allow: publish, queue: known")
+    world.host.declaring.declare_exchange("e", "fanout")
+    client = world.client()
+    sender = client.sender(None)
+    told = set()
+    for at, address in enumerate(("q", "none", "e", "e/k")):
+        payload = message(properties=_spec.Properties(to=address))
+        error = client.send(sender, payload, tag=b"%d" % at).error
+        told.add((error.condition, error.description.replace(repr(address), "it")))
+    [(condition, _)] = told
+    assert condition == UNAUTHORIZED
+    state = client.send(sender, message(properties=_spec.Properties(to="known")), tag=b"k")
+    assert state.error.condition == "amqp:not-found"
+
+
+def test_a_client_without_a_login_is_not_the_user_who_is_called_so():
+    world = hub("allow: publish, users: anonymous", "allow: consume, login: false")
+    user, nobody = world.client(user=("anonymous", "own")), world.client()
+    assert user.sender("q").attached
+    assert not user.receiver("q").attached
+    assert nobody.receiver("q").attached
+    assert not nobody.sender("q").attached
 
 
 def test_who_may_not_ask_about_a_node_does_not_hear_that_it_is_missing():

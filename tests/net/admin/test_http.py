@@ -67,7 +67,7 @@ def get(made: "Site", path: str, method: str = "GET", *headers: str) -> tuple[in
 class Asked(Resource):
     """Answers how long the body is."""
 
-    isLeaf = True  # noqa: N815
+    isLeaf = True
 
     def render_POST(self, request: object) -> bytes:
         return b"%d" % len(request.content.read())  # type: ignore[attr-defined]
@@ -116,7 +116,7 @@ def test_numbers_are_taken_first_and_then_formatted() -> None:
             order.append("take")
 
     class Formatter(Resource):
-        isLeaf = True  # noqa: N815
+        isLeaf = True
 
         def render(self, request: object) -> bytes:
             order.append("format")

@@ -10,7 +10,7 @@ from twisted.logger import LogEvent, capturedLogs, formatEvent
 from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import Reason
 from gateway.faces.visit import Visit
-from gateway.net.listening.journal import ConnectionLog
+from gateway.net.listening.journal import COMINGS, ConnectionLog
 from gateway.net.logs import set_level
 
 
@@ -50,15 +50,42 @@ def test_a_connection_has_a_line_when_it_opens_and_one_when_it_closes() -> None:
     assert lines(captured) == [
         (
             "info",
-            "connection 7 from 10.0.0.1:4711 opened: 'ann' by spout (qpid 1.39) from 10.0.0.1,"
+            "connection 7 from 10.0.0.1:4711 opened: 'ann' by spout (qpid 1.39),"
             " AMQP 0-10, PLAIN, virtual host '/'",
         ),
         (
             "info",
             "connection 7 from 10.0.0.1:4711 closed: its transport ended:"
-            " 'ann' by spout (qpid 1.39) from 10.0.0.1",
+            " 'ann' by spout (qpid 1.39)",
         ),
     ]
+
+
+def test_who_says_nothing_of_itself_is_no_product() -> None:
+    visit = Log().visit()
+    visit.product = "from 10.0.0.1"
+    with capturedLogs() as captured:
+        visit.end(AuditLog(1), 1, Reason.NOT_FOUND)
+        visit.opened = True
+        visit.broke("", "a frame of 3 octets")
+    assert str(lines(captured)[-1][1]).endswith(": a frame of 3 octets: 'ann'")
+
+
+def test_connections_that_come_and_go_very_often_are_not_all_told() -> None:
+    log = Log()
+    told = []
+    audit = AuditLog(1)
+    for now_ms in (0, 1000):
+        log.now_ms = now_ms
+        with capturedLogs() as captured:
+            for number in range(COMINGS):
+                visit = log.visit(number)
+                visit.open(audit, now_ms, "/")
+                visit.end(audit, now_ms, Reason.CONNECTION_LOST)
+        told += lines(captured)
+    assert [level for level, _ in told].count("info") == 2 * COMINGS
+    first = str(told[2 * COMINGS][1])
+    assert first.endswith(f"virtual host '/'; {COMINGS} more since the last such line")
 
 
 def test_a_refused_one_tells_which_mechanism_was_asked_for_and_which_were_offered() -> None:
@@ -73,7 +100,7 @@ def test_a_refused_one_tells_which_mechanism_was_asked_for_and_which_were_offere
             "warn",
             "connection 7 from 10.0.0.1:4711 refused: it asked for mechanism 'GSSAPI',"
             " offered were: SCRAM-SHA-256 ANONYMOUS:"
-            " nobody by spout (qpid 1.39) from 10.0.0.1, AMQP 0-10",
+            " nobody by spout (qpid 1.39), AMQP 0-10",
         )
     ]
 
@@ -106,15 +133,28 @@ def test_what_is_told_elsewhere_or_is_of_no_interest_is_for_who_looks_closely(
 def test_a_breach_of_the_protocol_is_told_once_of_each_connection() -> None:
     visit = Log().visit()
     with capturedLogs() as captured:
-        visit.broke("a frame of 3 octets")
-        visit.broke("x" * 1000)
+        visit.broke("", "a frame of 3 octets")
+        visit.broke("", "x" * 1000)
     first, second = lines(captured)
     assert first == (
         "warn",
         "connection 7 from 10.0.0.1:4711 broke its protocol: a frame of 3 octets:"
-        " 'ann' by spout (qpid 1.39) from 10.0.0.1",
+        " 'ann' by spout (qpid 1.39)",
     )
     assert (second[0], len(str(second[1])) < 400) == ("debug", True)
+
+
+def test_a_part_that_has_ended_for_an_error_is_told_apart_from_the_connection() -> None:
+    visit = Log().visit()
+    with capturedLogs() as captured:
+        visit.broke("link 'orders'", "a transfer without credit")
+    assert lines(captured) == [
+        (
+            "warn",
+            "connection 7 from 10.0.0.1:4711: its link 'orders' was ended: a transfer without"
+            " credit: 'ann' by spout (qpid 1.39)",
+        )
+    ]
 
 
 def test_steps_are_lines_where_debug_lines_are_written(steps: None) -> None:
