@@ -195,7 +195,7 @@ class Bridge:
         turns = self.turns
         turns.end(self.audit.take_block(now_ms))
         self.unwritten.end_turn()
-        self.swamped = turns.blocked and turns.octets_waiting() >= self._limits.backlog_octets_max
+        self.swamped = turns.octets_waiting() >= self._limits.backlog_octets_max
         self._on_safe()
         goes_on = spread.has_work and not much  # else with the next commit
         return (goes_on or self._dispatcher.has_work) and not self.swamped

@@ -259,6 +259,7 @@ class Service:
         self._every(USERS_LOOK_S, self.authentication.refresh)
         self._every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
+        self._every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()
         self._say_started()

@@ -197,9 +197,11 @@ class Committer:
     def _insist(self, write: Callable[[], None]) -> None:
         """Have something written, however often it takes; each time it goes on where it failed."""
         while True:
+            self._counts.attempts += 1
             try:
                 write()
             except StoreError as error:
+                self._counts.answers += 1
                 pause_s = self._trouble.refused(error)
                 if self._stopping.is_set():
                     if self._trouble.attempts >= STOP_ATTEMPTS:
@@ -210,6 +212,7 @@ class Committer:
                 if error.full:
                     self._make_room()
             else:
+                self._counts.answers += 1
                 self._trouble.written()
                 return
 

@@ -31,6 +31,7 @@ from gateway.store.log_rows import check, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recovery import Replay
 from gateway.store.reserve import Reserve
+from gateway.store.slowness import Slowness
 from gateway.store.trouble import Trouble
 from gateway.store.unlogged import Unlogged
 
@@ -69,12 +70,13 @@ class SqliteStore:
         self.unlogged = Unlogged(directory)
         # The last number that the audit log has given; whoever has the log replaces this.
         self.last_sequence: Callable[[], int] = lambda: 0
+        self._slowness = Slowness(self.counts, failed, eased)
         self._trouble = Trouble(
             self.reserve,
             self.counts,
             call_in_reactor,
-            failed,
-            eased,
+            self._slowness.on_failed,
+            self._slowness.on_eased,
             lambda: self.unlogged.mark(self.last_sequence()),
         )
 
@@ -103,6 +105,10 @@ class SqliteStore:
         self.counts.turns_submitted += 1
         self.counts.octets_submitted += len(writes) + len(audit_block)
         self._committer.waiting.put((turn, writes, audit_block))
+
+    def look(self, now_ms: int) -> None:
+        """Each second or so: does the disk answer?"""
+        self._slowness.look(now_ms)
 
     def copy(self, path: Path, copied: Copied) -> None:
         """Copy it to a new file while it goes on; see `Committer.copy`."""

@@ -5,10 +5,11 @@
 Each run has a gateway of its own, with clients of both protocols on local queues, durable and not,
 and on queues at an upstream, with a spool and without. At one operation on the files of the store
 or the audit log the disk fails: full, broken, a short write, a sync that drops what it was to
-write, a slow sync; or a small file system is really full. Meanwhile nobody may be told that a
-publish is done, and the probes say what is so; then the disk is mended, or the gateway killed and
-started again. In the end every confirmed message is found once, the audit log is whole and its
-ledger balances. Runs that FILE has are not run again; what fails leaves its directory.
+write, a slow sync, one that does not come back; or a small file system is really full. Meanwhile
+nobody may be told that a publish is done, and the probes say what is so; then the disk is mended,
+or the gateway killed and started again. In the end every confirmed message is found once, the audit
+log is whole and its ledger balances. Runs that FILE has are not run again; what fails leaves its
+directory.
 """
 
 from __future__ import annotations
@@ -43,11 +44,12 @@ from gateway.clients.letter import Letter
 SIZE = 300
 BIG = 40_000  # fills a disk soon
 TMPFS_OCTETS = 12 * 1024 * 1024
+HANGING_US = 60_000_000  # or until it is mended
 BLOCKED = 'gateway_store_blocked{cause="%s"}'
 ON_RESERVE = "the room set aside for that is in use"
 WAITING = "publishers wait: "
 EASED = "the disk takes everything again"
-KINDS = ("full", "broken", "short", "unsynced", "slow", "small")
+KINDS = ("full", "broken", "short", "unsynced", "slow", "small", "hanging")
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,10 @@ class Run:
                 consumer.paused = True
             self.load.run(self.waiting)
             return
+        if plan.kind == "hanging":
+            self.disk.fail("slow", plan.parts, after=0, times=FOREVER, slow_us=HANGING_US)
+            self.load.run(self.waiting, within_s=15)
+            return
         self.disk.fail(plan.kind, plan.parts, after=plan.after, times=plan.times, slow_us=20_000)
         deadline = time.monotonic() + 2
         self.load.run(lambda: self.disk.failed > 0 or time.monotonic() > deadline)
@@ -146,7 +152,7 @@ class Run:
     def blocked(self) -> bool:
         """The same by the metric."""
         metrics = self.gateway.metrics()
-        return max(metrics[BLOCKED % cause] for cause in ("full", "error")) == 1
+        return max(metrics[BLOCKED % cause] for cause in ("full", "slow", "error")) == 1
 
     def watch(self) -> None:
         """What it tells while the disk fails: nothing is done, and the probes are right."""

@@ -6,7 +6,8 @@
  *
  * A sync that fails with UNSYNCED drops what was written since the last good one, as systems do:
  * the file keeps its length, its octets are what they were, zeros where there were none; and the
- * next sync succeeds. CUT is a power cut: so it is with all files, and the process is gone.
+ * next sync succeeds. A SLOW one answers after slow_us, or when the disk is mended. CUT is a power
+ * cut: so it is with all files, and the process is gone.
  *
  * The wall clock is here, too: it is wall_s seconds off.
  */
@@ -120,8 +121,10 @@ static int due(int part, int syncs, int writes)
     if (fault == SHORT && !writes)
         return NONE;
     if (fault == SLOW) {
-        struct timespec pause = {control->slow_us / 1000000, control->slow_us % 1000000 * 1000};
-        nanosleep(&pause, NULL);
+        for (int64_t left = control->slow_us; left > 0 && control->fault == SLOW; left -= 10000) {
+            struct timespec pause = {0, (left < 10000 ? left : 10000) * 1000};
+            nanosleep(&pause, NULL);
+        }
         return NONE;
     }
     control->times--;

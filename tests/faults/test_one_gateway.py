@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
-from faults.disk import Disk, compiled, compiler
+from faults.disk import AUDIT, FOREVER, STORE, Disk, compiled, compiler
 from faults.upstream_load import Book, Load
 from support.gateway_process import GatewayProcess
 
@@ -54,4 +55,21 @@ def test_a_wall_clock_that_is_set_back_by_an_hour_stops_nothing(stand: Stand) ->
     stand.load.run(lambda: stand.gateway.metrics()[LATENESS] > seconds + 1, within_s=20)
     stand.go_on(50)
     assert stand.gateway.metrics()["gateway_clock_drift_seconds"] < -3000
+    assert stand.gateway.stop() == 0
+
+
+def test_a_disk_whose_syncs_do_not_come_back_is_told_of_until_they_do(stand: Stand) -> None:
+    stand.go_on(50)
+    stand.disk.fail("slow", STORE | AUDIT, after=0, times=FOREVER, slow_us=60_000_000)
+    stand.load.run(lambda: "has not answered for 5 s" in stand.gateway.log(), within_s=20)
+    assert stand.gateway.metrics()['gateway_store_blocked{cause="slow"}'] == 1
+    with pytest.raises(HTTPError, match="503"):
+        stand.gateway.get("/readyz")
+    confirmed = len(stand.book.confirmed)
+    stand.load.turn()
+    assert len(stand.book.confirmed) == confirmed
+    stand.disk.heal()
+    stand.load.run(lambda: "the disk takes everything again" in stand.gateway.log())
+    stand.go_on(50)
+    assert stand.gateway.get("/readyz") == "ok\n"
     assert stand.gateway.stop() == 0
