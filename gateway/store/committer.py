@@ -335,6 +335,7 @@ class Committer:
         if self._wal_octets >= self._trouble.wal_octets(WAL_OCTETS):
             self._database.checkpoint()
             self._wal_octets = 0
+            self._trouble.watch_room()
         if idle:
             self._remember()
         if self._trouble.on_reserve:
@@ -357,6 +358,7 @@ class Committer:
         self._loose.clear()
         self._loose_octets = 0
         self._remember(moved=True)
+        self._trouble.watch_room()
 
     def _remember(self, *, moved: bool = False) -> None:
         """The store knows how far the audit log has come, so that nobody can cut it unnoticed."""

@@ -70,6 +70,8 @@ class SqliteStore:
         self.unlogged = Unlogged(directory)
         # The last number that the audit log has given; whoever has the log replaces this.
         self.last_sequence: Callable[[], int] = lambda: 0
+        # How many messages the queues hold; whoever has the queues replaces this.
+        self.held: Callable[[], int] = lambda: 0
         self._slowness = Slowness(self.counts, failed, eased)
         self._trouble = Trouble(
             self.reserve,
@@ -78,6 +80,7 @@ class SqliteStore:
             self._slowness.on_failed,
             self._slowness.on_eased,
             lambda: self.unlogged.mark(self.last_sequence()),
+            lambda: self.held(),
         )
 
     def open(self) -> Recovered:
