@@ -275,6 +275,10 @@ class Bridge:
         self.pressure.unblock()
         self._on_safe()
 
+    def stuck(self) -> bool:
+        """Whether nothing can be committed: of a full disk there may be the reserve."""
+        return self.store_error is not None and not self.store_error.on_reserve
+
     def recover(self, recovered: Recovered) -> None:
         """Rebuild exchanges, queues, bindings, messages and notes; call once, first of all."""
         recovery = Recovery(self.hosts, self._plain_host, self.copies, self.numbers, self._reader)

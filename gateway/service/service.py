@@ -307,9 +307,8 @@ class Service:
             return "starting"
         if self.stopping.stage != Stage.RUNNING:
             return "draining"
-        error = self.bridge.store_error
-        if error is not None and not error.on_reserve:
-            return f"nothing can be committed: {error}"
+        if self.bridge.stuck():
+            return f"nothing can be committed: {self.bridge.store_error}"
         return None
 
     def reload(self) -> None:
@@ -362,6 +361,10 @@ class Service:
                 self.log.info("stopped")
         except StoreError as error:
             self.exit_code = 1
-            self.log.critical("the store could not be closed in order: {error}", error=error)
+            self.log.critical(
+                "the store could not be closed in order: {error}{unwritten}",
+                error=error,
+                unwritten=self.store.counts.unwritten(),
+            )
         self._threads.stop()
         self.on_stopped()

@@ -163,6 +163,11 @@ class StoreCounts:
         """Turns submitted and not reported yet."""
         return self.turns_submitted - self.turns
 
+    def unwritten(self) -> str:
+        """What waits, in words that can follow others; "" when nothing does."""
+        turns = self.turns_waiting
+        return f"; not written: {turns} turns, {self.octets_waiting} octets" if turns else ""
+
     @property
     def octets_waiting(self) -> int:
         """Their octets, audit blocks included: what holds publishers back when the disk is slow."""
@@ -195,6 +200,9 @@ class AuditSegments(Protocol):
 
     def sync(self) -> None:
         """Everything appended is on disk when this returns."""
+
+    def look(self) -> None:
+        """`StoreError` if what is written is not where it can be found again."""
 
     def close(self) -> None:
         """Sync and close the current segment."""

@@ -38,6 +38,7 @@ from gateway.store.unlogged import Unlogged
 FILE_NAME: Final = "store.sqlite"
 LOCK_NAME: Final = "lock"
 SLACK_OCTETS: Final = 16 * 1024 * 1024
+STOP_S: Final = 10.0  # a stop waits so long for an answer of the disk
 # Message ids of different incarnations never meet: each has 2**44 of its own.
 INCARNATION_SHIFT: Final = 44
 
@@ -120,7 +121,7 @@ class SqliteStore:
     def close(self, final_audit: bytes) -> None:
         """See `Store.close`."""
         self._committer.stop(final_audit)
-        self._thread.join()
+        self._wait_for_thread()
         try:
             self._database.close()
         finally:
@@ -128,6 +129,16 @@ class SqliteStore:
             os.close(self._lock_fd)
         if self._committer.error is not None:
             raise self._committer.error
+
+    def _wait_for_thread(self) -> None:
+        """`StoreError` if it waits for the disk, and comes no further: files and lock stay its."""
+        counts = self.counts
+        reached = (-1, -1)
+        while self._thread.is_alive():
+            if reached == (counts.attempts, counts.answers):
+                raise StoreError(f"the disk has not answered for {STOP_S:.0f} s", cause="slow")
+            reached = (counts.attempts, counts.answers)
+            self._thread.join(STOP_S)
 
     def _begin(self) -> Recovered:
         path = self._directory / FILE_NAME

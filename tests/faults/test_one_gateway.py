@@ -12,6 +12,8 @@ from faults.disk import AUDIT, FOREVER, STORE, Disk, compiled, compiler
 from faults.upstream_load import Book, Load
 from support.gateway_process import GatewayProcess
 
+from gateway.audit.reader import verify
+
 pytestmark = pytest.mark.skipif(
     compiler() is None, reason="no C compiler: run tests/interop/install proton"
 )
@@ -73,3 +75,39 @@ def test_a_disk_whose_syncs_do_not_come_back_is_told_of_until_they_do(stand: Sta
     stand.go_on(50)
     assert stand.gateway.get("/readyz") == "ok\n"
     assert stand.gateway.stop() == 0
+
+
+def test_a_store_that_is_removed_confirms_nothing_more_and_the_stop_does_not_wait(
+    stand: Stand,
+) -> None:
+    stand.go_on(50)
+    for path in stand.gateway.data.glob("store.sqlite*"):
+        path.unlink()
+    stand.load.run(lambda: "has been removed or moved" in stand.gateway.log(), within_s=20)
+    assert " critical " in stand.gateway.log()
+    assert stand.gateway.metrics()['gateway_store_blocked{cause="gone"}'] == 1
+    with pytest.raises(HTTPError, match="503"):
+        stand.gateway.get("/readyz")
+    confirmed = len(stand.book.confirmed)
+    stand.load.turn()
+    assert len(stand.book.confirmed) == confirmed
+    stand.load.lines.hang_up()
+    assert stand.gateway.stop() == 1
+    said = stand.gateway.log()
+    assert "nothing can be committed, and no client is left; something waits for the disk" in said
+    assert "drain_timeout is over" not in said
+    assert "; not written: " in said
+
+
+def test_an_audit_segment_that_is_moved_away_while_it_is_written_is_missed_until_it_is_back(
+    stand: Stand, tmp_path: Path
+) -> None:
+    stand.go_on(50)
+    (segment,) = stand.gateway.audit.iterdir()
+    segment.rename(tmp_path / "moved")
+    stand.load.run(lambda: "has been removed or moved" in stand.gateway.log(), within_s=20)
+    (tmp_path / "moved").rename(segment)
+    stand.load.run(lambda: "the disk takes everything again" in stand.gateway.log())
+    stand.go_on(50)
+    assert stand.gateway.stop() == 0
+    assert verify(stand.gateway.audit) == []
