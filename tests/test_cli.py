@@ -5,6 +5,7 @@ import json
 import pathlib
 import subprocess
 import sys
+from collections import Counter
 from email.message import Message
 from typing import Any
 from urllib.error import HTTPError
@@ -186,6 +187,24 @@ def test_ctl_says_why_it_was_refused(
     assert amqp_gateway("ctl", "--token-file", str(tmp_path / "none"), "status").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [(b"this is the AMQP port\r\n", ": this is the AMQP port"), (b"<html>", ""), (b"", "")],
+)
+def test_ctl_says_what_else_answers_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, said: bytes, shown: str
+) -> None:
+    def refuse(request: Any, timeout: float, context: Any) -> Any:
+        raise HTTPError(request.full_url, 400, "Bad Request", Message(), io.BytesIO(said))
+
+    monkeypatch.setattr(ctl.urllib.request, "urlopen", refuse)
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    done = amqp_gateway("ctl", "--token-file", str(token), "status")
+    url = "http://127.0.0.1:9672"
+    assert done.stderr == f"amqp-gateway: {url}: HTTP Error 400: Bad Request{shown}\n"
+
+
 def test_backup_asks_for_a_directory_that_the_gateway_can_find(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
@@ -324,16 +343,16 @@ class Script:
         monkeypatch.setattr(messages.tools, "send", self.take)
         monkeypatch.setattr(messages.tools, "receive", self.take)
 
-    def take(self, _connector: object, what: Any, _show: Any) -> Any:
+    def take(self, _connector: object, what: Any, *into: Any) -> Any:
         self.asked.append(what)
+        if isinstance(self.answer, Counter):
+            into[0].update(self.answer)
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
 
 
 def test_send_makes_the_letter_that_was_described(monkeypatch: pytest.MonkeyPatch) -> None:
-    from collections import Counter
-
     script = Script(monkeypatch, Counter({"accepted": 2}))
     done = amqp_gateway(
         *("send", "--protocol", "0-10", "--to", "q", "--map", '{"a": [1, null]}', "-n", "2"),
@@ -354,13 +373,21 @@ def test_send_makes_the_letter_that_was_described(monkeypatch: pytest.MonkeyPatc
     )
 
 
-def test_send_exits_with_1_when_not_all_were_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    from collections import Counter
+def interrupted(script: Any) -> None:
+    script(None)
+    raise ClientError("interrupted")
 
+
+def test_send_exits_with_1_when_not_all_were_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     Script(monkeypatch, Counter({"accepted": 1, "rejected: full": 1}))
     done = amqp_gateway("send", "--to", "q", "--body", "x", "--json")
     assert done.exit_code == 1
     assert json.loads(done.output) == {"accepted": 1, "rejected: full": 1}
+    Script(monkeypatch, Counter({"accepted": 1, "no answer": 2, "not sent": 3, "released": 0}))
+    monkeypatch.setattr(messages, "converse", interrupted)
+    ended = amqp_gateway("send", "--to", "q", "-n", "6")
+    assert (ended.exit_code, ended.stderr) == (1, "amqp-gateway: interrupted\n")
+    assert ended.stdout == "3 not sent\n2 no answer\n1 accepted\n"
     Script(monkeypatch, ClientError("cannot connect"))
     failed = amqp_gateway("send", "--to", "q")
     assert (failed.exit_code, failed.stderr) == (1, "amqp-gateway: cannot connect\n")

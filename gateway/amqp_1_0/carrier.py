@@ -15,6 +15,7 @@ from gateway.wire.accounts import Account
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
+from gateway.wire.work import FRAME, WORK
 
 _OPENED: Final = int(ConnectionState.OPENED)  # a plain number: it compares at no cost
 _OPEN_OUT: Final = (
@@ -75,6 +76,11 @@ class Carrier:
         self.account = account
         self.shortened: list[Disposition] = []
         self._connection = connection
+
+    def take_apart(self) -> None:
+        """A frame that begins or ends a session or link has come: that alone is work."""
+        WORK.units += FRAME
+        self.end += FRAME  # which is for what deliveries cost
 
     @property
     def can_send(self) -> bool:

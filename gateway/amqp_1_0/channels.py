@@ -82,6 +82,7 @@ class Channels:
 
     def receive_begin(self, begin: Begin, channel: int, events: list[Event]) -> None:
         """Take a begin: a session of the peer's, or its answer to a local one."""
+        self._carrier.take_apart()
         if self._carrier.machine.state == ConnectionState.CLOSE_SENT:
             return
         if channel in self._incoming:
@@ -113,6 +114,7 @@ class Channels:
             raise ConnectionStateError(f"channel {channel} has no session")
         if code == _spec.END:
             end = End.decode(reader)
+            self._carrier.take_apart()
             del self._incoming[channel]
             self._carrier.account.give(SESSION_OCTETS)
             session.receive_end()

@@ -168,6 +168,19 @@ class DeliveryReceived:
 
 
 @final
+class DeliveryDropped:
+    """A delivery was under way when we detached its link, and came when that was over for us.
+
+    There is nothing to answer: the peer finds it unsettled, or gone, when it sees our detach.
+    """
+
+    __slots__ = ("delivery",)
+
+    def __init__(self, delivery: DeliveryReceived) -> None:
+        self.delivery = delivery
+
+
+@final
 class DeliveryAborted:
     """The sender gives up a delivery: one that had begun, or one of the unsettled map that we
     attached with. It has used up its credit like any other.
@@ -348,6 +361,7 @@ Event = Union[  # noqa: UP007
     WindowOpened,
     DeliveryReceived,
     DeliveryAborted,
+    DeliveryDropped,
     DispositionReceived,
     SenderDispositionReceived,
     DetachReceived,

@@ -36,6 +36,7 @@ from gateway.amqp_1_0.errors import (
 from gateway.amqp_1_0.events import (
     AttachReceived,
     DeliveryAborted,
+    DeliveryDropped,
     DeliveryReceived,
     DetachReceived,
     Event,
@@ -75,6 +76,7 @@ def receive_frame(session: Session, code: int, reader: Reader, events: list[Even
 
 
 def _receive_attach(session: Session, attach: Attach, octets: int, events: list[Event]) -> None:
+    session.carrier.take_apart()
     handles = session.handles
     if attach.handle > handles.handle_max:
         raise FramingError(f"handle {attach.handle} where {handles.handle_max} is the highest")
@@ -134,6 +136,7 @@ def _too_large(
 
 
 def _receive_detach(session: Session, detach: Detach, events: list[Event]) -> None:
+    session.carrier.take_apart()
     link = session.handles.links.pop(detach.handle, None)
     if link is None:
         raise UnattachedHandleError(f"handle {detach.handle} is not attached")
@@ -229,6 +232,7 @@ def receive_transfer(
         session.owe_flow()
     link = _link(session, transfer.handle)
     if link is None:
+        _receive_late(session.handles.links[transfer.handle], transfer, reader, events)
         return
     if not link.role:
         raise SessionFieldError("a transfer to a sender")
@@ -251,6 +255,19 @@ def receive_transfer(
             raise SessionLimitError(f"more than {session.limits.unsettled_max} unsettled")
         session.unsettled_in[number] = link
     events.append(delivery)
+
+
+def _receive_late(link: Link, transfer: Transfer, reader: Reader, events: list[Event]) -> None:
+    """A transfer that was under way when we detached: nobody takes it, but it is told of."""
+    if link.failed or not link.role:
+        return
+    try:
+        delivery = _take_transfer(link, transfer, reader.rest())
+    except LinkScopeError:
+        link.incoming.drop_partial()
+        return
+    if isinstance(delivery, DeliveryReceived):
+        events.append(DeliveryDropped(delivery))
 
 
 def _take_transfer(

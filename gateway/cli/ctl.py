@@ -17,6 +17,7 @@ from gateway.cli.options import FILE
 from gateway.errors import ConfigurationError, GatewayError
 
 NO_TOKEN: Final = "{file}: this is no token: one word of printable ASCII characters"
+SAID_MAX: Final = 64 * 1024
 WAIT_S: Final = 3700  # a switch may take switch_timeout, which is an hour at most
 Told = dict[str, Any]  # Any: what JSON holds
 Asked = Callable[[], "Admin"]  # made by the command
@@ -91,10 +92,14 @@ class Admin:
     def _refused(self, error: urllib.error.HTTPError) -> GatewayError:
         if error.code == 404:
             return GatewayError(f"{self._url}: no ctl there: set admin_token_file")
+        said = error.read(SAID_MAX)
         try:
-            problems = [(each["key"], each["problem"]) for each in json.load(error)["problems"]]
+            problems = [(each["key"], each["problem"]) for each in json.loads(said)["problems"]]
         except (ValueError, KeyError, TypeError):
-            return GatewayError(f"{self._url}: {error}")
+            # Whatever answers there may say what it is, such as the AMQP port.
+            told = " ".join(said.decode("utf-8", "replace").split())
+            text = f": {told}" if told.isprintable() and not told.startswith("<") else ""
+            return GatewayError(f"{self._url}: {error}{text if told else ''}")
         if error.code == 422:
             return ConfigurationError(problems)
         return GatewayError("; ".join(problem for _key, problem in problems))

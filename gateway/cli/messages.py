@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import sys
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -157,13 +158,21 @@ def send(  # one parameter for each option
         file=sys.stderr,
         hidden=count < 1000 or not sys.stderr.isatty(),
     ) as bar:
-        outcomes = converse(lambda connector: tools.send(connector, what, bar.update))
+        outcomes: Counter[str] = Counter()
+        try:
+            converse(lambda connector: tools.send(connector, what, outcomes, bar.update))
+        finally:  # interrupted, too, it says what became of those that were sent
+            if set(+outcomes) - {tools.NOT_SENT}:
+                _show_outcomes(+outcomes, as_json)
+    click.get_current_context().exit(0 if set(+outcomes) == {"accepted"} else 1)
+
+
+def _show_outcomes(outcomes: Counter[str], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(outcomes))
-    else:
-        for outcome, number in outcomes.most_common():
-            click.echo(f"{number} {outcome}")
-    click.get_current_context().exit(0 if set(outcomes) == {"accepted"} else 1)
+        return
+    for outcome, number in outcomes.most_common():
+        click.echo(f"{number} {outcome}")
 
 
 @click.command(

@@ -25,6 +25,8 @@ from gateway.wire.scram import SCRAM_SHA_256, SCRAM_SHA_512, ScramClient
 
 TRACE: Final = "amqp-gateway"
 NONCE_OCTETS: Final = 24
+HTTP: Final = b"HTTP/"
+NOT_AMQP: Final = "an HTTP server answers there, not AMQP: the gateway's admin port, perhaps"
 
 
 def login_needed(offered: list[str]) -> str:
@@ -180,6 +182,7 @@ class ClientProtocol(TwistedProtocol):
         self._alarm = Alarm(later, now_ms, self._deadline)
         self._flushing = False
         self._over = False
+        self._heard = False
         client.flush = self.schedule
 
     def connectionMade(self) -> None:
@@ -188,8 +191,16 @@ class ClientProtocol(TwistedProtocol):
 
     def dataReceived(self, data: bytes) -> None:
         """Octets from the peer."""
-        self.client.receive_data(data, self._now_ms())
-        self.schedule()
+        if not self._heard:
+            self._heard = True
+            if data.startswith(HTTP):
+                self.client.receive_eof(NOT_AMQP)
+                self._over = True
+                if self.transport is not None:
+                    self.transport.loseConnection()
+        if not self._over:
+            self.client.receive_data(data, self._now_ms())
+            self.schedule()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """The transport is gone."""

@@ -386,7 +386,8 @@ class Client010:
             exception = event.exception
             self._end(f"{exception.description or 'refused'} ({exception.error_code})")
         elif isinstance(event, SessionEnded):
-            self._end(f"the session ended, code {event.code}")
+            why = f"code {event.code}" if event.error is None else str(event.error)
+            self._end(f"the session ended: {why}")
         elif isinstance(event, Violation):
             self._end(f"the server broke the protocol: {event.error}")
         elif isinstance(event, ConnectionClosed):

@@ -16,6 +16,7 @@ from gateway.clients.letter import Letter, Typed
 
 IN_FLIGHT: Final = 1000
 NO_ANSWER: Final = "no answer"
+NOT_SENT: Final = "not sent"
 
 
 async def connect(
@@ -50,21 +51,26 @@ class Outgoing:
 
 
 async def send(
-    connector: Connector, what: Outgoing, progress: Callable[[int], None]
-) -> Counter[str]:
-    """Send `count` letters, no more than `IN_FLIGHT` at a time unanswered; outcomes by name.
+    connector: Connector,
+    what: Outgoing,
+    outcomes: Counter[str],
+    progress: Callable[[int], None],
+) -> None:
+    """Send `count` letters, no more than `IN_FLIGHT` at a time unanswered.
 
-    Once there is no answer in time, nothing more is sent.
+    Once there is no answer in time, nothing more is sent. `outcomes` counts all of them at any
+    moment, by name: also when this is interrupted, or raises ClientError.
     """
+    outcomes[NOT_SENT] = what.count
     client = await connect(connector, what.protocol, what.where, what.login, what.timeout_s)
     if what.create:
         await connector.answered(
             create(client, what.address), f"--create {what.address}", what.timeout_s
         )
-    outcomes: Counter[str] = Counter()
     answers: list[Deferred[str]] = []
     for number in range(1, what.count + 1):
         answers.append(client.send(what.address, numbered(what.letter, number)))
+        _became(outcomes, NOT_SENT, NO_ANSWER)
         if len(answers) == IN_FLIGHT or number == what.count:
             for answer in answers:
                 answer.addTimeout(what.timeout_s, connector.reactor)
@@ -72,20 +78,28 @@ async def send(
             answers = []
             if outcomes[NO_ANSWER]:
                 break
-    return outcomes
+
+
+def _became(outcomes: Counter[str], before: str, now: str) -> None:
+    """One letter is no longer what it was."""
+    outcomes[before] -= 1
+    outcomes[now] += 1
 
 
 async def _collect(
     answers: list[Deferred[str]], outcomes: Counter[str], progress: Callable[[int], None]
 ) -> None:
     """Count the outcomes; when the connection ends, it is said once and not for each letter."""
+    waiting = iter(answers)
     try:
-        for answer in answers:
-            outcomes[await outcome_of(answer)] += 1
+        for answer in waiting:
+            _became(outcomes, NO_ANSWER, await outcome_of(answer))
             progress(1)
     except ClientError:
-        for answer in answers:
-            answer.addErrback(lambda _failure: None)
+        for answer in waiting:  # some of them may have come before
+            answer.addCallbacks(
+                lambda outcome: _became(outcomes, NO_ANSWER, outcome), lambda _failure: None
+            )
         raise
 
 

@@ -133,10 +133,6 @@ class Client:
             self._touched = True
             self._turns.touch(self._face)
 
-    def has_room(self, size: int) -> bool:
-        """Whether a message of that size may be delivered now."""
-        return not self.draining and self.room.has(size)
-
     def user(self) -> str:
         """Who it has proved to be; "": a client without a login."""
         return self.identity if self.authenticated else ""

@@ -265,10 +265,14 @@ class Pump(TwistedProtocol):
                 self.entry_deadline_ms += now_ms - self._held_since_ms
             self._held_since_ms = None
 
+    @property
+    def held(self) -> bool:
+        """It waits for us to let it in."""
+        return self._held_since_ms is not None
+
     def _entry_ms(self) -> int | None:
         """When it has to have opened."""
-        held = self._held_since_ms is not None
-        return None if self.entered or held else self.entry_deadline_ms
+        return None if self.entered or self.held else self.entry_deadline_ms
 
     def who(self) -> str:
         """Whose connection it is, and what it has been at."""

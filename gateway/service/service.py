@@ -48,6 +48,8 @@ from gateway.service.admin import measured, site_of
 from gateway.service.faces import face_settings
 from gateway.service.files import admin_tls, client_tls, load_passwords, takes_certificates
 from gateway.service.form import form
+from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
+from gateway.service.giving_back import GivingBack, c_library, trim_of
 from gateway.service.opening import empty_bridge, recover, tell_of_log
 from gateway.service.rules import RulesInForce
 from gateway.store.sqlite import SqliteStore
@@ -258,6 +260,7 @@ class Service:
         self._every(LOOK_S, renewal.look)
         self._every(USERS_LOOK_S, self.authentication.refresh)
         self._every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
+        self._every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         self._every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
@@ -276,6 +279,11 @@ class Service:
         timer.clock = self.reactor
         timer.start(interval_s, now=False)
         self._timers.append(timer)
+
+    def _held(self) -> int:
+        """Octets on all accounts."""
+        waiting = self.store.counts.octets_waiting
+        return self.bridge.pressure.octets + self.faces.accounts.everybody.held + waiting
 
     def _checkpoint(self) -> None:
         now_ms = self.clock.now_ms()

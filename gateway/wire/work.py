@@ -20,6 +20,7 @@ from gateway.errors import TooMuchWorkError
 
 # Primitives, in units.
 COMMAND: Final = 200  # a command of any kind but a transfer: taken apart, carried out, answered
+FRAME: Final = 200  # a begin, attach, detach or end of 1.0 is taken apart, before it is a command
 SETTLING: Final = 30  # a command that settles, or a disposition, beside its deliveries
 PUBLISH: Final = 20  # a message, beside its copies
 COPY: Final = 30  # a copy comes into a queue, or leaves it

@@ -1,6 +1,9 @@
 """What `send` and `receive` do, against a gateway in memory."""
 
 import pathlib
+from collections import Counter
+from collections.abc import Coroutine
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,6 +11,7 @@ from support.memory_connector import MemoryConnector
 from support.whole_gateway import WholeGateway
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
+from twisted.python.failure import Failure
 
 from gateway.clients import tools
 from gateway.clients.client import ClientError, Login, Subscription
@@ -27,6 +31,10 @@ def outgoing(protocol: str, address: str = "q", **changes: Any) -> tools.Outgoin
     return tools.Outgoing(protocol, Where(), Login(), address, **(given | changes))
 
 
+def sending(connector: Any, what: tools.Outgoing) -> Coroutine[Deferred[Any], Any, None]:
+    return tools.send(connector, what, Counter(), lambda _: None)
+
+
 def incoming(protocol: str, **changes: Any) -> tools.Incoming:
     given: dict[str, Any] = {
         "subscription": Subscription("q"),
@@ -40,10 +48,12 @@ def incoming(protocol: str, **changes: Any) -> tools.Incoming:
 
 @pytest.mark.parametrize("protocol", ["0-10", "1.0"])
 def test_letters_are_numbered_and_counted_by_outcome(connector: Any, protocol: str) -> None:
-    connector.play(tools.send(connector, outgoing("0-10", create=True), lambda _: None))
+    connector.play(sending(connector, outgoing("0-10", create=True)))
     ticks: list[int] = []
     what = outgoing(protocol, count=1200)
-    assert connector.play(tools.send(connector, what, ticks.append)) == {"accepted": 1200}
+    outcomes: Counter[str] = Counter()
+    connector.play(tools.send(connector, what, outcomes, ticks.append))
+    assert +outcomes == {"accepted": 1200}
     assert sum(ticks) == 1200
     shown: list[Letter] = []
     receiving = tools.receive(connector, incoming(protocol, count=1201), shown.append)
@@ -70,14 +80,53 @@ def test_no_answer_in_time_is_an_outcome() -> None:
     assert outcomes == ["no answer"]
 
 
+class Stuck:
+    """A client of which some letters are answered before it is lost."""
+
+    def __init__(self, answered: int) -> None:
+        self.answered = answered
+        self.answers: list[Deferred[str]] = []
+
+    def send(self, _address: str, _letter: Letter) -> Deferred[str]:
+        self.answers.append(Deferred())
+        if len(self.answers) > tools.IN_FLIGHT - self.answered:
+            self.answers[-1].callback("accepted")
+        return self.answers[-1]
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_every_letter_is_counted_when_there_is_no_answer(
+    monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
+    client = Stuck(answered=10)
+
+    async def connected(*_: object) -> Stuck:
+        return client
+
+    monkeypatch.setattr(tools, "connect", connected)
+    connector = SimpleNamespace(reactor=Clock())
+    outcomes: Counter[str] = Counter()
+    steps = tools.send(connector, outgoing("1.0", count=3000), outcomes, lambda _: None)  # type: ignore[arg-type]  # all of it that is asked
+    ended: list[Failure | None] = []
+    Deferred.fromCoroutine(steps).addBoth(ended.append)
+    if lost:
+        for answer in client.answers[:-10]:
+            answer.errback(ClientError("lost"))
+        assert ended[0] is not None
+    else:
+        connector.reactor.advance(5)
+        assert ended == [None]
+    assert +outcomes == {"not sent": 2000, "no answer": 990, "accepted": 10}
+
+
 def test_only_0_10_can_make_a_queue(connector: Any) -> None:
     with pytest.raises(ClientError, match="--create needs 0-10"):
-        connector.play(tools.send(connector, outgoing("1.0", create=True), lambda _: None))
+        connector.play(sending(connector, outgoing("1.0", create=True)))
     connector.whole.stop()
 
 
 def test_receiving_ends_when_nothing_comes_any_more(connector: Any) -> None:
-    connector.play(tools.send(connector, outgoing("0-10", create=True), lambda _: None))
+    connector.play(sending(connector, outgoing("0-10", create=True)))
     before_s = connector.reactor.seconds()
     shown: list[Letter] = []
     what = incoming("1.0", timeout_s=4.0)

@@ -8,7 +8,8 @@ from support.work import grows_linearly, units_of
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_1_0 import _spec, events
 from gateway.faces.agenda import Agenda
-from gateway.wire.work import COMMAND, SHARE, VERB, WORK
+from gateway.net.reading import COSTLY, USUAL
+from gateway.wire.work import COMMAND, FRAME, SHARE, VERB, WORK
 
 QUERY = spec.ExchangeQuery(name="amq.topic")
 
@@ -199,3 +200,45 @@ def test_1_0_dispositions_of_all_deliveries_again_and_again_end_the_session() ->
     ended = client.take(events.EndReceived)
     assert ended.error.condition == "amqp:resource-limit-exceeded"
     hub.end()
+
+
+def test_frames_that_begin_and_end_sessions_and_links_are_work_before_they_are_commands() -> None:
+    hub = Hub()
+    hub.world.queue()
+    client = hub.client()
+    session = client.session()
+
+    def storm(count: int) -> bytes:
+        for number in range(count):
+            begun = client.connection.session()
+            begun.send_begin()
+            begun.send_end()
+            link = session.attach(f"l{number}", _spec.SENDER)
+            link.send_attach(source=_spec.Source(address="x"), target=_spec.Target(address="q"))
+            link.send_detach()
+        return client.connection.data_to_send()
+
+    octets = storm(200)
+    units = units_of(lambda: client.face.receive_data(octets, hub.world.now_ms))
+    assert units >= 200 * 4 * FRAME + SHARE
+    assert units > COSTLY  # so that less is read of it at a time
+    assert len(octets) < USUAL // 2
+
+
+def test_what_such_frames_cost_does_not_count_against_dispositions_behind_them() -> None:
+    hub = Hub()
+    hub.world.queue()
+    client = hub.client()
+    receiver = client.receiver("q")
+    client.send(client.sender("q"), message(b"x"), settled=True)
+    (delivery,) = client.take_all(events.DeliveryReceived)
+    for number in range(VERB // FRAME // 2 + 1):
+        link = receiver.session.attach(f"l{number}", _spec.SENDER)
+        link.send_attach(source=_spec.Source(address="x"), target=_spec.Target(address="q"))
+        link.send_detach()
+    receiver.session.settle_incoming(delivery.delivery_id, _spec.Accepted())
+    octets = client.connection.data_to_send()
+    client.face.receive_data(octets, hub.world.now_ms)
+    hub.step()
+    assert not client.take_all(events.EndReceived)
+    assert hub.world.depth() == 0

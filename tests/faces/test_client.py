@@ -107,17 +107,6 @@ def test_the_face_is_touched_once_until_it_is_flushed() -> None:
     assert connection.touched == [connection, connection]
 
 
-def test_there_is_no_room_while_writing_is_blocked_nor_when_the_gateway_stops() -> None:
-    client = Connection().client
-    assert client.has_room(1)
-    client.room.on_full(True)
-    assert not client.has_room(1)
-    client.room.on_full(False)
-    assert client.has_room(1)
-    client.draining = True
-    assert not client.has_room(1)
-
-
 def test_translations_know_the_host_that_was_opened_and_the_time() -> None:
     connection = Connection()
     client = connection.client

@@ -20,6 +20,7 @@ from .hostile import Attack
 
 MIB = 1024 * 1024
 SESSIONS = 16
+HERE = "127.0.0.1"
 ELSEWHERE = "127.0.0.2"
 ALL_IN_S = 60
 TWO_HOSTS = {
@@ -130,9 +131,12 @@ def returning_clients(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
 
 
 def silent_connections(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
-    """Connections that say nothing; whoever comes from another address is let in all the same."""
+    """Connections that say nothing; whoever comes, from their address or not, is let in."""
     silent: list[Raw] = [Raw(gateway.amqp_port, address=ELSEWHERE) for _ in range(count)]
-    return [*silent, Raw010(gateway.amqp_port, patience_s=10).log_in()]
+    for client in silent:
+        client.say(b"AMQP")
+    others = [Raw010(gateway.amqp_port, patience_s=9, address=host) for host in (HERE, ELSEWHERE)]
+    return [*silent, *[client.log_in() for client in others]]
 
 
 def topic_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:

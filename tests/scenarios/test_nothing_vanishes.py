@@ -167,6 +167,55 @@ def test_a_message_that_is_too_large_is_in_the_books_and_told_by_its_tag(octets,
     assert 4096 < record.size <= octets + 100
 
 
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize(
+    ("address", "condition", "refusals"),
+    [
+        ("small", "amqp:resource-limit-exceeded", {Reason.QUEUE_FULL: 1}),
+        ("amq.direct/nothing", "amqp:not-found", {}),
+    ],
+)
+def test_who_sent_settled_what_no_queue_took_hears_it_by_the_end_of_the_link(
+    address, condition, refusals, batched
+):
+    hub = Hub()
+    hub.world.queue("small", max_count=1)
+    client = hub.client()
+    client.send(client.sender("small"), message())
+    sender = client.sender(address)
+    payload = batch(message()) if batched else message()
+    more = {"message_format": BATCH_FORMAT} if batched else {}
+    client.send(sender, payload, settled=True, **more)
+    error = client.take(events.DetachReceived).detach.error
+    assert (error.condition, error.info) == (condition, TAG)
+    assert hub.world.bridge.counts.refusals == refusals
+    hub.end()
+
+
+def test_what_no_queue_took_of_a_topic_is_accepted_and_its_link_goes_on():
+    hub = Hub()
+    client = hub.client()
+    sender = client.sender("amq.topic/nothing")
+    client.send(sender, message(), settled=True)
+    assert client.send(sender, message()) == _spec.Accepted()
+
+
+@pytest.mark.parametrize("octets", [10, 100_000], ids=["one frame", "many frames"])
+@pytest.mark.parametrize("settled", [False, True])
+def test_what_was_under_way_when_a_link_was_detached_is_in_the_books(octets, settled):
+    hub = Hub()
+    hub.world.queue("q")
+    client = hub.client()
+    sender = client.sender("q")
+    hub.host.declaring.delete_queue("q")
+    for tag in (b"1", b"2"):
+        sender.send_delivery(tag, b"", message(body=b"x" * octets), settled=settled)
+    client.step()
+    assert client.take(events.DetachReceived).detach.error.condition == "amqp:resource-deleted"
+    assert books(hub.world) == (2, [Reason.LINK_DETACHED] * 2)
+    hub.end()
+
+
 # 0-10
 
 

@@ -89,7 +89,7 @@ class ServerSubscription:
         session = self._session
         limits = client.settings.limits
         message = delivery.message
-        room = client.has_room(len(message.payload))
+        room = not client.draining and client.room.has(len(message.payload))
         if not room or session.in_doubt() >= limits.commands_in_doubt_max:
             self.blocked = True
             return DeliverStatus.BLOCKED

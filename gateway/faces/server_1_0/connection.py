@@ -22,6 +22,7 @@ from gateway.amqp_1_0.events import (
     CloseReceived,
     ConnectionLost,
     DeliveryAborted,
+    DeliveryDropped,
     DeliveryReceived,
     DetachReceived,
     DispositionReceived,
@@ -321,6 +322,10 @@ class ServerConnection:
             held = event.link.session.context
             if isinstance(held, ServerSession):
                 held.on_aborted(event)
+        elif isinstance(event, DeliveryDropped):
+            held = event.delivery.link.session.context
+            if isinstance(held, ServerSession):
+                held.on_dropped(event.delivery)
         elif isinstance(event, WindowOpened):
             held = event.session.context
             if isinstance(held, ServerSession):

@@ -194,10 +194,12 @@ class Consumer:
 
     def _has_room(self, size: int) -> bool:
         """Whether a delivery of a message of that size may be sent now."""
+        client = self._client
+        if client.draining or not client.room.has(size):
+            return False
         session = self.link.session
-        limit = self._client.settings.limits.unsettled_max
         unsettled = len(session.sending.unsettled) + self._transactions.kept
-        return self._client.has_room(size) and not session.blocked and unsettled < limit
+        return not session.blocked and unsettled < client.settings.limits.unsettled_max
 
     def on_drained(self) -> None:
         """Nothing is left to send: give the rest of the credit back."""

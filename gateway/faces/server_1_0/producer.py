@@ -182,9 +182,9 @@ class Producer:
         if event.settled and event.delivery_id not in self._answers.works:
             self.on_unanswerable(error_of(refusal, event.tag))
 
-    def on_too_large(self, event: DeliveryReceived) -> None:
-        """A delivery has ended the link before it was whole: it came all the same."""
-        self._arrivals.record_unread(event, Reason.OVER_LIMIT)
+    def record(self, event: DeliveryReceived, reason: Reason) -> None:
+        """A delivery ended the link before it was whole, or came behind its end: it has come."""
+        self._arrivals.record_unread(event, reason)
 
     def _token(self, event: DeliveryReceived) -> int:
         if not event.settled:
@@ -206,7 +206,7 @@ class Producer:
         else:
             refusal = self._refusal_of(published, message)
             if refusal is not None:
-                self._answers.refuse(event, refusal)
+                self._refuse(event, refusal)
             elif self._client.bridge.pressure.blocked and not event.settled:
                 self._answers.safe_with.add(event.delivery_id)
             else:
@@ -286,7 +286,10 @@ class Producer:
         if batch.held_back:
             self._batches[token] = batch
             self._hold(token, batch.held_back, batch.octets)
-        elif not event.settled:
+        elif event.settled:
+            if batch.refusal is not None and event.delivery_id not in self._answers.works:
+                self.on_unanswerable(error_of(batch.refusal, event.tag))
+        else:
             waits = batch.in_turn or self._client.bridge.pressure.blocked
             if waits and batch.refusal is None:
                 self._answers.safe_with.add(token)

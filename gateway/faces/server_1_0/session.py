@@ -111,7 +111,7 @@ class ServerSession:
         held = link.context
         if isinstance(held, Producer):
             if refused is not None:
-                held.on_too_large(refused)
+                held.record(refused, Reason.OVER_LIMIT)
             self.links.forget_producer(held)
         elif isinstance(held, Consumer):
             self.links.forget_consumer(held, Reason.LINK_DETACHED)
@@ -142,6 +142,12 @@ class ServerSession:
             return
         if isinstance(held, ControlLink):
             held.on_delivery(event)
+
+    def on_dropped(self, event: DeliveryReceived) -> None:
+        """What a client published came when the gateway had detached its link."""
+        held = event.link.context
+        if isinstance(held, Producer):
+            held.record(event, Reason.LINK_DETACHED)
 
     def on_aborted(self, event: DeliveryAborted) -> None:
         """A client has given up what it had begun to publish."""

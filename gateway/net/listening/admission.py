@@ -2,7 +2,8 @@
 
 Those beyond wait for their turn, unheard, in the order in which they came: a thousand clients that
 come back at once through one load balancer are all let in, and whoever opens none of its
-connections holds up its own address and no other.
+connections holds up its own address and no other. Nor that one for long: while others wait, who
+says nothing lends its place on, and is heard all the same.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Callers:
 
     Attributes:
         connections: all of them.
-        entering: those that are heard and have not opened.
+        entering: those that are heard and have not opened, but for those that lent their place on.
         waiting: what lets those in that are not heard yet, by their numbers, in their order.
     """
 
@@ -88,6 +89,13 @@ class Admission:
             return False
         callers.entering.add(number)
         return True
+
+    def lend_on(self, silent: Callable[[int], bool]) -> None:
+        """Where others wait, those that say nothing take nobody's place any longer."""
+        for callers in self._callers.values():
+            if callers.waiting:
+                callers.entering -= {number for number in callers.entering if silent(number)}
+                self._next(callers)
 
     def entered(self, address: str, number: int) -> None:
         """It has opened: the next one's turn."""

@@ -95,8 +95,7 @@ class PassedOn(FirstFace):
         try:
             header = read_proxy_header(self.read)
         except DecodeError as error:
-            self.closed = True
-            self._failed(str(error))
+            self._fail(str(error))
             return
         if header is not None:
             self._told(header.address, self.read[header.octets :])
@@ -107,5 +106,10 @@ class PassedOn(FirstFace):
 
     def handle_deadline(self, now_ms: int) -> None:
         """Too late."""
+        self._fail("")
+
+    def _fail(self, problem: str) -> None:
+        """Nobody comes next: nothing is kept while the connection lingers."""
         self.closed = True
-        self._failed("")
+        self.read = b""
+        self._failed(problem)

@@ -9,7 +9,7 @@ have to wait for its turn, or a proxy says whose it is (`first_faces`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from twisted.internet.interfaces import IAddress, IOpenSSLContextFactory
 from twisted.internet.protocol import ServerFactory
@@ -25,6 +25,8 @@ from gateway.net.logs import NamedLogger
 from gateway.net.pump import LINGER_MS, Pump
 from gateway.net.tls import channel_bindings
 from gateway.net.turns import TurnLoop
+
+SILENCE_S: Final = 0.25  # of a connection that has not opened, while others of its address wait
 
 
 class FaceMaker(Protocol):
@@ -76,6 +78,7 @@ class Threshold:
             self._left = True
             self._door.counts.handshake_failures[reason] += 1
         self.closed = True
+        self._read = b""
 
     def receive_eof(self, now_ms: int) -> None:
         """Gone before it said what it wants."""
@@ -163,6 +166,8 @@ class Door:
         self.on_empty: Callable[[], None] | None = None
         self._passed_on: set[int] = set()  # those whose proxy has not said from where they are
         self._last_id = 0
+        self._heard: dict[int, int] = {}  # octets of those that are heard, at the last look
+        self._looking = False
 
     def admit(
         self, address: str, *, tls_first: bool, passed_on: bool = False, port: int = 0
@@ -249,6 +254,27 @@ class Door:
         else:
             pump.entry_deadline_ms = None
             pump.become(unheard, rest)
+            self._look_later()
+
+    def _look_later(self) -> None:
+        if not self._looking:
+            self._looking = True
+            self.later.callLater(SILENCE_S, self._look)
+
+    def _look(self) -> None:
+        """Others wait: who has said nothing since the last look, and not for us, is silent."""
+        self._looking = False
+        before, self._heard = self._heard, {}
+        if not self.counts.waiting:
+            return
+
+        def silent(number: int) -> bool:
+            pump = self.pumps[number]
+            self._heard[number] = pump.octets_received
+            return pump.octets_received == before.get(number, -1) and not pump.held
+
+        self._admission.lend_on(silent)
+        self._look_later()
 
     def _let_in(self, pump: Pump, unheard: Unheard) -> None:
         if pump.connection_id in self.pumps and not unheard.closed:

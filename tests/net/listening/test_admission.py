@@ -80,3 +80,21 @@ def test_one_connection_too_many_is_not_let_in_until_another_one_goes() -> None:
     gate.admission.gone("a", 1)
     assert gate.admission.come("a")
     assert gate.counts.refused["address_limit"] == 1
+
+
+def test_who_says_nothing_lends_its_place_on_where_others_wait() -> None:
+    gate = Gate()
+    for number in range(6):
+        gate.enters("a", number)
+    gate.enters("b", 7)
+    gate.admission.lend_on(lambda number: number in (1, 7))
+    assert gate.let_in == [2]
+    assert gate.counts.waiting == 3
+    gate.admission.entered("a", 1)  # it was heard all the same, and takes nobody along
+    assert gate.let_in == [2]
+    gate.admission.entered("a", 0)
+    assert gate.let_in == [2, 3]
+    for number in (8, 9):
+        gate.enters("b", number)
+    assert gate.let_in == [2, 3]  # 7 has kept its place, since nobody waited
+    assert gate.counts.waiting == 3

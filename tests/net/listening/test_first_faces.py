@@ -2,6 +2,7 @@
 
 from support.net import Net
 
+from gateway.net.listening.first_faces import PassedOn
 from gateway.net.listening.first_octets import HEADER_0_10, HEADER_1_0
 from gateway.net.listening.proxy_header import SIGNATURE
 
@@ -157,3 +158,17 @@ def test_who_is_slow_with_each_step_anew_is_cut_off() -> None:
     net.turn()
     net.clock.advance(3.5)
     assert wire.aborted
+
+
+def test_nothing_is_kept_of_who_is_sent_away() -> None:
+    net = Net()
+    refused, _ = net.connect(passed_on=True)
+    refused.dataReceived(SIGNATURE + b"\x21\x11\xff\xff" + bytes(900))
+    late, _ = net.connect(passed_on=True)
+    late.dataReceived(PROXIED[:-1])
+    net.turn()
+    faces = [pump.face for pump in (refused, late)]
+    assert all(isinstance(face, PassedOn) for face in faces)
+    net.clock.advance(11)
+    assert [(face.closed, getattr(face, "read", None)) for face in faces] == [(True, b"")] * 2
+    assert net.counts.handshake_failures["proxy"] == 2

@@ -1,0 +1,37 @@
+"""What drives the clients, over a transport of strings."""
+
+import pytest
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+
+from gateway.amqp_0_10.errors import ResourceLimitExceededError
+from gateway.amqp_0_10.events import SessionEnded
+from gateway.clients.client import NOT_AMQP, ClientError, ClientProtocol, Login
+from gateway.clients.client_0_10 import Client010
+from gateway.clients.client_1_0 import Client10
+
+
+@pytest.mark.parametrize("kind", [Client010, Client10])
+def test_an_http_server_is_told_from_one_of_amqp(kind: type) -> None:
+    client = kind(Login(), 0)
+    clock = Clock()
+    protocol = ClientProtocol(client, clock, lambda: 0)
+    transport = StringTransport()
+    protocol.makeConnection(transport)
+    failed: list[object] = []
+    client.ready().addErrback(lambda failure: failed.append(failure.value))
+    protocol.dataReceived(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    (error,) = failed
+    assert isinstance(error, ClientError)
+    assert str(error) == NOT_AMQP
+    assert transport.disconnecting
+    assert client.closed
+
+
+def test_why_a_session_ends_that_the_client_itself_has_ended_is_told() -> None:
+    client = Client010(Login(), 0)
+    failed: list[object] = []
+    client.lost().addErrback(lambda failure: failed.append(str(failure.value)))
+    error = ResourceLimitExceededError("a body of more than 5 octets")
+    client._on_end(SessionEnded(None, 0, error))  # type: ignore[arg-type]  # not looked at
+    assert failed == ["the session ended: a body of more than 5 octets"]
