@@ -185,6 +185,16 @@ def test_ctl_says_why_it_was_refused(
     done = amqp_gateway("ctl", "--token-file", str(token), "pause", "x")
     assert (done.exit_code, done.stderr) == (exit_code, said)
     assert amqp_gateway("ctl", "--token-file", str(tmp_path / "none"), "status").exit_code == 2
+    problems["problems"][0]["key"] = ""  # of the request as a whole
+    whole = amqp_gateway("ctl", "--token-file", str(token), "pause", "x")
+    assert whole.stderr == said.replace("nodes: ", "")
+
+
+def test_who_needs_a_token_says_where_it_goes() -> None:
+    told = {verb: amqp_gateway(*verb.split()) for verb in ("ctl status", "backup /x")}
+    assert [each.exit_code for each in told.values()] == [2, 2]
+    assert "before the command" in told["ctl status"].stderr
+    assert told["backup /x"].stderr.endswith("it needs --token-file\n")
 
 
 @pytest.mark.parametrize(

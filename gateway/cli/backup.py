@@ -41,6 +41,5 @@ def backup(directory: pathlib.Path, url: str, token_file: pathlib.Path | None) -
     gateway that is started with it goes on as after a kill at that moment. It has messages and
     secrets in it, and is its owner's alone.
     """
-    click.echo(
-        Admin(url, token_file).ask("backup", {"directory": str(directory.absolute())})["done"]
-    )
+    admin = Admin(url, token_file, missing="it needs --token-file")
+    click.echo(admin.ask("backup", {"directory": str(directory.absolute())})["done"])

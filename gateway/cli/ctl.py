@@ -18,6 +18,7 @@ from gateway.errors import ConfigurationError, GatewayError
 
 NO_TOKEN: Final = "{file}: this is no token: one word of printable ASCII characters"
 SAID_MAX: Final = 64 * 1024
+NEEDS_TOKEN: Final = "it needs --token-file, before the command: ctl --token-file FILE status"
 WAIT_S: Final = 3700  # a switch may take switch_timeout, which is an hour at most
 Told = dict[str, Any]  # Any: what JSON holds
 Asked = Callable[[], "Admin"]  # made by the command
@@ -50,7 +51,12 @@ class Admin:
     """The admin port of one gateway."""
 
     def __init__(
-        self, url: str, token_file: pathlib.Path | None, ca: pathlib.Path | None = None
+        self,
+        url: str,
+        token_file: pathlib.Path | None,
+        ca: pathlib.Path | None = None,
+        *,
+        missing: str = NEEDS_TOKEN,
     ) -> None:
         self._url = (url if "://" in url else f"http://{url}").rstrip("/")
         self._tls = None
@@ -60,7 +66,7 @@ class Admin:
             except (OSError, ssl.SSLError) as error:
                 raise click.UsageError(f"{ca}: {error.strerror or error}") from None
         if token_file is None:  # not before: the help of a command needs none
-            raise click.UsageError("it needs --token-file (of ctl: before the command)")
+            raise click.UsageError(missing)
         try:
             self._token = token_file.read_text(encoding="ascii").strip()
         except OSError as error:

@@ -35,7 +35,8 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except ConfigurationError as error:
             for path, problem in error.problems:
-                click.echo(f"{click.style(path, bold=True)}: {problem}", err=True)
+                told = f"{click.style(path, bold=True)}: {problem}" if path else problem
+                click.echo(told, err=True)
             ctx.exit(2)
         except GatewayError as error:
             click.echo(f"amqp-gateway: {error}", err=True)

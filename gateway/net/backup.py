@@ -48,6 +48,9 @@ class Backup:
             raise GatewayError("another backup is being made")
         if not target.is_absolute():
             raise GatewayError(f"{target} is not an absolute path")
+        own = self._directory.resolve()
+        if own in (target.resolve(), *target.resolve().parents):
+            raise GatewayError(f"{target} is in the data directory that is to be copied")
         new = target.with_name(target.name + ".new")
         try:
             if target.exists():

@@ -225,12 +225,20 @@ def identity(directory: pathlib.Path) -> str:
     path = directory / IDENTITY_FILE
     try:
         if path.exists():
-            return str(uuid.UUID(path.read_text().strip()))
+            return _uuid(path.read_text().strip())
         made = str(uuid.uuid4())
         _write(path, made)
         return made
     except (OSError, ValueError) as error:
         raise StartupError(f"cannot use {path}: {error}") from None
+
+
+def _uuid(text: str) -> str:
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        found = "is empty" if not text else "has no UUID in it"
+        raise ValueError(f"it {found}: put it back, or remove it to have a new one made") from None
 
 
 def secret(directory: pathlib.Path) -> bytes:

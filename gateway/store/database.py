@@ -3,7 +3,7 @@
     log        one row per commit (`log_rows` has the layout), numbered ascending
     topology   the durable exchanges, queues, bindings and notes, each with its own CRC-32
     damaged    rows that could not be read, kept aside for people
-    meta       format, incarnation, and whether it was closed in order
+    meta       format, incarnation, whether it was closed in order, and with how many rows
     audit_log  where the audit log begins, and where it has come to at least
 
 Settings, and why: WAL with synchronous=FULL makes a commit one append and one fsync. The log is
@@ -38,6 +38,7 @@ WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
 COPIED_PAGES: Final = 512  # at a time, of a backup: commits go on in between
 FIRST: Final = "first"
 LAST: Final = "last"
+COUNTED: Final = ("log", "topology")  # tables whose rows are counted when it is closed
 PLACES: Final = (FIRST, LAST)
 SHRUNK_OCTETS: Final = 16 * 1024 * 1024  # the most that is written again to give back room
 
@@ -227,9 +228,28 @@ class Database:
         except OSError:
             return  # the next write tells
 
+    def shrunk_tables(self) -> list[str]:
+        """A line for each table with fewer rows than it had when it was closed in order.
+
+        Nothing is known of one that was not, nor of a store that an older gateway closed.
+        """
+        found: list[str] = []
+        with reading():
+            for table in COUNTED:
+                had = self._db.execute("SELECT value FROM meta WHERE key = ?", (table,)).fetchone()
+                has = self._rows_in(table)
+                if had and self.meta("clean") and has < int(had[0]):
+                    found.append(f"the table {table} has {has} rows, and had {had[0]} at the end")
+        return found
+
+    def _rows_in(self, table: str) -> int:
+        return int(self._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
     def stopped(self) -> None:
         """Everything is in the file, the WAL is empty, and the store counts as closed in order."""
         with _as_store_errors("cannot close the store"):
+            for table in COUNTED:
+                self._set_meta(table, self._rows_in(table))
             self._set_meta("clean", 1)
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

@@ -168,7 +168,7 @@ class SqliteStore:
         replay, occupancy = Replay(), Occupancy()
         next_number, damaged = self._replay(replay, occupancy)
         topology, damage = database.topology()
-        damage = list(damaged.values()) + damage
+        damage = [*damaged.values(), *damage, *database.shrunk_tables()]
         self.counts.rows_damaged = len(damage)
         database.started(incarnation, list(damaged))
         self._committer = Committer(

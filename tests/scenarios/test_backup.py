@@ -136,6 +136,10 @@ def test_where_something_is_nothing_is_written(stand: Stand, tmp_path: Path) -> 
     (tmp_path / "file").touch()
     with pytest.raises(GatewayError, match="cannot make"):
         stand.backup.make(tmp_path / "file" / "copy")
+    for inside in (stand.data / "copy", stand.data / "audit" / "copy", stand.data):
+        with pytest.raises(GatewayError, match="in the data directory"):
+            stand.backup.make(inside)
+        assert not (stand.data / "copy.new").exists()
     first = stand.backup.make(tmp_path / "copy")
     with pytest.raises(GatewayError, match="another backup"):
         stand.backup.make(tmp_path / "other")

@@ -274,3 +274,21 @@ def test_a_single_segment_is_verified_too(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
     verified = run("audit", "verify", path)
     assert (verified.exit_code, "incomplete block" in verified.output) == (1, True)
+
+
+@pytest.mark.parametrize(("table", "messages"), [("log", 0), ("topology", 3)])
+def test_rows_that_somebody_deleted_are_told(tmp_path: Path, table: str, messages: int) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    with closing(sqlite3.connect(data / "store.sqlite", isolation_level=None)) as database:
+        database.execute(f"DELETE FROM {table}")
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data).start()
+    told_of = [str(formatEvent(each)) for each in captured if each["log_level"].name == "error"]
+    assert any(f"recovery: the table {table} has 0 rows" in line for line in told_of), told_of
+    assert len(gateway.service.recovered.entries) == messages
+    assert gateway.service.store.counts.rows_damaged == 1
+    gateway.stop()
+    again = WholeGateway(data).start()
+    assert again.service.store.counts.rows_damaged == 0
+    again.stop()

@@ -51,7 +51,7 @@ from gateway.net.admin.tokens import Tokens
 from gateway.net.backup import Backup
 from gateway.net.listening.listen import Door
 from gateway.net.logs import NamedLogger
-from gateway.net.upstreams.reload import BusyError, MissingError, Reloading
+from gateway.net.upstreams.reload import MissingError, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
 COMMANDS: Final = ("pause", "resume", "switch", "reload", "close", "assign", "backup")
@@ -155,7 +155,8 @@ class Control(Resource):
         for key, problem in found:
             told = f"{key}: {problem}" if key else problem
             self.log.error("ctl {what}: nothing changed: {told}", what=what, told=told)
-        code = 409 if isinstance(error, BusyError | MissingError) else 422
+        wrong = isinstance(error, ConfigurationError) and not isinstance(error, MissingError)
+        code = 422 if wrong else 409
         return _json(request, code, {"problems": [_problem(*each) for each in found]})
 
     # What is asked for.

@@ -237,8 +237,9 @@ def test_a_backup_is_made_where_it_is_asked_for(stay: Stay, tmp_path: pathlib.Pa
     told = json.loads(b"".join(request.written))["done"]
     assert told.startswith(f"{tmp_path}/copy: the store")
     assert (tmp_path / "copy" / "store.sqlite").exists()
-    for body in ({}, {"directory": str(tmp_path / "copy")}, {"directory": "here"}):
-        assert stay.ask("backup", body)[0] == 422
+    assert stay.ask("backup", {})[0] == 422
+    for body in ({"directory": str(tmp_path / "copy")}, {"directory": "here"}):
+        assert stay.ask("backup", body)[0] == 409  # the command was right, but it was not done
     assert stay.ask("backup", {"directory": "/x"}, token="wrong")[0] == 401
 
 
