@@ -56,13 +56,21 @@ class StoreError(GatewayError):
     Attributes:
         part: which of the two: ``store`` or ``audit``.
         full: for want of room.
+        cause: ``full``, ``slow`` (no answer), ``gone`` (its files are), else ``error``.
         on_reserve: nothing was refused for good: the store goes on with the room set aside for it.
     """
 
     def __init__(
-        self, text: str, *, part: str = "store", full: bool = False, on_reserve: bool = False
+        self,
+        text: str,
+        *,
+        part: str = "store",
+        full: bool = False,
+        on_reserve: bool = False,
+        cause: str = "error",
     ) -> None:
         super().__init__(text)
         self.part = part
         self.full = full
+        self.cause = "full" if full else cause
         self.on_reserve = on_reserve

@@ -317,7 +317,8 @@ METRICS: Final = (
     ),
     _gauge(
         "gateway_store_blocked",
-        "1 while publishers wait because the disk is full, or refuses to write.",
+        "1 while publishers wait because the disk is full, does not answer, has lost the files, or"
+        " refuses to write otherwise.",
         "cause",
     ),
     _gauge("gateway_data_bytes", "Size of the store's files, and of the audit log.", "part"),

@@ -6,6 +6,7 @@ packing            numbers and frames of records
 digests            what messages and queues are compared by
 segment            writes them to files, on the commit thread
 segment_file       one of these files: what of it is surely on disk
+whereabouts        whether a file that is written is still where it was
 reader             reads and verifies them
 ends               where the log begins and ends, as the store remembers it
 

@@ -123,6 +123,11 @@ class SegmentWriter:
             self._segment.sync()
             self.synced = self._end()
 
+    def look(self) -> None:
+        """`OSError` if the segment under way has been removed or moved: it is lost, or may be."""
+        if self._segment is not None:
+            self._segment.look()
+
     def close(self) -> None:
         """Sync and close."""
         self.sync()

@@ -14,6 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import final
 
+from gateway.audit.whereabouts import Whereabouts
+
 
 @final
 class SegmentFile:
@@ -30,6 +32,7 @@ class SegmentFile:
     __slots__ = (
         "_file",
         "_torn",
+        "_where",
         "digest",
         "path",
         "size",
@@ -51,6 +54,11 @@ class SegmentFile:
         self.unsynced_octets = 0
         self.trusted = True
         self._torn = False
+        self._where = Whereabouts(path)
+
+    def look(self) -> None:
+        """`OSError` if it is not where it was begun."""
+        self._where.look()
 
     def append(self, octets: bytes) -> None:
         """Write all of it; `OSError` leaves the file as if nothing had been written."""

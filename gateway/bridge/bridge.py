@@ -195,7 +195,7 @@ class Bridge:
         turns = self.turns
         turns.end(self.audit.take_block(now_ms))
         self.unwritten.end_turn()
-        self.swamped = turns.blocked and turns.octets_waiting() >= self._limits.backlog_octets_max
+        self.swamped = turns.octets_waiting() >= self._limits.backlog_octets_max
         self._on_safe()
         goes_on = spread.has_work and not much  # else with the next commit
         return (goes_on or self._dispatcher.has_work) and not self.swamped
@@ -274,6 +274,10 @@ class Bridge:
         self.turns.blocked = False
         self.pressure.unblock()
         self._on_safe()
+
+    def stuck(self) -> bool:
+        """Whether nothing can be committed: of a full disk there may be the reserve."""
+        return self.store_error is not None and not self.store_error.on_reserve
 
     def recover(self, recovered: Recovered) -> None:
         """Rebuild exchanges, queues, bindings, messages and notes; call once, first of all."""

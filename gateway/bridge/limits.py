@@ -32,7 +32,7 @@ class BridgeLimits:
         route_cache_octets_max: of those, in all topic exchanges of a virtual host.
         topology_octets_max: of what a virtual host's exchanges, queues and bindings take.
         transaction_octets_max: of what one transaction holds (`Transaction.octets`).
-        backlog_octets_max: of turns that wait for a disk that refuses; above it nothing is
+        backlog_octets_max: of turns that wait for the disk; above it nothing is
             delivered, and nothing read.
         turn_deliveries: copies sent or expired in one turn, all queues together.
         remote_prefetch: messages that one link from an upstream may bring ahead of what they are

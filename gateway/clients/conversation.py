@@ -22,7 +22,7 @@ from twisted.python.failure import Failure
 from gateway.clients.client import Client, ClientError, ClientProtocol, Login
 from gateway.clients.client_0_10 import Client010
 from gateway.clients.client_1_0 import Client10
-from gateway.net.clock import GatewayClock
+from gateway.net.clock import GatewayClock, keep_time
 
 CONNECT_TIMEOUT_S: Final = 10
 CLOSE_TIMEOUT_S: Final = 3
@@ -124,6 +124,7 @@ def converse(script: Callable[[Connector], Steps[T]]) -> T:
     from twisted.internet import reactor as installed
 
     reactor = cast(ReactorBase, installed)
+    keep_time(reactor)
     connector = Connector(reactor)
     results: list[T] = []
     failures: list[Failure] = []

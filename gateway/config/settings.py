@@ -318,8 +318,8 @@ class Settings(Section):
     disk. When it is full, this is what settlements and audit records are written to, while
     publishers wait until there is room again; 0 is none."""
     store_backlog: Annotated[int, *size("64KiB", "1TiB")] = 64 * 1024 * 1024
-    """Octets that may wait for a disk that refuses to write; above it nothing is delivered, and
-    nothing read from clients, until it writes again."""
+    """Octets that may wait for the disk, when it refuses to write or is slow; above it nothing is
+    delivered, and nothing read from clients, until it has written some."""
     former_data_directory: pathlib.Path | None = None
     """Where that was before: what lies there is used where it is, while `data_directory` has
     nothing."""

@@ -1,10 +1,16 @@
-"""The one clock: wall time when the gateway started plus monotonic time since; never goes back."""
+"""The one clock: wall time when the gateway started plus monotonic time since; never goes back.
+
+The reactor's timers are to go by the same: Twisted's own are due by wall time, so that nothing at
+all would happen until a clock that was set back has come to where it was.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from typing import final
+
+from twisted.internet.base import ReactorBase
 
 
 @final
@@ -27,3 +33,8 @@ class GatewayClock:
     def drift_ms(self) -> int:
         """How far wall time has moved away since the start (positive: wall time is ahead)."""
         return int(self._wall_s() * 1000) - self.now_ms()
+
+
+def keep_time(reactor: ReactorBase, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+    """Have the reactor's timers go by monotonic time; before any of them is made."""
+    reactor.seconds = monotonic_s

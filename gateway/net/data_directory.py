@@ -122,6 +122,15 @@ class LateSegments:
         with _as_store_errors():
             self.writer().sync()
 
+    def look(self) -> None:
+        """See `AuditSegments`."""
+        try:
+            self.writer().look()
+        except FileNotFoundError as error:
+            raise StoreError(f"the audit log: {error}", part="audit", cause="gone") from error
+        except OSError:
+            return  # the next write tells
+
     def close(self) -> None:
         """See `AuditSegments`."""
         with _as_store_errors():

@@ -1,7 +1,8 @@
 """The graceful stop: listeners first, then what is under way, then the connections, then the end.
 
     drain   no new connections, deliveries or credit; settlements, commits and transfers go on until
-            nothing is unsettled, or `drain_timeout` is over
+            nothing is unsettled, or `drain_timeout` is over; or until no client is left, while the
+            disk refuses: nobody would hear of it if it did not any more
     close   every peer is told that its connection is forced closed, and has `ANSWER_MS` to answer
     cut     who has not closed by then is cut off
     finish  the last turn and the final audit records are written
@@ -32,6 +33,9 @@ class Drained(Protocol):
 
     def idle(self) -> bool:
         """Nothing waits for a commit, for room or for an upstream."""
+
+    def stuck(self) -> bool:
+        """Nothing can be committed at the moment."""
 
     def awaited(self) -> list[str]:
         """What does, for operators."""
@@ -119,6 +123,11 @@ class Stopping:
     def _look(self) -> None:
         """After each turn: is there anything left to wait for?"""
         if self.stage == Stage.DRAINING and self._drained():
+            self._close()
+        elif self.stage == Stage.DRAINING and not self._door.pumps and self._bridge.stuck():
+            self.log.warn(
+                "nothing can be committed, and no client is left{awaited}", awaited=self._awaited()
+            )
             self._close()
         elif self.stage in (Stage.CLOSING, Stage.CUTTING) and not self._door.pumps:
             self._end()

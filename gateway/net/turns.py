@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, Protocol, final
 
 from twisted.internet.interfaces import IDelayedCall
-from twisted.logger import Logger
+from twisted.logger import Logger, LogLevel
 
 from gateway.errors import StoreError
 from gateway.faces.face import Face
@@ -134,7 +134,8 @@ class TurnLoop:
 
     def on_store_failed(self, error: StoreError) -> None:
         """The store's other answer."""
-        self.log.error("publishers wait: {error}", error=error)
+        level = LogLevel.critical if error.cause == "gone" else LogLevel.error
+        self.log.emit(level, "publishers wait: {error}", error=error)
         self._guarded(lambda: self._bridge.on_store_failed(error))
         self.schedule()
 

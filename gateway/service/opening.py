@@ -53,6 +53,7 @@ def empty_bridge(
         plain_host=plain_host(recovered.topology, hosts[0]),
         now_ms=now_ms,
     )
+    store.held = lambda: bridge.pressure.messages
     if store.reserve.wanted:
         bridge.pressure.late_max = store.reserve.wanted // LATE_SHARE
     audit.incarnation_started(now_ms, __version__)

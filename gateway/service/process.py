@@ -12,6 +12,7 @@ from typing import Final, cast
 from twisted.internet.posixbase import PosixReactorBase
 
 from gateway.config import Settings, may_show_passwords
+from gateway.net.clock import keep_time
 from gateway.net.exposed import exposed
 from gateway.net.open_files import raise_file_limit
 from gateway.service.collecting import Collecting
@@ -85,6 +86,7 @@ def run(
 
     os.umask(0o077)  # messages are nobody else's; SQLite would ask the umask
     reactor = cast(PosixReactorBase, installed)
+    keep_time(reactor)
     service = Service(settings, reactor, accept_new_store=accept_new_store)
 
     def told(_number: int, _frame: object) -> None:

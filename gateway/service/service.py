@@ -266,6 +266,7 @@ class Service:
         self._every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
         self._every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
+        self._every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()
         self._say_started()
@@ -318,9 +319,8 @@ class Service:
             return "starting"
         if self.stopping.stage != Stage.RUNNING:
             return "draining"
-        error = self.bridge.store_error
-        if error is not None and not error.on_reserve:
-            return f"nothing can be committed: {error}"
+        if self.bridge.stuck():
+            return f"nothing can be committed: {self.bridge.store_error}"
         return None
 
     def reload(self) -> None:
@@ -373,6 +373,10 @@ class Service:
                 self.log.info("stopped")
         except StoreError as error:
             self.exit_code = 1
-            self.log.critical("the store could not be closed in order: {error}", error=error)
+            self.log.critical(
+                "the store could not be closed in order: {error}{unwritten}",
+                error=error,
+                unwritten=self.store.counts.unwritten(),
+            )
         self._threads.stop()
         self.on_stopped()

@@ -6,6 +6,7 @@ writes, log_rows        what a turn makes durable; a row of the log, which holds
 committer, database     the commit thread; the SQLite file below it
 outside                 what one who is not its gateway can read of it
 trouble, reserve        what the disk refuses, and when it is over; room set aside for that
+slowness                a disk that does not answer
 unlogged                which audit records a kill would lose meanwhile
 recovery                from rows to the entries of queues
 occupancy, rewriting    which rows are still needed, and how the others go

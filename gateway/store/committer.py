@@ -25,8 +25,9 @@ is brought up to date, and the segment synced.
 Failure: what the disk refuses - a group, an audit block, housekeeping - is tried again with growing
 pauses until it is written (`trouble`), and nothing else is written or reported meanwhile. SQLite
 writes a commit whose sync failed anew, and so does a checkpoint; of segments `audit.segment_file`
-tells. An error that is no disk's (a defect) ends the thread, and so the process: who has nobody to
-commit must not go on taking messages.
+tells. Where the files are is looked at before a report, at most each `LOOK_NS`, since that is one
+more wait for the lock, and each second when idle. An error that is no disk's (a defect) ends the
+thread, and so the process: who has nobody to commit must not go on taking messages.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ PAGE_OCTETS: Final = 8192
 DEAD_ROWS: Final = 1024
 DEAD_OCTETS: Final = 4 * 1024 * 1024
 IDLE_S: Final = 1.0
+LOOK_NS: Final = 100_000_000  # from one look at where the files are to the next
 STOP_ATTEMPTS: Final = 4  # then a stop gives up
 
 Turn = tuple[int, bytes, bytes]
@@ -125,6 +127,7 @@ class Committer:
         self._doomed: list[int] = []
         self._copies: SimpleQueue[tuple[Path, Copied]] = SimpleQueue()
         self._look_ns = 0
+        self._next_look_ns = 0
 
     def stop(self, final_audit: bytes) -> None:
         """From another thread: finish what waits, then `final_audit`, then end."""
@@ -162,6 +165,8 @@ class Committer:
         rewritten = self._rewritten_stragglers()
         if turns or rewritten:
             self._settle(self._group(turns, rewritten))
+        else:
+            self._insist(self._look)
         self._insist(partial(self._tidy, idle=not turns))
         while more and not self._copies.empty():
             self._copy(*self._copies.get_nowait())
@@ -197,9 +202,11 @@ class Committer:
     def _insist(self, write: Callable[[], None]) -> None:
         """Have something written, however often it takes; each time it goes on where it failed."""
         while True:
+            self._counts.attempts += 1
             try:
                 write()
             except StoreError as error:
+                self._counts.answers += 1
                 pause_s = self._trouble.refused(error)
                 if self._stopping.is_set():
                     if self._trouble.attempts >= STOP_ATTEMPTS:
@@ -210,6 +217,7 @@ class Committer:
                 if error.full:
                     self._make_room()
             else:
+                self._counts.answers += 1
                 self._trouble.written()
                 return
 
@@ -235,13 +243,9 @@ class Committer:
             return turns, True
         return turns, False
 
-    def _patience(self) -> float | None:
-        """Seconds to wait for a turn before doing something else; `None` if nothing is to do."""
-        if self._overgrown() and self._occupancy.victim():
-            return 0.0
-        if self._occupancy.dead or self._doomed or self._loose or self._trouble.on_reserve:
-            return IDLE_S
-        return None
+    def _patience(self) -> float:
+        """Seconds to wait for a turn before doing something else."""
+        return 0.0 if self._overgrown() and self._occupancy.victim() else IDLE_S
 
     def _group(self, turns: list[Turn], rewritten: list[bytes]) -> Group:
         writes = b"".join(rewritten + [turn[1] for turn in turns])
@@ -263,6 +267,7 @@ class Committer:
     def _settle(self, group: Group) -> None:
         """Write the group, and report it."""
         self._insist(partial(self._write, group))
+        self._insist(self._look)
         if group.turns:
             self._counts.turns += group.turns
             self._counts.octets_done += group.octets
@@ -286,6 +291,15 @@ class Committer:
             if not group.row:
                 self._loose.append(group.audit)
                 self._loose_octets += len(group.audit)
+
+    def _look(self) -> None:
+        """Nothing is reported that is in files which nobody finds again; not asked each time."""
+        now_ns = perf_counter_ns()
+        if now_ns < self._next_look_ns:
+            return
+        self._database.look()
+        self._segments.look()
+        self._next_look_ns = now_ns + LOOK_NS
 
     def _overgrown(self) -> bool:
         """Whether the log has more garbage than it may, which on a full disk is little."""
@@ -332,6 +346,7 @@ class Committer:
         if self._wal_octets >= self._trouble.wal_octets(WAL_OCTETS):
             self._database.checkpoint()
             self._wal_octets = 0
+            self._trouble.watch_room()
         if idle:
             self._remember()
         if self._trouble.on_reserve:
@@ -354,6 +369,7 @@ class Committer:
         self._loose.clear()
         self._loose_octets = 0
         self._remember(moved=True)
+        self._trouble.watch_room()
 
     def _remember(self, *, moved: bool = False) -> None:
         """The store knows how far the audit log has come, so that nobody can cut it unnoticed."""

@@ -29,6 +29,7 @@ from typing import Final, final
 from zlib import crc32
 
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
+from gateway.audit.whereabouts import Whereabouts
 from gateway.errors import StoreError
 from gateway.store.interface import TopologyRow
 
@@ -106,6 +107,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         """Open or create the file; `StoreError` if it is no store, a newer one, or broken."""
+        self._path = path
         with reading(f"cannot open {path}"):
             self._db = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, cached_statements=16
@@ -128,6 +130,7 @@ class Database:
         if problem != "ok":
             raise StoreError(f"{path} is broken: {problem}")
         self._ends = NOTHING_KNOWN
+        self._files: list[Whereabouts] = []
         if self.meta("format") != FORMAT:
             raise StoreError(f"{path} has format {self.meta('format')}; this program has {FORMAT}")
 
@@ -199,7 +202,10 @@ class Database:
             self._ends = LogEnds(end, last) if place == FIRST else LogEnds(first, end)
 
     def started(self, incarnation: int, damaged: list[int]) -> None:
-        """A new incarnation begins, not closed in order yet; unreadable rows are set aside."""
+        """A new incarnation begins, not closed in order yet; unreadable rows are set aside.
+
+        From now on `look` knows the files, of which the WAL exists by then.
+        """
         with _as_store_errors("cannot start the store"), self._transaction():
             for number in damaged:
                 self._db.execute(
@@ -209,6 +215,18 @@ class Database:
                 self._db.execute("DELETE FROM log WHERE number = ?", (number,))
             self._set_meta("incarnation", incarnation)
             self._set_meta("clean", 0)
+        names = (self._path.name, f"{self._path.name}-wal")
+        self._files = [Whereabouts(self._path.with_name(name)) for name in names]
+
+    def look(self) -> None:
+        """`StoreError` if the files have been removed or moved: SQLite writes to them as ever."""
+        try:
+            for file in self._files:
+                file.look()
+        except FileNotFoundError as error:
+            raise StoreError(f"the store: {error}", cause="gone") from error
+        except OSError:
+            return  # the next write tells
 
     def shrunk_tables(self) -> list[str]:
         """A line for each table with fewer rows than it had when it was closed in order.

@@ -117,6 +117,8 @@ class StoreCounts:
         commits: transactions of durable turns.
         octets: octets that these wrote to the log.
         commit_us: microseconds spent in commits.
+        attempts, answers: writes that the commit thread has begun, and those that came to an end,
+            good or bad.
         failures, audit_failures: attempts to write the store and the audit log that were refused.
         rows: in the log now.
         rows_damaged: found unreadable at open.
@@ -124,6 +126,8 @@ class StoreCounts:
     """
 
     __slots__ = (
+        "answers",
+        "attempts",
         "audit_failures",
         "commit_us",
         "commits",
@@ -146,6 +150,8 @@ class StoreCounts:
         self.commits = 0
         self.octets = 0
         self.commit_us = 0
+        self.attempts = 0
+        self.answers = 0
         self.failures = 0
         self.audit_failures = 0
         self.log_differences = 0
@@ -156,6 +162,11 @@ class StoreCounts:
     def turns_waiting(self) -> int:
         """Turns submitted and not reported yet."""
         return self.turns_submitted - self.turns
+
+    def unwritten(self) -> str:
+        """What waits, in words that can follow others; "" when nothing does."""
+        turns = self.turns_waiting
+        return f"; not written: {turns} turns, {self.octets_waiting} octets" if turns else ""
 
     @property
     def octets_waiting(self) -> int:
@@ -189,6 +200,9 @@ class AuditSegments(Protocol):
 
     def sync(self) -> None:
         """Everything appended is on disk when this returns."""
+
+    def look(self) -> None:
+        """`StoreError` if what is written is not where it can be found again."""
 
     def close(self) -> None:
         """Sync and close the current segment."""

@@ -73,6 +73,16 @@ class Reserve:
         self.released = True
         return True
 
+    def whole(self) -> bool:
+        """Have it again, if it was let go and there is room; whether all of it is there."""
+        return not self.released or self.set_aside()
+
+    def roomy(self, octets: int, *, margin: bool = True) -> bool:
+        """Whether so much is free beside it, and the usual margin; true where there is none."""
+        if not self.wanted:
+            return True
+        return self.room() >= octets + (self.wanted // MARGIN_SHARE if margin else 0)
+
     def set_aside(self) -> bool:
         """Have it again, if there is room; whether that is so."""
         if self.room() >= self.wanted + self.wanted // MARGIN_SHARE:

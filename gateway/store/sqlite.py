@@ -31,12 +31,14 @@ from gateway.store.log_rows import check, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recovery import Replay
 from gateway.store.reserve import Reserve
+from gateway.store.slowness import Slowness
 from gateway.store.trouble import Trouble
 from gateway.store.unlogged import Unlogged
 
 FILE_NAME: Final = "store.sqlite"
 LOCK_NAME: Final = "lock"
 SLACK_OCTETS: Final = 16 * 1024 * 1024
+STOP_S: Final = 10.0  # a stop waits so long for an answer of the disk
 # Message ids of different incarnations never meet: each has 2**44 of its own.
 INCARNATION_SHIFT: Final = 44
 
@@ -69,13 +71,17 @@ class SqliteStore:
         self.unlogged = Unlogged(directory)
         # The last number that the audit log has given; whoever has the log replaces this.
         self.last_sequence: Callable[[], int] = lambda: 0
+        # How many messages the queues hold; whoever has the queues replaces this.
+        self.held: Callable[[], int] = lambda: 0
+        self._slowness = Slowness(self.counts, failed, eased)
         self._trouble = Trouble(
             self.reserve,
             self.counts,
             call_in_reactor,
-            failed,
-            eased,
+            self._slowness.on_failed,
+            self._slowness.on_eased,
             lambda: self.unlogged.mark(self.last_sequence()),
+            lambda: self.held(),
         )
 
     def open(self) -> Recovered:
@@ -104,6 +110,10 @@ class SqliteStore:
         self.counts.octets_submitted += len(writes) + len(audit_block)
         self._committer.waiting.put((turn, writes, audit_block))
 
+    def look(self, now_ms: int) -> None:
+        """Each second or so: does the disk answer?"""
+        self._slowness.look(now_ms)
+
     def copy(self, path: Path, copied: Copied) -> None:
         """Copy it to a new file while it goes on; see `Committer.copy`."""
         self._committer.copy(path, copied)
@@ -111,7 +121,7 @@ class SqliteStore:
     def close(self, final_audit: bytes) -> None:
         """See `Store.close`."""
         self._committer.stop(final_audit)
-        self._thread.join()
+        self._wait_for_thread()
         try:
             self._database.close()
         finally:
@@ -119,6 +129,16 @@ class SqliteStore:
             os.close(self._lock_fd)
         if self._committer.error is not None:
             raise self._committer.error
+
+    def _wait_for_thread(self) -> None:
+        """`StoreError` if it waits for the disk, and comes no further: files and lock stay its."""
+        counts = self.counts
+        reached = (-1, -1)
+        while self._thread.is_alive():
+            if reached == (counts.attempts, counts.answers):
+                raise StoreError(f"the disk has not answered for {STOP_S:.0f} s", cause="slow")
+            reached = (counts.attempts, counts.answers)
+            self._thread.join(STOP_S)
 
     def _begin(self) -> Recovered:
         path = self._directory / FILE_NAME

@@ -3,7 +3,14 @@
 Used by the commit thread. From the first refusal on nothing else is written until what was refused
 is; the reactor is told at once, and holds publishers back until `eased`. A full disk costs the
 reserve first: then everything is committed as ever, and publishers wait until it is set aside
-again. What is told is logged, so the same cause is told again only at the first, second, fourth,
+again.
+
+To take a message out of its queue takes room, too: for records in the audit log, and a row in the
+store, which gives room back only when it has shrunk. So publishers already wait when less is free,
+beside the reserve, than it may take to drain all that queues hold: consumers must be able to. What
+else fills the disk meanwhile leaves the reserve.
+
+What is told is logged, so the same cause is told again only at the first, second, fourth,
 eighth ... attempt; another one at once.
 """
 
@@ -23,6 +30,8 @@ WAL_SHARE: Final = 4
 WAL_SHARE_ON_RESERVE: Final = 32
 WAL_OCTETS_MIN: Final = 128 * 1024
 RESERVE_IN_USE: Final = "the disk is full; the room set aside for that is in use"
+NEARLY_FULL: Final = "the disk is nearly full: what is left is needed to drain the queues"
+DRAIN_OCTETS: Final = 384  # for a message: records of its delivery and its end, and some more
 
 
 @final
@@ -41,23 +50,31 @@ class Trouble:
         failed: Failed,
         eased: Eased,
         mark: Callable[[], None],
+        held: Callable[[], int],
     ) -> None:
-        """`mark` writes down how much would be lost if the process were killed now."""
+        """Make it.
+
+        Args:
+            mark: writes down how much would be lost if the process were killed now.
+            held: how many messages the queues hold.
+        """
         self._reserve = reserve
         self._counts = counts
         self._call_in_reactor = call_in_reactor
         self._failed = failed
         self._eased = eased
         self._mark = mark
+        self._held = held
         self.attempts = 0
         self._told: set[str] = set()
         self._on = False
+        self._short = False  # of room to drain the queues
         self._pause_s = RETRY_S
 
     @property
     def on_reserve(self) -> bool:
         """Whether only room is wanted."""
-        return self._on and self.attempts == 0 and self._reserve.released
+        return self._on and self.attempts == 0 and (self._reserve.released or self._short)
 
     def wal_octets(self, most: int) -> int:
         """How long the WAL may become: on a full disk its copy must have room in the reserve."""
@@ -101,7 +118,7 @@ class Trouble:
         self.attempts = 0
         self._pause_s = RETRY_S
         self._told.clear()
-        if self._reserve.released:
+        if self._reserve.released or self._short:
             self._live_on_reserve()
         else:
             self._end()
@@ -118,16 +135,27 @@ class Trouble:
         return self._reserve.room()
 
     def look_for_room(self) -> None:
-        """While only room is wanted: is there enough for the reserve?"""
-        if self._reserve.set_aside():
+        """While only room is wanted: is there enough for the reserve, and to drain the queues?"""
+        if self._reserve.whole() and self._reserve.roomy(self._needed()):
             self._end()
+
+    def watch_room(self) -> None:
+        """While all is well: is there enough to drain the queues? Asked now and then."""
+        if self._on or self._reserve.roomy(self._needed(), margin=False):
+            return
+        self._short = True
+        self._live_on_reserve()
+
+    def _needed(self) -> int:
+        return self._held() * DRAIN_OCTETS
 
     def _live_on_reserve(self) -> None:
         self._on = True
-        self._tell(StoreError(RESERVE_IN_USE, full=True, on_reserve=True))
+        text = RESERVE_IN_USE if self._reserve.released else NEARLY_FULL
+        self._tell(StoreError(text, full=True, on_reserve=True))
 
     def _end(self) -> None:
-        self._on = False
+        self._on = self._short = False
         self._call_in_reactor(self._eased)
 
     def _tell(self, error: StoreError) -> None:

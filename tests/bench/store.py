@@ -30,6 +30,9 @@ class NoSegments:
     def sync(self) -> None:
         return
 
+    def look(self) -> None:
+        return
+
     def close(self) -> None:
         return
 

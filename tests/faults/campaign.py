@@ -5,10 +5,11 @@
 Each run has a gateway of its own, with clients of both protocols on local queues, durable and not,
 and on queues at an upstream, with a spool and without. At one operation on the files of the store
 or the audit log the disk fails: full, broken, a short write, a sync that drops what it was to
-write, a slow sync; or a small file system is really full. Meanwhile nobody may be told that a
-publish is done, and the probes say what is so; then the disk is mended, or the gateway killed and
-started again. In the end every confirmed message is found once, the audit log is whole and its
-ledger balances. Runs that FILE has are not run again; what fails leaves its directory.
+write, a slow sync, one that does not come back; or a small file system is really full, of large
+messages or of very many small ones. Meanwhile nobody may be told that a publish is done, and the
+probes say what is so; then the disk is mended, or the gateway killed and started again. In the end
+every confirmed message is found once, the audit log is whole and its ledger balances. Runs that
+FILE has are not run again; what fails leaves its directory.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from pathlib import Path
 
 from faults.disk import AUDIT, FOREVER, STORE, Disk, compiled
 from faults.runs import Runs, Told
-from faults.upstream_load import Book, Load, Publisher
+from faults.upstream_load import CREDIT, Book, Load, Publisher
 from support.bridge_ledger import BlockLog, LedgerCheck
 from support.gateway_process import GatewayProcess
 from support.lines import Lines
@@ -42,12 +43,13 @@ from gateway.clients.letter import Letter
 
 SIZE = 300
 BIG = 40_000  # fills a disk soon
-TMPFS_OCTETS = 12 * 1024 * 1024
+TMPFS_OCTETS = {"small": 12 * 1024 * 1024, "many": 6 * 1024 * 1024}
+HANGING_US = 60_000_000  # or until it is mended
 BLOCKED = 'gateway_store_blocked{cause="%s"}'
-ON_RESERVE = "the room set aside for that is in use"
+ON_RESERVE = ("the room set aside for that is in use", "needed to drain the queues")
 WAITING = "publishers wait: "
 EASED = "the disk takes everything again"
-KINDS = ("full", "broken", "short", "unsynced", "slow", "small")
+KINDS = ("full", "broken", "short", "unsynced", "slow", "small", "hanging", "many")
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Plan:
         parts = chance.choice([STORE, AUDIT, STORE | AUDIT])
         after = chance.randrange(20) if kind == "unsynced" else chance.randrange(200)
         times = chance.choice([1, 2, 5, FOREVER])
-        return Plan(kind, parts, after, times, kind != "small" and chance.random() < 0.25)
+        return Plan(kind, parts, after, times, kind not in TMPFS_OCTETS and chance.random() < 0.25)
 
 
 class Run:
@@ -108,6 +110,8 @@ class Run:
             self.publish(self.spooled, protocol, durable=True)
             self.publish(self.through, protocol, durable=True)
             self.load.consume(self.books["kept"], "kept", protocol)
+        if self.plan.kind == "many":
+            self.load.consume(self.books["passing"], "passing", "1.0")
         self.go_on(200)
 
     def publish(self, queue: str, protocol: str, *, durable: bool) -> Publisher:
@@ -129,10 +133,14 @@ class Run:
 
     def break_disk(self) -> None:
         plan = self.plan
-        if plan.kind == "small":
+        if plan.kind in TMPFS_OCTETS:
             for consumer in self.load.consumers:
                 consumer.paused = True
             self.load.run(self.waiting)
+            return
+        if plan.kind == "hanging":
+            self.disk.fail("slow", plan.parts, after=0, times=FOREVER, slow_us=HANGING_US)
+            self.load.run(self.waiting, within_s=15)
             return
         self.disk.fail(plan.kind, plan.parts, after=plan.after, times=plan.times, slow_us=20_000)
         deadline = time.monotonic() + 2
@@ -146,7 +154,7 @@ class Run:
     def blocked(self) -> bool:
         """The same by the metric."""
         metrics = self.gateway.metrics()
-        return max(metrics[BLOCKED % cause] for cause in ("full", "error")) == 1
+        return max(metrics[BLOCKED % cause] for cause in ("full", "slow", "error")) == 1
 
     def watch(self) -> None:
         """What it tells while the disk fails: nothing is done, and the probes are right."""
@@ -166,9 +174,9 @@ class Run:
             return
         self.observed["blocked"] += 1
         assert self.confirmed() == confirmed, "told to be done while the disk failed"
-        on_reserve = ON_RESERVE in told[-1]
+        on_reserve = any(words in told[-1] for words in ON_RESERVE)
         self.observed["on_reserve" if on_reserve else "unready"] += 1
-        assert on_reserve or self.plan.kind != "small", "there is no reserve for consumers"
+        assert on_reserve or self.plan.kind not in TMPFS_OCTETS, "there is no reserve for consumers"
         assert ready == (200 if on_reserve else 503), f"it says {ready}: {told[-1]}"
 
     def told(self) -> list[str]:
@@ -198,14 +206,25 @@ class Run:
         self.disk.heal()
         for consumer in self.load.consumers:
             consumer.paused = False
-        if self.plan.kind == "small":
+            consumer.share = CREDIT if self.plan.kind == "many" else consumer.share
+        if self.plan.kind in TMPFS_OCTETS:
             self.load.stop_publishing()  # room is made by what is consumed
         self.load.run(lambda: not self.waiting())
-        if self.plan.kind != "small":
+        if self.plan.kind not in TMPFS_OCTETS:
             self.go_on(50)
+        if self.plan.kind == "many":
+            self.take_all()
+            self.publish("kept", "1.0", durable=True)
+            self.go_on(20)
         self.load.stop_publishing()
         self.load.run(self.load.quiet)
         self.load.lines.hang_up()
+
+    def take_all(self) -> None:
+        """Until the queues here are empty, and their publishers have heard of all."""
+        books = [self.books[name] for name in ("kept", "passing")]
+        wanted = [len(book.all_sent()) for book in books]
+        self.load.run(lambda: [len(book.accepted) for book in books] == wanted)
 
     # What must hold.
 
@@ -292,9 +311,17 @@ def balance(audit: Path) -> None:
 def disk_for(plan: Plan, data: Path) -> Iterator[None]:
     """For a really full disk: a small file system, where we may mount one."""
     mounted = False
-    if plan.kind == "small":
+    if plan.kind in TMPFS_OCTETS:
         data.mkdir(parents=True)
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={TMPFS_OCTETS}", "tmpfs", str(data)]
+        mount = [
+            "mount",
+            "-t",
+            "tmpfs",
+            "-o",
+            f"size={TMPFS_OCTETS[plan.kind]}",
+            "tmpfs",
+            str(data),
+        ]
         mounted = subprocess.run(mount, check=False, capture_output=True).returncode == 0
     try:
         yield
@@ -344,7 +371,7 @@ def campaign(directory: Path, runs: int, seed: int = 1, results: Path | None = N
 
     def run(number: int, scratch: Path) -> Told:
         plan = Plan.draw(seed, number)
-        if plan.kind == "small" and not mounts:
+        if plan.kind in TMPFS_OCTETS and not mounts:
             plan = replace(plan, kind="full")
         return {"plan": asdict(plan), **one_run(scratch, number, plan, library, back)}
 

@@ -6,7 +6,10 @@
  *
  * A sync that fails with UNSYNCED drops what was written since the last good one, as systems do:
  * the file keeps its length, its octets are what they were, zeros where there were none; and the
- * next sync succeeds. CUT is a power cut: so it is with all files, and the process is gone.
+ * next sync succeeds. A SLOW one answers after slow_us, or when the disk is mended. CUT is a power
+ * cut: so it is with all files, and the process is gone.
+ *
+ * The wall clock is here, too: it is wall_s seconds off.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,6 +31,7 @@ enum { NONE, FULL, BROKEN, SHORT, UNSYNCED, SLOW, CUT };
 struct control {
     int64_t fault, parts, from, times, slow_us; /* written by the campaign */
     int64_t store_operations, audit_operations, failed;
+    int64_t wall_s; /* written by the campaign */
 };
 
 struct written { /* since the last good sync of its file */
@@ -44,11 +48,13 @@ static struct written *undo;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static ssize_t (*real_write)(int, const void *, size_t);
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
+static int (*real_clock)(clockid_t, struct timespec *);
 static int (*real_fsync)(int), (*real_fdatasync)(int), (*real_ftruncate)(int, off_t);
 
 __attribute__((constructor)) static void begin(void)
 {
     const char *path = getenv("FAULTS_CONTROL");
+    real_clock = dlsym(RTLD_NEXT, "clock_gettime");
     real_write = dlsym(RTLD_NEXT, "write");
     real_pwrite = dlsym(RTLD_NEXT, "pwrite64");
     real_fsync = dlsym(RTLD_NEXT, "fsync");
@@ -115,8 +121,10 @@ static int due(int part, int syncs, int writes)
     if (fault == SHORT && !writes)
         return NONE;
     if (fault == SLOW) {
-        struct timespec pause = {control->slow_us / 1000000, control->slow_us % 1000000 * 1000};
-        nanosleep(&pause, NULL);
+        for (int64_t left = control->slow_us; left > 0 && control->fault == SLOW; left -= 10000) {
+            struct timespec pause = {0, (left < 10000 ? left : 10000) * 1000};
+            nanosleep(&pause, NULL);
+        }
         return NONE;
     }
     control->times--;
@@ -260,3 +268,13 @@ int fsync(int file) { return synced(file, real_fsync); }
 int fdatasync(int file) { return synced(file, real_fdatasync); }
 int ftruncate(int file, off_t length) { return cut(file, length); }
 int ftruncate64(int file, off64_t length) { return cut(file, length); }
+
+int clock_gettime(clockid_t which, struct timespec *time)
+{
+    if (!real_clock) /* another library's constructor */
+        real_clock = dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real_clock(which, time);
+    if (which == CLOCK_REALTIME && control)
+        time->tv_sec += control->wall_s;
+    return result;
+}

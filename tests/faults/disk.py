@@ -17,7 +17,7 @@ STORE, AUDIT = 1, 2
 FAULTS: Final = {"none": 0, "full": 1, "broken": 2, "short": 3, "unsynced": 4, "slow": 5, "cut": 6}
 FIELDS: Final = (
     *("fault", "parts", "from", "times", "slow_us"),
-    *("store_operations", "audit_operations", "failed"),
+    *("store_operations", "audit_operations", "failed", "wall_s"),
 )
 FOREVER: Final = 1 << 40
 
@@ -69,6 +69,10 @@ class Disk:
         self["times"] = times
         self["slow_us"] = slow_us
         self["fault"] = FAULTS[fault]
+
+    def set_clock_back(self, seconds: int) -> None:
+        """Step the wall clock."""
+        self["wall_s"] -= seconds
 
     def heal(self) -> None:
         """It is as good as new."""

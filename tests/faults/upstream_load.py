@@ -161,19 +161,20 @@ class Consumer:
         self.client = client
         self.held: list[Delivered] = []
         self.paused = False
+        self.share = SETTLED_A_TURN
         lines.wait_for(client.receive(Subscription(queue, credit=CREDIT), self._take))
 
     def work(self) -> None:
         """Accept some."""
         if self.paused:
             return
-        for delivered in self.held[:SETTLED_A_TURN]:
+        for delivered in self.held[: self.share]:
             self.book.accepted.add(text_of(delivered.letter))
             if isinstance(delivered, Delivered010) and isinstance(self.client, Client010):
                 settle_0_10(self.client, delivered)
             else:
                 delivered.settle("accept")
-        del self.held[:SETTLED_A_TURN]
+        del self.held[: self.share]
 
     def _take(self, delivered: Delivered) -> None:
         self.held.append(delivered)

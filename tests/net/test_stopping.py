@@ -13,12 +13,16 @@ class Draining:
     def __init__(self) -> None:
         self.drained = False
         self.is_idle = True
+        self.is_stuck = False
 
     def drain(self) -> None:
         self.drained = True
 
     def idle(self) -> bool:
         return self.is_idle
+
+    def stuck(self) -> bool:
+        return self.is_stuck
 
     def awaited(self) -> list[str]:
         return [] if self.is_idle else ["1 message waits for upstream main"]
@@ -111,6 +115,23 @@ def test_the_log_names_what_is_waited_for_besides_connections() -> None:
         "draining 0 connections; 1 message waits for upstream main",
         "drain_timeout is over; 0 connections have work left; 1 message waits for upstream main",
     ]
+
+
+def test_while_the_disk_refuses_it_waits_for_clients_and_not_for_the_disk() -> None:
+    made = Stop()
+    made.bridge.is_idle = False
+    made.bridge.is_stuck = True
+    made.stopping.signal()
+    made.net.turn()
+    made.net.clock.advance(10)
+    assert made.stopping.stage == Stage.DRAINING
+    with capturedLogs() as events:
+        made.lose()
+    assert [formatEvent(event) for event in events] == [
+        "nothing can be committed, and no client is left; 1 message waits for upstream main"
+    ]
+    made.net.turn()
+    assert made.log[-1] == "finished"
 
 
 def test_a_second_signal_goes_straight_to_the_close_and_a_third_one_cuts_off() -> None:

@@ -9,7 +9,7 @@ import pytest
 from support.stores import Running, Segments, content, message, one_message, reopened
 
 from gateway.errors import StoreError
-from gateway.store import committer, trouble
+from gateway.store import committer, sqlite, trouble
 from gateway.store.writes import TurnWriter
 
 
@@ -375,3 +375,62 @@ def test_on_a_full_disk_what_is_left_of_rows_is_written_again_and_gives_back_the
     running.reactor.run_until(lambda: running.reactor.eased == 1)
     running.close()
     assert len(content(reopened(tmp_path))) == 40
+
+
+@pytest.mark.parametrize("name", ["store.sqlite", "store.sqlite-wal"])
+def test_nothing_is_reported_that_is_in_a_file_which_has_been_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(trouble, "RETRY_S", 0.001)
+    monkeypatch.setattr(committer, "LOOK_NS", 0)
+    running = Running(tmp_path / "data")
+    running.commit(one_message(1))
+    (tmp_path / "data" / name).rename(tmp_path / name)
+    running.submit(one_message(2))
+    running.reactor.run_until(lambda: bool(running.reactor.errors))
+    (error,) = running.reactor.errors
+    assert (error.cause, error.part) == ("gone", "store")
+    assert str(error) == f"the store: {tmp_path / 'data' / name} has been removed or moved"
+    assert running.reactor.committed == [1]
+    (tmp_path / name).rename(tmp_path / "data" / name)
+    running.wait()
+    assert running.reactor.eased == 1
+    running.close()
+    assert len(reopened(tmp_path / "data").entries) == 2
+
+
+def test_it_is_noticed_too_when_nothing_is_to_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "IDLE_S", 0.001)
+    monkeypatch.setattr(committer, "LOOK_NS", 0)
+    running = Running(tmp_path / "data")
+    shutil.rmtree(tmp_path / "data")
+    running.reactor.run_until(lambda: bool(running.reactor.errors))
+    assert running.reactor.errors[0].cause == "gone"
+    with pytest.raises(StoreError, match="removed or moved"):
+        running.close()
+
+
+def test_a_stop_does_not_wait_for_ever_for_a_disk_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "STOP_S", 0.01)
+    running = Running(tmp_path)
+    may = threading.Event()
+    hangs = threading.Event()
+
+    def hang(*_arguments: object) -> None:
+        hangs.set()
+        assert may.wait(30)
+
+    running.store._database.commit = hang  # type: ignore[method-assign]  # a disk that hangs
+    running.submit(one_message(1))
+    assert hangs.wait(30)
+    with pytest.raises(StoreError, match="the disk has not answered for") as raised:
+        running.close()
+    assert raised.value.cause == "slow"
+    assert running.store.counts.unwritten().startswith("; not written: 1 turns, ")
+    may.set()
+    running.store._thread.join()
+    running.close()

@@ -1,10 +1,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from gateway.errors import StoreError
 from gateway.store.interface import StoreCounts
 from gateway.store.reserve import Reserve
-from gateway.store.trouble import Trouble
+from gateway.store.trouble import DRAIN_OCTETS, Trouble
 
 
 class Told:
@@ -14,8 +16,15 @@ class Told:
         self.reserve = Reserve(directory, reserve_octets)
         self.reserve.open()
         self.marks = 0
+        self.held = 0
         self.trouble = Trouble(
-            self.reserve, self.counts, self.call, self.failed, self.eased, self.mark
+            self.reserve,
+            self.counts,
+            self.call,
+            self.failed,
+            self.eased,
+            self.mark,
+            lambda: self.held,
         )
 
     def call(self, function: Callable[[], None]) -> None:
@@ -102,3 +111,36 @@ def test_the_wal_is_short_where_the_reserve_is_small(tmp_path: Path) -> None:
     assert Told(tmp_path, 1024 * 1024).trouble.wal_octets(most) == 256 * 1024
     assert Told(tmp_path, 4096).trouble.wal_octets(most) == 128 * 1024
     assert Told(tmp_path, 1024 * 1024).trouble.wal_octets(200) == 200
+
+
+def test_publishers_wait_when_what_is_free_is_needed_to_drain_the_queues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(tmp_path, 1024 * 1024)
+    free = [1000 * DRAIN_OCTETS]
+    monkeypatch.setattr(told.reserve, "room", lambda: free[0])
+    told.held = 1000
+    told.trouble.watch_room()
+    assert (told.log, told.trouble.on_reserve) == ([], False)
+    told.held = 1001
+    told.trouble.watch_room()
+    nearly = "the disk is nearly full: what is left is needed to drain the queues (reserve)"
+    assert (told.log, told.trouble.on_reserve) == ([nearly], True)
+    told.held = 900  # not each message that goes lets another one in
+    told.trouble.look_for_room()
+    told.trouble.watch_room()
+    assert told.log == [nearly]
+    told.trouble.refused(StoreError("broken"))
+    told.trouble.written()
+    assert told.log == [nearly, "broken", nearly]
+    free[0] = 512 * 1024 + 900 * DRAIN_OCTETS
+    told.trouble.look_for_room()
+    assert told.log[3:] == ["eased"]
+    assert not told.trouble.on_reserve
+
+
+def test_without_a_reserve_nobody_waits_before_the_disk_is_full(tmp_path: Path) -> None:
+    told = Told(tmp_path)
+    told.held = 10**12
+    told.trouble.watch_room()
+    assert told.log == []

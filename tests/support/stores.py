@@ -68,6 +68,9 @@ class Segments:
         self.unsynced_octets = 0
         self.synced = len(self.blocks)
 
+    def look(self) -> None:
+        pass
+
     def close(self) -> None:
         self.sync()
         self.closed = True

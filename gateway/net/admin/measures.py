@@ -280,12 +280,8 @@ def _authentications(authentication: Authentication) -> list[Sample]:
 
 def _blocked(bridge: Bridge) -> list[Sample]:
     error = bridge.store_error
-    return _labelled(
-        {
-            "full": int(error is not None and error.full),
-            "error": int(error is not None and not error.full),
-        }
-    )
+    cause = "" if error is None else error.cause
+    return _labelled({each: int(each == cause) for each in ("full", "slow", "gone", "error")})
 
 
 def _stages(bridge: Bridge) -> list[Sample]:

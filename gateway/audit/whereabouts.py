@@ -1,0 +1,31 @@
+"""Whether a file that is open is still in its place: a removed one is written as ever, in vain."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import final
+
+
+@final
+class Whereabouts:
+    """A file that was at `path` when this was made."""
+
+    __slots__ = ("_file", "path")
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = _file_at(path)
+
+    def look(self) -> None:
+        """`FileNotFoundError` if it has been removed or moved, or another is in its place."""
+        if self._file is not None and _file_at(self.path) != self._file:
+            raise FileNotFoundError(f"{self.path} has been removed or moved")
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
