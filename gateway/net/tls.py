@@ -97,8 +97,18 @@ def tls_context(
     except OSError as error:
         raise ConfigurationError([(key_path, f"cannot read {blame}: {error.strerror}")]) from None
     except (SSL.Error, crypto.Error, VerifyError, ValueError) as error:
-        raise ConfigurationError([(key_path, f"{blame} cannot be used: {error!r}")]) from None
+        raise ConfigurationError([(key_path, _unusable(blame, error))]) from None
     return options
+
+
+def _unusable(path: pathlib.Path | None, error: Exception) -> str:
+    """In words; OpenSSL's errors are lists of library, function and reason."""
+    first = error.args[0] if error.args else ""
+    reasons = [str(each[-1]) for each in first if each] if isinstance(first, list) else [str(error)]
+    told = "; ".join(each for each in reasons if each) or "there is no PEM of that kind in it"
+    if told == "unsupported":  # of a key in no form that it knows
+        told = "there is no PEM key in it that can be read without a password"
+    return f"{path} cannot be used: {told}"
 
 
 class Doubt(NamedTuple):
@@ -328,7 +338,7 @@ def upstream_tls(
     except OSError as error:
         raise ConfigurationError([(key_path, f"cannot read {blame}: {error.strerror}")]) from None
     except (SSL.Error, crypto.Error, ValueError) as error:
-        raise ConfigurationError([(key_path, f"{blame} cannot be used: {error!r}")]) from None
+        raise ConfigurationError([(key_path, _unusable(blame, error))]) from None
     extra: dict[str, Any] = {}  # Any: arguments of CertificateOptions, which checks them
     if own is not None and (len(chain) > 1 or not verify):
         extra = {

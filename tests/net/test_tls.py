@@ -254,6 +254,26 @@ def context_of(tmp_path: pathlib.Path, **arguments: object) -> SSL.Context:
     return made
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nothing", "there is no PEM key in it that can be read without a password"),
+        ("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----", "unsupported; "),
+    ],
+)
+def test_a_key_that_cannot_be_used_is_told_in_words(
+    tmp_path: pathlib.Path, text: str, said: str
+) -> None:
+    certificate, key = Authority(tmp_path).issue("server")
+    key.write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        tls_context(certificate, key, None, require_client_certificate=False)
+    ((path, problem),) = caught.value.problems
+    assert path == "tls.key"
+    assert problem.startswith(f"{key} cannot be used: {said}")
+    assert "[(" not in problem
+
+
 def test_no_suite_without_forward_secrecy_is_taken(tmp_path: pathlib.Path) -> None:
     context = context_of(tmp_path)
     good = Met(context, version=SSL.TLS1_2_VERSION)

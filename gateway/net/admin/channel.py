@@ -24,6 +24,9 @@ from gateway.net.admin.tokens import Refused, Tokens
 BODY_MAX: Final = 64 * 1024
 REQUEST_S: Final = 10  # for all of a request to come, however steadily it does
 LINGER_S: Final = 2  # how long a peer has to read why it is refused
+# What Twisted has no words for.
+REASONS: Final = {**RESPONSES, 422: b"Unprocessable Content", 429: b"Too Many Requests"}
+CTL: Final = "/ctl/"
 AMQP: Final = b"AMQP"
 AMQP_TOLD: Final = (
     "This is the admin port of an AMQP gateway, which speaks HTTP. AMQP clients connect to"
@@ -123,12 +126,20 @@ class AdminChannel(HTTPChannel):
         refused = self._judge_body(path)
         if refused is not None:
             self.site.tokens.counts.refused["body"] += 1
-        return refused
+            return refused
+        return self._judge_method(path)
+
+    def _judge_method(self, path: str) -> Refused | None:
+        known = (b"GET", b"HEAD", b"POST") if path.startswith(CTL) else (b"GET", b"HEAD")
+        if self._command in known:
+            return None
+        allow = b", ".join(known).decode()
+        return Refused(405, f"it can be asked for by {allow} only", allow=allow)
 
     def _judge_body(self, path: str) -> Refused | None:
         if self.length == 0:
             return None
-        if self._command != b"POST" or not path.startswith("/ctl/"):
+        if self._command != b"POST" or not path.startswith(CTL):
             return Refused(400, "no body is expected here")
         if self.length is None:
             return Refused(411, "say how long the body is")
@@ -141,7 +152,7 @@ class AdminChannel(HTTPChannel):
         self._refused = True
         told: dict[str, Any] = {"problems": [{"key": "", "problem": refused.problem}]}
         body = json.dumps(told).encode() + b"\n"
-        reason = RESPONSES.get(refused.code, b"Refused")
+        reason = REASONS.get(refused.code, b"Refused")
         lines = [
             b"HTTP/1.1 %d %s" % (refused.code, reason),
             b"Connection: close",
@@ -151,6 +162,8 @@ class AdminChannel(HTTPChannel):
         ]
         if refused.code == 401:
             lines.append(b"WWW-Authenticate: Bearer")
+        if refused.allow:
+            lines.append(b"Allow: " + refused.allow.encode())
         if refused.wait_s:
             lines.append(b"Retry-After: %d" % refused.wait_s)
         assert self.transport is not None

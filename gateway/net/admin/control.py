@@ -43,7 +43,7 @@ from gateway.config import Settings
 from gateway.config.load import rules
 from gateway.config.placement import matches
 from gateway.errors import ConfigurationError, GatewayError
-from gateway.net.admin.channel import BODY_MAX
+from gateway.net.admin.channel import BODY_MAX, REASONS
 from gateway.net.admin.connections import close, connections
 from gateway.net.admin.status import status
 from gateway.net.admin.subscriptions import assign, subscriptions
@@ -96,7 +96,10 @@ class Control(Resource):
         refused = self._admit(request)
         if refused is not None:
             return refused
-        view = self._views.get(_command(request))
+        command = _command(request)
+        if command in COMMANDS:
+            return _by(request, "POST")
+        view = self._views.get(command)
         return _missing(request) if view is None else _json(request, 200, view())
 
     def render_POST(self, request: Request) -> bytes | int:
@@ -105,6 +108,8 @@ class Control(Resource):
         if refused is not None:
             return refused
         command = _command(request)
+        if command in self._views:
+            return _by(request, "GET")
         if command not in COMMANDS:
             return _missing(request)
         what = command
@@ -258,10 +263,17 @@ def _problem(key: str, problem: str) -> dict[str, str]:
 
 
 def _json(request: Request, code: int, answer: Answer) -> bytes:
-    request.setResponseCode(code)
+    request.setResponseCode(code, REASONS.get(code))
     request.setHeader(b"content-type", b"application/json")
     request.setHeader(b"cache-control", b"no-store")
     return json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _by(request: Request, method: str) -> bytes:
+    """It is asked for by another method."""
+    request.setHeader(b"allow", method.encode())
+    problem = _problem("", f"it can be asked for by {method} only")
+    return _json(request, 405, {"problems": [problem]})
 
 
 def _missing(request: Request) -> bytes | int:

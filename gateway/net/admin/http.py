@@ -23,6 +23,7 @@ from twisted.logger import Logger
 from twisted.web.http import Request
 from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
+from twisted.web.server import Request as SiteRequest
 from twisted.web.server import Site
 
 from gateway.metrics import Collector
@@ -106,6 +107,16 @@ class Probe(Resource):
 
 
 @final
+class AdminRequest(SiteRequest):
+    """A request whose answer does not say what it was made by."""
+
+    def setHeader(self, name: bytes, value: bytes) -> None:
+        """As Twisted's."""
+        if name.lower() != b"server":
+            super().setHeader(name, value)
+
+
+@final
 class AdminSite(Site):
     """A site without an access log, which would be a line for each scrape and probe.
 
@@ -114,6 +125,7 @@ class AdminSite(Site):
     """
 
     noisy = False
+    requestFactory = AdminRequest  # Twisted's name
     displayTracebacks = False  # Twisted's name
     protocol = AdminChannel  # type: ignore[assignment]  # Twisted's is a maker of channels
     told = Logger()

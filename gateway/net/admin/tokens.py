@@ -28,11 +28,13 @@ class Refused(NamedTuple):
     Attributes:
         code: 401 (it shows no token, or a wrong one), 404 (there is no such access), 429.
         wait_s: 429: when to try again.
+        allow: 405: by which methods it may be asked for.
     """
 
     code: int
     problem: str
     wait_s: int = 0
+    allow: str = ""
 
 
 @final

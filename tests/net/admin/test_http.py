@@ -1,5 +1,6 @@
 """The admin port answers with what it is given; metrics are taken before they are formatted."""
 
+import json
 import pathlib
 
 import pytest
@@ -288,3 +289,34 @@ def test_metrics_may_want_a_token_of_their_own(tmp_path: pathlib.Path) -> None:
     assert get(made, "/readyz") == (200, "ok\n")
     assert get(made, "/ctl/status", "GET", "Authorization: Bearer seen")[0] == 401
     assert made.counts.refused["no_token"] == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("OPTIONS", "/metrics", "GET, HEAD"),
+        ("DELETE", "/healthz", "GET, HEAD"),
+        ("POST", "/readyz", "GET, HEAD"),
+        ("BREW", "/ctl/status", "GET, HEAD, POST"),
+    ],
+)
+def test_other_methods_are_refused_in_our_words(method: str, path: str, allow: str) -> None:
+    caller = Caller(Site())
+    caller.say(f"{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    head, _, body = caller.wire.value().decode().partition("\r\n\r\n")
+    if path.startswith("/ctl"):  # without a token nobody hears what there is
+        assert head.startswith("HTTP/1.1 404 ")
+        return
+    assert head.startswith("HTTP/1.1 405 Method Not Allowed\r\n")
+    assert f"Allow: {allow}" in head
+    (problem,) = json.loads(body)["problems"]
+    assert problem["problem"] == f"it can be asked for by {allow} only"
+
+
+def test_an_answer_does_not_say_what_made_it_and_has_a_reason() -> None:
+    caller = Caller(Site())
+    caller.say(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    head = caller.wire.value().decode().partition("\r\n\r\n")[0].lower()
+    assert head.startswith("http/1.1 200 ok")
+    assert "server:" not in head
+    assert "twisted" not in head

@@ -188,6 +188,7 @@ def test_ctl_wants_the_token_and_is_not_there_without_one(stay: Stay) -> None:
     assert stay.ask("pause", {"node": "far"}, token="")[0] == 401
     assert stay.ask("nothing")[0] == 404
     assert stay.ask("nothing", {})[0] == 404
+    assert stay.ask("reload")[0] == stay.ask("status", {})[0] == 405
     stay.token.write_text("other")
     assert stay.ask("status")[0] == 401
     assert stay.ask("status", token="other")[0] == 200
