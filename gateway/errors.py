@@ -55,7 +55,7 @@ class StoreError(GatewayError):
 
     Attributes:
         part: which of the two: ``store`` or ``audit``.
-        full: for want of room.
+        full: for want of room, on the disk of which some is set aside.
         cause: ``full``, ``slow`` (no answer), ``gone`` (its files are), else ``error``.
         on_reserve: nothing was refused for good: the store goes on with the room set aside for it.
     """

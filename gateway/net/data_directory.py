@@ -114,12 +114,12 @@ class LateSegments:
 
     def append(self, blocks: bytes) -> None:
         """See `AuditSegments`."""
-        with _as_store_errors():
+        with _as_store_errors(self._directory):
             self.writer().append(blocks)
 
     def sync(self) -> None:
         """See `AuditSegments`."""
-        with _as_store_errors():
+        with _as_store_errors(self._directory):
             self.writer().sync()
 
     def look(self) -> None:
@@ -133,7 +133,7 @@ class LateSegments:
 
     def close(self) -> None:
         """See `AuditSegments`."""
-        with _as_store_errors():
+        with _as_store_errors(self._directory):
             self.writer().close()
 
 
@@ -148,12 +148,22 @@ def _unknown_store(directory: pathlib.Path, store: str) -> str:
 
 
 @contextmanager
-def _as_store_errors() -> Iterator[None]:
+def _as_store_errors(directory: pathlib.Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         text = f"cannot write to the audit log: {error.strerror}"
+        if is_full(error) and _on_a_disk_of_its_own(directory):
+            # The room that the store has set aside is none for the log.
+            raise StoreError(text, part="audit", cause="full") from error
         raise StoreError(text, part="audit", full=is_full(error)) from error
+
+
+def _on_a_disk_of_its_own(directory: pathlib.Path) -> bool:
+    try:
+        return directory.stat().st_dev != directory.parent.stat().st_dev
+    except OSError:
+        return False
 
 
 @final

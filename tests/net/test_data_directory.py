@@ -1,11 +1,14 @@
 """What lies in a data directory beside the store's files."""
 
+import errno
+import os
 import pathlib
 
 import pytest
 
-from gateway.errors import StartupError
-from gateway.net.data_directory import IDENTITY_FILE, identity
+from gateway.audit.segment import SegmentWriter
+from gateway.errors import StartupError, StoreError
+from gateway.net.data_directory import IDENTITY_FILE, LateSegments, identity
 
 
 def test_the_identity_stays(tmp_path: pathlib.Path) -> None:
@@ -21,3 +24,27 @@ def test_an_identity_that_is_none_says_what_to_do(
     with pytest.raises(StartupError, match=f"{file}: {said}: put it back, or remove it"):
         identity(tmp_path)
     assert file.read_text() == text
+
+
+@pytest.mark.parametrize("own_disk", [True, False])
+def test_a_full_disk_of_the_audit_log_alone_does_not_cost_the_stores_reserve(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, own_disk: bool
+) -> None:
+    def full(_writer: SegmentWriter, _blocks: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    segments = LateSegments(tmp_path / "audit")
+    segments.writer()
+    monkeypatch.setattr(SegmentWriter, "append", full)
+    if own_disk:
+        stat = pathlib.Path.stat
+
+        def mounted(path: pathlib.Path, **more: bool) -> os.stat_result:
+            found = [*stat(path, **more)]
+            found[2] += path.name == "audit"  # st_dev
+            return os.stat_result(found)
+
+        monkeypatch.setattr(pathlib.Path, "stat", mounted)
+    with pytest.raises(StoreError, match="cannot write to the audit log: No space") as caught:
+        segments.append(b"")
+    assert (caught.value.cause, caught.value.full) == ("full", not own_disk)

@@ -88,6 +88,13 @@ def test_a_full_disk_gets_the_reserve_and_is_tried_again_at_once(tmp_path: Path)
     assert not told.trouble.on_reserve
 
 
+def test_a_full_disk_of_the_log_alone_keeps_the_reserve(tmp_path: Path) -> None:
+    told = Told(tmp_path, 4096)
+    told.trouble.refused(StoreError("no room for the log", part="audit", cause="full"))
+    assert told.reserve.held == 4096
+    assert told.log == ["no room for the log"]
+
+
 def test_a_broken_disk_keeps_the_reserve(tmp_path: Path) -> None:
     told = Told(tmp_path, 4096)
     told.trouble.refused(StoreError("broken"))
