@@ -1,7 +1,8 @@
 """Who may ask what of the admin port: the admin token, and the one for metrics.
 
 Judged by a request's head, before any octet of its body is read. Wrong tokens are told in the log,
-counted, and made to wait: `listening.throttle` says how long, by address.
+counted, and made to wait: `listening.throttle` says how long, by address. A right one waits with
+them if it is short enough that trying might find it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from gateway.net.listening.throttle import Throttle
 
 BEARER: Final = b"bearer "
 TOLD_EVERY_MS: Final = 1000  # whoever guesses tokens must not fill the log
+NOT_TO_BE_GUESSED: Final = 32  # octets of a token: however often others try, the right one is heard
 WHO: Final = "token"  # as the user whose failures are counted: there are no others
 
 
@@ -80,13 +82,14 @@ class Tokens:
             return Refused(401, f"show {what.removeprefix('its ').replace('admin', 'the admin')}")
         now_ms = self._now_ms()
         wait_ms = self._throttle.wait_ms(address, WHO, now_ms)
-        if wait_ms:
-            self.counts.refused["throttled"] += 1
-            return Refused(429, "too many wrong tokens: wait", -(-wait_ms // 1000))
         scheme, token = shown[: len(BEARER)].lower(), shown[len(BEARER) :].strip()
         # All of them are compared, whichever fits.
         fits = [self._fits(key, file, token) for key, file in files]
-        if scheme == BEARER and any(fits):
+        right = scheme == BEARER and any(fits)
+        if wait_ms and not (right and len(token) >= NOT_TO_BE_GUESSED):
+            self.counts.refused["throttled"] += 1
+            return Refused(429, "too many wrong tokens: wait", -(-wait_ms // 1000))
+        if right:
             self._throttle.succeeded(address, WHO, now_ms)
             return None
         self.counts.refused["wrong_token"] += 1

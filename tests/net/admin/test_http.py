@@ -276,6 +276,16 @@ def test_wrong_tokens_are_told_counted_and_made_to_wait(guarded: Site) -> None:
     assert get(guarded, "/ctl/nothing", "POST", OWN) == (200, "0")
 
 
+def test_a_token_that_nobody_can_guess_is_heard_among_wrong_ones(tmp_path: pathlib.Path) -> None:
+    token = "0123456789abcdef" * 2
+    (tmp_path / "token").write_text(token)
+    made = Site(f"admin_token_file={tmp_path}/token")
+    wrong = "Authorization: Bearer " + token[:-1]
+    assert [get(made, "/ctl/status", "GET", wrong)[0] for _ in range(4)] == [401, 401, 401, 429]
+    right = f"Authorization: Bearer {token}"
+    assert get(made, "/ctl/nothing", "POST", right) == (200, "0")
+
+
 def test_metrics_may_want_a_token_of_their_own(tmp_path: pathlib.Path) -> None:
     (tmp_path / "metrics").write_text("seen\n")
     (tmp_path / "admin").write_text("secret\n")
