@@ -2,7 +2,6 @@
 
 from support.bridge_world import World
 
-from gateway.bridge.spread import Piecework
 from gateway.bridge.unwritten import LITTLE, MUCH, Author
 from gateway.errors import StoreError
 
@@ -15,7 +14,7 @@ class Connection:
         self.touched += 1
 
 
-class Once(Piecework):
+class Once:
     """A work that is done in one go."""
 
     def __init__(self) -> None:

@@ -33,5 +33,6 @@ def test_why_a_session_ends_that_the_client_itself_has_ended_is_told() -> None:
     failed: list[object] = []
     client.lost().addErrback(lambda failure: failed.append(str(failure.value)))
     error = ResourceLimitExceededError("a body of more than 5 octets")
-    client._on_end(SessionEnded(None, 0, error))  # type: ignore[arg-type]  # not looked at
+    session = client._connection._new_session(b"s", 0)
+    client._on_end(SessionEnded(session, 0, error))
     assert failed == ["the session ended: a body of more than 5 octets"]
