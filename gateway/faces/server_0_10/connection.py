@@ -46,12 +46,13 @@ from gateway.faces.face import (
 )
 from gateway.faces.feature_uses import client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
+from gateway.faces.leaving import Leaving
 from gateway.faces.server_0_10.session import ServerSession
 from gateway.faces.server_0_10.transfers import record_refused
 from gateway.message import Encoding
 from gateway.wire.sasl import DENIED_STEP, ServerMechanism, Step, StepKind
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import COMMAND, SHARE, WORK
+from gateway.wire.work import COMMAND, WORK
 
 LOCALES: Final = ["en_US"]
 # Properties by which a client says what it is.
@@ -96,9 +97,7 @@ class ServerConnection:
         self._granted = False  # the client has still to say so
         self._sessions: dict[int, ServerSession] = {}
         self._agenda: Agenda[Event] = Agenda()
-        self._gone = False
-        self._leaving: list[ServerSession] = []  # those of a connection that is over
-        self._reason = Reason.NONE
+        self._leaving: Leaving[ServerSession] = Leaving()
 
     # What the pump calls.
 
@@ -110,7 +109,7 @@ class ServerConnection:
     @property
     def behind(self) -> bool:
         """Some of what came is to be done in later turns, or of its end."""
-        return len(self._agenda.waiting) > 0 or len(self._leaving) > 0
+        return len(self._agenda.waiting) > 0 or self._leaving.under_way
 
     @property
     def reading_paused(self) -> bool:
@@ -210,7 +209,7 @@ class ServerConnection:
 
     def status(self) -> PeerStatus | None:
         """Who the client is, once it has opened a virtual host."""
-        return None if self._gone else self.client.status()
+        return None if self._leaving.gone else self.client.status()
 
     # What sessions tell.
 
@@ -221,7 +220,7 @@ class ServerConnection:
 
     def on_rules_changed(self, now_ms: int) -> None:
         """Other access rules are in force: end what the client may have no longer."""
-        if self._gone:
+        if self._leaving.gone:
             return
         refusal = self.client.access.may_stay()
         if refusal is not None:
@@ -245,7 +244,7 @@ class ServerConnection:
 
     def _may_go_on(self) -> bool:
         """Whether it is time for another share of what waits."""
-        if self._leaving:
+        if self._leaving.under_way:
             return True
         if not self.behind or self._agenda.ended:
             return self.behind
@@ -261,8 +260,8 @@ class ServerConnection:
         self.client.act(self.bridge.now_ms)
         self.client.touch()
         self._carry_out(self._agenda.take(), self.bridge.now_ms)
-        if self._leaving:
-            self._leave()
+        if self._leaving.under_way:
+            self._leaving.go_on(self.client, self._let_go)
         elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
 
@@ -407,7 +406,7 @@ class ServerConnection:
     def on_authenticated(self, identity: str | None, now_ms: int) -> None:
         """The authenticator's answer."""
         mechanism = self._mechanism
-        if mechanism is None or self._gone or self.connection.closed:
+        if mechanism is None or self._leaving.gone or self.connection.closed:
             return
         self.connection.go_on(now_ms)
         step = mechanism.resolve(identity is not None)
@@ -483,31 +482,16 @@ class ServerConnection:
 
     def _end(self, reason: Reason) -> None:
         """The connection is over, closed in good order where there is no `reason`."""
-        if self._gone:
+        if self._leaving.gone:
             return
-        self._gone = True
         self.authenticator.forget(self)
         self.client.draining = True  # nothing is sent to sessions that have not ended yet
-        self._reason = reason
-        self._leaving = list(reversed(self._sessions.values()))
+        sessions = list(self._sessions.values())
         self._sessions = {}
-        for session in self._leaving:
+        for session in sessions:
             self._give_name_back(session)
-        self._leave()
-
-    def _leave(self) -> None:
-        """End what sessions there are, as many as are a share of a turn, and at last the visit."""
-        reason = self._reason
-        end = WORK.units + SHARE
-        while self._leaving and WORK.units <= end:
-            WORK.units += COMMAND
-            session = self._leaving.pop()
-            self._let_go(session, Reason.SESSION_ENDED if reason == Reason.NONE else reason)
-        if not self._leaving:
-            self.client.on_closed(reason)
-            return
-        WORK.cut += 1
-        self.client.touch()
+        self._leaving.begin(sessions, reason)
+        self._leaving.go_on(self.client, self._let_go)
 
 
 def _client(properties: FieldTable, host: str) -> str:

@@ -52,6 +52,7 @@ from gateway.faces.face import (
     Turns,
 )
 from gateway.faces.feature_uses import client_text
+from gateway.faces.leaving import Leaving
 from gateway.faces.outcomes import error_of
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
@@ -59,7 +60,7 @@ from gateway.message import Condition, Encoding, Refusal
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import COMMAND, SHARE, WORK
+from gateway.wire.work import COMMAND, WORK
 
 CAPABILITIES: Final = ["ANONYMOUS-RELAY"]
 VHOST_PREFIX: Final = "vhost:"
@@ -108,9 +109,7 @@ class ServerConnection:
         self.transactions = Transactions(self.client, self)
         self._sessions: list[ServerSession] = []
         self._agenda: Agenda[Event] = Agenda()
-        self._gone = False
-        self._leaving: list[ServerSession] = []  # those of a connection that is over
-        self._reason = Reason.NONE
+        self._leaving: Leaving[ServerSession] = Leaving()
 
     # What the pump calls.
 
@@ -122,7 +121,7 @@ class ServerConnection:
     @property
     def behind(self) -> bool:
         """Some of what came is to be done in later turns, or of its end."""
-        return len(self._agenda.waiting) > 0 or len(self._leaving) > 0
+        return len(self._agenda.waiting) > 0 or self._leaving.under_way
 
     @property
     def reading_paused(self) -> bool:
@@ -213,11 +212,11 @@ class ServerConnection:
 
     def status(self) -> PeerStatus | None:
         """Who the client is, once it has opened a virtual host."""
-        return None if self._gone else self.client.status()
+        return None if self._leaving.gone else self.client.status()
 
     def on_rules_changed(self, now_ms: int) -> None:
         """Other access rules are in force: end what the client may have no longer."""
-        if self._gone:
+        if self._leaving.gone:
             return
         refusal = self.client.access.may_stay()
         if refusal is not None:
@@ -259,7 +258,7 @@ class ServerConnection:
 
     def _may_go_on(self) -> bool:
         """Whether it is time for another share of what waits."""
-        if self._leaving:
+        if self._leaving.under_way:
             return True
         if not self.behind or self._agenda.ended:
             return self.behind
@@ -275,8 +274,8 @@ class ServerConnection:
         self.client.act(self.bridge.now_ms)
         self.client.touch()
         self._carry_out(self._agenda.take())
-        if self._leaving:
-            self._leave()
+        if self._leaving.under_way:
+            self._leaving.go_on(self.client, self._let_go)
         elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
 
@@ -382,7 +381,7 @@ class ServerConnection:
 
     def on_authenticated(self, identity: str | None, now_ms: int) -> None:
         """The authenticator's answer."""
-        if self._gone or self.connection.closed:
+        if self._leaving.gone or self.connection.closed:
             return
         self.client.act(now_ms)
         step = self.connection.send_verdict(identity is not None, now_ms)
@@ -456,29 +455,13 @@ class ServerConnection:
 
     def _end(self, reason: Reason) -> None:
         """The connection is over, closed in good order where there is no `reason`."""
-        if self._gone:
+        if self._leaving.gone:
             return
-        self._gone = True
         self.authenticator.forget(self)
         self.client.draining = True  # nothing is sent to sessions that have not ended yet
-        self._reason = reason
-        self._leaving = list(reversed(self._sessions))
+        self._leaving.begin(self._sessions, reason)
         self._sessions = []
-        self._leave()
-
-    def _leave(self) -> None:
-        """End what sessions there are, as many as are a share of a turn, and at last the visit."""
-        reason = self._reason
-        end = WORK.units + SHARE
-        while self._leaving and WORK.units <= end:
-            WORK.units += COMMAND
-            session = self._leaving.pop()
-            self._let_go(session, Reason.SESSION_ENDED if reason == Reason.NONE else reason)
-        if not self._leaving:
-            self.client.on_closed(reason)
-            return
-        WORK.cut += 1
-        self.client.touch()
+        self._leaving.go_on(self.client, self._let_go)
 
 
 def _client(performative: Open, host: str) -> str:

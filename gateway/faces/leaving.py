@@ -1,0 +1,65 @@
+"""The end of a connection: its sessions end as many as are a share of a turn, and at last it does.
+
+What a session leaves behind goes back to queues, which is work; a connection with hundreds of full
+ones must not hold up the others. From the first of these turns on it is gone for whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar, final
+
+from gateway.audit.schema import Reason
+from gateway.wire.work import COMMAND, SHARE, WORK
+
+S = TypeVar("S")
+
+
+class Whose(Protocol):
+    """Whose connection it is."""
+
+    def touch(self) -> None:
+        """There is more to do in the next turn."""
+
+    def on_closed(self, reason: Reason) -> None:
+        """The connection is over."""
+
+
+@final
+class Leaving(Generic[S]):
+    """The sessions of a connection that is over.
+
+    Attributes:
+        gone: it is over.
+    """
+
+    __slots__ = ("_reason", "_sessions", "gone")
+
+    def __init__(self) -> None:
+        self._sessions: list[S] = []
+        self._reason = Reason.NONE
+        self.gone = False
+
+    @property
+    def under_way(self) -> bool:
+        """Whether there are sessions that have not ended yet."""
+        return len(self._sessions) > 0
+
+    def begin(self, sessions: list[S], reason: Reason) -> None:
+        """The connection is over with these sessions, in good order where there is no `reason`."""
+        self.gone = True
+        self._reason = reason
+        self._sessions = list(reversed(sessions))
+
+    def go_on(self, whose: Whose, let_go: Callable[[S, Reason], None]) -> None:
+        """End what sessions there are, as many as are a share of a turn, and at last the visit."""
+        reason = self._reason
+        end = WORK.units + SHARE
+        while self._sessions and WORK.units <= end:
+            WORK.units += COMMAND
+            let_go(self._sessions.pop(), Reason.SESSION_ENDED if reason == Reason.NONE else reason)
+        if self._sessions:
+            WORK.cut += 1
+            whose.touch()
+        else:
+            whose.on_closed(reason)
