@@ -16,6 +16,7 @@ from gateway.errors import StoreError
 from gateway.faces.face import Face
 from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
+from gateway.net.reading import Crowd
 from gateway.net.stalls import Stalls
 
 
@@ -99,6 +100,7 @@ class TurnLoop:
         self._swamped = False
         self._alarm = Alarm(later, now_ms, self._bridge_deadline)
         self.stalls = Stalls(now_ms, counts, worked_ms)
+        self.crowd = Crowd()
         self.on_turn_ended: Callable[[int], None] | None = None
 
     def attach(self, face: Face, pump: Flushed) -> None:
@@ -163,6 +165,7 @@ class TurnLoop:
         self._scheduled = None
         now_ms = self._now_ms()
         self.stalls.begin()
+        self.crowd.end_turn()
         self._counts.turns += 1
         self._dispatching = True
         more = self._guarded(lambda: self._bridge.end_turn(now_ms))
