@@ -21,9 +21,18 @@ from support.frames_1_0 import octets_of
 from support.talk_0_10 import Gateway
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10.frames import FrameWriter
+from gateway.amqp_0_10.frames import (
+    BODY,
+    FIRST_FRAME,
+    HEADER,
+    LAST_FRAME,
+    LAST_SEGMENT,
+    WHOLE_SEGMENT,
+    FrameWriter,
+)
 from gateway.amqp_0_10.types import Command, Control
 from gateway.amqp_1_0 import _spec
+from gateway.faces.face import Face
 from gateway.wire import buffers
 from gateway.wire.work import WORK
 
@@ -31,16 +40,7 @@ ROUNDS = 3
 READ = 64 * 1024
 GIANT = 2**31 - 1
 
-Play = Callable[[], object]
-Flood = tuple[World, object, bytes]
-
-
-def _frames(*controls: Control | Command) -> bytes:
-    writer = FrameWriter()
-    for each in controls:
-        if hasattr(each, "CODE") and isinstance(each, Control):
-            writer.control(1, each)
-    return writer.take()
+Flood = tuple[World, Face, bytes]
 
 
 def _spread(count: int) -> list[tuple[int, int]]:
@@ -105,11 +105,9 @@ def attached_0_10() -> Flood:
     return gateway.world, client.face, writer.take()
 
 
-def _commands(*commands: Command, many: int = 0) -> Flood:
+def _commands(*commands: Command) -> Flood:
     gateway = Gateway()
     client = gateway.session()
-    session = client.session
-    assert session is not None
     client.does(spec.QueueDeclare(queue="q"))
     client.connection.tuning.max_frame_size = 65535
     octets = b""
@@ -161,38 +159,24 @@ def transfers() -> Flood:
     return gateway.world, client.face, client.connection.data_to_send()
 
 
-def frames_in_parts() -> Flood:
+def transfers_in_parts() -> Flood:
     """message.transfer whose body comes by the octet."""
     gateway = Gateway()
     client = gateway.session()
     client.does(spec.QueueDeclare(queue="q"))
     client.publishes(b"")
     octets = client.connection.data_to_send()
-    piece = bytes([0x08, 3, 0, 13, 0, 1, 0, 1, 0, 0, 0, 0, 65])
-    first = bytes([0x06 & ~4 | 4, 3, 0, 13, 0, 1, 0, 1, 0, 0, 0, 0, 65])
-    middle = bytes([0x04, 3, 0, 13, 0, 1, 0, 1, 0, 0, 0, 0, 65])
-    last = bytes([0x05, 3, 0, 13, 0, 1, 0, 1, 0, 0, 0, 0, 65])
-    # The header segment was the last one: here the body is.
-    at = octets.rfind(bytes([0x07, 2]))
-    octets = octets[:at] + bytes([0x03]) + octets[at + 1 :] + first + middle * 4900 + last
-    del piece
-    return gateway.world, client.face, octets
+    at = octets.rfind(bytes((LAST_SEGMENT | WHOLE_SEGMENT, HEADER)))
+    head = octets[:at] + bytes((WHOLE_SEGMENT,)) + octets[at + 1 :]
+    flags = [FIRST_FRAME, *[0] * (READ // 13), LAST_FRAME]
+    parts = [bytes((LAST_SEGMENT | each, BODY, 0, 13, 0, 1, 0, 1, 0, 0, 0, 0, 0)) for each in flags]
+    return gateway.world, client.face, head + b"".join(parts)
 
 
-# 1.0
-
-
-def _hub() -> tuple[Hub, object]:
+def _of_1_0(octets: bytes) -> Flood:
     hub = Hub()
     client = hub.client()
-    return hub, client
-
-
-def _of_1_0(octets: bytes, setup: Callable[[object], object] | None = None) -> Flood:
-    hub, client = _hub()
     client.session()
-    if setup is not None:
-        setup(client)
     return hub.world, client.face, octets * max(1, READ // len(octets))
 
 
@@ -225,7 +209,8 @@ def link_flows() -> Flood:
         link_credit=5,
         echo=True,
     )
-    hub, client = _hub()
+    hub = Hub()
+    client = hub.client()
     hub.world.queue()
     client.receiver("q")
     return hub.world, client.face, octets_of(flow) * 2000
@@ -247,7 +232,8 @@ def begins() -> Flood:
         octets_of(begin, channel=channel) + octets_of(_spec.End(), channel=channel)
         for channel in range(1, 200)
     )
-    hub, client = _hub()
+    hub = Hub()
+    client = hub.client()
     return hub.world, client.face, octets * 6
 
 
@@ -317,7 +303,8 @@ def dynamic() -> Flood:
 
 def transfers_1_0() -> Flood:
     """transfer of 100 octets, settled, to a queue that nobody reads."""
-    hub, client = _hub()
+    hub = Hub()
+    client = hub.client()
     hub.world.queue()
     link = client.sender("q")
     for number in range(100):
@@ -340,6 +327,7 @@ FLOODS: tuple[Callable[[], Flood], ...] = (
     flows_0_10,
     declares,
     transfers,
+    transfers_in_parts,
     empty_frames,
     flows,
     link_flows,
