@@ -47,6 +47,7 @@ OCTETS_SENT: Final = 32  # of a message that is delivered: digested, framed, wri
 
 # Limits, in units.
 SHARE: Final = 50_000  # of one connection, and of dispatching, in one turn: 1 ms, pure 5
+USER: Final = 10 * SHARE  # of all connections of one user in one turn: 10 ms, pure 50
 VERB: Final = 500_000  # what one verb may cost at most: 10 ms, pure 50
 
 ELEMENTS_MAX: Final = 10_000  # what `Work.elements_max` is if nobody says

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from support.face_1_0 import message
 from support.gateway_process import GatewayProcess
@@ -15,6 +16,7 @@ from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.amqp_1_0 import _spec, types
+from gateway.net.listening.users import make_user, write_users
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import SHARE
@@ -23,6 +25,7 @@ from .hostile import Attack
 
 FULL = 2**31 - 1
 NULL = Tagged(VOID, None)
+CROWD = 64
 RECORDS_MAX = 16 * 2**20  # octets that wait for the store
 
 
@@ -363,7 +366,37 @@ def unrouted(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
 BLOB: FieldTable = [("blob", Tagged(VBIN32, bytes(960_000)))]
 VOIDS: FieldTable = [("voids", Tagged(LIST, [NULL] * 9_900))]
 
+
+def crowd(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Many clients of one user, who declare queues and delete them again, all at once."""
+    clients = []
+    for _ in range(CROWD):
+        client = Raw010(gateway.amqp_port, patience_s=120).log_in("mallory", "m")
+        clients.append((client, client.attach()))
+    for number, (client, session) in enumerate(clients):
+        for _ in range(count):
+            queue = f"q{number}"
+            client.asks(session, [spec.QueueDeclare(queue=queue), spec.QueueDelete(queue=queue)])
+    for client, session in clients:
+        client.does(session, [])
+    return [client for client, _session in clients]
+
+
+def write_mallory(directory: Path) -> None:
+    """A users file with one user; the polite client has no login."""
+    write_users(directory / "users.yaml", {"mallory": make_user("m", 4096)})
+
+
 ATTACKS = (
+    Attack(
+        "64 connections of one user",
+        crowd,
+        2_000,
+        10,
+        config={"anonymous": True, "users_file": "users.yaml"},
+        prepare=write_mallory,
+        units_max=20 * SHARE,
+    ),
     Attack("queries of 960 KB", _queries(BLOB), 500, 20, units_max=8 * SHARE),
     Attack("queries of lists of voids", _queries(VOIDS), 5_000, 100, units_max=4 * SHARE),
     Attack("arguments of 960,000 voids", refused_arguments, 50, 2, units_max=SHARE),

@@ -128,6 +128,12 @@ class Raw010(Raw):
             self.connection.receive_data(heard, 0)
         return bool(heard)
 
+    def asks(self, session: Session, commands: Iterable[Command]) -> bool:
+        """Send commands, not waited for."""
+        for command in commands:
+            session.send_command(command)
+        return self.say(self.connection.data_to_send())
+
     def does(self, session: Session, commands: Iterable[Command]) -> bool:
         """Send commands and wait until all are completed; whether they were."""
         for command in commands:
