@@ -7,6 +7,7 @@
     unwritten                  what waits for the store's thread, and whose it is
     clearing                   queues of which more goes than can go in one turn
     topology, owners, refusals, node_names, numbers   names, who owns them, and their numbers
+    senders                    links that send to a queue or exchange, until that is deleted
     transaction, tickets       work done as one; who hears of the end of a copy
     ledger                     every step of every copy: one record, one count
     pressure, quotas, limits   what all together hold, what one user or host does, and may hold

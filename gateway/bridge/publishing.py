@@ -210,6 +210,7 @@ class Publishing:
         transaction: Transaction | None,
     ) -> Published:
         """No binding matched: once to the alternate exchange, unless the publisher wants else."""
+        WORK.units += PUBLISH + COPY  # its records are the same
         ledger = self._copies.ledger
         alternate = self._alternate_of(exchange)
         if alternate is None or message.flags & (Flag.TELL_UNROUTABLE | Flag.DISCARD_UNROUTABLE):
@@ -354,6 +355,7 @@ class Publishing:
     def _refuse(
         self, message: Message, exchange: Exchange, reason: Reason, node: int, link: int
     ) -> None:
+        WORK.units += PUBLISH + COPY
         self._copies.ledger.received(message, exchange, 1, link)
         self._copies.ledger.refused(message, exchange, reason, node)
 

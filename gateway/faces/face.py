@@ -261,7 +261,7 @@ class FaceSettings:
         counts: shared by all faces.
         access: the rules in force, and whom they are for; shared.
         journal: writes the lines of connections; shared by all faces.
-        accounts: what is kept for users and virtual hosts; shared by all faces.
+        accounts: what is kept for users, virtual hosts and upstreams; shared by all faces.
         uses: whose uses of what is not offered the audit log does not have yet; shared.
         escrow: whether escrow is sent along with translated messages.
         text_body_value: a 0-10 text body goes to 1.0 as an amqp-value string, not as data.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from support.face_1_0 import message
+from support.frames_1_0 import octets_of
 from support.gateway_process import GatewayProcess
 from support.raw_peers import Raw, Raw010, Raw10
 
@@ -363,6 +365,37 @@ def unrouted(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     return [client]
 
 
+def floods(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Frames that ask for next to nothing, by the hundred thousand, from many connections."""
+    clients: list[tuple[Raw, bytes]] = []
+    for number in range(count):
+        if number % 2:
+            peer = Raw10(gateway.amqp_port, patience_s=120).log_in()
+            peer.begin()
+            clients.append((peer, EMPTY if number % 4 == 1 else octets_of(FLOW)))
+        else:
+            client, session = _client(gateway)
+            if number % 4:
+                session.send_command(spec.ExecutionSync())
+                clients.append((client, client.connection.data_to_send()))
+            else:
+                clients.append((client, HEARTBEAT))
+    with ThreadPoolExecutor(count) as pool:
+        for done in [pool.submit(_flood, *each) for each in clients]:
+            done.result()
+    return [client for client, _frame in clients]
+
+
+def _flood(client: Raw, frame: bytes) -> None:
+    many = frame * (65536 // len(frame))
+    for _ in range(FLOOD_READS):
+        client.say(many)
+
+
+FLOOD_READS = 64
+EMPTY = bytes.fromhex("0000000802000000")
+HEARTBEAT = bytes.fromhex("0f0000100000000000000000010a0000")
+FLOW = _spec.Flow(next_incoming_id=0, incoming_window=FULL, next_outgoing_id=0, outgoing_window=1)
 BLOB: FieldTable = [("blob", Tagged(VBIN32, bytes(960_000)))]
 VOIDS: FieldTable = [("voids", Tagged(LIST, [NULL] * 9_900))]
 
@@ -415,5 +448,6 @@ ATTACKS = (
     Attack("filters", filters, 20, 1, units_max=40 * SHARE, kept_max=64 * 2**20),
     Attack("what a connection leaves behind", left_behind, 250, 20, units_max=60 * SHARE),
     Attack("records of messages that no queue takes", unrouted, 500_000, 20_000),
+    Attack("floods of tiny frames", floods, 64, 4, units_max=400 * SHARE),
     Attack("subscriptions of one connection", sessions, 50, 2, units_max=40 * SHARE),
 )
