@@ -15,6 +15,7 @@ from gateway.bridge.durable.absent import AbsentQueue
 from gateway.bridge.durable.debts import Debts
 from gateway.bridge.durable.notes import Notebook, NoteSource, recover_notes
 from gateway.bridge.durable.recovery import Recovery
+from gateway.bridge.entering import Entering
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.ledger import Counts, Ledger
 from gateway.bridge.limits import BridgeLimits
@@ -69,6 +70,7 @@ class Bridge:
         "_absent",
         "_deadlines",
         "_dispatcher",
+        "_entering",
         "_limits",
         "_notebooks",
         "_plain_host",
@@ -121,7 +123,10 @@ class Bridge:
         self._reader = reader
         self.numbers = Numbers(audit.incarnation)
         self._deadlines = Deadlines()
-        self.copies = Copies(self.ledger, self.turns, self.pressure, self._deadlines)
+        self._entering = Entering(self.turns, self.unwritten)
+        self.copies = Copies(
+            self.ledger, self.turns, self.pressure, self._deadlines, self._entering
+        )
         self._dispatcher = Dispatcher(self.copies)
         self.hosts: dict[str, VirtualHost] = {}
         self._notebooks: dict[str, Notebook] = {}
@@ -189,6 +194,8 @@ class Bridge:
         if not self.swamped:
             if not much:
                 spread.run()
+            if not much or self.turns.open:
+                self._entering.run()
             self._dispatcher.run(self._limits.turn_deliveries)
         for notebook in self._notebooks.values():
             notebook.collect(self.turns.writes, now_ms)
@@ -197,15 +204,24 @@ class Bridge:
         self.unwritten.end_turn()
         self.swamped = turns.octets_waiting() >= self._limits.backlog_octets_max
         self._on_safe()
-        goes_on = spread.has_work and not much  # else with the next commit
+        # Else with the next commit.
+        goes_on = turns.open or ((spread.has_work or self._entering.has_work) and not much)
         return (goes_on or self._dispatcher.has_work) and not self.swamped
 
     def who(self) -> str:
         """What was most work at the end of the last turn."""
         spread = self.turns.spread
-        if spread.costliest is not None and spread.units > self._dispatcher.units:
+        units = max(spread.units, self._dispatcher.units)
+        if self._entering.units > units:
+            return self._entering.who()
+        if spread.costliest is not None and spread.units == units:
             return spread.costliest.who()
         return self._dispatcher.who()
+
+    def finish(self, now_ms: int) -> None:
+        """No turns but one more: what is half done, and has to be done whole, is."""
+        self._act(now_ms)
+        self._entering.finish()
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called (expiry, auto-delete), in gateway ms.
@@ -303,7 +319,7 @@ class Bridge:
     def idle(self) -> bool:
         """Whether nothing waits for a commit, for room, for an upstream or for its turn."""
         waits = self.pressure.waiting or self.copies.tickets.waiting or self.turns.spread.has_work
-        return self.turns.idle() and not waits
+        return self.turns.idle() and not waits and not self._entering.has_work
 
     def awaited(self) -> list[str]:
         """What it waits for, as operators read it."""

@@ -360,6 +360,7 @@ class Service:
         """No connection is left: the last turn, the final records, the store, and out."""
         for timer in self._timers:
             timer.stop()
+        self.bridge.finish(self.clock.now_ms())
         self.turns.end_now()
         self.turns.stop()
         now_ms = self.clock.now_ms()
