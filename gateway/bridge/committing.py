@@ -163,14 +163,14 @@ class LongCommit:
                 self._next += 1
                 WORK.units += DELIVERY
                 self._settlement.settle(each.delivery, each.outcome)
-            self._next = 0
+            self._transaction.held.reverse()  # so that each is forgotten as it comes
             self._stage = Stage.ENTERING
         held = self._transaction.held
-        while self._next < len(held):
-            entering = held[self._next]
+        while held:
+            entering = held[-1]
             if not self._publishing.go_on(entering, end, self):
                 return False
-            self._next += 1
+            held.pop()
             let_go(entering, self._copies.pressure)
             if entering.message.durable and not entering.durable:
                 entering.message.flags |= Flag.TRANSIENT_COPY
@@ -194,7 +194,6 @@ class LongCommit:
         """All of it is where it belongs."""
         copies = self._copies
         transaction = self._transaction
-        transaction.held = []
         for queue in self._wanted:
             queue.behind = EVERYTHING
             self._settlement.let_go(queue)

@@ -344,6 +344,37 @@ def left_behind(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     return [again, other]
 
 
+def committed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """A transaction of very many messages is committed."""
+    client, session = _client(gateway)
+    client.does(session, [spec.QueueDeclare(queue="q"), spec.TxSelect()])
+    header = _header()
+    for at in range(count):
+        client.publish(session, header, b"x")
+        if at % 1000 == 0:
+            client.does(session, [])
+    assert client.does(session, [spec.TxCommit()])
+    assert gateway.metrics()["gateway_queue_depth_messages"] >= count
+    return [client]
+
+
+def fanned_out(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Messages for very many queues each."""
+    client, session = _client(gateway)
+    for at in range(0, count, 500):
+        names = [f"q{number}" for number in range(at, min(at + 500, count))]
+        client.does(session, [spec.QueueDeclare(queue=name) for name in names])
+        client.does(
+            session, [spec.ExchangeBind(queue=name, exchange="amq.fanout") for name in names]
+        )
+    header = write_header(spec.DeliveryProperties(), None)
+    for _ in range(10):
+        client.publish(session, header, b"x", to="amq.fanout")
+    assert client.does(session, [])
+    assert gateway.metrics()["gateway_queue_depth_messages"] >= 10 * count
+    return [client]
+
+
 def unrouted(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """Messages of one octet that no queue takes: two records of the audit log each."""
     client, session = _client(gateway)
@@ -374,6 +405,15 @@ ATTACKS = (
     Attack("a purge", _emptied(spec.QueuePurge(queue="q")), 100_000, 5_000, units_max=20 * SHARE),
     Attack(
         "a deletion", _emptied(spec.QueueDelete(queue="q")), 100_000, 5_000, units_max=20 * SHARE
+    ),
+    Attack("a commit", committed, 100_000, 5_000, units_max=20 * SHARE),
+    Attack(
+        "messages for very many queues",
+        fanned_out,
+        20_000,
+        2_000,
+        units_max=60 * SHARE,
+        kept_max=64 * 2**20,
     ),
     Attack("bindings", bindings, 20_000, 500, units_max=50 * SHARE, kept_max=64 * 2**20),
     Attack("all deliveries that there could be", browsed, 2_000, 50, units_max=200 * SHARE),
