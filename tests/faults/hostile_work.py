@@ -375,6 +375,40 @@ def fanned_out(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     return [client]
 
 
+def resubscribed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """A durable subscription for which much waits comes back for another topic."""
+
+    def subscribe(topic: str) -> Raw10:
+        receiver = Raw10(gateway.amqp_port, patience_s=120).log_in(container_id="c")
+        receiver.begin()
+        source = _spec.Source(
+            address=f"amq.topic/{topic}",
+            durable=_spec.DURABLE_UNSETTLED_STATE,
+            expiry_policy=_spec.EXPIRY_NEVER,
+        )
+        attach = _spec.Attach(
+            name="r", handle=0, role=_spec.RECEIVER, source=source, target=_spec.Target()
+        )
+        receiver.performs(attach)
+        heard = b""
+        while topic.encode() not in heard:
+            more = receiver.hear()
+            assert more, "the gateway does not let it subscribe"
+            heard += more
+        return receiver
+
+    subscribe("a").close()
+    client, session = _client(gateway)
+    header = _header(key="a")
+    for at in range(count):
+        client.publish(session, header, b"x", to="amq.topic")
+        if at % 1000 == 0:
+            client.does(session, [])
+    client.does(session, [])
+    assert gateway.metrics()["gateway_queue_depth_messages"] >= count
+    return [client, subscribe("b")]
+
+
 def unrouted(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """Messages of one octet that no queue takes: two records of the audit log each."""
     client, session = _client(gateway)
@@ -415,6 +449,7 @@ ATTACKS = (
         units_max=60 * SHARE,
         kept_max=64 * 2**20,
     ),
+    Attack("another topic", resubscribed, 100_000, 5_000, units_max=20 * SHARE),
     Attack("bindings", bindings, 20_000, 500, units_max=50 * SHARE, kept_max=64 * 2**20),
     Attack("all deliveries that there could be", browsed, 2_000, 50, units_max=200 * SHARE),
     Attack("dispositions of all deliveries", dispositions, 20_000, 200, units_max=500 * SHARE),
