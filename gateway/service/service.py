@@ -365,7 +365,7 @@ class Service:
         self.turns.stop()
         now_ms = self.clock.now_ms()
         audit = self.bridge.audit
-        self.bridge.checkpoint(now_ms)
+        self.bridge.checkpoint(now_ms, last=True)
         audit.clock(now_ms, self.clock.drift_ms())
         audit.incarnation_stopped(now_ms)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 
 from support.face_1_0 import message
@@ -409,6 +410,18 @@ def resubscribed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     return [client, subscribe("b")]
 
 
+def checkpointed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Checkpoints of the audit log, which has one each second, of very many queues."""
+    client, session = _client(gateway)
+    for at in range(0, count, 100):
+        names = [f"q{number}" for number in range(at, at + 100)]
+        client.does(session, [spec.QueueDeclare(queue=name) for name in names])
+    until = time.monotonic() + 2.5
+    while time.monotonic() < until:
+        assert client.does(session, [spec.QueueQuery(queue="q0")])
+    return [client]
+
+
 def unrouted(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """Messages of one octet that no queue takes: two records of the audit log each."""
     client, session = _client(gateway)
@@ -450,6 +463,15 @@ ATTACKS = (
         kept_max=64 * 2**20,
     ),
     Attack("another topic", resubscribed, 100_000, 5_000, units_max=20 * SHARE),
+    Attack(
+        "a checkpoint",
+        checkpointed,
+        90_000,
+        5_000,
+        config={"audit": {"checkpoint_interval": "1s"}},
+        units_max=400 * SHARE,
+        kept_max=64 * 2**20,
+    ),
     Attack("bindings", bindings, 20_000, 500, units_max=50 * SHARE, kept_max=64 * 2**20),
     Attack("all deliveries that there could be", browsed, 2_000, 50, units_max=200 * SHARE),
     Attack("dispositions of all deliveries", dispositions, 20_000, 200, units_max=500 * SHARE),
