@@ -3,6 +3,7 @@
     bridge, turns              all virtual hosts, and the turn that is under way
     host                       one virtual host: its parts, which faces hold, and what spans them
     publishing, subscribing, settlement, declaring, transacting   what the verbs do
+    entering, committing       what enters over several turns, and as one
     spread                     work that may be too much for one turn
     unwritten                  what waits for the store's thread, and whose it is
     clearing                   queues of which more goes than can go in one turn

@@ -47,7 +47,7 @@ class Emptying:
         self._emptied = emptied
         self.queue = queue
         self.position = 0
-        self.end = queue.next_position
+        self.end = queue.next_position if waiter is None else min(queue.next_position, queue.behind)
         self.waiter = waiter
         self.token = token
 

@@ -172,7 +172,7 @@ class Settlement:
         """Drop every available copy; how many."""
         count = 0
         entry = queue.places.next_at(0)
-        while entry is not None:
+        while entry is not None and entry.position < queue.behind:
             if entry.holder == AVAILABLE:
                 self.drop(queue, entry)
                 count += 1
@@ -210,7 +210,10 @@ class Settlement:
     def forget_link(self, subscription: Subscription) -> None:
         """Nothing of a cancelled subscription is unsettled any more."""
         del self._dispatcher.links[subscription.number]
-        queue = subscription.queue
+        self.let_go(subscription.queue)
+
+    def let_go(self, queue: Queue) -> None:
+        """One fewer subscription, or commit, needs the queue: forget it if it was deleted."""
         queue.users.links -= 1
         if queue.deleted and queue.users.links == 0 and not queue.clearing:
             self._topology.forget_queue(queue)

@@ -203,7 +203,7 @@ class QueueSettings(Section):
     keys and arguments; a declare or bind beyond it is refused."""
     transaction_size: Annotated[int, *size("64KiB", "2GiB")] = 64 * 1024 * 1024
     """Octets of the messages that one transaction of a client holds until its commit; 256 more
-    are counted for each message, and only these of those that go to an upstream."""
+    are counted for each copy, and only these of those that go to an upstream."""
     turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Messages sent in one turn of the event loop before it reads again."""
 

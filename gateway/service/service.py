@@ -367,11 +367,12 @@ class Service:
         """No connection is left: the last turn, the final records, the store, and out."""
         for timer in self._timers:
             timer.stop()
+        self.bridge.finish(self.clock.now_ms())
         self.turns.end_now()
         self.turns.stop()
         now_ms = self.clock.now_ms()
         audit = self.bridge.audit
-        self.bridge.checkpoint(now_ms)
+        self.bridge.checkpoint(now_ms, last=True)
         audit.clock(now_ms, self.clock.drift_ms())
         audit.incarnation_stopped(now_ms)
         try:

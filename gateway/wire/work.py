@@ -20,6 +20,7 @@ from gateway.errors import TooMuchWorkError
 
 # Primitives, in units.
 READ: Final = 10  # a frame is taken apart, whatever it is and whoever it is for
+CHECKPOINT: Final = 20  # the audit log is told what a queue, a subscription or an exchange has
 COMMAND: Final = 200  # a command of any kind but a transfer: taken apart, carried out, answered
 FRAME: Final = 200  # a begin, attach, detach or end of 1.0 is taken apart, before it is a command
 SETTLING: Final = 30  # a command that settles, or a disposition, beside its deliveries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -349,6 +350,83 @@ def left_behind(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     return [again, other]
 
 
+def committed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """A transaction of very many messages is committed."""
+    client, session = _client(gateway)
+    client.does(session, [spec.QueueDeclare(queue="q"), spec.TxSelect()])
+    header = _header()
+    for at in range(count):
+        client.publish(session, header, b"x")
+        if at % 1000 == 0:
+            client.does(session, [])
+    assert client.does(session, [spec.TxCommit()])
+    assert gateway.metrics()["gateway_queue_depth_messages"] >= count
+    return [client]
+
+
+def fanned_out(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Messages for very many queues each."""
+    client, session = _client(gateway)
+    for at in range(0, count, 500):
+        names = [f"q{number}" for number in range(at, min(at + 500, count))]
+        client.does(session, [spec.QueueDeclare(queue=name) for name in names])
+        client.does(
+            session, [spec.ExchangeBind(queue=name, exchange="amq.fanout") for name in names]
+        )
+    header = write_header(spec.DeliveryProperties(), None)
+    for _ in range(10):
+        client.publish(session, header, b"x", to="amq.fanout")
+    assert client.does(session, [])
+    assert gateway.metrics()["gateway_queue_depth_messages"] >= 10 * count
+    return [client]
+
+
+def resubscribed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """A durable subscription for which much waits comes back for another topic."""
+
+    def subscribe(topic: str) -> Raw10:
+        receiver = Raw10(gateway.amqp_port, patience_s=120).log_in(container_id="c")
+        receiver.begin()
+        source = _spec.Source(
+            address=f"amq.topic/{topic}",
+            durable=_spec.DURABLE_UNSETTLED_STATE,
+            expiry_policy=_spec.EXPIRY_NEVER,
+        )
+        attach = _spec.Attach(
+            name="r", handle=0, role=_spec.RECEIVER, source=source, target=_spec.Target()
+        )
+        receiver.performs(attach)
+        heard = b""
+        while topic.encode() not in heard:
+            more = receiver.hear()
+            assert more, "the gateway does not let it subscribe"
+            heard += more
+        return receiver
+
+    subscribe("a").close()
+    client, session = _client(gateway)
+    header = _header(key="a")
+    for at in range(count):
+        client.publish(session, header, b"x", to="amq.topic")
+        if at % 1000 == 0:
+            client.does(session, [])
+    client.does(session, [])
+    assert gateway.metrics()["gateway_queue_depth_messages"] >= count
+    return [client, subscribe("b")]
+
+
+def checkpointed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Checkpoints of the audit log, which has one each second, of very many queues."""
+    client, session = _client(gateway)
+    for at in range(0, count, 100):
+        names = [f"q{number}" for number in range(at, at + 100)]
+        client.does(session, [spec.QueueDeclare(queue=name) for name in names])
+    until = time.monotonic() + 2.5
+    while time.monotonic() < until:
+        assert client.does(session, [spec.QueueQuery(queue="q0")])
+    return [client]
+
+
 def unrouted(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """Messages of one octet that no queue takes: two records of the audit log each."""
     client, session = _client(gateway)
@@ -440,6 +518,25 @@ ATTACKS = (
     Attack("a purge", _emptied(spec.QueuePurge(queue="q")), 100_000, 5_000, units_max=20 * SHARE),
     Attack(
         "a deletion", _emptied(spec.QueueDelete(queue="q")), 100_000, 5_000, units_max=20 * SHARE
+    ),
+    Attack("a commit", committed, 100_000, 5_000, units_max=20 * SHARE),
+    Attack(
+        "messages for very many queues",
+        fanned_out,
+        20_000,
+        2_000,
+        units_max=60 * SHARE,
+        kept_max=64 * 2**20,
+    ),
+    Attack("another topic", resubscribed, 100_000, 5_000, units_max=20 * SHARE),
+    Attack(
+        "a checkpoint",
+        checkpointed,
+        90_000,
+        5_000,
+        config={"audit": {"checkpoint_interval": "1s"}},
+        units_max=400 * SHARE,
+        kept_max=64 * 2**20,
     ),
     Attack("bindings", bindings, 20_000, 500, units_max=50 * SHARE, kept_max=64 * 2**20),
     Attack("all deliveries that there could be", browsed, 2_000, 50, units_max=200 * SHARE),

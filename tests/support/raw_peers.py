@@ -165,7 +165,8 @@ class Raw10(Raw):
     def log_in(self, **fields: object) -> Self:
         """Header and open, and the gateway's; `fields` are the open's."""
         self.say(HEADER_1_0)
-        self.performs(_spec.Open(container_id=f"raw-{id(self)}", **fields))  # type: ignore[arg-type]  # as given
+        fields = {"container_id": f"raw-{id(self)}"} | fields
+        self.performs(_spec.Open(**fields))  # type: ignore[arg-type]  # as given
         heard = b""
         while len(heard) < 20:
             more = self.hear()

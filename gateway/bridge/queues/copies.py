@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gateway.bridge.entering import Entering
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.ledger import Ledger
 from gateway.bridge.pressure import Pressure
@@ -24,13 +25,23 @@ EXPIRED_BEHIND: Final = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, unde
 
 @final
 class Copies:
-    """Puts copies in and takes them out, in memory and in the turn's writes."""
+    """Puts copies in and takes them out, in memory and in the turn's writes.
 
-    __slots__ = ("deadlines", "ledger", "pressure", "tickets", "turns")
+    Attributes:
+        entering: what comes in over several turns.
+    """
+
+    __slots__ = ("deadlines", "entering", "ledger", "pressure", "tickets", "turns")
 
     def __init__(
-        self, ledger: Ledger, turns: TurnBook, pressure: Pressure, deadlines: Deadlines
+        self,
+        ledger: Ledger,
+        turns: TurnBook,
+        pressure: Pressure,
+        deadlines: Deadlines,
+        entering: Entering,
     ) -> None:
+        self.entering = entering
         self.ledger = ledger
         self.turns = turns
         self.pressure = pressure
