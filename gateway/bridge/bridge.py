@@ -16,7 +16,6 @@ from gateway.bridge.durable.checkpoint import Checkpoint
 from gateway.bridge.durable.debts import Debts
 from gateway.bridge.durable.notes import Notebook, NoteSource, recover_notes
 from gateway.bridge.durable.recovery import Recovery
-from gateway.bridge.entering import Entering
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.ledger import Counts, Ledger
 from gateway.bridge.limits import BridgeLimits
@@ -29,6 +28,7 @@ from gateway.bridge.queues.dispatch import Dispatcher
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import Placements, Remote
 from gateway.bridge.seams import CommitWaiter
+from gateway.bridge.spread.entering import Entering
 from gateway.bridge.topology import Topology
 from gateway.bridge.turns import TurnBook
 from gateway.bridge.unwritten import Author, Unwritten

@@ -11,7 +11,6 @@ from typing import Final, final
 from mypy_extensions import i64 as int64
 
 from gateway.audit.schema import Reason
-from gateway.bridge.entering import Late, LongPublish
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.exchanges.topic import WORDS_MAX, too_many_words
 from gateway.bridge.queues.copies import Copies
@@ -27,6 +26,7 @@ from gateway.bridge.seams import (
     Publisher,
     PublishStatus,
 )
+from gateway.bridge.spread.entering import Late, LongPublish
 from gateway.bridge.tickets import Ticket
 from gateway.bridge.topology import UNKNOWN_EXCHANGE, Topology
 from gateway.bridge.transaction import Held, Transaction, hold, let_go, refuse_deleted

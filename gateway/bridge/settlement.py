@@ -11,7 +11,6 @@ from typing import final
 
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.audit.schema import Reason
-from gateway.bridge.clearing import Clearing
 from gateway.bridge.ledger import COPY
 from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.copies import Copies
@@ -20,6 +19,7 @@ from gateway.bridge.queues.places import AVAILABLE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.transit import GONE, Transit
+from gateway.bridge.spread.clearing import Clearing
 from gateway.bridge.topology import Topology
 from gateway.message import ACCEPTED, Delivery, Outcome, OutcomeKind
 from gateway.wire import work

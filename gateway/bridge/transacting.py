@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import final
 
 from gateway.audit.schema import Outcome as AuditOutcome
-from gateway.bridge.committing import LongCommit, units_of
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.publishing import Publishing
@@ -14,6 +13,7 @@ from gateway.bridge.remote.remote import Remote
 from gateway.bridge.remote.transaction import RemoteTransaction
 from gateway.bridge.seams import IN_TURN, PENDING, Published, Publisher, PublishStatus
 from gateway.bridge.settlement import Settlement
+from gateway.bridge.spread.committing import LongCommit, units_of
 from gateway.bridge.transaction import AtUpstream, Rollback, Transaction, refuse_deleted
 from gateway.message import Delivery, Flag, Message, Refusal
 

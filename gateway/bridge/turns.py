@@ -12,7 +12,7 @@ from collections import deque
 from typing import final
 
 from gateway.bridge.seams import CommitWaiter
-from gateway.bridge.spread import Spread
+from gateway.bridge.spread.spread import Spread
 from gateway.message import Message
 from gateway.store.interface import Store
 from gateway.store.writes import TurnWriter

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gateway.bridge.entering import Entering
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.ledger import Ledger
 from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues.deadlines import Deadlines
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.spread.entering import Entering
 from gateway.bridge.tickets import Ticket, Tickets
 from gateway.bridge.turns import TurnBook
 from gateway.message import ACCEPTED, NEVER, Message, Outcome, OutcomeKind

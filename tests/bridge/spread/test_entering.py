@@ -7,8 +7,8 @@ from support.bridge_world import Producer, World, bind
 from support.work import units_of
 
 from gateway.audit.schema import Kind
-from gateway.bridge.entering import FEW
 from gateway.bridge.seams import PublishStatus
+from gateway.bridge.spread.entering import FEW
 from gateway.bridge.unwritten import Author
 from gateway.message import ACCEPTED, OutcomeKind
 from gateway.wire.work import COPY, SHARE
