@@ -49,7 +49,7 @@ class Answers:
         self._explicit = RangeSet()
         # Those of them that are accepted, to be told at the end of the turn.
         self._accepted = RangeSet()
-        self._safe_with = SafeWith(client.bridge, self)
+        self._safe_with = SafeWith(client.bridge)
 
     # Completion.
 
@@ -62,7 +62,7 @@ class Answers:
     def complete_when_safe(self, command_id: int) -> None:
         """A command is done when this turn's durable effects are on disk."""
         if not self.over:
-            self._safe_with.add(command_id)
+            self._safe_with.add(command_id, self)
 
     def on_committed(self, turn: int) -> None:
         """Complete the commands of that turn, and accept the transfers among them."""

@@ -69,7 +69,7 @@ class ControlLink:
         self._holder = holder
         self.link = link
         self.number = client.bridge.numbers.next_link()
-        self._safe_with = SafeWith(client.bridge, self)  # discharges
+        self._safe_with = SafeWith(client.bridge)  # discharges
         # What is being discharged, by delivery-id: until it is safe, or an upstream has answered.
         self._discharged: dict[int, ClientTransaction] = {}
         attach = link.attach
@@ -140,7 +140,7 @@ class ControlLink:
             return
         self._discharged[delivery_id] = work
         if published.status != PublishStatus.PENDING:
-            self._safe_with.add(delivery_id)
+            self._safe_with.add(delivery_id, self)
 
     def on_committed(self, turn: int) -> None:
         """Accept the discharges of that turn: all of their transactions is on disk."""
