@@ -19,7 +19,14 @@ from typing import Final, final
 from zlib import crc32
 
 from gateway.audit.ends import LogEnd
-from gateway.audit.reader import FIRST, Block, Segment, last_sequence, segment_paths
+from gateway.audit.reader import (
+    FIRST,
+    Segment,
+    block_at,
+    last_sequence,
+    schema_of,
+    segment_paths,
+)
 from gateway.audit.schema import (
     BLOCK_HEADER,
     FIELDS,
@@ -96,7 +103,7 @@ class SegmentWriter:
         """
         start = at = 0
         while at < len(blocks):
-            block = _block_at(blocks, at)
+            block = block_at(blocks, at)
             at = block.end
             if block.kind == BlockKind.RECORDS:  # names go with the records that follow them
                 last = last_sequence(blocks, block)
@@ -146,8 +153,8 @@ class SegmentWriter:
     def _append_turn(self, blocks: bytes, last_sequence: int) -> None:
         """Names, if any, and one block of records."""
         self._mend()
-        first = _block_at(blocks, 0)
-        schema = _schema_of(blocks, 0)  # an older gateway may have left them in the store
+        first = block_at(blocks, 0)
+        schema = schema_of(blocks, 0)  # an older gateway may have left them in the store
         segment = self._segment
         begins = bool(first.flags & BlockFlag.SEGMENT_STARTS) and not self._empty
         if segment is None or begins or schema != self._schema:
@@ -237,23 +244,12 @@ def _names_in(octets: bytes) -> bytes:
     )
 
 
-def _schema_of(octets: bytes, at: int) -> int:
-    return int(BLOCK_HEADER.unpack_from(octets, at)[4]) or 1
-
-
-def _block_at(octets: bytes, at: int) -> Block:
-    _checksum, length, kind, flags, _schema = BLOCK_HEADER.unpack_from(octets, at)
-    start = at + BLOCK_HEADER.size
-    layout = LAYOUTS.get(_schema_of(octets, at), LAYOUTS[SCHEMA_VERSION])  # of damage: any
-    return Block(0, at, kind, flags, start, start + length, layout.octets)
-
-
 def _incarnation_in(blocks: bytes, current: int) -> int:
     """The incarnation that begins with these blocks, else the current one."""
-    block = _block_at(blocks, 0)
+    block = block_at(blocks, 0)
     if block.kind != BlockKind.RECORDS:
-        block = _block_at(blocks, block.end)
-    record = LAYOUTS[_schema_of(blocks, 0)].record.unpack_from(blocks, block.start)
+        block = block_at(blocks, block.end)
+    record = LAYOUTS[schema_of(blocks, 0)].record.unpack_from(blocks, block.start)
     if record[_KIND] == Kind.INCARNATION_STARTED:
         return int(record[_MESSAGE])
     return current
@@ -263,7 +259,7 @@ def _last_sequence_behind(segment: Segment) -> int:
     """The last sequence number behind damage, as far as the blocks' lengths still lead there."""
     last, at, octets = 0, segment.good, segment.octets
     while segment.good and at + BLOCK_HEADER.size <= len(octets):
-        block = _block_at(octets, at)
+        block = block_at(octets, at)
         if block.end > len(octets):
             break
         if block.kind == BlockKind.RECORDS and block.end - block.start >= block.record_octets:

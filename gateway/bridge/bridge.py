@@ -193,7 +193,7 @@ class Bridge:
         for notebook in self._notebooks.values():
             notebook.collect(self.turns.writes, now_ms)
         turns = self.turns
-        turns.end(self.audit.take_block(now_ms))
+        turns.end(self.audit.take_block(now_ms, turns.writes.any()))
         self.unwritten.end_turn()
         self.swamped = turns.octets_waiting() >= self._limits.backlog_octets_max
         self._on_safe()

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, final
 
+from gateway.audit.ahead import Known, ahead
 from gateway.audit.ends import (
     NOTHING_KNOWN,
     Difference,
@@ -45,6 +46,7 @@ AUDIT_FOLDER: Final = "audit"
 IDENTITY_FILE: Final = "gateway-id"
 SECRET_FILE: Final = "login-secret"
 SECRET_OCTETS: Final = 32
+OLDER: Final = "older than the audit log"
 
 
 @final
@@ -54,12 +56,13 @@ class LateSegments:
     Implements `AuditSegments` and `LogKeeper`.
 
     Args:
-        accept_new_store: a store that does not know the messages of the log is meant.
+        accept_new_store: a store that does not know what is in the log is meant.
 
     Attributes:
         differences: in which ways the log is not what the store remembers of it.
-        told_by: the record that tells the last of them; before it is on disk the store goes on
-            remembering what it did, so that a start that comes to nothing has hidden nothing.
+        told_by: the last record that tells of them, or of `accepted`; before it is on disk the
+            store goes on remembering what it did, so that a start that comes to nothing has hidden
+            nothing.
         accepted: what was the matter with the store that was accepted, or "".
     """
 
@@ -73,21 +76,29 @@ class LateSegments:
         self.differences: list[Difference] = []
         self.accepted = ""
 
-    def compare(self, remembered: LogEnds, *, store: str) -> int:
+    def compare(self, known: Known, *, store: str) -> int:
         """See `LogKeeper`."""
         directory = self._directory
         if store and has_messages(directory):
-            if not self._accept_new_store:
-                raise UnknownStoreError(_unknown_store(directory, store))
-            self.accepted = store
-        self._remembered = remembered
-        self.differences = differences(directory, remembered)
+            self._accept(store, _unknown_store(directory, store))
+        self._remembered = known.ends
+        self.differences = differences(directory, known.ends)
+        older = ahead(directory, known, as_remembered=not self.differences)
+        if older:
+            self._accept(OLDER, _older_store(directory, older[0]))
+            self.differences += older
         return last_incarnation(directory)
+
+    def _accept(self, store: str, refusal: str) -> None:
+        if not self._accept_new_store:
+            raise UnknownStoreError(refusal)
+        self.accepted = store
 
     def ends(self) -> LogEnds:
         """See `LogKeeper`."""
         synced = self.writer().synced
-        if self.differences and (self.told_by is None or synced.sequence < self.told_by):
+        telling = self.differences or self.accepted
+        if telling and (self.told_by is None or synced.sequence < self.told_by):
             return self._remembered
         if self._first is None and synced.sequence:
             self._first = beginning(self._directory)
@@ -144,6 +155,17 @@ def _unknown_store(directory: pathlib.Path, store: str) -> str:
         f" ({segments} segments, {octets} octets): with this store, all durable messages and nodes"
         " that the log knows of would be gone without a word. Put the store back, or move the log"
         " away; if it is meant: amqp-gateway serve --accept-new-store, which the log will record"
+    )
+
+
+def _older_store(directory: pathlib.Path, found: Difference) -> str:
+    segments, octets = size_of(directory)
+    return (
+        f"the store in {directory.parent} is {OLDER} beside it ({segments} segments, {octets}"
+        f" octets): {found}. With this store, durable messages and nodes that the log knows of"
+        " would be gone, or come again, without a word. Put back the store that belongs to the log,"
+        " its store.sqlite-wal included, or move the log away; if it is meant: amqp-gateway serve"
+        " --accept-new-store, which the log will record"
     )
 
 

@@ -28,10 +28,12 @@ from pathlib import Path
 from typing import Final, final
 from zlib import crc32
 
+from gateway.audit.ahead import KNOWS_NOTHING, Known, last_sequence_in
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.audit.whereabouts import Whereabouts
-from gateway.errors import StoreError
+from gateway.errors import DecodeError, StoreError
 from gateway.store.interface import TopologyRow
+from gateway.store.log_rows import unpack_row
 
 FORMAT: Final = 1
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
@@ -99,6 +101,26 @@ def ends_in(database: sqlite3.Connection) -> LogEnds:
         sequence, segment, octets, digest = end
         found[str(place)] = LogEnd(int(sequence), int(segment), int(octets), str(digest))
     return LogEnds(found.get(FIRST), found.get(LAST))
+
+
+def known_in(database: sqlite3.Connection) -> Known:
+    """What it knows of the audit log."""
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+        return KNOWS_NOTHING  # empty, or not ours
+    opened = database.execute("SELECT value FROM meta WHERE key = 'incarnation'").fetchone()
+    return Known(ends_in(database), _last_sequence(database), int(opened[0]) if opened else 0)
+
+
+def _last_sequence(database: sqlite3.Connection) -> int | None:
+    """Of the last audit record in a row; `None`: a row that cannot be read may have it."""
+    for (body,) in database.execute("SELECT body FROM log ORDER BY number DESC"):
+        try:
+            _writes, audit = unpack_row(body if isinstance(body, bytes) else b"")
+        except DecodeError:
+            return None
+        if audit:
+            return last_sequence_in(audit)
+    return 0
 
 
 @final
@@ -183,10 +205,10 @@ class Database:
                     damage.append(f"topology {kind} {key!r}: checksum does not match")
         return found, damage
 
-    def log_ends(self) -> LogEnds:
-        """The ends of the audit log, as they were remembered last."""
+    def known(self) -> Known:
+        """What it knows of the audit log: its ends, as they were remembered last, and more."""
         with reading():
-            return ends_in(self._db)
+            return known_in(self._db)
 
     def remember(self, ends: LogEnds, *, moved: bool = False) -> None:
         """Remember the ends of the audit log; `moved`: only those that are in another segment."""

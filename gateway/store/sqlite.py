@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Final, final
 
-from gateway.audit.ends import NOTHING_KNOWN, LogEnds
+from gateway.audit.ahead import KNOWS_NOTHING
 from gateway.errors import DecodeError, StartupError, StoreError
 from gateway.store.committer import Committer, Copied
 from gateway.store.database import Database
@@ -145,20 +145,22 @@ class SqliteStore:
         life = 0
         missing = not path.exists()
         if missing:  # and is not made where it must not be
-            life = self._compare(NOTHING_KNOWN, "missing")
+            life = 0 if self._log is None else self._log.compare(KNOWS_NOTHING, store="missing")
         self._database = Database(path)
         try:
             if not missing:
-                known = self._database.meta("incarnation") > 0
-                life = self._compare(self._database.log_ends(), "" if known else "empty")
+                life = self._compare()
             return self._recover(life)
         except BaseException:
             self._database.close()
             raise
 
-    def _compare(self, remembered: LogEnds, store: str) -> int:
+    def _compare(self) -> int:
         """The last life that the audit log knows."""
-        return 0 if self._log is None else self._log.compare(remembered, store=store)
+        if self._log is None:
+            return 0
+        known = self._database.known()
+        return self._log.compare(known, store="" if known.incarnation else "empty")
 
     def _recover(self, life: int) -> Recovered:
         """Read everything; `life`: the last one that the audit log knows, which may be later."""
@@ -170,6 +172,10 @@ class SqliteStore:
         topology, damage = database.topology()
         damage = [*damaged.values(), *damage, *database.shrunk_tables()]
         self.counts.rows_damaged = len(damage)
+        if damaged and self._log is not None:
+            # Rows that are set aside say no more how far the log had come.
+            self._segments.sync()
+            database.remember(self._log.ends())
         database.started(incarnation, list(damaged))
         self._committer = Committer(
             database,

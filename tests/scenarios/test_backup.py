@@ -16,7 +16,7 @@ from gateway.clients.letter import Letter, Typed
 from gateway.errors import GatewayError, StoreError
 from gateway.net.backup import Backup
 from gateway.store import database
-from gateway.store.outside import log_ends
+from gateway.store.outside import known
 
 
 class Stand:
@@ -59,7 +59,7 @@ def depth(gateway: WholeGateway) -> int:
 def assert_lives(copy: Path) -> int:
     """A gateway starts from it, with books that balance; how many messages it has."""
     assert verify(copy / "audit") == []
-    assert differences(copy / "audit", log_ends(copy)) == []
+    assert differences(copy / "audit", known(copy).ends) == []
     again = WholeGateway(copy).start()
     found = depth(again)
     assert again.service.store.counts.log_differences == 0
