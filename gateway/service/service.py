@@ -24,6 +24,7 @@ from gateway.faces.server_1_0 import connection as server_1_0
 from gateway.metrics import METRICS, Collector
 from gateway.net.admin.measures import readers
 from gateway.net.admin.tokens import Tokens
+from gateway.net.backup import Backup
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
@@ -136,6 +137,7 @@ class Service:
         except BaseException:
             self.store.close(b"")
             raise
+        self.backup = Backup(self.store, settings.data_directory, reactor.callFromThread)
         self.stopping = Stopping(
             self.door,
             self.bridge,
@@ -267,6 +269,7 @@ class Service:
         self._every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         self._every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
+        self._every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()
         self._say_started()

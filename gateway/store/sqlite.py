@@ -15,7 +15,8 @@ from typing import Final, final
 
 from gateway.audit.ahead import KNOWS_NOTHING
 from gateway.errors import DecodeError, StartupError, StoreError
-from gateway.store.committer import Committer, Copied
+from gateway.store.committer import Committer
+from gateway.store.copying import Copying
 from gateway.store.database import Database
 from gateway.store.interface import (
     AuditSegments,
@@ -114,9 +115,9 @@ class SqliteStore:
         """Each second or so: does the disk answer?"""
         self._slowness.look(now_ms)
 
-    def copy(self, path: Path, copied: Copied) -> None:
-        """Copy it to a new file while it goes on; see `Committer.copy`."""
-        self._committer.copy(path, copied)
+    def copy(self) -> Copying:
+        """Copy it while it goes on; see `Committer.copy`."""
+        return self._committer.copy()
 
     def close(self, final_audit: bytes) -> None:
         """See `Store.close`."""
