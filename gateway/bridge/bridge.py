@@ -300,14 +300,17 @@ class Bridge:
         for host in self.hosts.values():
             host.nodes.drain()
 
-    def idle(self) -> bool:
-        """Whether nothing waits for a commit, for room, for an upstream or for its turn."""
-        waits = self.pressure.waiting or self.copies.tickets.waiting or self.turns.spread.has_work
-        return self.turns.idle() and not waits
+    def idle(self, *, clients: bool = True) -> bool:
+        """Whether nothing waits for a commit, for room, for an upstream or for its turn.
+
+        Without `clients` nobody makes room any more, nor hears that there is some.
+        """
+        waits = self.copies.tickets.waiting or self.turns.spread.has_work
+        return self.turns.idle() and not waits and not (clients and self.pressure.waiting)
 
     def awaited(self) -> list[str]:
         """What it waits for, as operators read it."""
-        return awaited(self.living_queues(), self.copies)
+        return awaited(self.living_queues(), self.copies, self.store_error)
 
     def checkpoint(self, now_ms: int) -> None:
         """Write the audit's checkpoint records: depth, counts and checksum of every queue.

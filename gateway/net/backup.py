@@ -107,7 +107,7 @@ class Making:
         elif not self.given_up and now_ms - self._since_ms >= PATIENCE_MS:
             self.given_up = True
             error = StoreError(
-                f"{self.new} has not taken anything for {PATIENCE_MS // 1000} s: given up"
+                f"the backup has come no further for {PATIENCE_MS // 1000} s, and is given up"
             )
             self._copying.end(error)
             self.done.errback(error)

@@ -202,7 +202,7 @@ def test_a_copy_whose_disk_does_not_answer_is_given_up_with_its_reason(
     stand.backup.look(PATIENCE_MS)
     assert told == []
     stand.backup.look(PATIENCE_MS + 1)
-    assert "copy.new has not taken anything for 30 s" in str(told[0].value)
+    assert "has come no further for 30 s" in str(told[0].value)
     with pytest.raises(GatewayError, match="its disk still does not answer"):
         stand.backup.make(tmp_path / "other")
     stand.gateway.result(stand.send())

@@ -60,7 +60,8 @@ class Stand:
         """Publish; what comes back fills with the outcome."""
         told: list[str] = []
         letter = Letter(body=Typed("string", "x"), durable=durable)
-        (client or self.old).send(address, letter).addCallback(told.append)
+        sent = (client or self.old).send(address, letter)
+        sent.addCallbacks(told.append, lambda failure: told.append(str(failure.value)))
         self.gateway.carry()
         return told
 
@@ -219,6 +220,32 @@ def test_consumers_drain_on_the_reserve_while_publishers_wait(
     stand.gateway.run()
     assert (waiting, reserve.released) == (["accepted"], False)
     assert stand.logged().count("settled") == 3
+
+
+def test_on_a_full_disk_a_stop_without_clients_waits_for_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand = Stand(tmp_path, monkeypatch, "store_reserve=1MiB")
+    reserve = stand.gateway.service.store.reserve
+    monkeypatch.setattr(reserve, "set_aside", lambda: False)
+    stand.disk.fail(FULL)
+    stand.send(durable=True)
+    stand.gateway.let_happen(lambda: stand.bridge.store_error is not None)
+    stand.send(durable=True)
+    stand.gateway.wait_until(stand.bridge.turns.idle)
+    for guest in stand.gateway.guests:
+        guest.hang_up()
+    stand.gateway.run()
+    assert stand.bridge.awaited() == ["1 publish waits for room on the disk"]
+    began = stand.gateway.reactor.seconds()
+    stand.gateway.service.stop()
+    stand.gateway.run()
+    assert (stand.gateway.stopped, stand.gateway.service.exit_code) == (True, 0)
+    assert stand.gateway.reactor.seconds() == began
+    stand.disk.heal()
+    again = WholeGateway(stand.data).start()
+    assert len(again.service.recovered.entries) == 2
+    again.stop()
 
 
 def test_a_share_of_the_reserve_that_was_had_is_for_what_publishers_send_nevertheless(
