@@ -20,7 +20,7 @@ import pathlib
 import secrets
 import sqlite3
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, final
 
@@ -190,18 +190,28 @@ def _on_a_disk_of_its_own(directory: pathlib.Path) -> bool:
 
 @final
 class Disk:
-    """What the data directory takes of its file systems, and what these have left."""
+    """What the data directory takes of its file systems, and what these have left.
+
+    Nothing is said of a part that is not there any more: that it is gone the store tells.
+    """
 
     def __init__(self, directory: pathlib.Path, audit: str) -> None:
         self._parts = {"store": directory, "audit": directory / audit}
 
     def free(self) -> dict[str, int]:
         """Octets that the process may still write, for the store and the audit log."""
-        return {part: _free(path) for part, path in self._parts.items()}
+        return self._of_each(_free)
 
     def used(self) -> dict[str, int]:
         """Octets of the files of the store, the reserve included, and of the audit log."""
-        return {part: _used(path) for part, path in self._parts.items()}
+        return self._of_each(_used)
+
+    def _of_each(self, measure: Callable[[pathlib.Path], int]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for part, path in self._parts.items():
+            with suppress(OSError):
+                found[part] = measure(path)
+        return found
 
 
 def _free(directory: pathlib.Path) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import generate_latest
 from support.faulty_disk import BROKEN, FAULTS, FULL, FaultyDisk
 from support.whole_gateway import WholeGateway
 
@@ -297,3 +298,28 @@ def test_a_kill_meanwhile_shows_as_a_gap(stand: Stand, tmp_path: Path) -> None:
     (gap,) = verify(tmp_path / "killed" / "audit")
     assert gap.problem == "gap"
     assert gap.found > gap.expected
+
+
+def scraped(stand: Stand) -> str:
+    collector = stand.gateway.service.collector
+    collector.take()
+    return generate_latest(collector.registry()).decode()
+
+
+@pytest.mark.parametrize("part", ["audit", "."])
+def test_metrics_go_on_where_the_data_directory_or_the_log_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    stand = Stand(tmp_path, monkeypatch)
+    monkeypatch.setattr(committer, "LOOK_NS", 0)
+    shutil.move(stand.data / part, tmp_path / "moved")
+    stand.send(durable=True)
+    stand.gateway.let_happen(lambda: stand.bridge.store_error is not None)
+    shown = scraped(stand)
+    assert 'gateway_store_blocked{cause="gone"} 1.0' in shown
+    assert ('gateway_data_bytes{part="store"}' in shown) == (part == "audit")
+    assert 'gateway_data_bytes{part="audit"}' not in shown
+    shutil.move(tmp_path / "moved", stand.data / part)
+    stand.heals()
+    assert 'gateway_data_bytes{part="audit"}' in scraped(stand)
+    stand.logged()
