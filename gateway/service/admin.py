@@ -59,5 +59,5 @@ def site_of(service: Service, collector: Collector) -> Site:
         control,
         tokens=service.tokens,
         reactor=service.reactor,
-        connections_max=service.settings.admin_connections,
+        connections_max=service.admin_connections,
     )

@@ -86,6 +86,7 @@ class Service:
         self.clock = clock or GatewayClock()
         self.counts = NetCounts()
         self.exit_code = 0
+        self.admin_connections = settings.admin_connections  # before it listens, it may be fewer
         self.on_stopped: Callable[[], None] = lambda: None
         self.read_again: Callable[[], Settings] = lambda: settings
         self.ports = Ports(reactor)
