@@ -17,7 +17,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from gateway.audit.ends import NOTHING_KNOWN, Difference, LogEnds, last_incarnation
+from gateway.audit.ends import NOTHING_KNOWN, Difference, LogEnd, LogEnds, last_incarnation
 from gateway.audit.reader import Segment, block_at, last_sequence, segment_paths
 from gateway.audit.schema import BlockFlag, BlockKind
 
@@ -30,14 +30,22 @@ class Known(NamedTuple):
         sequence: of the last record in its rows, 0 if these have none; `None` if the last row
             cannot be read.
         incarnation: how often it was opened; 0: never.
+        clean: it was closed in order.
     """
 
     ends: LogEnds
     sequence: int | None
     incarnation: int
+    clean: bool
+
+    def surely_on_disk(self) -> LogEnd | None:
+        """How much of the log was, when the last life was cut off; `None`: it was not."""
+        if self.clean or not self.incarnation:
+            return None
+        return self.ends.last or LogEnd(0, 0, 0, "")
 
 
-KNOWS_NOTHING: Final = Known(NOTHING_KNOWN, 0, 0)
+KNOWS_NOTHING: Final = Known(NOTHING_KNOWN, 0, 0, clean=False)
 
 
 def ahead(directory: Path, known: Known, *, as_remembered: bool) -> list[Difference]:

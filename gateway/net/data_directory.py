@@ -72,6 +72,7 @@ class LateSegments:
         self._writer: SegmentWriter | None = None
         self._first: LogEnd | None = None
         self._remembered = NOTHING_KNOWN
+        self._surely_on_disk: LogEnd | None = None
         self.told_by: int | None = None
         self.differences: list[Difference] = []
         self.accepted = ""
@@ -87,6 +88,8 @@ class LateSegments:
         if older:
             self._accept(OLDER, _older_store(directory, older[0]))
             self.differences += older
+        if not self.differences:
+            self._surely_on_disk = known.surely_on_disk()
         return last_incarnation(directory)
 
     def _accept(self, store: str, refusal: str) -> None:
@@ -107,10 +110,19 @@ class LateSegments:
     def writer(self) -> SegmentWriter:
         """The writer, opened."""
         if self._writer is None:
-            self._writer = SegmentWriter(self._directory)
+            self._writer = SegmentWriter(self._directory, self._surely_on_disk)
             if self.differences and self._remembered.last is not None:
                 self._writer.go_on_behind(self._remembered.last.segment)
         return self._writer
+
+    @property
+    def flaw(self) -> str:
+        """What was the matter with the log's end when it was opened; "": nothing but a torn one."""
+        writer = self.writer()
+        if writer.cut:
+            octets = f"{writer.cut_octets} octets from there on were not surely on disk"
+            return f"{writer.cut}; {octets}, and are written again as far as the store has them"
+        return writer.damaged
 
     @property
     def last_sequence(self) -> int:

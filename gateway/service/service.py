@@ -124,9 +124,7 @@ class Service:
             self.upstreams = Upstreams(
                 settings, self.bridge, self.turns, self.faces, self._threads.derive_for
             )
-            recover(
-                settings, self.bridge, self.recovered, self.upstreams, segments.writer().damaged
-            )
+            recover(settings, self.bridge, self.recovered, self.upstreams, segments.flaw)
             self._keep_replies()
             self.rules = RulesInForce(
                 access, self.bridge, self.turns, self.faces.access, self.clock

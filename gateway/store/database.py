@@ -109,8 +109,13 @@ def known_in(database: sqlite3.Connection) -> Known:
     """What it knows of the audit log."""
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
         return KNOWS_NOTHING  # empty, or not ours
-    opened = database.execute("SELECT value FROM meta WHERE key = 'incarnation'").fetchone()
-    return Known(ends_in(database), _last_sequence(database), int(opened[0]) if opened else 0)
+    meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
+    return Known(
+        ends_in(database),
+        _last_sequence(database),
+        int(meta.get("incarnation", 0)),
+        clean=int(meta.get("clean", 0)) != 0,
+    )
 
 
 def _last_sequence(database: sqlite3.Connection) -> int | None:

@@ -35,7 +35,7 @@ def written(directory: Path, *, segment_octets: int = 1 << 20) -> list[bytes]:
 
 def known(sequence: int | None = 0, *, remembered: int = 0, incarnation: int = 3) -> Known:
     last = LogEnd(remembered, 1, 1, "") if remembered else None
-    return Known(LogEnds(None, last), sequence, incarnation)
+    return Known(LogEnds(None, last), sequence, incarnation, clean=False)
 
 
 @pytest.mark.parametrize("segment_octets", [1, 1 << 20])

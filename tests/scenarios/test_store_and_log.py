@@ -339,6 +339,36 @@ def test_a_last_row_that_cannot_be_read_is_no_older_store(tmp_path: Path) -> Non
     WholeGateway(copy).start().stop()
 
 
+@pytest.mark.parametrize("part", [0.0, 0.5, 0.9])
+def test_after_a_power_cut_the_store_writes_again_what_has_not_reached_the_disk(
+    tmp_path: Path, part: float
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    gateway = lived(data, stop=False)
+    send(gateway, durable=False)
+    send(gateway, durable=True)
+    shutil.copytree(data, tmp_path / "cut")
+    gateway.stop()
+    path = segment_paths(tmp_path / "cut" / "audit")[-1]
+    octets = bytearray(path.read_bytes())
+    first = next(Segment(path.name, bytes(octets)).blocks()).offset
+    at = first + int(part * (len(octets) - first))
+    octets[at : at + 64] = bytes(64)  # of many writes of which the system had done the others
+    before = all_sequences(tmp_path / "cut")
+    path.write_bytes(octets)
+    assert run("audit", "verify", tmp_path / "cut").exit_code == 1
+    with capturedLogs() as captured:
+        again = WholeGateway(tmp_path / "cut").start()
+    lines = [str(formatEvent(each)) for each in captured if each["log_level"].name == "error"]
+    assert ["were not surely on disk" in line for line in lines] == [True]
+    assert depth(again) == 7
+    again.stop()
+    after = all_sequences(tmp_path / "cut")
+    assert {number: after.get(number) for number in before} == before
+    assert run("audit", "verify", tmp_path / "cut").exit_code == 0
+
+
 def test_verify_of_a_data_directory_says_what_it_could_not_compare(tmp_path: Path) -> None:
     data = tmp_path / "data"
     gateway = lived(data, stop=False)
