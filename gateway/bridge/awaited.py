@@ -26,7 +26,7 @@ def awaited(queues: list[Queue], copies: Copies, store_error: StoreError | None)
     held_back = copies.pressure.waiting
     if held_back:
         found.append(f"{_are(held_back, 'publish', 'publishes')} for {_held_for(store_error)}")
-    if copies.turns.spread.has_work:
+    if copies.turns.spread.has_work or copies.entering.has_work:
         found.append("work is left that is done over several turns")
     if not copies.turns.idle():
         found.append("something waits for the disk")
