@@ -44,7 +44,7 @@ Examples:
 @click.option(
     "--accept-new-store",
     is_flag=True,
-    help="Start with a store that is missing or empty beside an audit log with messages.",
+    help="Start with a store that is missing or empty beside an audit log with messages, or older.",
 )
 def serve(config: pathlib.Path | None, changes: tuple[str, ...], accept_new_store: bool) -> None:
     """Run the gateway until it is told to stop.
@@ -55,7 +55,7 @@ def serve(config: pathlib.Path | None, changes: tuple[str, ...], accept_new_stor
     SIGHUP: the configuration is read again; a wrong one changes nothing, and the log says why.
 
     Exit code 2 at start: the configuration is wrong, or the store is missing or empty while the
-    audit log beside it has messages in it (--accept-new-store).
+    audit log beside it has messages in it, or older than the log (--accept-new-store).
     """
     settings = load(config, list(changes))
     begin_logging(sys.stderr, level=settings.logging.level, form=settings.logging.format)

@@ -26,6 +26,7 @@ from gateway.net.pump import LINGER_MS, Pump
 from gateway.net.tls import Doubt, channel_bindings, client_doubt
 from gateway.net.turns import TurnLoop
 
+REFUSALS_A_LINE: Final = 100
 SILENCE_S: Final = 0.25  # of a connection that has not opened, while others of its address wait
 
 
@@ -155,6 +156,7 @@ class Door:
         self.counts = counts
         self.makers = makers
         self.connections_max = connections_max
+        self.files_max = connections_max  # as many as the process may have files for
         self.login_octets_max = login_octets_max
         self.handshake_timeout_ms = handshake_timeout_ms
         self.tls_context = tls_context
@@ -180,8 +182,8 @@ class Door:
 
         `passed_on`: a proxy says first from which address it is.
         """
-        if len(self.pumps) >= self.connections_max:
-            self.counts.refused["limit"] += 1
+        if len(self.pumps) >= min(self.connections_max, self.files_max):
+            self._refuse("limit" if self.files_max >= self.connections_max else "files")
             return None
         if not passed_on and not self._admission.come(address):
             return None
@@ -195,6 +197,16 @@ class Door:
         self.pumps[pump.connection_id] = pump
         self.counts.accepted += 1
         return pump
+
+    def _refuse(self, reason: str) -> None:
+        refused = self.counts.refused
+        if refused[reason] % REFUSALS_A_LINE == 0:
+            self.log.warn(
+                "a connection was refused: there are {count}, as many as {what}",
+                count=len(self.pumps),
+                what="limits.connections" if reason == "limit" else "files may be open for",
+            )
+        refused[reason] += 1
 
     def next_id(self) -> int:
         """A number for a connection, in the audit log; upstreams' are numbered with the others."""
