@@ -15,6 +15,7 @@ from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.exchanges.topic import WORDS_MAX, too_many_words
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.quotas import Stock
 from gateway.bridge.refusals import not_found
 from gateway.bridge.seams import (
     DONE,
@@ -124,9 +125,10 @@ class Publishing:
         *,
         rerouted: bool = False,
         annotations: bytes = b"",
+        stock: Stock | None = None,
     ) -> bool:
         """A copy into one queue, past routing and limits; whether it is durable."""
-        return self._enter(queue.only, message, exchange, rerouted, annotations, ticket)
+        return self._enter(queue.only, message, exchange, rerouted, annotations, ticket, stock)
 
     def enter(
         self, queues: list[Queue], message: Message, exchange: Exchange, rerouted: bool
@@ -140,12 +142,14 @@ class Publishing:
         exchange: Exchange,
         reason: Reason,
         annotations: bytes,
+        stock: Stock,
         ticket: Ticket | None = None,
     ) -> None:
         """Send a message on through an alternate exchange, and on through that one's alternate.
 
         So it goes until a queue takes it or there is no exchange left, each at most once; a full
-        queue does not get it. Who awaits the end of the copy that it was waits for these, too
+        queue does not get it. One copy takes the room of the one that it was, and its `stock`; more
+        have to have room of their own. Who awaits the end of that copy waits for these, too
         (`ticket`).
         """
         ledger = self._copies.ledger
@@ -154,7 +158,7 @@ class Publishing:
             tried.append(exchange)
             queues = self._route(exchange, message)
             ledger.routed(message, exchange, 1 if queues is None else len(queues), reason)
-            if queues and self._reroute_to(queues, message, exchange, annotations, ticket):
+            if queues and self._reroute_to(queues, message, exchange, annotations, stock, ticket):
                 return
             alternate = self._alternate_of(exchange)
             onward = alternate is not None and alternate not in tried
@@ -175,17 +179,23 @@ class Publishing:
         message: Message,
         exchange: Exchange,
         annotations: bytes,
+        stock: Stock,
         ticket: Ticket | None,
     ) -> bool:
-        """Into each of these that is not full; whether there was one."""
+        """Into each of these that is not full, as long as there is room; whether there was one."""
+        pressure = self._copies.pressure
+        size = len(message.payload) + len(annotations)
         taken = False
         for queue in queues:
-            if queue.full_for(len(message.payload)):
+            if queue.full_for(len(message.payload)) or (
+                taken and not pressure.has_room(1, size, stock)
+            ):
+                WORK.units += COPY
                 self._copies.ledger.refused(message, exchange, Reason.QUEUE_FULL, queue.node)
                 continue
             if queue.transit and ticket is not None:
                 ticket.left += 1
-            self._enter(queue.only, message, exchange, True, annotations, ticket)
+            self._enter(queue.only, message, exchange, True, annotations, ticket, stock)
             taken = True
         return taken
 
@@ -250,17 +260,18 @@ class Publishing:
         rerouted: bool,
         annotations: bytes,
         ticket: Ticket | None,
+        stock: Stock | None = None,
     ) -> bool:
-        """A copy into each queue; whether any is durable."""
+        """A copy into each queue, for `stock` or its publisher's; whether any is durable."""
         copies: int64 = len(queues)
         WORK.units += PUBLISH + COPY * copies
         lines = self._topology.lines
         durable = False
         for queue in queues:
             if queue.transit:
-                if self._pass_on(queue, message, exchange, rerouted, annotations, ticket):
+                if self._pass_on(queue, message, exchange, rerouted, annotations, ticket, stock):
                     durable = True
-            elif self._copies.enter(queue, message, exchange, rerouted, annotations):
+            elif self._copies.enter(queue, message, exchange, rerouted, annotations, stock):
                 durable = True
             lines[queue.number].on_entered()
         if durable and ticket is not None:
@@ -275,6 +286,7 @@ class Publishing:
         rerouted: bool,
         annotations: bytes,
         ticket: Ticket | None,
+        stock: Stock | None,
     ) -> bool:
         """A copy towards an upstream: stored when nobody waits who would send it again."""
         if ticket is None:
@@ -282,7 +294,13 @@ class Publishing:
             if message.durable:
                 self._topology.rows.store_transit(queue)
         return self._copies.pass_on(
-            queue, message, exchange, ticket, rerouted=rerouted, annotations=annotations
+            queue,
+            message,
+            exchange,
+            ticket,
+            rerouted=rerouted,
+            annotations=annotations,
+            stock=stock,
         )
 
     def _ticket(
