@@ -34,6 +34,7 @@ from gateway.message import Condition, Flag, Message, Refusal
 from gateway.wire.work import COPY, PUBLISH, WORK
 
 IMMEDIATE: Final = int(Flag.IMMEDIATE)
+HELD_ENOUGH: Final = "the gateway holds as much as it may, or as much as it may of yours"
 NOWHERE: Final = UNKNOWN_EXCHANGE  # the exchange of a message that is refused before it is routed
 
 
@@ -79,7 +80,7 @@ class Publishing:
             return Published(PublishStatus.REFUSED, not_found("exchange", message.exchange))
         if self._copies.pressure.full(message.publisher):
             self._refuse(message, exchange, Reason.QUEUE_FULL, 0, link)
-            return _refused("the gateway holds as much as it may, or as much as it may of yours")
+            return _refused(HELD_ENOUGH)
         queues = self._route(exchange, message)
         if not queues:
             if queues is None:
@@ -96,7 +97,7 @@ class Publishing:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
             return _refused(f"queue {full.name!r} is full")
         if transaction is not None:
-            refusal = transaction.enlist(queues) or transaction.room_for(message)
+            refusal = self._join(transaction, queues, message)
             if refusal is not None:
                 return self._refuse_in(refusal, message, exchange, link)
         self._copies.ledger.received(message, exchange, len(queues), link)
@@ -237,7 +238,7 @@ class Publishing:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
             return _refused(f"queue {full.name!r} is full")
         if transaction is not None and queues:
-            refusal = transaction.enlist(queues) or transaction.room_for(message)
+            refusal = self._join(transaction, queues, message)
             if refusal is not None:
                 return self._refuse_in(refusal, message, exchange, link)
         ledger.received(message, exchange, 1, link)
@@ -316,6 +317,20 @@ class Publishing:
         ticket = self._copies.tickets.begin(publisher, token, copies)
         ticket.stays = copies < len(queues)
         return ticket
+
+    def _join(
+        self, transaction: Transaction, queues: list[Queue], message: Message
+    ) -> Refusal | None:
+        """Whether a publish may be part of a transaction: what it says, and if there is room."""
+        refusal = transaction.enlist(queues) or transaction.room_for(message)
+        if refusal is not None:
+            return refusal
+        pressure = self._copies.pressure
+        copies = len(queues)
+        octets = copies * len(message.payload)
+        if pressure.has_room(copies, octets, pressure.stock_of(message.publisher)):
+            return None
+        return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, HELD_ENOUGH)
 
     def _hold(self, transaction: Transaction, publish: Held) -> Published:
         """Part of a transaction: done as far as its publisher goes, or the upstream's to say."""

@@ -32,7 +32,7 @@ from gateway.message import (
     Outcome,
     Refusal,
 )
-from gateway.wire.work import COPY, WORK
+from gateway.wire.work import COPY, LOOK, WORK
 
 # What a message of a transaction is taken to need besides its octets.
 OVERHEAD: Final = 256
@@ -175,12 +175,18 @@ class Transaction:
         return OVERHEAD if self.remote is not None else len(message.payload) + OVERHEAD
 
     def hold(self, publish: Held, pressure: Pressure) -> None:
-        """Keep a publish for the commit, or until it can be sent to the upstream."""
+        """Keep a publish for the commit, or until it can be sent to the upstream.
+
+        Each copy that it is to be has its room from now on, so that a commit passes no limit.
+        """
         self.held.append(publish)
         self.octets += self._size_of(publish.message)
         publish.exchange.pending += len(publish.queues)
         publish.stock = pressure.stock_of(publish.message.publisher)
-        pressure.entered(len(publish.message.payload), publish.stock)
+        size = len(publish.message.payload)
+        WORK.units += LOOK * len(publish.queues)
+        for _ in publish.queues:
+            pressure.entered(size, publish.stock)
 
     def let_go(self, pressure: Pressure) -> list[Held]:
         """What was held, which goes where it belongs."""
@@ -257,7 +263,9 @@ def remote_of(queue: Queue) -> Remote | None:
 def let_go(held: Held, pressure: Pressure) -> None:
     """It is held no more."""
     held.exchange.pending -= len(held.queues)
-    pressure.left(len(held.message.payload), held.stock)
+    size = len(held.message.payload)
+    for _ in held.queues:
+        pressure.left(size, held.stock)
 
 
 def drop(held: Held, number: int, ledger: Ledger) -> None:
