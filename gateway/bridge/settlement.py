@@ -11,7 +11,6 @@ from typing import final
 
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.audit.schema import Reason
-from gateway.bridge.clearing import Clearing
 from gateway.bridge.ledger import COPY
 from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.copies import Copies
@@ -22,6 +21,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.remote.transit import GONE, Transit
+from gateway.bridge.spread.clearing import Clearing
 from gateway.bridge.topology import Topology
 from gateway.message import ACCEPTED, Delivery, Outcome, OutcomeKind
 from gateway.wire import work
@@ -125,6 +125,11 @@ class Settlement:
             self._return(queue, entry, outcome, subscription)
         return True
 
+    def copies_of(self, delivery: Delivery) -> int:
+        """How many copies an unsettled delivery may become if it is rejected, at most."""
+        alternate = self._topology.alternate_of(self.queue_of(delivery))
+        return 0 if alternate is None else len(alternate.bindings)
+
     def is_late(self, waiter: LookUpWaiter, token: int) -> bool:
         """Whether what the acting connection has settled is moved in later turns: then told."""
         return self._dead_letters.tell(self._copies.ledger.connection, waiter, token)
@@ -189,7 +194,7 @@ class Settlement:
         """Drop every available copy; how many."""
         count = 0
         entry = queue.places.next_at(0)
-        while entry is not None:
+        while entry is not None and entry.position < queue.behind:
             if entry.holder == AVAILABLE:
                 self.drop(queue, entry)
                 count += 1
@@ -227,10 +232,10 @@ class Settlement:
     def forget_link(self, subscription: Subscription) -> None:
         """Nothing of a cancelled subscription is unsettled any more."""
         del self._dispatcher.links[subscription.number]
-        self._let_go(subscription.queue)
+        self.let_go(subscription.queue)
 
-    def _let_go(self, queue: Queue) -> None:
-        """A subscription needs the queue no longer, or a copy that waited has been moved."""
+    def let_go(self, queue: Queue) -> None:
+        """One fewer subscription, commit or dead letter needs the queue: forget a deleted one."""
         queue.users.links -= 1
         if queue.deleted and queue.users.links == 0 and not queue.clearing:
             self._topology.forget_queue(queue)
@@ -295,7 +300,7 @@ class Settlement:
             self._copies.leave(queue, entry, GONE)
         else:
             self._move(queue, entry, reason)
-        self._let_go(queue)
+        self.let_go(queue)
 
     def _move(self, queue: Queue, entry: Entry, reason: Reason) -> None:
         alternate = self._topology.alternate_of(queue)
