@@ -6,8 +6,8 @@ from support.work import units_of
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.pressure import COPY_OCTETS
 from gateway.bridge.seams import Published, PublishStatus
-from gateway.bridge.transaction import Transaction
-from gateway.message import ACCEPTED, Condition
+from gateway.bridge.transaction import Retirement, Transaction
+from gateway.message import ACCEPTED, Condition, Outcome, OutcomeKind
 from gateway.wire.work import COPY, SHARE
 
 MANY = 3 * SHARE // COPY
@@ -126,4 +126,55 @@ def test_a_rollback_gives_back_the_room_of_each_copy() -> None:
     world.host.declaring.delete_queue("f0", world.owner())
     world.host.transacting.rollback(transaction)
     assert (world.bridge.pressure.messages, world.bridge.pressure.octets) == (0, 0)
+    world.check()
+
+
+def test_copies_of_a_commit_over_several_turns_are_their_users_though_it_has_gone() -> None:
+    world = World()
+    fan(world, 100)
+    world.bridge.pressure.join(1, "mallory", "/")
+    transaction = world.host.transacting.begin(1)
+    number = 2 * SHARE // (COPY * 100)
+    published(world, transaction, number)
+    pressure = world.bridge.pressure
+    assert pressure.messages == 100 * number
+    producer = Producer()
+    answer = world.host.transacting.commit(transaction, [], producer, 5)
+    assert answer.status == PublishStatus.PENDING
+    pressure.quotas.leave(1)
+    pressure.join(2, "polite", "/")
+    while world.bridge.end_turn(world.now_ms):
+        assert pressure.messages <= 100 * number
+    world.turn()
+    assert producer.published == [(5, ACCEPTED)]
+    assert pressure.messages == 100 * number
+    assert pressure.quotas.users["mallory"].octets == pressure.octets
+    world.check()
+
+
+def test_a_commit_that_rejects_to_very_many_queues_is_done_over_several_turns() -> None:
+    world = World()
+    fan(world, 100)
+    world.queue("q", alternate_exchange="fan")
+    number = 2 * SHARE // (COPY * 100)
+    consumer, _ = world.subscribe()
+    world.send(*[b"x"] * number)
+    world.turn()
+    transaction = world.host.transacting.begin(1)
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None and transaction.enlist([queue]) is None
+    for delivery in consumer.take():
+        retirement = Retirement(delivery, Outcome(OutcomeKind.REJECTED), None)
+        transaction.retirements[retirement] = None
+    commit = world.host.transacting.commit
+    answers: list[Published] = []
+    assert units_of(lambda: answers.append(commit(transaction, [], Producer(), 5))) <= SHARE + COPY
+    assert answers[0].status == PublishStatus.PENDING
+    more = True
+    while more:
+        turn: list[bool] = []
+        units = units_of(lambda turn=turn: turn.append(world.bridge.end_turn(world.now_ms)))
+        assert units <= 2 * SHARE
+        more = turn[0]
+    assert (world.depth("f0"), world.depth()) == (number, 0)
     world.check()
