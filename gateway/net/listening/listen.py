@@ -21,6 +21,7 @@ from gateway.net.listening.admission import Admission
 from gateway.net.listening.authenticate import Authentication, PeerAuthenticator
 from gateway.net.listening.first_faces import PassedOn, Unheard
 from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask, choose
+from gateway.net.listening.turned_away import TurnedAway
 from gateway.net.logs import NamedLogger
 from gateway.net.pump import LINGER_MS, Pump
 from gateway.net.tls import Doubt, channel_bindings, client_doubt
@@ -77,6 +78,7 @@ class Threshold:
         if not self._left:
             self._left = True
             self._door.counts.handshake_failures[reason] += 1
+            self._door.turned_away.tell(self._pump.address, reason)
         self.closed = True
         self._read = b""
 
@@ -166,6 +168,7 @@ class Door:
             per_address_max=connections_per_address_max,
             entering_max=entering_per_address_max,
         )
+        self.turned_away = TurnedAway(later)
         self.on_empty: Callable[[], None] | None = None
         self.on_doubted: Callable[[Peer, Doubt, int], None] | None = None
         self._passed_on: set[int] = set()  # those whose proxy has not said from where they are
@@ -182,8 +185,9 @@ class Door:
         """
         if len(self.pumps) >= self.connections_max:
             self.counts.refused["limit"] += 1
+            self.turned_away.tell(address, "limit")
             return None
-        if not passed_on and not self._admission.come(address):
+        if not passed_on and not self._come(address):
             return None
         pump = Pump(self, self.next_id(), address, port)
         pump.entered = False
@@ -243,11 +247,18 @@ class Door:
         if address:
             pump.address = address
             pump.port = 0
-        if not self._admission.come(pump.address):
+        if not self._come(pump.address):
             pump.abort()
             return
         self._passed_on.remove(pump.connection_id)
         self._enter(pump, rest)
+
+    def _come(self, address: str) -> bool:
+        """One more connection of an address; `False`: it is one too many."""
+        if self._admission.come(address):
+            return True
+        self.turned_away.tell(address, "address_limit")
+        return False
 
     def _enter(self, pump: Pump, rest: bytes) -> None:
         """Hear a connection now, or when it is its turn."""
