@@ -410,7 +410,6 @@ class ServerConnection:
     def _on_open(self, performative: Open) -> None:
         client = self.client
         client.container = performative.container_id
-        client.account.note(len(client.container))
         client.uses.identity = client.identity
         client.uses.client = _client(performative, client.peer.address)
         self.connection.send_open(
@@ -435,7 +434,11 @@ class ServerConnection:
             self._close_for(refusal)
             return
         client.on_opened(host)
-        if client.draining:
+        if not client.account.take(len(client.container)):
+            text = "too much is kept for the connections of the user"
+            client.visit.because(Reason.OVER_LIMIT, text)
+            self._close_for(Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text))
+        elif client.draining:
             self.force_close(self.bridge.now_ms)
 
     def _on_begin(self, session: Session) -> None:
