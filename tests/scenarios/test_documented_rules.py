@@ -168,3 +168,25 @@ def test_a_user_publishes_by_its_own_key_only(world: World) -> None:
         session = world.session("eve")
         session.publishes(b"x", to="amq.topic", key=key)
         assert done(session.hears()) is may
+
+
+@pytest.mark.parametrize("name", ["amq.topic", NEWS, "amq.topic/#", "sec.fan", "sec.fan/x"])
+def test_nobody_hides_an_exchange_from_1_0_clients(world: World, name: str) -> None:
+    operator = world.client("operator")
+    links = [operator.sender(each) for each in (name, None)]
+    assert not world.says("eve", spec.QueueDeclare(queue=name, exclusive=True, auto_delete=True))
+    assert name not in world.names()
+    links.append(operator.sender(name))
+    alice = world.client("alice")
+    assert alice.receiver(NEWS).attached
+    told = message(b"told", properties=_spec.Properties(to=NEWS, subject="news.de"))
+    for number, link in enumerate(links):
+        operator.send(link, told, tag=bytes([number]))
+    heard = 3 if name.startswith("amq.topic") and name != "amq.topic/#" else 1
+    assert len(alice.received()) == heard
+
+
+def test_nobody_takes_the_name_of_a_topic(world: World) -> None:
+    exchange = spec.ExchangeDeclare(exchange="prices", type="fanout", auto_delete=True)
+    assert not world.says("eve", exchange)
+    assert world.says("operator", exchange)

@@ -160,6 +160,7 @@ def test_a_passive_declare_and_a_query_are_decided_alike():
 
 def test_what_a_user_has_made_is_its_own_on_each_connection_and_nobody_elses():
     world = gateway(
+        "allow: create, exchange: e, users: alice, own: true",
         "allow: [create, consume, browse, publish, delete, purge], own: true",
         "allow: [bind, unbind], exchange: amq.topic, own: true",
     )
