@@ -14,6 +14,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.remote.nodes import REJECTED_QUEUE
 from gateway.faces import asking
 from gateway.faces.counts import FaceCounts
 from gateway.message import Condition, Refusal
@@ -350,12 +351,15 @@ class ClientAccess:
                     asking.look_up_exchange(asked, exchange)
                 return
         if asked.action == Action.CREATE:
-            asked.own = YES
+            rejected = asked.name == REJECTED_QUEUE and asked.kind == ObjectKind.QUEUE
+            asked.own = NO if rejected else YES  # the gateway's, whoever is first
         elif asked.action == Action.ACCESS:
             asked.durable = asked.exclusive = asked.temporary = UNKNOWN
 
     def _owns_queue(self, queue: Queue) -> bool:
         settings = queue.settings
+        if queue.name == REJECTED_QUEUE:
+            return False
         if settings.subscriber is not None:
             return settings.subscriber.user == self._login
         owner = queue.owner

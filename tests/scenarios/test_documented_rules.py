@@ -186,6 +186,16 @@ def test_nobody_hides_an_exchange_from_1_0_clients(world: World, name: str) -> N
     assert len(alice.received()) == heard
 
 
+def test_what_upstreams_reject_is_nobodys_own(world: World) -> None:
+    name = "gateway.rejected"
+    for durable in (False, True):
+        assert not world.says("eve", spec.QueueDeclare(queue=name, exclusive=True, durable=durable))
+        assert not world.says("eve", spec.QueueDeclare(queue=name, auto_delete=True))
+    assert name not in world.names()
+    world.hub.host.nodes.rejected_queue()
+    stands(world, name)
+
+
 def test_nobody_takes_the_name_of_a_topic(world: World) -> None:
     exchange = spec.ExchangeDeclare(exchange="prices", type="fanout", auto_delete=True)
     assert not world.says("eve", exchange)
