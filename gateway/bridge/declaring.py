@@ -16,8 +16,7 @@ from gateway.bridge.owners import Owners
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.refusals import OCTETS, locked, not_found, too_many
 from gateway.bridge.remote.inlets import Inlets, LineMaker
-from gateway.bridge.remote.nodes import REJECTED_QUEUE
-from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.bridge.remote.remote import REJECTED_QUEUE, LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.topology import Topology, octets_of

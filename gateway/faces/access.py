@@ -14,7 +14,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.remote.nodes import REJECTED_QUEUE
+from gateway.bridge.remote.remote import REJECTED_QUEUE
 from gateway.faces import asking
 from gateway.faces.counts import FaceCounts
 from gateway.message import Condition, Refusal
