@@ -385,10 +385,13 @@ class ClientAccess:
         if asked.kind == ObjectKind.EXCHANGE:
             self._making = None if asked.name in topology.exchanges else asked
             return None
+        if asked.name in topology.queues:
+            self._making = None
+            return None
         limit = self._book.queues_max(self._user)
         if limit >= 0 and not self._book.quotas.has_room(self._user, limit, self):
             return self._over(asked, f"{self._user!r} may have made {limit} queues at a time")
-        self._making = None if asked.name in topology.queues else asked
+        self._making = asked
         return None
 
     def created(self) -> None:

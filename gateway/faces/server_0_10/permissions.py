@@ -17,12 +17,13 @@ from gateway.bridge.seams import QueueSettings
 from gateway.faces import asking, hiding
 from gateway.faces.access import ClientAccess
 from gateway.faces.host_nodes import HostNodes
-from gateway.message import Refusal
+from gateway.message import Condition, Refusal
 from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import Asked, binding
 from gateway.wire.buffers import Reader
 
 PREFIX: Final = "qpid."
+RESERVED_BY_QPIDD: Final = ("amq.", "qpid.")
 DECLARES: Final = (spec.QueueDeclare.CODE, spec.ExchangeDeclare.CODE)
 BINDS: Final = (Action.BIND, Action.UNBIND)
 
@@ -43,8 +44,10 @@ class Permissions:
         """Why the client may not do that; `None`: it may, or nobody has to be asked."""
         if isinstance(command, spec.QueueDeclare) and not command.passive:
             return self._queue_refusal(command)
-        if isinstance(command, spec.ExchangeDeclare) and not command.passive:
-            return self._exchange_refusal(command)
+        if isinstance(command, spec.ExchangeDeclare):
+            told = self._told_by_qpidd(command)
+            if told is not None or not command.passive:
+                return told or self._exchange_refusal(command)
         if isinstance(command, spec.ExchangeBound) and self._access.permits.hides:
             return self._bound_refusal(command)
         asked = self._asked(command)
@@ -65,6 +68,24 @@ class Permissions:
         if refusal is not None or asked.exists:
             return refusal
         return hiding.exchange_refusal(self._access, self._nodes, asked)
+
+    def _told_by_qpidd(self, command: spec.ExchangeDeclare) -> Refusal | None:
+        """What qpidd, by its rules, says before it asks them.
+
+        It says of all reserved names that they are; here whoever may declare an exchange may also
+        declare one that is there.
+        """
+        if not self._access.permits.asks_access:
+            return None
+        alternate = command.alternate_exchange or ""
+        if alternate and self._host.topology.find_exchange(alternate) is None:
+            return Refusal(Condition.NOT_FOUND, f"there is no exchange {alternate!r}")
+        name = command.exchange or ""
+        if command.passive or not name.startswith(RESERVED_BY_QPIDD):
+            return None
+        if self._access.may(self._to_declare(command)):
+            return None
+        return Refusal(Condition.NOT_ALLOWED, f"exchange name {name!r} is reserved")
 
     def _alternate_refusal(self, command: spec.QueueDeclare) -> Refusal | None:
         alternate = command.alternate_exchange or ""
