@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.controls import ControlReader
 from gateway.amqp_0_10.errors import CloseError, FramingError, TransportError
@@ -48,6 +50,7 @@ from gateway.errors import LocalProtocolError
 from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
+from gateway.wire.work import READ, WORK
 
 # States that every frame asks about: as plain numbers they compare at no cost.
 _HEADER_SENT: Final = int(ConnectionState.HEADER_SENT)
@@ -347,10 +350,12 @@ class Connection:
         """Take all frames; `False` when a violation stopped that in the middle."""
         parser = self._parser
         machine = self._machine
+        frames: int64 = 0
         try:
             while machine.state != _CLOSED:
                 if not parser.next(self.tuning.max_frame_size):
                     break
+                frames += 1
                 if parser.type == CONTROL:
                     self._receive_control_frame(parser, events)
                 elif machine.state == _OPEN:
@@ -364,6 +369,8 @@ class Connection:
                 self._start_closing(error.code, str(error), now_ms)
             self._deaf = parser.broken
             return parser.broken
+        finally:
+            WORK.units += READ * frames
         return True
 
     def _receive_command_frame(self, parser: FrameParser, events: list[Event]) -> None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.amqp_1_0 import _spec, frames, states
 from gateway.amqp_1_0._spec import (
     Begin,
@@ -54,7 +56,7 @@ from gateway.wire.buffers import Reader, Writer
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
 from gateway.wire.sasl import ClientMechanism, MechanismMaker, StepKind
-from gateway.wire.work import VERB, WORK
+from gateway.wire.work import READ, VERB, WORK
 
 # States that every frame asks about: as plain numbers they compare at no cost.
 _OPENED: Final = int(ConnectionState.OPENED)
@@ -113,6 +115,7 @@ class Connection:
         self._owed: list[Event] = []
         self._now_ms = now_ms
         self._pos = 0
+        self._frames: int64 = 0  # of one read
         self._inbox = Inbox()
         self._part = 0  # octets of a frame of which not all have come, on the account
         self._timers = Timers(now_ms, limits.handshake_timeout_ms, limits.idle_timeout_ms)
@@ -266,6 +269,7 @@ class Connection:
         reader = Reader(octets)
         self.carrier.end = WORK.units + VERB
         self._pos = 0
+        self._frames = 0
         needed = 0
         while needed == 0 and not self.closed:
             try:
@@ -276,6 +280,7 @@ class Connection:
                 self._fail(ConnectionLimitError(str(limit)), events)
             except DecodeError as malformed:
                 self._fail(FrameDecodeError(str(malformed)), events)
+        WORK.units += READ * self._frames
         if not self.closed:
             self._inbox.keep(octets, self._pos, needed)
             if self._inbox.held() > self.limits.max_frame_size + frames.HEADER_SIZE:
@@ -301,6 +306,7 @@ class Connection:
             reader.end = pos + needed
             reader.elements = 0
             self._pos = pos + needed
+            self._frames += 1
             self._receive_frame(reader, events)
             self._timers.received(self._now_ms)
         return 1

@@ -154,11 +154,8 @@ class Link:
         session = self.session
         if not session.can_send or not self.machine.allows(LinkInput.SEND_ATTACH):
             return
-        handle = session.handles.take()
+        handle = self._take_handle()
         if handle == NO_HANDLE:
-            if self.handle_in == NO_HANDLE:
-                raise LocalProtocolError("the peer takes no more links")
-            session.fail(SessionLimitError("more links than your handle-max lets us answer"))
             return
         performative = Attach(
             name=self.name,
@@ -188,6 +185,20 @@ class Link:
         if self.role and unsettled is not None:
             self.incoming.resumable = set(unsettled)
         session.write(performative)
+        self._fail_attached()
+
+    def _take_handle(self) -> int:
+        """Ours, for an attach; `NO_HANDLE`: there is none left for an answer, so it has failed."""
+        session = self.session
+        handle = session.handles.take()
+        if handle == NO_HANDLE:
+            if self.handle_in == NO_HANDLE:
+                raise LocalProtocolError("the peer takes no more links")
+            session.fail(SessionLimitError("more links than your handle-max lets us answer"))
+        return handle
+
+    def _fail_attached(self) -> None:
+        """What was wrong with the peer's attach is told behind ours."""
         failure = self.failure
         if failure is not None:
             self.failure = None

@@ -25,7 +25,7 @@ def awaited(queues: list[Queue], copies: Copies) -> list[str]:
     held_back = copies.pressure.waiting
     if held_back:
         found.append(f"{_are(held_back, 'publish', 'publishes')} for room in the queues")
-    if copies.turns.spread.has_work:
+    if copies.turns.spread.has_work or copies.entering.has_work:
         found.append("work is left that is done over several turns")
     if not copies.turns.idle():
         found.append("something waits for the disk")

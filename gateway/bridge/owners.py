@@ -13,9 +13,9 @@ from gateway.bridge.numbers import Numbers
 from gateway.bridge.queues.dispatch import Dispatcher
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
-from gateway.bridge.seams import Owner, QueueSender
+from gateway.bridge.seams import Owner
 from gateway.bridge.settlement import Settlement
-from gateway.bridge.topology import Topology
+from gateway.bridge.topology import QUEUE, Topology
 from gateway.message import NEVER, Condition
 from gateway.wire.work import COMMAND, LINK, WORK
 
@@ -65,7 +65,6 @@ class Owners:
         "_departing",
         "_numbers",
         "_owned",
-        "_senders",
         "_settlement",
         "_topology",
     )
@@ -83,24 +82,10 @@ class Owners:
         self._settlement = settlement
         self._owned: dict[int, Owned] = {}
         self._departing: dict[int, Departure] = {}
-        # Who publishes to a queue, by its number, then by that of the link.
-        self._senders: dict[int, dict[int, QueueSender]] = {}
 
     def subscribed(self, subscription: Subscription) -> None:
         """It is its owner's."""
         self._owned_by(subscription.owner).subscriptions[subscription.number] = subscription
-
-    def sends(self, queue: Queue, link: int, sender: QueueSender) -> None:
-        """A link of that number publishes to `queue`; it is told when that is deleted."""
-        self._senders.setdefault(queue.number, {})[link] = sender
-
-    def sends_no_more(self, queue_number: int, link: int) -> None:
-        """Such a link is gone, or its queue was."""
-        senders = self._senders.get(queue_number)
-        if senders is not None:
-            senders.pop(link, None)
-            if not senders:
-                del self._senders[queue_number]
 
     def give(self, queue: Queue, owner: Owner) -> None:
         """An exclusive queue is `owner`'s, for its life."""
@@ -189,20 +174,10 @@ class Owners:
         self._topology.remove_queue(queue)
         self._numbers.queue_deleted(queue.next_position)
         self._settlement.abandon(queue)
-        text = f"queue {queue.name!r} was deleted"
-        line.cancel_all(Condition.RESOURCE_DELETED, text)
-        self._cancel_senders(queue, text)
+        line.cancel_all(Condition.RESOURCE_DELETED, f"queue {queue.name!r} was deleted")
+        self._topology.senders.on_deleted(QUEUE, queue.name)
         if unused and not queue.clearing:
             self._topology.forget_queue(queue)
-
-    def _cancel_senders(self, queue: Queue, text: str) -> None:
-        """One after the other: what one does when it is told may end others."""
-        senders = self._senders.get(queue.number)
-        while senders:
-            link = next(iter(senders))
-            sender = senders[link]
-            self.sends_no_more(queue.number, link)
-            sender.on_cancelled(Condition.RESOURCE_DELETED, text)
 
     def _owned_by(self, owner: Owner) -> Owned:
         owner_id = owner.owner_id()

@@ -26,10 +26,11 @@ from gateway.bridge.seams import (
     Publisher,
     PublishStatus,
 )
+from gateway.bridge.spread.entering import Late, LongPublish
 from gateway.bridge.tickets import Ticket
 from gateway.bridge.topology import UNKNOWN_EXCHANGE, Topology
-from gateway.bridge.transaction import Held, Transaction
-from gateway.message import Condition, Flag, Message, Refusal
+from gateway.bridge.transaction import Held, Transaction, hold, let_go, refuse_deleted
+from gateway.message import ACCEPTED, RELEASED, Condition, Flag, Message, Refusal
 from gateway.wire.work import COPY, PUBLISH, WORK
 
 IMMEDIATE: Final = int(Flag.IMMEDIATE)
@@ -38,7 +39,10 @@ NOWHERE: Final = UNKNOWN_EXCHANGE  # the exchange of a message that is refused b
 
 @final
 class Publishing:
-    """The verb publish of one virtual host, and the way to alternate exchanges."""
+    """The verb publish of one virtual host, and the way to alternate exchanges.
+
+    Implements `entering.Places`.
+    """
 
     __slots__ = ("_copies", "_topology")
 
@@ -58,7 +62,8 @@ class Publishing:
 
         One copy a queue, however many bindings match. `DONE`: every copy is in its queue, nothing
         durable among them. `IN_TURN`: safe with the current turn (`Bridge.wait`). `PENDING`: the
-        copies are in, but one goes to an upstream, or too much is held:
+        copies are in, but one goes to an upstream, or too much is held; or they come in over
+        several turns, being too many for one:
         `publisher.on_published(token, outcome)` follows at the end of a turn (without a publisher
         the answer is as if there were room); released, modified and rejected of an upstream are
         told as they are to who has `Flag.OUTCOMES`. `UNROUTABLE`: no queue took it,
@@ -95,13 +100,16 @@ class Publishing:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
             return _refused(f"queue {full.name!r} is full")
         if transaction is not None:
-            refusal = transaction.enlist(queues) or transaction.room_for(message)
+            refusal = transaction.enlist(queues) or transaction.room_for(message, len(queues))
             if refusal is not None:
                 return self._refuse_in(refusal, message, exchange, link)
         self._copies.ledger.received(message, exchange, len(queues), link)
         ticket = self._ticket(queues, publisher, token)
         if transaction is not None:
             return self._hold(transaction, Held(message, exchange, queues, False, ticket))
+        if len(queues) > self._copies.entering.few and self._waits(queues):
+            held = Held(message, exchange, queues, False, ticket)
+            return self._put_off(held, publisher, token)
         durable = self._enter(queues, message, exchange, False, b"", ticket)
         return self._answer(durable, message, publisher, token, ticket)
 
@@ -210,6 +218,7 @@ class Publishing:
         transaction: Transaction | None,
     ) -> Published:
         """No binding matched: once to the alternate exchange, unless the publisher wants else."""
+        WORK.units += PUBLISH + COPY  # its records are the same
         ledger = self._copies.ledger
         alternate = self._alternate_of(exchange)
         if alternate is None or message.flags & (Flag.TELL_UNROUTABLE | Flag.DISCARD_UNROUTABLE):
@@ -227,7 +236,7 @@ class Publishing:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
             return _refused(f"queue {full.name!r} is full")
         if transaction is not None and queues:
-            refusal = transaction.enlist(queues) or transaction.room_for(message)
+            refusal = transaction.enlist(queues) or transaction.room_for(message, len(queues))
             if refusal is not None:
                 return self._refuse_in(refusal, message, exchange, link)
         ledger.received(message, exchange, 1, link)
@@ -239,6 +248,8 @@ class Publishing:
         ticket = self._ticket(queues, publisher, token)
         if transaction is not None:
             return self._hold(transaction, Held(message, alternate, queues, True, ticket))
+        if len(queues) > self._copies.entering.few and self._waits(queues):
+            return self._put_off(Held(message, alternate, queues, True, ticket), publisher, token)
         durable = self._enter(queues, message, alternate, True, b"", ticket)
         return self._answer(durable, message, publisher, token, ticket)
 
@@ -266,6 +277,71 @@ class Publishing:
         if durable and ticket is not None:
             ticket.turn = self._copies.turns.number
         return durable
+
+    def _waits(self, queues: list[Queue]) -> bool:
+        """Whether so many copies, or what is before them, are too much for this turn."""
+        return self._copies.entering.puts_off(PUBLISH + COPY * len(queues))
+
+    def _put_off(self, held: Held, publisher: Publisher | None, token: int) -> Published:
+        """Its copies enter over several turns, or behind those of others."""
+        copies = self._copies
+        hold(held, copies.pressure)
+        size = len(held.message.payload)
+        for queue in held.queues:
+            queue.promise(1, size)
+        if held.ticket is not None:
+            held.ticket.left += 1  # it is not over before all are in
+        copies.entering.put_off(LongPublish(self, copies.turns, held, publisher, token))
+        if publisher is not None:
+            return PENDING
+        return IN_TURN if held.message.durable else DONE
+
+    def go_on(self, held: Held, end: int, late: Late | None) -> bool:
+        """Put copies into its queues until `WORK.units` is above `end`; whether all are in.
+
+        Of its queues that are deleted, `late` may know more than that.
+        """
+        queues = held.queues
+        while held.next < len(queues):
+            if WORK.units > end:
+                return False
+            count: int = (end - WORK.units) // COPY
+            part = queues[held.next : held.next + max(1, count)]
+            held.next += len(part)
+            held.exchange.pending -= len(part)
+            _use_room(part, held.message)
+            if late is not None:
+                part = self._decided(part, held, late)
+            living = refuse_deleted(held, part, self._copies.ledger)
+            if held.ticket is not None:
+                for queue in part:
+                    if queue.deleted and queue.transit:
+                        self._copies.tickets.end(held.ticket, RELEASED)
+            if self._enter(living, held.message, held.exchange, held.rerouted, b"", held.ticket):
+                held.durable = True
+        return True
+
+    def _decided(self, queues: list[Queue], held: Held, late: Late) -> list[Queue]:
+        """Without those queues that were deleted after it was decided that it enters them."""
+        rest: list[Queue] = []
+        for queue in queues:
+            if queue.deleted and late.awaits(queue):
+                WORK.units += COPY
+                if late.enter_deleted(queue, held):
+                    held.durable = True
+            else:
+                rest.append(queue)
+        return rest
+
+    def on_entered(self, held: Held, publisher: Publisher | None, token: int) -> None:
+        """All copies of a publish that was put off are in: its publisher is to be told."""
+        copies = self._copies
+        let_go(held, copies.pressure)
+        published = self._answer(held.durable, held.message, publisher, token, held.ticket)
+        if held.ticket is not None:
+            copies.tickets.end(held.ticket, RELEASED)  # any other outcome goes before that
+        elif publisher is not None and published.status != PublishStatus.PENDING:
+            copies.tickets.over(publisher, token, ACCEPTED, copies.turns.number)
 
     def _pass_on(
         self,
@@ -354,12 +430,20 @@ class Publishing:
     def _refuse(
         self, message: Message, exchange: Exchange, reason: Reason, node: int, link: int
     ) -> None:
+        WORK.units += PUBLISH + COPY
         self._copies.ledger.received(message, exchange, 1, link)
         self._copies.ledger.refused(message, exchange, reason, node)
 
 
 def _refused(why: str) -> Published:
     return Published(PublishStatus.REFUSED, Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, why))
+
+
+def _use_room(queues: list[Queue], message: Message) -> None:
+    """Copies come for which room was kept."""
+    size = len(message.payload)
+    for queue in queues:
+        queue.promise(-1, -size)
 
 
 def _first_full(queues: list[Queue], message: Message) -> Queue | None:

@@ -96,11 +96,11 @@ class Outlet(Protocol):
         """The subscription ended by its queue (deleted, refused): no more deliveries."""
 
 
-class QueueSender(Protocol):
-    """A link by which a client publishes to one queue, as long as that is there."""
+class NodeSender(Protocol):
+    """A link by which a client publishes to one queue or exchange, as long as that is there."""
 
     def on_cancelled(self, condition: Condition, description: str) -> None:
-        """The queue was deleted: what it sends finds nothing any more."""
+        """The node was deleted: what it sends finds nothing any more."""
 
 
 class Owner(Protocol):

@@ -11,7 +11,6 @@ from typing import final
 
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.audit.schema import Reason
-from gateway.bridge.clearing import Clearing
 from gateway.bridge.ledger import COPY
 from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.copies import Copies
@@ -20,6 +19,7 @@ from gateway.bridge.queues.places import AVAILABLE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.transit import GONE, Transit
+from gateway.bridge.spread.clearing import Clearing
 from gateway.bridge.topology import Topology
 from gateway.message import ACCEPTED, Delivery, Outcome, OutcomeKind
 from gateway.wire import work
@@ -172,7 +172,7 @@ class Settlement:
         """Drop every available copy; how many."""
         count = 0
         entry = queue.places.next_at(0)
-        while entry is not None:
+        while entry is not None and entry.position < queue.behind:
             if entry.holder == AVAILABLE:
                 self.drop(queue, entry)
                 count += 1
@@ -210,7 +210,10 @@ class Settlement:
     def forget_link(self, subscription: Subscription) -> None:
         """Nothing of a cancelled subscription is unsettled any more."""
         del self._dispatcher.links[subscription.number]
-        queue = subscription.queue
+        self.let_go(subscription.queue)
+
+    def let_go(self, queue: Queue) -> None:
+        """One fewer subscription, or commit, needs the queue: forget it if it was deleted."""
         queue.users.links -= 1
         if queue.deleted and queue.users.links == 0 and not queue.clearing:
             self._topology.forget_queue(queue)

@@ -28,6 +28,7 @@ from gateway.bridge.queues.line import Line
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import Placement
 from gateway.bridge.seams import QueueSettings
+from gateway.bridge.senders import Senders
 from gateway.bridge.turns import TurnBook
 from gateway.message import Message
 from gateway.wire.accounts import Account
@@ -47,6 +48,8 @@ UNKNOWN_EXCHANGE: Final = "(unknown exchange)"
 DEFAULT_EXCHANGE: Final = "(default exchange)"
 NODE_OCTETS: Final = 4096  # what a queue or an exchange takes, apart from name and arguments
 COUNT_MAX: Final = (1 << 63) - 1
+QUEUE: Final = "queue"
+EXCHANGE: Final = "exchange"
 
 
 class Rules(Protocol):
@@ -106,6 +109,7 @@ class Topology:
         subscribed: the queues of durable subscriptions, by `Subscriber.key`.
         keeping_out: how many queues keep out messages for which there is a binding.
         routes: octets of the routes that topic exchanges remember.
+        senders: the links that send to its nodes.
     """
 
     __slots__ = (
@@ -120,6 +124,7 @@ class Topology:
         "routes",
         "rows",
         "rules",
+        "senders",
         "subscribed",
         "unknown",
     )
@@ -133,6 +138,7 @@ class Topology:
         self.names = NodeNames(prefix, ledger)
         self.rows = TopologyWrites(host, turns)
         self.bindings = Bindings(host, self, self.names, turns, limits)
+        self.senders = Senders(turns.spread)
         self.rules: Rules | None = None
         self.keeping_out = 0
         self.queues: dict[str, Queue] = {}
@@ -204,6 +210,7 @@ class Topology:
     def remove_exchange(self, exchange: Exchange) -> None:
         """Delete it with its bindings."""
         exchange.auto_delete = False
+        exchange.deleted = True
         self.bindings.remove_all_of_exchange(exchange)
         exchange.forget_routes()
         del self.exchanges[exchange.name]
@@ -212,6 +219,7 @@ class Topology:
         self.rows.remove_exchange(exchange)
         self.names.record(Reason.EXCHANGE_DELETED, 0, exchange.node, exchange.durable)
         self.names.forget(exchange.name, exchange.node)
+        self.senders.on_deleted(EXCHANGE, exchange.name)
 
     def alternate_of(self, queue: Queue) -> Exchange | None:
         """Where a queue's rejected and orphaned messages go."""
@@ -276,10 +284,12 @@ class Topology:
 
     def withdraw_exchange(self, exchange: Exchange) -> None:
         """Take away an exchange that was predeclared."""
+        exchange.deleted = True
         self.bindings.remove_all_of_exchange(exchange)
         del self.exchanges[exchange.name]
         self.bindings.kept.give(exchange.kept)
         self.names.forget(exchange.name, exchange.node)
+        self.senders.on_deleted(EXCHANGE, exchange.name)
 
     def remove_queue(self, queue: Queue) -> None:
         """Delete its name, bindings and rows."""

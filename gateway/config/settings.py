@@ -112,13 +112,13 @@ class LimitSettings(Section):
     """Octets that are kept for one connection: what has come of frames, commands and messages that
     are not whole, what waits, what is known of sessions and links; at least two messages."""
     user_size: Annotated[int, *size("1MiB", "1TiB")] = 512 * 1024 * 1024
-    """The same of all connections of one user."""
+    """The same of all connections of one user, or to one upstream."""
     host_size: Annotated[int, *size("1MiB", "1TiB")] = 1024 * 1024 * 1024
     """The same of all connections to one virtual host."""
     login_size: Annotated[int, *size(4096, "1MiB")] = 64 * 1024
     """Octets of one connection before its open."""
     answers: Annotated[int, *size("16KiB", "64MiB")] = 256 * 1024
-    """Octets of answers that a client does not read, above which nothing more is read of it."""
+    """Octets of answers that a peer does not read, above which nothing more is read of it."""
     unread: Annotated[int, *size("64KiB", "64MiB")] = 1024 * 1024
     """Octets of deliveries that a client is given ahead of what its transport takes, and what is
     left of the last; 64KiB once half of what may be kept for its user or virtual host is."""
@@ -203,7 +203,7 @@ class QueueSettings(Section):
     keys and arguments; a declare or bind beyond it is refused."""
     transaction_size: Annotated[int, *size("64KiB", "2GiB")] = 64 * 1024 * 1024
     """Octets of the messages that one transaction of a client holds until its commit; 256 more
-    are counted for each message, and only these of those that go to an upstream."""
+    are counted for each copy, and only these of those that go to an upstream."""
     turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Messages sent in one turn of the event loop before it reads again."""
 

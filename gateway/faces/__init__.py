@@ -17,7 +17,7 @@ and what they share:
     withdrawn      a transaction's publishes, decided again at its commit by other rules
     agenda         what one connection has asked for; a share of it is done in a turn
     leaving        the end of a connection, a share of a turn at a time
-    accounts       what is kept for users and virtual hosts, by octets
+    accounts       what is kept for users, virtual hosts and upstreams, by octets
     room           how much a connection is given ahead of what its transport takes
     safe_with      what is done once its turn is safe
     host_nodes     the names of a virtual host; placed: which of them are an upstream's

@@ -405,6 +405,10 @@ class ClientAccess:
         else:
             self._created_queue(asked.name)
 
+    def created_again(self, name: str) -> None:
+        """A queue of its own was deleted and, for something else, made under the same name."""
+        self._created_queue(name)
+
     def _created_queue(self, name: str) -> None:
         queue = self._host.topology.queues.get(name)
         if queue is None or queue.placement is not None or queue.settings.maker:

@@ -1,4 +1,4 @@
-"""The accounts above those of connections: of users, of virtual hosts, of everybody together."""
+"""The accounts above those of connections: of users, virtual hosts, upstreams, and of everybody."""
 
 from __future__ import annotations
 
@@ -19,16 +19,26 @@ class Waiting(Protocol):
 
 @final
 class Accounts:
-    """What the connections of the process have together; the same for every server face.
+    """What the connections of the process have together; the same for every face.
 
     Attributes:
         everybody: what all connections keep, those that have not logged in included.
         users, hosts: those that have connections, or had; names are those that logins can have.
+        upstreams: those that are dialled, or were; each has as much as a user.
         full: connections whose transports take no more for now.
         waiting: those that go on when others have drained.
     """
 
-    __slots__ = ("_host_max", "_user_max", "everybody", "full", "hosts", "users", "waiting")
+    __slots__ = (
+        "_host_max",
+        "_user_max",
+        "everybody",
+        "full",
+        "hosts",
+        "upstreams",
+        "users",
+        "waiting",
+    )
 
     def __init__(self, user_max: int = UNLIMITED, host_max: int = UNLIMITED) -> None:
         self._user_max = user_max
@@ -36,6 +46,7 @@ class Accounts:
         self.everybody = Account()
         self.users: dict[str, Account] = {}
         self.hosts: dict[str, Account] = {}
+        self.upstreams: dict[str, Account] = {}
         self.full = 0
         self.waiting: list[Waiting] = []
 
@@ -46,6 +57,10 @@ class Accounts:
     def host(self, name: str) -> Account:
         """That of a virtual host."""
         return _of(self.hosts, name, self._host_max)
+
+    def upstream(self, name: str) -> Account:
+        """That of an upstream: of its own connection, and of its detours."""
+        return _of(self.upstreams, name, self._user_max)
 
     def on_drained(self) -> None:
         """One transport that was full has drained, or is gone: others may go on."""
@@ -63,6 +78,7 @@ class Accounts:
             "connection": self.everybody.refused_below,
             "user": sum([account.refused for account in self.users.values()]),
             "virtual_host": sum([account.refused for account in self.hosts.values()]),
+            "upstream": sum([account.refused for account in self.upstreams.values()]),
         }
 
 

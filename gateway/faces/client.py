@@ -248,7 +248,7 @@ class Client:
         """It has opened a virtual host."""
         self.host = host
         self.nodes = HostNodes(host)
-        self.peer.entered()
+        self.peer.entered(self.identity)
         self.bridge.pressure.join(self.peer.connection_id, self.identity, host.name)
         accounts = self.settings.accounts
         user = accounts.user(self.identity)

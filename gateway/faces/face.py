@@ -168,7 +168,7 @@ class Authenticator(Protocol):
         """The connection is gone: do not call `waiter`."""
 
 
-def _nobody_waits() -> None:
+def _nobody_waits(user: str) -> None:
     """Nobody wants to hear that a connection has opened."""
 
 
@@ -185,7 +185,7 @@ class Peer:
         secure: it is inside TLS.
         certificate_name: of the certificate that the client showed and we believe; "": none.
         bindings: what TLS proves of this very connection, by the name of the channel binding.
-        entered: to be called when it has opened.
+        entered: to be called when it has opened, with its user's name.
         held: to be called when it has to wait for us before that, and when it has not any more.
     """
 
@@ -195,7 +195,7 @@ class Peer:
     certificate_name: str
     port: int
     bindings: dict[str, bytes]
-    entered: Callable[[], None]
+    entered: Callable[[str], None]
     held: Callable[[bool], None]
 
     def __init__(
@@ -207,7 +207,7 @@ class Peer:
         certificate_name: str = "",
         port: int = 0,
         bindings: dict[str, bytes] | None = None,
-        entered: Callable[[], None] | None = None,
+        entered: Callable[[str], None] | None = None,
         held: Callable[[bool], None] | None = None,
     ) -> None:
         self.connection_id = connection_id
@@ -262,7 +262,7 @@ class FaceSettings:
         counts: shared by all faces.
         access: the rules in force, and whom they are for; shared.
         journal: writes the lines of connections; shared by all faces.
-        accounts: what is kept for users and virtual hosts; shared by all faces.
+        accounts: what is kept for users, virtual hosts and upstreams; shared by all faces.
         uses: whose uses of what is not offered the audit log does not have yet; shared.
         escrow: whether escrow is sent along with translated messages.
         text_body_value: a 0-10 text body goes to 1.0 as an amqp-value string, not as data.

@@ -101,6 +101,10 @@ class Asked:
             properties=self.properties,
         )
 
+    def facts(self) -> int:
+        """What is known of what the object is like, in one number: each is one of three."""
+        return 27 * self.durable + 9 * self.exclusive + 3 * self.temporary + self.own
+
     def object_text(self) -> str:
         """What the action is to be done to; "" where that is nothing."""
         if self.kind == ObjectKind.NOTHING:

@@ -1,8 +1,8 @@
 """What one user may, in one virtual host: decisions, remembered for what it publishes.
 
-A decision is made once for each exchange and routing key, but for those that depend on what the
-node is like. What is remembered has a limit in octets, beyond which all of it is forgotten; other
-rules are another `Permits`.
+A decision is made once for each exchange and routing key; one that depends on what the node is
+like, as long as it is like that, which is looked up each time. What is remembered has a limit in
+octets, beyond which all of it is forgotten; other rules are another `Permits`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,17 @@ class Nodes(Protocol):
 
 
 @final
+class Depending:
+    """A decision that holds for what the node was like: see `Asked.facts`."""
+
+    __slots__ = ("decision", "facts")
+
+    def __init__(self, facts: int, decision: Decision) -> None:
+        self.facts = facts
+        self.decision = decision
+
+
+@final
 class Permits:
     """The decisions about one connection.
 
@@ -38,6 +49,7 @@ class Permits:
     __slots__ = (
         "_address",
         "_by_exchange",
+        "_depending",
         "_host",
         "_nodes",
         "_user",
@@ -62,6 +74,7 @@ class Permits:
         self._host = host
         self._address = address
         self._by_exchange: dict[str, dict[str, Decision]] = {}
+        self._depending: dict[str, dict[str, Depending]] = {}
         self.octets = 0
         self.open = rules is None or rules.publish_unchecked()
         self.asks_access = rules is not None and rules.asks_access()
@@ -91,15 +104,36 @@ class Permits:
         return self._decide(exchange, key)
 
     def _decide(self, exchange: str, key: str) -> Decision:
+        rules = self.rules
+        if rules is None:
+            return UNRESTRICTED
         asked = publishing(exchange, key)
-        decision = self.may(asked)
-        if asked.looked:
-            return decision
-        octets = len(exchange) + len(key) + ENTRY_OCTETS
+        if self._nodes is not None:
+            self._nodes.look_up(asked)
+        by_key = self._depending.get(exchange)
+        known = None if by_key is None else by_key.get(key)
+        facts = asked.facts()
+        if known is not None and known.facts == facts and asked.properties is None:
+            return known.decision
+        decision = rules.may(self._user, self._host, self._address, asked)
+        if known is not None:
+            known.facts = facts
+            known.decision = decision
+        elif self._has_room(len(exchange) + len(key) + ENTRY_OCTETS):
+            if asked.looked:
+                depending = Depending(facts, decision)
+                self._depending.setdefault(exchange, {})[key] = depending
+            else:
+                self._by_exchange.setdefault(exchange, {})[key] = decision
+        return decision
+
+    def _has_room(self, octets: int) -> bool:
+        """Whether so much more may be remembered, if need be instead of all else."""
         if self.octets + octets > REMEMBERED_OCTETS:
             self._by_exchange = {}
+            self._depending = {}
             self.octets = 0
-        if octets <= REMEMBERED_OCTETS:
-            self._by_exchange.setdefault(exchange, {})[key] = decision
-            self.octets += octets
-        return decision
+        if octets > REMEMBERED_OCTETS:
+            return False
+        self.octets += octets
+        return True

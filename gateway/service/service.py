@@ -16,9 +16,9 @@ from twisted.web.server import Site
 
 from gateway import __version__
 from gateway.config import Address, Settings
-from gateway.config.access import load_rules
+from gateway.config.access import LoadedRules, load_rules
 from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
-from gateway.faces.face import Authenticator, Face, Peer
+from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
 from gateway.faces.server_0_10 import connection as server_0_10
 from gateway.faces.server_1_0 import connection as server_1_0
 from gateway.metrics import METRICS, Collector
@@ -96,16 +96,7 @@ class Service:
         segments = LateSegments(
             settings.data_directory / AUDIT_FOLDER, accept_new_store=accept_new_store
         )
-        self.store = SqliteStore(
-            settings.data_directory,
-            segments,
-            reactor.callFromThread,
-            lambda turn: self.turns.on_committed(turn),
-            lambda error: self.turns.on_store_failed(error),
-            lambda: self.turns.on_store_eased(),
-            reserve_octets=settings.store_reserve,
-            log=segments,
-        )
+        self.store = self._store(segments)
         self.recovered = open_store(self.store, settings.data_directory)
         try:
             self.authentication = self._authentication()
@@ -116,9 +107,7 @@ class Service:
             self.turns = TurnLoop(
                 reactor, self.clock.now_ms, self.bridge, self.counts, worked_ms=worked_ms
             )
-            self.faces = face_settings(settings, self.clock, self.authentication, access)
-            for name in self.bridge.hosts:  # before relays, which keep the one that they find
-                self.faces.replies[name] = ReplyTable(keep_new=True)
+            self.faces = self._faces(access)
             self.upstreams = Upstreams(
                 settings, self.bridge, self.turns, self.faces, self._threads.derive_for
             )
@@ -150,6 +139,24 @@ class Service:
         return self.ports.addresses
 
     # The parts.
+
+    def _store(self, segments: LateSegments) -> SqliteStore:
+        return SqliteStore(
+            self.settings.data_directory,
+            segments,
+            self.reactor.callFromThread,
+            lambda turn: self.turns.on_committed(turn),
+            lambda error: self.turns.on_store_failed(error),
+            lambda: self.turns.on_store_eased(),
+            reserve_octets=self.settings.store_reserve,
+            log=segments,
+        )
+
+    def _faces(self, access: LoadedRules) -> FaceSettings:
+        faces = face_settings(self.settings, self.clock, self.authentication, access)
+        for name in self.bridge.hosts:  # before relays, which keep the one that they find
+            faces.replies[name] = ReplyTable(keep_new=True)
+        return faces
 
     def _authentication(self) -> Authentication:
         return Authentication(
@@ -360,11 +367,12 @@ class Service:
         """No connection is left: the last turn, the final records, the store, and out."""
         for timer in self._timers:
             timer.stop()
+        self.bridge.finish(self.clock.now_ms())
         self.turns.end_now()
         self.turns.stop()
         now_ms = self.clock.now_ms()
         audit = self.bridge.audit
-        self.bridge.checkpoint(now_ms)
+        self.bridge.checkpoint(now_ms, last=True)
         audit.clock(now_ms, self.clock.drift_ms())
         audit.incarnation_stopped(now_ms)
         try:

@@ -106,7 +106,9 @@ class Committer:
         call_in_reactor: CallInReactor,
         committed: Committed,
         log: LogKeeper | None = None,
+        late: Callable[[], None] | None = None,
     ) -> None:
+        """Make it; `late`: what writes the beginning of this life, which is still to be written."""
         self.waiting: SimpleQueue[Turn] = SimpleQueue()
         self.error: StoreError | None = None
         self._database = database
@@ -119,6 +121,7 @@ class Committer:
         self._call_in_reactor = call_in_reactor
         self._committed = committed
         self._log = log
+        self._late = late
         self._stopping = Event()
         self._final_audit = b""
         self._loose: list[bytes] = []
@@ -148,6 +151,9 @@ class Committer:
         """The thread; `error` says afterwards why the store could not be closed in order."""
         try:
             self._trouble.begin()
+            if self._late is not None:
+                self._insist(self._late)
+                self._insist(self.delete_dead)
             while self._round():
                 pass
             self._finish()

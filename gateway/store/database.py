@@ -105,27 +105,31 @@ def ends_in(database: sqlite3.Connection) -> LogEnds:
 class Database:
     """One connection; whoever calls sees to it that only one thread does so at a time."""
 
-    def __init__(self, path: Path) -> None:
-        """Open or create the file; `StoreError` if it is no store, a newer one, or broken."""
+    def __init__(self, path: Path, *, late: bool = False) -> None:
+        """Open or create the file; `StoreError` if it is no store, a newer one, or broken.
+
+        `late`: only read it; `take_over` follows, before anything is written.
+        """
         self._path = path
         with reading(f"cannot open {path}"):
             self._db = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, cached_statements=16
             )
         try:
-            self._prepare(path)
+            self._prepare(path, late)
         except BaseException:
             self._db.close()
             raise
 
-    def _prepare(self, path: Path) -> None:
+    def _prepare(self, path: Path, late: bool) -> None:
         with reading(f"cannot open {path}"):
             for setting in _SETTINGS:
                 self._db.execute(setting).fetchall()
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if not late:
+                self._copy_wal()
             (problem,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
             problem = " ".join(problem.split())
-            if problem == "ok":
+            if problem == "ok" and not late:
                 self._create()
         if problem != "ok":
             raise StoreError(f"{path} is broken: {problem}")
@@ -133,6 +137,15 @@ class Database:
         self._files: list[Whereabouts] = []
         if self.meta("format") != FORMAT:
             raise StoreError(f"{path} has format {self.meta('format')}; this program has {FORMAT}")
+
+    def take_over(self) -> None:
+        """What an earlier life left is made sure of, and this one may write."""
+        with _as_store_errors("cannot start the store"):
+            self._copy_wal()
+            self._create()
+
+    def _copy_wal(self) -> None:
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _create(self) -> None:
         with self._transaction():

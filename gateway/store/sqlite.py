@@ -2,6 +2,12 @@
 
 `committer` is its thread and says how and why; `database` is the file, `log_rows` what is in it.
 One process at a time: a lock file is held for as long as the store is open.
+
+A disk that has no room for the beginning of a life, and no reserve that could be given up, is no
+reason not to start: what there is can be read, and the thread's first work is to write what begins
+the life. Until it has been able to, all is as if the disk had become full while the gateway ran:
+what it would have to remember to give out is not given out. A life that is killed before has left
+nothing, and the next one takes its number.
 """
 
 from __future__ import annotations
@@ -70,7 +76,7 @@ class SqliteStore:
         self.reserve = Reserve(directory, reserve_octets)
         self.unlogged = Unlogged(directory)
         # The last number that the audit log has given; whoever has the log replaces this.
-        self.last_sequence: Callable[[], int] = lambda: 0
+        self.last_sequence: Callable[[], int] = lambda: self.unlogged.sequence
         # How many messages the queues hold; whoever has the queues replaces this.
         self.held: Callable[[], int] = lambda: 0
         self._slowness = Slowness(self.counts, failed, eased)
@@ -88,13 +94,7 @@ class SqliteStore:
         """See `Store.open`."""
         self._lock_fd = _lock(self._directory)
         try:
-            try:
-                recovered = self._begin()
-            except StoreError as error:
-                # The disk was full when an earlier life ended: what that set aside is for this.
-                if not error.full or not self.reserve.release():
-                    raise
-                recovered = self._begin()
+            recovered = self._begin_somehow()
             self.unlogged.open()
             self.reserve.open()
         except BaseException:
@@ -103,6 +103,23 @@ class SqliteStore:
         self._thread = Thread(target=self._committer.run, name="store", daemon=True)
         self._thread.start()
         return recovered
+
+    def _begin_somehow(self) -> Recovered:
+        """Where the disk is full: by what an earlier life has set aside for this, else late."""
+        try:
+            try:
+                return self._begin()
+            except StoreError as error:
+                if not error.full or not self.reserve.release():
+                    raise
+                return self._begin()
+        except StoreError as error:
+            if not error.full:
+                raise
+            try:
+                return self._begin(late=True)
+            except StoreError:  # there is no store yet, say
+                raise error from None
 
     def submit(self, turn: int, writes: bytes, audit_block: bytes) -> None:
         """See `Store.submit`."""
@@ -140,18 +157,18 @@ class SqliteStore:
             reached = (counts.attempts, counts.answers)
             self._thread.join(STOP_S)
 
-    def _begin(self) -> Recovered:
+    def _begin(self, *, late: bool = False) -> Recovered:
         path = self._directory / FILE_NAME
         life = 0
         missing = not path.exists()
         if missing:  # and is not made where it must not be
             life = self._compare(NOTHING_KNOWN, "missing")
-        self._database = Database(path)
+        self._database = Database(path, late=late)
         try:
             if not missing:
                 known = self._database.meta("incarnation") > 0
                 life = self._compare(self._database.log_ends(), "" if known else "empty")
-            return self._recover(life)
+            return self._recover(life, late)
         except BaseException:
             self._database.close()
             raise
@@ -160,17 +177,20 @@ class SqliteStore:
         """The last life that the audit log knows."""
         return 0 if self._log is None else self._log.compare(remembered, store=store)
 
-    def _recover(self, life: int) -> Recovered:
+    def _recover(self, life: int, late: bool) -> Recovered:
         """Read everything; `life`: the last one that the audit log knows, which may be later."""
         database = self._database
         incarnation = max(database.meta("incarnation"), life) + 1
         clean = database.meta("clean") != 0 or incarnation == 1
         replay, occupancy = Replay(), Occupancy()
-        next_number, damaged = self._replay(replay, occupancy)
+        owed: list[bytes] = []
+        next_number, damaged = self._replay(replay, occupancy, owed if late else None)
         topology, damage = database.topology()
         damage = [*damaged.values(), *damage, *database.shrunk_tables()]
         self.counts.rows_damaged = len(damage)
-        database.started(incarnation, list(damaged))
+        beginning = Beginning(database, self._segments, owed, incarnation, list(damaged))
+        if not late:
+            database.started(incarnation, list(damaged))
         self._committer = Committer(
             database,
             occupancy,
@@ -182,8 +202,10 @@ class SqliteStore:
             call_in_reactor=self._call_in_reactor,
             committed=self._committed,
             log=self._log,
+            late=beginning.write if late else None,
         )
-        self._committer.delete_dead()
+        if not late:
+            self._committer.delete_dead()
         return Recovered(
             topology=topology,
             entries=replay.entries(),
@@ -193,8 +215,14 @@ class SqliteStore:
             damage=damage,
         )
 
-    def _replay(self, replay: Replay, occupancy: Occupancy) -> tuple[int, dict[int, str]]:
-        """Read the log; the next row's number, and which rows are unreadable and why."""
+    def _replay(
+        self, replay: Replay, occupancy: Occupancy, owed: list[bytes] | None
+    ) -> tuple[int, dict[int, str]]:
+        """Read the log; the next row's number, and which rows are unreadable and why.
+
+        `owed`: gets the audit blocks from the first on for which there is no room. They are those
+        behind the last sync of the audit log, and so not many.
+        """
         next_number = 1
         damaged: dict[int, str] = {}
         for number, row in self._database.rows():
@@ -207,8 +235,42 @@ class SqliteStore:
                 continue
             replay.apply(writes)
             occupancy.add(number, len(row), writes)
-            self._segments.append(audit)
+            if owed:
+                owed.append(audit)
+                continue
+            try:
+                self._segments.append(audit)
+            except StoreError as error:
+                if owed is None or not error.full:
+                    raise
+                owed.append(audit)
         return next_number, damaged
+
+
+@final
+class Beginning:
+    """The first that a life writes where it began late; may be called again, if refused."""
+
+    def __init__(
+        self,
+        database: Database,
+        segments: AuditSegments,
+        owed: list[bytes],
+        incarnation: int,
+        damaged: list[int],
+    ) -> None:
+        self._database = database
+        self._segments = segments
+        self._owed = owed
+        self._incarnation = incarnation
+        self._damaged = damaged
+
+    def write(self) -> None:
+        """What the last life left is made sure of; then it stands in the store that it is over."""
+        self._database.take_over()
+        for blocks in self._owed:
+            self._segments.append(blocks)
+        self._database.started(self._incarnation, self._damaged)
 
 
 def _lock(directory: Path) -> int:

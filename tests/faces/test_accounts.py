@@ -21,4 +21,20 @@ def test_refusals_are_counted_by_whose_limit_was_met() -> None:
         connection.take(91)
         connection.take(80)
     accounts.user("alice").take(30)
-    assert accounts.refusals() == {"connection": 2, "user": 1, "virtual_host": 1}
+    assert accounts.refusals() == {
+        "connection": 2,
+        "user": 1,
+        "virtual_host": 1,
+        "upstream": 0,
+    }
+
+
+def test_all_connections_to_one_upstream_have_as_much_together_as_those_of_a_user() -> None:
+    accounts = Accounts(user_max=100, host_max=200)
+    for _connection in range(2):
+        connection = Account(90)
+        connection.join(accounts.everybody)
+        connection.join(accounts.upstream("broker"))
+        connection.take(60)
+    assert accounts.upstream("broker").held == accounts.everybody.held == 60
+    assert accounts.refusals()["upstream"] == 1

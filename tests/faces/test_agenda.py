@@ -9,7 +9,7 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_1_0 import _spec, events
 from gateway.faces.agenda import Agenda
 from gateway.net.reading import COSTLY, USUAL
-from gateway.wire.work import COMMAND, FRAME, SHARE, VERB, WORK
+from gateway.wire.work import COMMAND, FRAME, READ, SHARE, VERB, WORK
 
 QUERY = spec.ExchangeQuery(name="amq.topic")
 
@@ -45,7 +45,7 @@ def test_commands_cost_as_many_as_they_are_until_the_share_is_over() -> None:
     client.hears()
     assert grows_linearly(few, read(client, asked(client, 200)), 10)
     client.hears()
-    assert SHARE < read(client, asked(client, 1000)) <= SHARE + 2 * COMMAND
+    assert SHARE < read(client, asked(client, 1000)) <= 1000 * READ + SHARE + 2 * COMMAND
     assert client.face.behind
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
+from faults.campaign import drained
 from faults.disk import AUDIT, FOREVER, STORE, Disk, compiled, compiler
 from faults.upstream_load import Book, Load
 from support.gateway_process import GatewayProcess
@@ -112,3 +113,49 @@ def test_an_audit_segment_that_is_moved_away_while_it_is_written_is_missed_until
     stand.go_on(50)
     assert stand.gateway.stop() == 0
     assert verify(stand.gateway.audit) == []
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_gateway_starts_on_a_full_disk_without_a_reserve_and_goes_on_when_there_is_room(
+    stand: Stand, killed: bool
+) -> None:
+    gateway, disk = stand.gateway, stand.disk
+    stand.go_on(50)
+    stand.load.stop_publishing()
+    stand.load.run(stand.load.quiet)
+    stand.load.lines.hang_up()
+    assert gateway.stop() == 0
+    disk.fail("short", STORE, after=0, times=FOREVER)  # it takes no octets; files may be cut
+    gateway.start()
+    load = Load(gateway.amqp_port)
+    load.run(lambda: gateway.log().endswith("database or disk is full\n"))
+    assert gateway.get("/healthz") == "ok\n"
+    assert gateway.metrics()['gateway_store_blocked{cause="full"}'] == 1
+    with pytest.raises(HTTPError, match="503"):
+        gateway.get("/readyz")
+    given = Book()
+    consumer = load.consume(given, "q", "1.0")
+    consumer.paused = True
+    load.publish(stand.book, "q", "0-10", durable=True)
+    confirmed = len(stand.book.confirmed)
+    load.run(lambda: gateway.metrics()["gateway_store_waiting_turns"] > 0)
+    assert len(stand.book.confirmed) == confirmed
+    if killed:
+        gateway.kill()
+        load.lines.hang_up()
+        disk.heal()
+        gateway.start()
+    else:
+        disk.heal()
+        load.run(lambda: len(stand.book.confirmed) > confirmed + 20 and len(given.found) >= 20)
+        load.stop_publishing()
+        load.run(load.quiet)
+        assert gateway.get("/readyz") == "ok\n"
+        load.lines.hang_up()
+    left = drained(gateway.amqp_port, "q")
+    assert stand.book.confirmed <= {text for text, _ in left}
+    assert len({text for text, _ in left}) == len(left)
+    assert given.seen <= {text for text, redelivered in left if redelivered}
+    assert gateway.stop() == 0
+    damage = [one.problem for one in verify(gateway.audit)]
+    assert damage == (["gap"] if killed else [])

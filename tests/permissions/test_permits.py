@@ -1,4 +1,4 @@
-from gateway.permissions.asked import Asked
+from gateway.permissions.asked import NO, YES, Asked
 from gateway.permissions.permits import REMEMBERED_OCTETS, Permits
 from gateway.permissions.rules import Decision
 
@@ -33,17 +33,47 @@ def permits(rules: Rules | None) -> Permits:
     return Permits(rules, "alice", "host", "127.0.0.1")
 
 
-def test_what_depends_on_the_node_is_decided_each_time():
-    class Looking(Rules):
-        def may(self, user: str, host: str, address: str, asked: Asked) -> Decision:
-            asked.looked = True
-            return super().may(user, host, address, asked)
+class Looking(Rules):
+    """Allows what is whoever asks' own, durable or not."""
 
-    rules = Looking()
-    mine = permits(rules)
+    def may(self, user: str, host: str, address: str, asked: Asked) -> Decision:
+        asked.looked = True
+        self.asked.append(asked)
+        return Decision(asked.own == YES, 1, "")
+
+
+class Node:
+    """What every node is like."""
+
+    def __init__(self) -> None:
+        self.own, self.durable = NO, YES
+        self.properties: dict[str, str] | None = None
+
+    def look_up(self, asked: Asked) -> None:
+        asked.own, asked.durable, asked.properties = self.own, self.durable, self.properties
+
+
+def test_what_depends_on_the_node_is_decided_again_when_that_is_otherwise():
+    rules, node = Looking(), Node()
+    mine = Permits(rules, "alice", "host", "127.0.0.1", node)
+    answers = []
+    for own, durable in ((NO, YES), (NO, YES), (YES, YES), (YES, YES), (YES, NO), (NO, NO)):
+        node.own, node.durable = own, durable
+        answers.append(mine.may_publish("", "a queue").allowed)
+    assert answers == [False, False, True, True, True, False]
+    assert len(rules.asked) == 4
+    for number in range(1000):
+        mine.may_publish("e", "a" * 200 + str(number))
+        assert 0 < mine.octets <= REMEMBERED_OCTETS
+
+
+def test_what_depends_on_more_than_that_is_decided_each_time():
+    rules, node = Looking(), Node()
+    node.properties = {"durable": "true"}
+    mine = Permits(rules, "alice", "host", "127.0.0.1", node)
     for _ in range(3):
-        assert mine.may_publish("", "a queue").allowed
-    assert (len(rules.asked), mine.octets) == (3, 0)
+        assert not mine.may_publish("", "a queue").allowed
+    assert len(rules.asked) == 3
 
 
 def test_each_exchange_and_key_is_decided_once():

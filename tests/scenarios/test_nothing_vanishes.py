@@ -202,12 +202,13 @@ def test_what_no_queue_took_of_a_topic_is_accepted_and_its_link_goes_on():
 
 @pytest.mark.parametrize("octets", [10, 100_000], ids=["one frame", "many frames"])
 @pytest.mark.parametrize("settled", [False, True])
-def test_what_was_under_way_when_a_link_was_detached_is_in_the_books(octets, settled):
+@pytest.mark.parametrize("kind", ["queue", "exchange"])
+def test_what_was_under_way_when_a_link_was_detached_is_in_the_books(kind, octets, settled):
     hub = Hub()
-    hub.world.queue("q")
+    delete = declared(hub, kind)
     client = hub.client()
     sender = client.sender("q")
-    hub.host.declaring.delete_queue("q")
+    delete()
     for tag in (b"1", b"2"):
         sender.send_delivery(tag, b"", message(body=b"x" * octets), settled=settled)
     client.step()
@@ -315,17 +316,30 @@ def test_what_an_upstream_sends_to_a_client_that_has_left_is_in_the_books():
     assert books(w.world) == (1, [Reason.CANCELLED])
 
 
-# Deleted queues
+# Deleted nodes
 
 
-def test_the_links_that_send_to_a_queue_are_detached_when_it_is_deleted():
+def declared(hub, kind, durable=False):
+    """A node of the name q; what deletes it."""
+    declaring = hub.host.declaring
+    if kind == "queue":
+        hub.world.queue("q", durable=durable)
+        return lambda: declaring.delete_queue("q")
+    hub.world.queue("behind", durable=durable)
+    declaring.declare_exchange("q", "fanout", durable=durable)
+    assert hub.host.bindings.bind("behind", "q", "", {}, b"") is None
+    return lambda: declaring.delete_exchange("q")
+
+
+@pytest.mark.parametrize("kind", ["queue", "exchange"])
+def test_the_links_that_send_to_a_node_are_detached_when_it_is_deleted(kind):
     hub = Hub()
-    hub.world.queue("q")
+    delete = declared(hub, kind)
     hub.world.queue("other")
     client, another = hub.client(), hub.client("another")
     gone = [client.sender("q"), client.sender("q"), another.sender("q")]
     staying = [client.sender("other"), another.sender(None)]
-    hub.host.declaring.delete_queue("q")
+    delete()
     hub.step()
     told = client.take_all(events.DetachReceived) + another.take_all(events.DetachReceived)
     assert {event.link for event in told} == set(gone)
@@ -333,23 +347,31 @@ def test_the_links_that_send_to_a_queue_are_detached_when_it_is_deleted():
         assert event.detach.closed
         assert event.detach.error.condition == "amqp:resource-deleted"
     assert all(link.attached for link in staying)
-    hub.world.queue("q")
+    declared(hub, "queue")
     assert client.send(client.sender("q"), message()) == _spec.Accepted()
     hub.end()
 
 
-def test_what_waits_for_the_disk_has_its_outcome_before_the_link_of_a_deleted_queue_ends():
+@pytest.mark.parametrize("kind", ["queue", "exchange"])
+def test_what_waits_for_the_disk_has_its_outcome_before_the_link_of_a_deleted_node_ends(kind):
     hub = Hub()
-    hub.world.queue("q", durable=True)
+    delete = declared(hub, kind, durable=True)
     client = hub.client()
     hub.world.auto_commit = False
     sender = client.sender("q")
     sent = message(header=_spec.Header(durable=True))
     sender.send_delivery(b"t", b"", sent, settled=False)
     client.step()
-    hub.host.declaring.delete_queue("q")
+    delete()
     client.step()
     assert not client.take_all(events.DetachReceived)
+    sender.send_delivery(b"late", b"", sent, settled=False)
+    client.step()
+    assert client.take(events.DispositionReceived).state.error.condition == "amqp:not-found"
+    sender.send_delivery(b"later", b"", sent, settled=True)
+    client.step()
+    assert not client.take_all(events.DetachReceived)
+    assert books(hub.world)[0] == 3
     hub.world.commit()
     client.step()
     hub.world.commit()
@@ -361,11 +383,14 @@ def test_what_waits_for_the_disk_has_its_outcome_before_the_link_of_a_deleted_qu
     hub.end()
 
 
-def test_a_queue_may_go_with_the_link_that_sends_to_it():
+@pytest.mark.parametrize("kind", ["queue", "topic"])
+def test_a_node_may_go_with_the_link_that_sends_to_it(kind):
     hub = Hub()
     client = hub.client()
     sender = client.attach(
-        _spec.SENDER, target=_spec.Target(dynamic=True), source=_spec.Source(address="here")
+        _spec.SENDER,
+        target=_spec.Target(dynamic=True, capabilities=[kind]),
+        source=_spec.Source(address="here"),
     )
     other = client.sender(sender.attach.target.address)
     sender.send_detach()

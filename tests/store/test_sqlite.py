@@ -317,6 +317,29 @@ def test_a_first_start_is_clean_and_empty(tmp_path: Path) -> None:
     assert (recovered.clean, recovered.entries, recovered.topology) == (True, [], [])
 
 
+def test_a_start_that_the_full_disk_does_not_take_is_written_as_soon_as_it_does(
+    tmp_path: Path,
+) -> None:
+    running = Running(tmp_path)
+    running.commit(one_message(1), b"a;")
+    running.commit(one_message(2), b"b;")
+    running.close()
+    segments = Segments()
+    segments.full = True
+    segments.refusals = 4  # at the start, with what was set aside given up, twice by the thread
+    running = Running(tmp_path, segments)
+    assert [entry.position for entry in running.recovered.entries] == [1, 2]
+    running.submit(one_message(3), b"c;")
+    running.wait()
+    assert running.reactor.failures == ["no space for audit"] * 2
+    assert running.reactor.eased == 1
+    assert segments.blocks == [b"a", b"b", b"c"]
+    running.close()
+    after = reopened(tmp_path)
+    assert [entry.position for entry in after.entries] == [1, 2, 3]
+    assert (after.incarnation, after.clean) == (3, True)
+
+
 def test_a_directory_belongs_to_one_store_at_a_time(tmp_path: Path) -> None:
     running = Running(tmp_path)
     with pytest.raises(StartupError, match="used by another process"):

@@ -50,6 +50,7 @@ class Segments:
         self.synced = 0
         self.closed = False
         self.refusals = 0
+        self.full = False  # of the disk, when it refuses
         self.sync_refusals = 0
         self.unsynced_octets = 0
 
@@ -57,7 +58,7 @@ class Segments:
         """Blocks of these tests are texts that end with a semicolon."""
         if self.refusals:
             self.refusals -= 1
-            raise StoreError("no space for audit", part="audit")
+            raise StoreError("no space for audit", part="audit", full=self.full)
         held = set(self.blocks)
         self.blocks += [block for block in blocks.split(b";")[:-1] if block not in held]
 

@@ -13,6 +13,7 @@ from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues.deadlines import Deadlines
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.spread.entering import Entering
 from gateway.bridge.tickets import Ticket, Tickets
 from gateway.bridge.turns import TurnBook
 from gateway.message import ACCEPTED, NEVER, Message, Outcome, OutcomeKind
@@ -24,13 +25,23 @@ EXPIRED_BEHIND: Final = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, unde
 
 @final
 class Copies:
-    """Puts copies in and takes them out, in memory and in the turn's writes."""
+    """Puts copies in and takes them out, in memory and in the turn's writes.
 
-    __slots__ = ("deadlines", "ledger", "pressure", "tickets", "turns")
+    Attributes:
+        entering: what comes in over several turns.
+    """
+
+    __slots__ = ("deadlines", "entering", "ledger", "pressure", "tickets", "turns")
 
     def __init__(
-        self, ledger: Ledger, turns: TurnBook, pressure: Pressure, deadlines: Deadlines
+        self,
+        ledger: Ledger,
+        turns: TurnBook,
+        pressure: Pressure,
+        deadlines: Deadlines,
+        entering: Entering,
     ) -> None:
+        self.entering = entering
         self.ledger = ledger
         self.turns = turns
         self.pressure = pressure

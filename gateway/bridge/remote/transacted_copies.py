@@ -114,7 +114,7 @@ class TransactedCopies:
         for each in self._transaction.let_go(copies.pressure):
             message = each.message
             self._transaction.sent[message.exchange, message.routing_key] = message.id
-            queues = refuse_deleted(each, copies.ledger)
+            queues = refuse_deleted(each, each.queues, copies.ledger)
             if not queues and not each.may_vanish():
                 whole = False
             if each.ticket is not None:

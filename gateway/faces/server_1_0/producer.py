@@ -18,6 +18,7 @@ from gateway.audit.schema import Flag as AuditFlag
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import FANOUT, TOPIC
 from gateway.bridge.seams import Published, PublishStatus
+from gateway.bridge.topology import EXCHANGE, QUEUE
 from gateway.errors import DecodeError, LimitError
 from gateway.faces import qmf
 from gateway.faces.client import Client
@@ -45,7 +46,7 @@ class ProducerHolder(Protocol):
 
 @final
 class Producer:
-    """Implements `Publisher`, `Answered`, `QueueSender`.
+    """Implements `Publisher`, `Answered`, `NodeSender`.
 
     Args:
         node: what its target names; `None` for the anonymous terminus.
@@ -83,7 +84,6 @@ class Producer:
         self._leaving = False
         self._closed = True  # as the client detached, while it is leaving
         self._error: Error | None = None  # why the gateway detaches, while it is leaving
-        self._sends_to = 0  # the number of the queue that it is known to send to
         self._takes_back = self._answers.known.takes_back()
 
     def _is_lenient(self, capabilities: list[str]) -> bool:
@@ -123,19 +123,22 @@ class Producer:
         self._give_credit()
 
     def _begin(self) -> int:
-        """The bridge hears which queue it sends to; what the audit log calls its node."""
+        """The bridge hears which node it sends to; what the audit log calls that."""
         node = self.node
         if node is None:
             return 0
+        topology = self._client.host.topology
         if node.queue:
-            queue = self._client.host.topology.find_queue(node.queue)
+            queue = topology.find_queue(node.queue)
             if queue is None:
                 return 0
-            self._sends_to = queue.number
-            self._client.host.owners.sends(queue, self.number, self)
+            topology.senders.begin(QUEUE, queue.name, self.number, self)
             return queue.node
-        exchange = self._client.host.topology.find_exchange(node.exchange)
-        return 0 if exchange is None else exchange.node
+        exchange = topology.find_exchange(node.exchange)
+        if exchange is None:
+            return 0
+        topology.senders.begin(EXCHANGE, exchange.name, self.number, self)
+        return exchange.node
 
     # Deliveries.
 
@@ -179,7 +182,12 @@ class Producer:
         how else), or of the transaction.
         """
         self._answers.refuse(event, refusal)
-        if event.settled and event.delivery_id not in self._answers.works:
+        if event.settled:
+            self._tell_settled(event, refusal)
+
+    def _tell_settled(self, event: DeliveryReceived, refusal: Refusal) -> None:
+        """No outcome is told; one of a link whose node was deleted crossed with what tells that."""
+        if self._error is None and event.delivery_id not in self._answers.works:
             self.on_unanswerable(error_of(refusal, event.tag))
 
     def record(self, event: DeliveryReceived, reason: Reason) -> None:
@@ -287,8 +295,8 @@ class Producer:
             self._batches[token] = batch
             self._hold(token, batch.held_back, batch.octets)
         elif event.settled:
-            if batch.refusal is not None and event.delivery_id not in self._answers.works:
-                self.on_unanswerable(error_of(batch.refusal, event.tag))
+            if batch.refusal is not None:
+                self._tell_settled(event, batch.refusal)
         else:
             waits = batch.in_turn or self._client.bridge.pressure.blocked
             if waits and batch.refusal is None:
@@ -379,7 +387,7 @@ class Producer:
         self._leave()
 
     def on_cancelled(self, condition: Condition, description: str) -> None:
-        """Its queue was deleted: detach when the last outcome has been told."""
+        """Its node was deleted: detach when the last outcome has been told."""
         refusal = Refusal(condition, description)
         self._client.uses.on_refused(refusal)
         self._error = error_of(refusal)
@@ -400,6 +408,6 @@ class Producer:
         self._held_back = 0
         for token in list(self._octets):
             self._let_go(token)
-        self._client.host.owners.sends_no_more(self._sends_to, self.number)
+        self._client.host.topology.senders.end(self.number)
         reason = Reason.NONE if self._error is None else Reason.CANCELLED
         self._client.record_link_end(self.number, reason)

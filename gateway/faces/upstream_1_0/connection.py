@@ -37,6 +37,7 @@ from gateway.amqp_1_0.redirects import Redirect, redirect_of
 from gateway.audit.schema import Reason
 from gateway.errors import RemoteProtocolError
 from gateway.faces.face import STOPS, Ending, PeerStatus, endpoint
+from gateway.faces.room import Room
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import accuses, is_idle_detach, text_of
 from gateway.faces.upstream_1_0.links import Links, slot_of
@@ -90,6 +91,7 @@ class UpstreamConnection:
     Attributes:
         home: whose connection it is.
         location: where it leads; with the hostname of our open.
+        room: what is answered to the upstream while it does not read.
     """
 
     def __init__(
@@ -119,6 +121,11 @@ class UpstreamConnection:
                 "version": Tagged(types.STRING, upstream.faces.version),
             },
         )
+        account = self.connection.account
+        accounts = upstream.faces.accounts
+        account.join(accounts.everybody)
+        account.join(accounts.upstream(upstream.name))
+        self.room = Room(account, accounts, settings.limits, self)
 
     # As a `Face`.
 
@@ -129,8 +136,11 @@ class UpstreamConnection:
 
     @property
     def reading_paused(self) -> bool:
-        """Never: what comes was granted credit."""
-        return False
+        """It does not read what it is answered; all else that comes was granted credit.
+
+        If that goes on for as long as it may be silent, it is given up.
+        """
+        return self.room.unread >= self.upstream.settings.limits.answers_max
 
     @property
     def behind(self) -> bool:
@@ -155,6 +165,7 @@ class UpstreamConnection:
         if self._opened and not self._gone:
             self.home.flush()
         octets = self.connection.data_to_send()
+        self.room.on_written(len(octets))
         if self.connection.carrier.shortened:
             lose_words(self.connection.carrier.shortened, self.upstream.faces.translated)
             self.connection.carrier.shortened = []
@@ -186,11 +197,16 @@ class UpstreamConnection:
         """The transport is full, or has room again."""
         if self._gone:
             return
+        self.room.on_full(blocked)
         links = self.home.links
         links.transport.full = blocked
         if not blocked:
             links.on_room()
             self.upstream.turns.touch(self)
+
+    def touch(self) -> None:
+        """There is something to send, or may be."""
+        self.upstream.turns.touch(self)
 
     def drain(self, now_ms: int) -> None:
         """No new deliveries, credit or links; what is under way goes on."""
@@ -362,6 +378,8 @@ class UpstreamConnection:
         if self._gone:
             return
         self._gone = True
+        self.connection.account.close()
+        self.room.close()
         upstream = self.upstream
         if self._opened:
             reason = Reason.NONE if self._closing else Reason.CONNECTION_LOST

@@ -294,10 +294,11 @@ class Door:
         if context is not None:
             pump.start_tls(context, rest)
 
-    def _on_entered(self, pump: Pump) -> None:
+    def _on_entered(self, pump: Pump, user: str) -> None:
         """A connection has opened: the next of its address may be heard."""
         if not pump.entered:
             pump.entered = True
+            pump.turn_share = self.turns.shares.of(user)
             self._admission.entered(pump.address, pump.connection_id)
 
     def begin_tls(self, pump: Pump, deadline_ms: int, rest: bytes) -> None:
@@ -324,7 +325,7 @@ class Door:
             certificate_name=pump.certificate_name,
             port=pump.port,
             bindings=channel_bindings(pump.transport) if pump.secure else None,
-            entered=lambda: self._on_entered(pump),
+            entered=lambda user: self._on_entered(pump, user),
             held=pump.hold_entry,
         )
         login = self.logins[pump.connection_id] = self.authentication.for_peer(peer)

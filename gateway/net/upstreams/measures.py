@@ -38,7 +38,69 @@ def upstream_readers(
     all_of_them: Upstreams, bridge: Bridge, clock: GatewayClock
 ) -> dict[str, Reader]:
     """A reader for each row that begins with ``gateway_upstream_``."""
+    return {
+        **_states(all_of_them, clock),
+        **_loads(all_of_them.upstreams, bridge, clock),
+        **_counters(all_of_them.upstreams),
+    }
+
+
+def _states(all_of_them: Upstreams, clock: GatewayClock) -> dict[str, Reader]:
+    """How each is, and what there is to it."""
     upstreams = all_of_them.upstreams
+
+    def one(measure: Callable[[Upstream], float]) -> Reader:
+        return lambda: [((name,), measure(each)) for name, each in upstreams.items()]
+
+    return {
+        "gateway_upstream_up": one(lambda each: each.health.connected),
+        "gateway_upstream_state_seconds": lambda: [
+            (
+                (name, each.health.state.name.lower()),
+                (clock.now_ms() - each.health.state_since_ms) / 1000,
+            )
+            for name, each in upstreams.items()
+        ],
+        "gateway_upstream_down_seconds": one(
+            lambda each: _down_seconds(each.health, clock.now_ms())
+        ),
+        "gateway_upstream_failed_tries": lambda: [
+            ((name,), each.failed_tries) for name, each in all_of_them.dialers.items()
+        ],
+        "gateway_upstream_links": one(
+            lambda each: sum(slot.attached for slot in each.detours.all_slots())
+        ),
+        "gateway_upstream_detour_connections": one(lambda each: len(each.detours.standing)),
+    }
+
+
+def _loads(
+    upstreams: dict[str, Upstream], bridge: Bridge, clock: GatewayClock
+) -> dict[str, Reader]:
+    """What is on its way to each, and from it."""
+
+    def load(measure: Callable[[Load], float]) -> Reader:
+        return lambda: [
+            ((name,), measure(each)) for name, each in loads(bridge, [*upstreams]).items()
+        ]
+
+    return {
+        "gateway_upstream_held_messages": load(lambda each: each.held),
+        "gateway_upstream_spooled_messages": load(lambda each: each.spooled),
+        "gateway_upstream_oldest_seconds": load(
+            lambda each: 0 if each.oldest_ms is None else (clock.now_ms() - each.oldest_ms) / 1000
+        ),
+        "gateway_upstream_unsettled_messages": lambda: _held(
+            upstreams, bridge, lambda queue: queue.unsettled
+        ),
+        "gateway_upstream_waiting_messages": lambda: _held(
+            upstreams, bridge, lambda queue: queue.available
+        ),
+    }
+
+
+def _counters(upstreams: dict[str, Upstream]) -> dict[str, Reader]:
+    """What has happened, by each."""
 
     def one(count: Count) -> Reader:
         return lambda: [((name,), count(each.context.counts)) for name, each in upstreams.items()]
@@ -50,59 +112,16 @@ def upstream_readers(
             for label, count in counts.items()
         ]
 
-    def load(measure: Callable[[Load], float]) -> Reader:
-        return lambda: [
-            ((name,), measure(each)) for name, each in loads(bridge, [*upstreams]).items()
-        ]
-
     return {
-        "gateway_upstream_up": lambda: [
-            ((name,), each.health.connected) for name, each in upstreams.items()
-        ],
-        "gateway_upstream_state_seconds": lambda: [
-            (
-                (name, each.health.state.name.lower()),
-                (clock.now_ms() - each.health.state_since_ms) / 1000,
-            )
-            for name, each in upstreams.items()
-        ],
-        "gateway_upstream_down_seconds": lambda: [
-            (
-                (name,),
-                0 if each.health.connected else (clock.now_ms() - each.health.turned_ms) / 1000,
-            )
-            for name, each in upstreams.items()
-        ],
-        "gateway_upstream_failed_tries": lambda: [
-            ((name,), each.failed_tries) for name, each in all_of_them.dialers.items()
-        ],
-        "gateway_upstream_links": lambda: [
-            ((name,), sum(slot.attached for slot in each.detours.all_slots()))
-            for name, each in upstreams.items()
-        ],
-        "gateway_upstream_held_messages": load(lambda each: each.held),
-        "gateway_upstream_spooled_messages": load(lambda each: each.spooled),
-        "gateway_upstream_oldest_seconds": load(
-            lambda each: 0 if each.oldest_ms is None else (clock.now_ms() - each.oldest_ms) / 1000
-        ),
         "gateway_upstream_connections_total": several(CONNECTIONS),
         "gateway_upstream_sessions_ended_total": one(lambda counts: counts.sessions_ended),
         "gateway_upstream_links_total": several(LINKS),
         "gateway_upstream_messages_total": several(MESSAGES),
         "gateway_upstream_outcomes_total": lambda: _outcomes(upstreams),
-        "gateway_upstream_unsettled_messages": lambda: _held(
-            upstreams, bridge, lambda queue: queue.unsettled
-        ),
-        "gateway_upstream_waiting_messages": lambda: _held(
-            upstreams, bridge, lambda queue: queue.available
-        ),
         "gateway_upstream_in_doubt_total": one(lambda counts: counts.unsettled_lost),
         "gateway_upstream_poison_total": one(lambda counts: counts.poison),
         "gateway_upstream_undecodable_total": one(lambda counts: counts.undecodable),
         "gateway_upstream_redirects_total": one(lambda counts: counts.redirected),
-        "gateway_upstream_detour_connections": lambda: [
-            ((name,), len(each.detours.standing)) for name, each in upstreams.items()
-        ],
         "gateway_upstream_feeds_refused_total": one(lambda counts: counts.feeds_refused),
     }
 

@@ -10,12 +10,13 @@ from support.work import units_of
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.connection import CLOSE_TIMEOUT_MS
 from gateway.amqp_0_10.events import Tuned, Violation
-from gateway.amqp_0_10.frames import PROTOCOL_HEADER
+from gateway.amqp_0_10.frames import PROTOCOL_HEADER, FrameWriter
+from gateway.amqp_0_10.types import Control
 from gateway.net.listening.users import derive
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import Keys
 from gateway.wire.scram import ScramClient
-from gateway.wire.work import COMMAND, DELIVERY, SHARE
+from gateway.wire.work import COMMAND, COPY, DELIVERY, PUBLISH, READ, SHARE
 
 
 @rule("0-10", "connection.start.locales", "required-support")
@@ -316,6 +317,42 @@ def drive_header(key: str) -> bytes:
 def test_nothing_unexpected_is_heard() -> None:
     heard = Client(Gateway()).open()
     assert not any(isinstance(one, Violation) for one in heard)
+
+
+@pytest.mark.parametrize(
+    "control",
+    [
+        spec.ConnectionHeartbeat(),
+        spec.SessionFlush(completed=True),
+        spec.SessionKnownCompleted(),
+        spec.SessionConfirmed(),
+    ],
+    ids=lambda control: type(control).__name__,
+)
+@pytest.mark.parametrize("channel", [0, 77])
+def test_a_frame_is_work_though_it_asks_for_nothing(control: Control, channel: int) -> None:
+    gateway = Gateway()
+    client = gateway.session()
+    frames = FrameWriter()
+    frames.control(channel, control)
+    many = frames.take() * 1000
+    face, now_ms = client.face, gateway.world.now_ms
+    assert units_of(lambda: face.receive_data(many, now_ms)) == 1000 * READ
+
+
+def test_commands_that_are_done_at_once_are_work_too() -> None:
+    gateway = Gateway()
+    client = gateway.session()
+    face, now_ms = client.face, gateway.world.now_ms
+    for _ in range(1000):
+        client.says(spec.ExecutionSync())
+    syncs = client.connection.data_to_send()
+    assert units_of(lambda: face.receive_data(syncs, now_ms)) == 1000 * READ
+    for _ in range(100):
+        client.says(spec.MessageTransfer(destination="amq.fanout"), header=b"")
+    unroutable = client.connection.data_to_send()
+    units = units_of(lambda: face.receive_data(unroutable, now_ms))
+    assert units == 100 * (2 * READ + PUBLISH + COPY)
 
 
 def test_a_face_is_touched_once_until_its_octets_are_taken() -> None:

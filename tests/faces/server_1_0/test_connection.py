@@ -8,7 +8,7 @@ from gateway.amqp_1_0 import _spec, events, sections, types
 from gateway.amqp_1_0.states import ConnectionState
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import DELIVERY, SHARE
+from gateway.wire.work import DELIVERY, READ, SHARE
 
 ACCEPTED = _spec.Accepted()
 
@@ -613,3 +613,21 @@ def test_a_connection_with_very_many_deliveries_ends_over_several_turns(hub):
     assert other.send(sender, message()) == ACCEPTED
     queue = hub.host.topology.find_queue("q")
     assert (queue.depth, queue.unsettled) == (held + 1, 0)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        bytes.fromhex("0000000802000000"),
+        octets_of(
+            _spec.Flow(next_incoming_id=0, incoming_window=9, next_outgoing_id=0, outgoing_window=9)
+        ),
+        octets_of(_spec.Disposition(role=True, first=5, settled=True)),
+    ],
+    ids=["empty", "flow", "disposition"],
+)
+def test_a_frame_is_work_though_it_asks_for_nothing(hub, frame):
+    client = hub.client()
+    client.sender("q")
+    many = frame * 1000
+    assert units_of(lambda: client.face.receive_data(many, hub.world.now_ms)) == 1000 * READ

@@ -195,14 +195,7 @@ class Relay:
         if translated.refusal is not None:
             losses.record(upstream.bridge, translated.losses, message.id, delivery.subscription)
             return self._refuse(translated.refusal)
-        head = translated.head
-        if self._queue.target == Target.EXCHANGE:
-            head = self._with_key(message, head, translated)
-        if message.message_format == 0:
-            front = header_section(
-                message, translated.priority, delivery.delivery_count, context.now_ms
-            )
-            head = front + head
+        head = self._head(delivery, translated, context.now_ms)
         limit = sender.size_max()
         size = len(head) + len(translated.body)
         if limit and size > limit:
@@ -219,6 +212,16 @@ class Relay:
         upstream.counts.sent += 1
         upstream.touch()
         return DeliverStatus.TAKEN
+
+    def _head(self, delivery: Delivery, translated: Translated10, now_ms: int) -> bytes:
+        """All sections in front of the body."""
+        message = delivery.message
+        head = translated.head
+        if self._queue.target == Target.EXCHANGE:
+            head = self._with_key(message, head, translated)
+        if message.message_format != 0:
+            return head
+        return header_section(message, translated.priority, delivery.delivery_count, now_ms) + head
 
     def _may_send(self) -> bool:
         """Whether deliveries may go upstream, by any connection that has room."""
