@@ -59,6 +59,7 @@ from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import Condition, Encoding, Refusal
 from gateway.translate.outcomes import lose_words
+from gateway.wire.dns_names import dns_name
 from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import COMMAND, WORK
@@ -405,7 +406,8 @@ class ServerConnection:
         if hostname.startswith(VHOST_PREFIX):
             name = hostname[len(VHOST_PREFIX) :]
             return bridge.hosts.get(name) or (bridge.default_host if name in ("", "/") else None)
-        return bridge.hosts.get(self.settings.hostnames.get(hostname, ""), bridge.default_host)
+        name = self.settings.hostnames.get(dns_name(hostname), "")
+        return bridge.hosts.get(name, bridge.default_host)
 
     def _on_open(self, performative: Open) -> None:
         client = self.client
