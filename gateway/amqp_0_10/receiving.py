@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.assembler import UNFINISHED
 from gateway.amqp_0_10.errors import (
     DetachError,
     ExecutionError,
@@ -19,6 +20,7 @@ from gateway.amqp_0_10.errors import (
 )
 from gateway.amqp_0_10.events import (
     Attached,
+    AttachReceived,
     CommandReceived,
     CommandsCompleted,
     Event,
@@ -52,17 +54,37 @@ def receive_frame(
         if incoming.add(flags, kind, buf, start, end):
             _receive_command(session, incoming, events)
     except ResourceLimitExceededError as limit:  # compiled, a name has one type
-        refused = _given_up(session, incoming, kind, buf[start:end])
+        refused = _given_up(session, incoming, buf[start:end])
         _broken(session, limit, incoming.assembler.code, incoming.next_id, events, refused)
     except ExecutionError as error:
         _broken(session, error, incoming.assembler.code, incoming.next_id, events)
 
 
-def _given_up(
-    session: Session, incoming: Incoming, kind: int, piece: bytes
-) -> CommandReceived | None:
+def receive_attach(session: Session, force: bool, events: list[Event]) -> None:
+    """The peer wants to attach a new session; it is over where it may not be kept."""
+    if session.keep():
+        events.append(AttachReceived(session, force))
+        return
+    error = ResourceLimitExceededError(
+        "too much is kept for the sessions of the connection or user"
+    )
+    session.turn_away(error)
+    events.append(SessionEnded(session, spec.DetachCode.NORMAL, error))
+
+
+def receive_no_more(session: Session, events: list[Event]) -> None:
+    """No more octets have come for now: what there is of a command has to be kept."""
+    incoming = session.incoming
     assembler = incoming.assembler
-    transfer = assembler.give_up(kind, piece)
+    if not assembler.settle():
+        refused = _given_up(session, incoming, b"")
+        error = ResourceLimitExceededError(UNFINISHED)
+        _broken(session, error, assembler.code, incoming.next_id, events, refused)
+
+
+def _given_up(session: Session, incoming: Incoming, piece: bytes) -> CommandReceived | None:
+    assembler = incoming.assembler
+    transfer = assembler.give_up(piece)
     if transfer is None:
         return None
     return CommandReceived(

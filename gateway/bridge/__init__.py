@@ -3,9 +3,7 @@
     bridge, turns              all virtual hosts, and the turn that is under way
     host                       one virtual host: its parts, which faces hold, and what spans them
     publishing, subscribing, settlement, declaring, transacting   what the verbs do
-    spread                     work that may be too much for one turn
     unwritten                  what waits for the store's thread, and whose it is
-    clearing                   queues of which more goes than can go in one turn
     topology, owners, refusals, node_names, numbers   names, who owns them, and their numbers
     senders                    links that send to a queue or exchange, until that is deleted
     transaction, tickets       work done as one; who hears of the end of a copy
@@ -15,6 +13,7 @@
     seams                      the values and protocols that the verbs are spoken in
     exchanges/                 from a message to the queues that get a copy
     queues/                    copies in their places, and who gets which
+    spread/                    what is done over several turns
     remote/                    nodes that live at an upstream
     durable/                   what outlives the process
 

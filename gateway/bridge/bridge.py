@@ -12,6 +12,7 @@ from typing import Final, final
 from gateway.audit.records.log import AuditLog
 from gateway.bridge.awaited import awaited
 from gateway.bridge.durable.absent import AbsentQueue
+from gateway.bridge.durable.checkpoint import Checkpoint
 from gateway.bridge.durable.debts import Debts
 from gateway.bridge.durable.notes import Notebook, NoteSource, recover_notes
 from gateway.bridge.durable.recovery import Recovery
@@ -27,6 +28,7 @@ from gateway.bridge.queues.dispatch import Dispatcher
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import Placements, Remote
 from gateway.bridge.seams import CommitWaiter
+from gateway.bridge.spread.entering import Entering
 from gateway.bridge.topology import Topology
 from gateway.bridge.turns import TurnBook
 from gateway.bridge.unwritten import Author, Unwritten
@@ -35,7 +37,6 @@ from gateway.message import MessageReader
 from gateway.store.interface import Recovered, Store
 
 EXPIRY_SLICE: Final = 64
-NOTHING: Final = AbsentQueue(0)
 
 
 @final
@@ -67,8 +68,10 @@ class Bridge:
 
     __slots__ = (
         "_absent",
+        "_checkpoint",
         "_deadlines",
         "_dispatcher",
+        "_entering",
         "_limits",
         "_notebooks",
         "_plain_host",
@@ -115,13 +118,17 @@ class Bridge:
         self.swamped = False
         self.problems: list[str] = []
         self._absent: dict[int, AbsentQueue] = {}
+        self._checkpoint: Checkpoint | None = None
         self._plain_host = plain_host or default_host
         self._limits = limits
         self.queue_size_default = limits.queue_size_default
         self._reader = reader
         self.numbers = Numbers(audit.incarnation)
         self._deadlines = Deadlines()
-        self.copies = Copies(self.ledger, self.turns, self.pressure, self._deadlines)
+        self._entering = Entering(self.turns, self.unwritten)
+        self.copies = Copies(
+            self.ledger, self.turns, self.pressure, self._deadlines, self._entering
+        )
         self._dispatcher = Dispatcher(self.copies)
         self.hosts: dict[str, VirtualHost] = {}
         self._notebooks: dict[str, Notebook] = {}
@@ -189,23 +196,34 @@ class Bridge:
         if not self.swamped:
             if not much:
                 spread.run()
+            if not much or self.turns.open:
+                self._entering.run()
             self._dispatcher.run(self._limits.turn_deliveries)
         for notebook in self._notebooks.values():
             notebook.collect(self.turns.writes, now_ms)
         turns = self.turns
-        turns.end(self.audit.take_block(now_ms))
+        turns.end(self.audit.take_block(now_ms, turns.writes.any()))
         self.unwritten.end_turn()
         self.swamped = turns.octets_waiting() >= self._limits.backlog_octets_max
         self._on_safe()
-        goes_on = spread.has_work and not much  # else with the next commit
+        # Else with the next commit.
+        goes_on = turns.open or ((spread.has_work or self._entering.has_work) and not much)
         return (goes_on or self._dispatcher.has_work) and not self.swamped
 
     def who(self) -> str:
         """What was most work at the end of the last turn."""
         spread = self.turns.spread
-        if spread.costliest is not None and spread.units > self._dispatcher.units:
+        units = max(spread.units, self._dispatcher.units)
+        if self._entering.units > units:
+            return self._entering.who()
+        if spread.costliest is not None and spread.units == units:
             return spread.costliest.who()
         return self._dispatcher.who()
+
+    def finish(self, now_ms: int) -> None:
+        """No turns but one more: what is half done, and has to be done whole, is."""
+        self._act(now_ms)
+        self._entering.finish()
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called (expiry, auto-delete), in gateway ms.
@@ -289,7 +307,7 @@ class Bridge:
             host.nodes.start()
         self.debts.recover(recovered.topology, self.problems)
         recover_notes(recovered.topology, self._notebooks, self.problems)
-        self._checkpoint_queues()
+        self._new_checkpoint().write_queues()
 
     def drain(self) -> None:
         """Graceful stop: dispatch nothing to clients from now on.
@@ -300,60 +318,36 @@ class Bridge:
         for host in self.hosts.values():
             host.nodes.drain()
 
-    def idle(self) -> bool:
-        """Whether nothing waits for a commit, for room, for an upstream or for its turn."""
-        waits = self.pressure.waiting or self.copies.tickets.waiting or self.turns.spread.has_work
-        return self.turns.idle() and not waits
+    def idle(self, *, clients: bool = True) -> bool:
+        """Whether nothing waits for a commit, for room, for an upstream or for its turn.
+
+        Without `clients` nobody makes room any more, nor hears that there is some.
+        """
+        waits = self.copies.tickets.waiting or (clients and self.pressure.waiting)
+        works = self.turns.spread.has_work or self._entering.has_work
+        return self.turns.idle() and not waits and not works
 
     def awaited(self) -> list[str]:
         """What it waits for, as operators read it."""
-        return awaited(self.living_queues(), self.copies)
+        return awaited(self.living_queues(), self.copies, self.store_error)
 
-    def checkpoint(self, now_ms: int) -> None:
+    def checkpoint(self, now_ms: int, *, last: bool = False) -> None:
         """Write the audit's checkpoint records: depth, counts and checksum of every queue.
 
-        Notes that have become too old meanwhile are removed.
+        Notes that have become too old meanwhile are removed. It may take several turns, but for the
+        last one: no turn follows that.
         """
         self._act(now_ms)
         for notebook in self._notebooks.values():
             notebook.trim(self.turns.writes, now_ms)
-        self._checkpoint_queues()
-        for subscription in self._dispatcher.links.values():
-            self.audit.outlet_checkpoint(
-                now_ms,
-                subscription.number,
-                node=subscription.queue.node,
-                sent=subscription.sent,
-                unsettled=subscription.unsettled,
-            )
-        for host in self.hosts.values():
-            topology = host.topology
-            sources = host.nodes.sources.by_upstream.values()
-            for exchange in [topology.unknown, *topology.exchanges.values(), *sources]:
-                if exchange.routed:
-                    self.audit.route_checkpoint(
-                        now_ms, exchange.node, routed=exchange.routed, pending=exchange.pending
-                    )
+        if last:
+            self._new_checkpoint().write()
+        elif self._checkpoint is None or self._checkpoint.done:
+            self._checkpoint = self._new_checkpoint()
+            self.turns.spread.begin(self._checkpoint)
 
-    def _checkpoint_queues(self) -> None:
-        """One record a name: a deleted or absent queue with copies may have a namesake."""
-        by_node: dict[int, list[Queue]] = {node: [] for node in self._absent}
-        for queue in self.living_queues():
-            by_node.setdefault(queue.node, []).append(queue)
-        for node, queues in by_node.items():
-            absent = self._absent.get(node, NOTHING)
-            checksum = absent.checksum
-            for queue in queues:
-                checksum ^= queue.checksum
-            self.audit.queue_checkpoint(
-                self.ledger.now_ms,
-                node,
-                depth=absent.depth + sum([queue.depth for queue in queues]),
-                unsettled=sum([queue.unsettled for queue in queues]),
-                octets=absent.octets + sum([queue.octets for queue in queues]),
-                entered=sum([queue.entered for queue in queues]),
-                checksum=checksum,
-            )
+    def _new_checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.hosts, self._dispatcher, self._absent, self.ledger)
 
     def living_queues(self) -> list[Queue]:
         """Every queue, deleted ones too as long as a copy of them is unsettled."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import final
 
 from gateway.bridge.seams import NodeSender
-from gateway.bridge.spread import Spread
+from gateway.bridge.spread.spread import Spread
 from gateway.message import Condition
 from gateway.wire.work import LINK, WORK
 

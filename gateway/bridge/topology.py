@@ -210,6 +210,7 @@ class Topology:
     def remove_exchange(self, exchange: Exchange) -> None:
         """Delete it with its bindings."""
         exchange.auto_delete = False
+        exchange.deleted = True
         self.bindings.remove_all_of_exchange(exchange)
         exchange.forget_routes()
         del self.exchanges[exchange.name]
@@ -283,6 +284,7 @@ class Topology:
 
     def withdraw_exchange(self, exchange: Exchange) -> None:
         """Take away an exchange that was predeclared."""
+        exchange.deleted = True
         self.bindings.remove_all_of_exchange(exchange)
         del self.exchanges[exchange.name]
         self.bindings.kept.give(exchange.kept)

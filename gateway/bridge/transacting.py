@@ -13,6 +13,7 @@ from gateway.bridge.remote.remote import Remote
 from gateway.bridge.remote.transaction import RemoteTransaction
 from gateway.bridge.seams import IN_TURN, PENDING, Published, Publisher, PublishStatus
 from gateway.bridge.settlement import Settlement
+from gateway.bridge.spread.committing import LongCommit, units_of
 from gateway.bridge.transaction import AtUpstream, Rollback, Transaction, refuse_deleted
 from gateway.message import Delivery, Flag, Message, Refusal
 
@@ -97,7 +98,8 @@ class Transacting:
         outcome)` follows, also without room; `REJECTED` says that it was rolled back, and the
         deliveries have gone back as failed; with `Condition.IN_DOUBT` nobody knows its end.
         `REFUSED`: rolled back, the deliveries are as they were; resource-limit-exceeded (a queue
-        has no room), resource-deleted (nothing is left of where a message was to go). Deliveries
+        has no room), resource-deleted (nothing is left of where a message was to go). What is too
+        much for one turn is `PENDING`. Deliveries
         that are to have another outcome, or another fate if it fails, are in
         `transaction.retirements` before.
         """
@@ -107,6 +109,18 @@ class Transacting:
         if transaction.remote is not None:
             work = self._work(transaction, transaction.remote)
             return work.commit(publisher, token)
+        entering = self._copies.entering
+        if entering.puts_off(units_of(transaction, self._settlement)):
+            long = LongCommit(
+                transaction,
+                publisher,
+                token,
+                publishing=self._publishing,
+                settlement=self._settlement,
+                copies=self._copies,
+            )
+            entering.put_off(long)
+            return PENDING
         obstacle = transaction.obstacle()
         if obstacle is not None:
             self.rollback(transaction)
@@ -130,8 +144,8 @@ class Transacting:
             self._settlement.settle(retirement.delivery, retirement.outcome)
         for each in transaction.let_go(copies.pressure):
             message = each.message
-            queues = refuse_deleted(each, ledger)
-            durable = self._publishing.enter(queues, message, each.exchange, each.rerouted)
+            queues = refuse_deleted(each, each.queues, ledger)
+            durable = self._publishing.enter(queues, each)
             if message.durable and not durable:
                 message.flags |= Flag.TRANSIENT_COPY
         ledger.transaction = 0

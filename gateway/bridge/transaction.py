@@ -32,7 +32,7 @@ from gateway.message import (
     Outcome,
     Refusal,
 )
-from gateway.wire.work import COPY, WORK
+from gateway.wire.work import COPY, LOOK, WORK
 
 # What a message of a transaction is taken to need besides its octets.
 OVERHEAD: Final = 256
@@ -61,9 +61,20 @@ class Held:
     Attributes:
         ticket: of a publish to an upstream, whose publisher waits for its outcome.
         stock: whose quota it counts for while it is held.
+        next: of its queues, the first that it has not entered yet.
+        durable: a copy that has entered is.
     """
 
-    __slots__ = ("exchange", "message", "queues", "rerouted", "stock", "ticket")
+    __slots__ = (
+        "durable",
+        "exchange",
+        "message",
+        "next",
+        "queues",
+        "rerouted",
+        "stock",
+        "ticket",
+    )
 
     def __init__(
         self,
@@ -79,6 +90,8 @@ class Held:
         self.rerouted = rerouted
         self.ticket = ticket
         self.stock: Stock = NOBODY
+        self.next = 0
+        self.durable = False
 
     def may_vanish(self) -> bool:
         """Whether it is no error that nobody is left who wants it: not where many may listen.
@@ -117,20 +130,24 @@ class Transaction:
         remote: the upstream, if that is its resource.
         work: what there is of it at that upstream; `None`: nothing yet.
         held: its publishes, in order, that are in no queue yet.
-        octets: what it holds until its end: `OVERHEAD` for each publish and, of publishes to the
+        octets: what it holds until its end: `OVERHEAD` for each copy and, of publishes to the
             local queues, their own.
+        sent: what was sent on to the upstream, by exchange and key; of each a message's number.
+        copies: of its publishes.
         retirements: the outcomes that the commit is to apply, in order; a set.
     """
 
     __slots__ = (
         "_octets_max",
         "connection",
+        "copies",
         "enlisted",
         "held",
         "number",
         "octets",
         "remote",
         "retirements",
+        "sent",
         "work",
     )
 
@@ -142,6 +159,8 @@ class Transaction:
         self.work: AtUpstream | None = None
         self.held: list[Held] = []
         self.octets = 0
+        self.sent: dict[tuple[str, str], int] = {}
+        self.copies = 0
         self.retirements: dict[Retirement, None] = {}
         self._octets_max = octets_max
 
@@ -165,22 +184,27 @@ class Transaction:
         for delivery in deliveries:
             self.retirements[Retirement(delivery, ACCEPTED, MODIFIED_FAILED)] = None
 
-    def room_for(self, message: Message) -> Refusal | None:
+    def room_for(self, message: Message, copies: int) -> Refusal | None:
         """Whether one more message may be part of it, which is enlisted where that goes."""
-        if self.octets + self._size_of(message) <= self._octets_max:
+        if self.octets + self._size_of(message, copies) <= self._octets_max:
             return None
         return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "the transaction holds too much")
 
-    def _size_of(self, message: Message) -> int:
-        return OVERHEAD if self.remote is not None else len(message.payload) + OVERHEAD
+    def _size_of(self, message: Message, copies: int) -> int:
+        kept = OVERHEAD * copies
+        return kept if self.remote is not None else len(message.payload) + kept
 
     def hold(self, publish: Held, pressure: Pressure) -> None:
-        """Keep a publish for the commit, or until it can be sent to the upstream."""
+        """Keep a publish for the commit, or until it can be sent to the upstream.
+
+        Each copy that it is to be has its room from now on, so that a commit passes no limit.
+        """
+        copies = len(publish.queues)
+        WORK.units += LOOK * copies
         self.held.append(publish)
-        self.octets += self._size_of(publish.message)
-        publish.exchange.pending += len(publish.queues)
-        publish.stock = pressure.stock_of(publish.message.publisher)
-        pressure.entered(len(publish.message.payload), publish.stock)
+        self.octets += self._size_of(publish.message, copies)
+        self.copies += copies
+        hold(publish, pressure)
 
     def let_go(self, pressure: Pressure) -> list[Held]:
         """What was held, which goes where it belongs."""
@@ -204,12 +228,10 @@ class Transaction:
                     count, octets = wanted.get(queue, (0, 0))
                     wanted[queue] = (count + 1, octets + size)
             if not goes and not each.may_vanish():
-                name = each.queues[0].name
-                return Refusal(Condition.RESOURCE_DELETED, f"queue {name!r} was deleted{UNDONE}")
+                return deleted(each)
         for queue, (count, octets) in wanted.items():
             if queue.full_for(octets, count):
-                text = f"queue {queue.name!r} is full{UNDONE}"
-                return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
+                return full(queue)
         return None
 
 
@@ -254,10 +276,38 @@ def remote_of(queue: Queue) -> Remote | None:
     return queue.placement.remote if queue.transit and queue.placement is not None else None
 
 
+def deleted(held: Held) -> Refusal:
+    """Why a commit fails: nothing is left of where that was to go."""
+    name = held.queues[0].name
+    return Refusal(Condition.RESOURCE_DELETED, f"queue {name!r} was deleted{UNDONE}")
+
+
+def full(queue: Queue) -> Refusal:
+    """Why a commit fails: that queue has no room."""
+    return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, f"queue {queue.name!r} is full{UNDONE}")
+
+
+def hold(held: Held, pressure: Pressure) -> None:
+    """It is held from now on: its copies are pending, and each has its room."""
+    held.exchange.pending += len(held.queues)
+    held.stock = pressure.stock_of(held.message.publisher)
+    size = len(held.message.payload)
+    for _ in held.queues:
+        pressure.entered(size, held.stock)
+
+
 def let_go(held: Held, pressure: Pressure) -> None:
-    """It is held no more."""
-    held.exchange.pending -= len(held.queues)
-    pressure.left(len(held.message.payload), held.stock)
+    """It is held no more, whatever of it has entered."""
+    left = len(held.queues) - held.next
+    held.exchange.pending -= left
+    give_room(left, held, pressure)
+
+
+def give_room(copies: int, held: Held, pressure: Pressure) -> None:
+    """So many copies of what is held enter, or never will."""
+    size = len(held.message.payload)
+    for _ in range(copies):
+        pressure.left(size, held.stock)
 
 
 def drop(held: Held, number: int, ledger: Ledger) -> None:
@@ -266,10 +316,10 @@ def drop(held: Held, number: int, ledger: Ledger) -> None:
         ledger.rolled_back(held.message, held.exchange, queue, number)
 
 
-def refuse_deleted(each: Held, ledger: Ledger) -> list[Queue]:
-    """Those queues of a held publish that still exist; copies for others end."""
-    living = [queue for queue in each.queues if not queue.deleted]
-    for queue in each.queues:
+def refuse_deleted(each: Held, queues: list[Queue], ledger: Ledger) -> list[Queue]:
+    """Those of the queues of a held publish that still exist; copies for others end."""
+    living = [queue for queue in queues if not queue.deleted]
+    for queue in queues:
         if queue.deleted:
             ledger.refused(each.message, each.exchange, Reason.QUEUE_DELETED, queue.node)
     return living

@@ -3,6 +3,7 @@
 A turn is safe when every turn up to it that wrote anything durable is committed; one that wrote
 nothing becomes safe with those before it, at once if there are none outstanding. While the disk
 refuses, what only has an audit block is outstanding, too: nothing is safe that is not in the log.
+What is to be durable as one may need more than one pass of the event loop: the turn stays open.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import deque
 from typing import final
 
 from gateway.bridge.seams import CommitWaiter
-from gateway.bridge.spread import Spread
+from gateway.bridge.spread.spread import Spread
 from gateway.message import Message
 from gateway.store.interface import Store
 from gateway.store.writes import TurnWriter
@@ -26,10 +27,12 @@ class TurnBook:
         safe: the latest turn that is safe.
         writes: what the turn under way makes durable; messages go through `store_message`.
         blocked: the disk refuses.
+        open: it does not end yet, however often that is asked for (see `entering`).
         spread: what is done over several turns.
     """
 
     __slots__ = (
+        "_blocks",
         "_ended",
         "_outstanding",
         "_store",
@@ -37,6 +40,7 @@ class TurnBook:
         "_waiters",
         "blocked",
         "number",
+        "open",
         "safe",
         "spread",
         "writes",
@@ -46,10 +50,12 @@ class TurnBook:
         self.number = 1
         self.safe = 0
         self.blocked = False
+        self.open = False
         self.writes = TurnWriter()
         self.spread = Spread()
         self._store = store
         self._stored: set[int] = set()
+        self._blocks: list[bytes] = []  # of the turn under way, while it is open
         self._waiters: dict[int, CommitWaiter] = {}
         self._ended: deque[tuple[int, list[CommitWaiter]]] = deque()
         self._outstanding: deque[int] = deque()
@@ -67,10 +73,20 @@ class TurnBook:
 
     def idle(self) -> bool:
         """Whether nothing waits for a commit."""
-        return not (self._outstanding or self._ended or self._waiters)
+        return not (self._outstanding or self._ended or self._waiters or self.open)
 
     def end(self, audit_block: bytes) -> None:
-        """Submit the turn under way and begin the next; tell who need not wait longer."""
+        """Submit the turn under way and begin the next; tell who need not wait longer.
+
+        While it is open, its audit blocks are kept for its end, and that is all.
+        """
+        if self.open:
+            self._blocks.append(audit_block)
+            return
+        if self._blocks:
+            self._blocks.append(audit_block)
+            audit_block = b"".join(self._blocks)
+            self._blocks.clear()
         number = self.number
         writes = self.writes.take()
         self._stored.clear()

@@ -34,14 +34,16 @@ class Author:
     Attributes:
         octets: that wait.
         waits: it is to be told when some of them are written.
+        entering: how much of it enters over several turns: it is not heard until that is done.
     """
 
-    __slots__ = ("connection", "octets", "waits")
+    __slots__ = ("connection", "entering", "octets", "waits")
 
     def __init__(self, connection: Touched) -> None:
         self.connection = connection
         self.octets = 0
         self.waits = False
+        self.entering = 0
 
 
 @final
@@ -49,16 +51,17 @@ class Unwritten:
     """All of it.
 
     Attributes:
+        author: who acts now; `None`: nobody but the gateway.
         octets: of all authors.
         authors: how many of them have any.
     """
 
-    __slots__ = ("_audit", "_author", "_mark", "_parts", "_turns", "authors", "octets")
+    __slots__ = ("_audit", "_mark", "_parts", "_turns", "author", "authors", "octets")
 
     def __init__(self, audit: AuditLog, turns: TurnBook) -> None:
         self._audit = audit
         self._turns = turns
-        self._author: Author | None = None
+        self.author: Author | None = None
         self._mark: int64 = 0
         self._parts: deque[tuple[int, Author, int]] = deque()  # by turn
         self.octets = 0
@@ -67,11 +70,11 @@ class Unwritten:
     def begin(self, author: Author | None) -> None:
         """Somebody begins to act, or nobody but the gateway: what there is more is of the last."""
         size: int64 = self._audit.pending() + self._turns.writes.size()
-        last = self._author
+        last = self.author
         if last is not None and size > self._mark:
             self._add(last, size - self._mark)
         self._mark = size
-        self._author = author
+        self.author = author
 
     def _add(self, author: Author, octets: int) -> None:
         if author.octets == 0:
@@ -91,8 +94,12 @@ class Unwritten:
     def too_much(self, author: Author) -> bool:
         """Much waits, of this author more than of others; it is told when some of it is written.
 
-        Not while the disk refuses: what then waits has limits of its own.
+        Not while the disk refuses: what then waits has limits of its own. Also as long as something
+        of it enters over several turns: what it asked for behind that is done behind it.
         """
+        if author.entering:
+            author.waits = True
+            return True
         if self.octets <= MUCH or self._turns.blocked:
             return False
         if author.octets <= max(LITTLE, MUCH // self.authors):
@@ -109,15 +116,16 @@ class Unwritten:
             self.octets -= octets
             if author.octets == 0:
                 self.authors -= 1
-            _go_on(author)
+            go_on(author)
 
     def on_blocked(self) -> None:
         """The disk refuses: nobody waits for a commit."""
         for _, author, _ in self._parts:
-            _go_on(author)
+            go_on(author)
 
 
-def _go_on(author: Author) -> None:
+def go_on(author: Author) -> None:
+    """It may be heard again, if it is one that waits."""
     if author.waits:
         author.waits = False
         author.connection.touch()

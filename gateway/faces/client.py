@@ -232,7 +232,7 @@ class Client:
 
     def unread_too_much(self) -> bool:
         """It does not read what it is answered: then nothing is read of it, either."""
-        return self.room.unread >= self.settings.limits.answers_max
+        return self.room.unread_too_much(self.settings.limits.answers_max)
 
     def on_authenticated(self, identity: str | None) -> None:
         """Who it is; `None`: it could not prove that."""
@@ -248,7 +248,7 @@ class Client:
         """It has opened a virtual host."""
         self.host = host
         self.nodes = HostNodes(host)
-        self.peer.entered()
+        self.peer.entered(self.identity)
         self.bridge.pressure.join(self.peer.connection_id, self.identity, host.name)
         accounts = self.settings.accounts
         user = accounts.user(self.identity)

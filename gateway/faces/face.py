@@ -20,6 +20,7 @@ from gateway.faces.feature_uses import UsesBook
 from gateway.faces.visit import Journal, Silence
 from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
+from gateway.wire.dns_names import dns_name
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import Credentials, ServerMechanism
 
@@ -167,7 +168,7 @@ class Authenticator(Protocol):
         """The connection is gone: do not call `waiter`."""
 
 
-def _nobody_waits() -> None:
+def _nobody_waits(user: str) -> None:
     """Nobody wants to hear that a connection has opened."""
 
 
@@ -184,7 +185,7 @@ class Peer:
         secure: it is inside TLS.
         certificate_name: of the certificate that the client showed and we believe; "": none.
         bindings: what TLS proves of this very connection, by the name of the channel binding.
-        entered: to be called when it has opened.
+        entered: to be called when it has opened, with its user's name.
         held: to be called when it has to wait for us before that, and when it has not any more.
     """
 
@@ -194,7 +195,7 @@ class Peer:
     certificate_name: str
     port: int
     bindings: dict[str, bytes]
-    entered: Callable[[], None]
+    entered: Callable[[str], None]
     held: Callable[[bool], None]
 
     def __init__(
@@ -206,7 +207,7 @@ class Peer:
         certificate_name: str = "",
         port: int = 0,
         bindings: dict[str, bytes] | None = None,
-        entered: Callable[[], None] | None = None,
+        entered: Callable[[str], None] | None = None,
         held: Callable[[bool], None] | None = None,
     ) -> None:
         self.connection_id = connection_id
@@ -254,7 +255,7 @@ class FaceSettings:
         federation_tag: a textual UUID, stable in the life of a data directory.
         version: the product's version.
         admin_address: where the admin API listens; "" before that is known.
-        hostnames: 1.0 hostname -> virtual host name.
+        hostnames: 1.0 hostname, as `dns_name` has it -> virtual host name.
         anonymous_name: the identity of connections without authentication.
         anonymous_allowed: whether a 1.0 connection may come without SASL.
         strict: follow the 0-10 XML where deployed clients differ from it.
@@ -319,7 +320,7 @@ class FaceSettings:
         self.federation_tag = federation_tag
         self.version = version
         self.admin_address = ""
-        self.hostnames = hostnames or {}
+        self.hostnames = {dns_name(each): name for each, name in (hostnames or {}).items()}
         self.anonymous_name = anonymous_name
         self.anonymous_allowed = anonymous_allowed
         self.strict = strict

@@ -27,6 +27,7 @@ from gateway.net.counts import NetCounts
 from gateway.net.keepalive import keep_alive
 from gateway.net.reading import Reading
 from gateway.net.tls import name_in
+from gateway.net.turn_shares import TurnShare
 from gateway.net.turns import TurnLoop
 from gateway.wire.work import WORK
 
@@ -119,6 +120,7 @@ class Pump(TwistedProtocol):
         self.certificate_name = ""
         self.tls_context: IOpenSSLContextFactory | None = None
         self.entered = True  # it has opened, or need not
+        self.turn_share: TurnShare | None = None  # its user's, once it has
         self.early_left = 0  # octets that may come before it has
         self.entry_deadline_ms: int | None = None
         self._held_since_ms: int | None = None
@@ -128,6 +130,7 @@ class Pump(TwistedProtocol):
         self._defective = False
         self._reading_paused = False
         self._reading = Reading(around.turns.crowd)
+        self._unread: list[bytes] = []  # came in a turn of which its user had had enough
         self._alarm = Alarm(around.later, around.now_ms, self._deadline)
         self.face: Face = around.first_face(self)
 
@@ -154,7 +157,34 @@ class Pump(TwistedProtocol):
                 self.around.counts.handshake_failures["size"] += 1
                 self.abort()
                 return
-        self._read(data)
+        if self._unread or self._has_had_enough():
+            self._put_off(data)
+        else:
+            self._read(data)
+
+    def _has_had_enough(self) -> bool:
+        """Whether the connections of its user have had their share of this turn."""
+        share = self.turn_share
+        return share is not None and share.used_up(self.around.counts.turns)
+
+    def _put_off(self, data: bytes) -> None:
+        """What has come is for the next turn; nothing more is read till then."""
+        self._unread.append(data)
+        if not self._reading_paused:
+            self._reading_paused = True
+            self.transport.pauseProducing()
+        self.around.turns.touch(self.face)
+
+    def _read_put_off(self) -> None:
+        if self._unread and not self._closing:
+            data = b"".join(self._unread)
+            self._unread.clear()
+            self._read(data)
+
+    def _has_cost(self, units: int) -> None:
+        share = self.turn_share
+        if share is not None:
+            share.use(self.around.counts.turns, units)
 
     def _read(self, data: bytes) -> None:
         face = self.face
@@ -165,7 +195,9 @@ class Pump(TwistedProtocol):
             face.receive_data(data, began_ms)
         except Exception:
             self._broken()
-        self._reading.has_cost(WORK.units - units, self.transport)
+        units = WORK.units - units
+        self._reading.has_cost(units, self.transport)
+        self._has_cost(units)
         turns.stalls.over(began_ms, "read", self)
         turns.touch(self.face)
 
@@ -175,6 +207,7 @@ class Pump(TwistedProtocol):
             return
         self._lost = True
         self._alarm.stop()
+        self._read_put_off()
         began_ms = self.around.now_ms()
         try:
             self.face.receive_eof(began_ms)
@@ -194,10 +227,12 @@ class Pump(TwistedProtocol):
 
     def _go_on(self) -> None:
         """The peer is gone, but not all that it sent has been done."""
+        units = WORK.units
         try:
             self.face.data_to_send()
         except Exception:
             self._broken()
+        self._has_cost(WORK.units - units)
         self._leave()
 
     def handshakeCompleted(self) -> None:
@@ -223,21 +258,28 @@ class Pump(TwistedProtocol):
 
     # What the gateway calls.
 
+    def waits(self) -> bool:
+        """It has work left, and its user has had enough of this turn."""
+        return self._has_had_enough() and (len(self._unread) > 0 or self.face.behind)
+
     def flush(self, now_ms: int) -> None:
         """Write what the face has; then obey its wishes."""
         if self._lost:
             if not self._left:
                 self._go_on()
             return
+        self._read_put_off()
         if self._closing:
             return
         face = self.face
+        units = WORK.units
         try:
             data = face.data_to_send()
             closed, paused, deadline_ms = face.closed, face.reading_paused, face.next_deadline()
         except Exception:
             self._broken()
             return
+        self._has_cost(WORK.units - units)
         if data:
             self.around.counts.octets_sent += len(data)
             self.octets_sent += len(data)

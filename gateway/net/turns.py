@@ -18,6 +18,8 @@ from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
 from gateway.net.reading import Crowd
 from gateway.net.stalls import Stalls
+from gateway.net.turn_shares import TurnShares
+from gateway.wire.work import WORK
 
 
 class DrivenBridge(Protocol):
@@ -56,6 +58,9 @@ class Flushed(Protocol):
 
     def flush(self, now_ms: int) -> None:
         """One write, if there is anything; then obey the face's deadline and pause."""
+
+    def waits(self) -> bool:
+        """It has work left, and its user has had enough of this turn."""
 
 
 @final
@@ -100,6 +105,7 @@ class TurnLoop:
         self._swamped = False
         self._alarm = Alarm(later, now_ms, self._bridge_deadline)
         self.stalls = Stalls(now_ms, counts, worked_ms)
+        self.shares = TurnShares()
         self.crowd = Crowd()
         self.on_turn_ended: Callable[[int], None] | None = None
 
@@ -174,16 +180,29 @@ class TurnLoop:
         if self._bridge.swamped != self._swamped:
             self._swamped = self._bridge.swamped
             self._touched.update(self._pumps)
-        touched, self._touched = self._touched, {}
-        for pump in touched.values():
-            pump.flush(now_ms)
-            began_ms = self.stalls.over(began_ms, "flush", pump)
+        began_ms = self._flush(now_ms, began_ms)
         self.stalls.begin()
         if more:
             self.schedule()
         self._alarm.set(self._bridge.next_deadline())
         if self.on_turn_ended is not None:
             self.on_turn_ended(now_ms)
+
+    def _flush(self, now_ms: int, began_ms: int) -> int:
+        """Flush what is touched; who has to wait is the first in the next turn."""
+        touched, self._touched = self._touched, {}
+        waiting: dict[int, Flushed] = {}
+        for key, pump in touched.items():
+            if pump.waits():
+                waiting[key] = pump
+                continue
+            pump.flush(now_ms)
+            began_ms = self.stalls.over(began_ms, "flush", pump)
+        if waiting:
+            WORK.cut += len(waiting)
+            self._touched = waiting | self._touched
+            self.schedule()
+        return began_ms
 
     def _bridge_deadline(self, now_ms: int) -> None:
         self._bridge.now_ms = now_ms

@@ -20,6 +20,7 @@ from gateway.errors import TooMuchWorkError
 
 # Primitives, in units.
 READ: Final = 10  # a frame is taken apart, whatever it is and whoever it is for
+CHECKPOINT: Final = 20  # the audit log is told what a queue, a subscription or an exchange has
 COMMAND: Final = 200  # a command of any kind but a transfer: taken apart, carried out, answered
 CONTROL: Final = 15  # a control of a 0-10 session, or what is answered by rule, beside its ranges
 FRAME: Final = 100  # a begin, attach, detach or end of 1.0 is taken apart, before it is a command
@@ -51,6 +52,7 @@ OCTETS_SENT: Final = 32  # of a message that is delivered: digested, framed, wri
 
 # Limits, in units.
 SHARE: Final = 50_000  # of one connection, and of dispatching, in one turn: 1 ms, pure 5
+USER: Final = 10 * SHARE  # of all connections of one user in one turn: 10 ms, pure 50
 VERB: Final = 500_000  # what one verb may cost at most: 10 ms, pure 50
 
 ELEMENTS_MAX: Final = 10_000  # what `Work.elements_max` is if nobody says

@@ -41,6 +41,16 @@ ROUNDS = 3
 Trial = Callable[[], Callable[[], object]]
 
 
+def checkpoint() -> Callable[[], object]:
+    """The audit log's checkpoint, of 2,000 queues."""
+    world = World()
+    owner = world.owner()
+    for number in range(2_000):
+        world.queue(f"q{number}", owner)
+    world.turn()
+    return lambda: world.bridge.checkpoint(world.now_ms, last=True)
+
+
 def commands() -> Callable[[], object]:
     """0-10 commands of one read: queue.declare."""
     client = Gateway().session()
@@ -265,6 +275,7 @@ def _message(properties: spec.MessageProperties, body: bytes) -> Message:
 
 
 TRIALS: tuple[tuple[str, Trial], ...] = (
+    ("CHECKPOINT", checkpoint),
     ("COMMAND", commands),
     ("SETTLING, DELIVERY", settled),
     ("PUBLISH, COPY: in", copies),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.bridge_world import World
 
 from gateway.bridge.senders import Senders
-from gateway.bridge.spread import Spread
+from gateway.bridge.spread.spread import Spread
 from gateway.message import Condition
 from gateway.wire.work import LINK, SHARE
 

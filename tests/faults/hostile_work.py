@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from support.face_1_0 import message
 from support.frames_1_0 import octets_of
@@ -17,6 +19,7 @@ from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.amqp_1_0 import _spec, types
+from gateway.net.listening.users import make_user, write_users
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import SHARE
@@ -25,6 +28,7 @@ from .hostile import Attack
 
 FULL = 2**31 - 1
 NULL = Tagged(VOID, None)
+CROWD = 64
 RECORDS_MAX = 16 * 2**20  # octets that wait for the store
 
 
@@ -346,6 +350,83 @@ def left_behind(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     return [again, other]
 
 
+def committed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """A transaction of very many messages is committed."""
+    client, session = _client(gateway)
+    client.does(session, [spec.QueueDeclare(queue="q"), spec.TxSelect()])
+    header = _header()
+    for at in range(count):
+        client.publish(session, header, b"x")
+        if at % 1000 == 0:
+            client.does(session, [])
+    assert client.does(session, [spec.TxCommit()])
+    assert gateway.metrics()["gateway_queue_depth_messages"] >= count
+    return [client]
+
+
+def fanned_out(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Messages for very many queues each."""
+    client, session = _client(gateway)
+    for at in range(0, count, 500):
+        names = [f"q{number}" for number in range(at, min(at + 500, count))]
+        client.does(session, [spec.QueueDeclare(queue=name) for name in names])
+        client.does(
+            session, [spec.ExchangeBind(queue=name, exchange="amq.fanout") for name in names]
+        )
+    header = write_header(spec.DeliveryProperties(), None)
+    for _ in range(10):
+        client.publish(session, header, b"x", to="amq.fanout")
+    assert client.does(session, [])
+    assert gateway.metrics()["gateway_queue_depth_messages"] >= 10 * count
+    return [client]
+
+
+def resubscribed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """A durable subscription for which much waits comes back for another topic."""
+
+    def subscribe(topic: str) -> Raw10:
+        receiver = Raw10(gateway.amqp_port, patience_s=120).log_in(container_id="c")
+        receiver.begin()
+        source = _spec.Source(
+            address=f"amq.topic/{topic}",
+            durable=_spec.DURABLE_UNSETTLED_STATE,
+            expiry_policy=_spec.EXPIRY_NEVER,
+        )
+        attach = _spec.Attach(
+            name="r", handle=0, role=_spec.RECEIVER, source=source, target=_spec.Target()
+        )
+        receiver.performs(attach)
+        heard = b""
+        while topic.encode() not in heard:
+            more = receiver.hear()
+            assert more, "the gateway does not let it subscribe"
+            heard += more
+        return receiver
+
+    subscribe("a").close()
+    client, session = _client(gateway)
+    header = _header(key="a")
+    for at in range(count):
+        client.publish(session, header, b"x", to="amq.topic")
+        if at % 1000 == 0:
+            client.does(session, [])
+    client.does(session, [])
+    assert gateway.metrics()["gateway_queue_depth_messages"] >= count
+    return [client, subscribe("b")]
+
+
+def checkpointed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Checkpoints of the audit log, which has one each second, of very many queues."""
+    client, session = _client(gateway)
+    for at in range(0, count, 100):
+        names = [f"q{number}" for number in range(at, at + 100)]
+        client.does(session, [spec.QueueDeclare(queue=name) for name in names])
+    until = time.monotonic() + 2.5
+    while time.monotonic() < until:
+        assert client.does(session, [spec.QueueQuery(queue="q0")])
+    return [client]
+
+
 def unrouted(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """Messages of one octet that no queue takes: two records of the audit log each."""
     client, session = _client(gateway)
@@ -396,7 +477,37 @@ FLOW = _spec.Flow(next_incoming_id=0, incoming_window=FULL, next_outgoing_id=0, 
 BLOB: FieldTable = [("blob", Tagged(VBIN32, bytes(960_000)))]
 VOIDS: FieldTable = [("voids", Tagged(LIST, [NULL] * 9_900))]
 
+
+def crowd(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Many clients of one user, who declare queues and delete them again, all at once."""
+    clients = []
+    for _ in range(CROWD):
+        client = Raw010(gateway.amqp_port, patience_s=120).log_in("mallory", "m")
+        clients.append((client, client.attach()))
+    for number, (client, session) in enumerate(clients):
+        for _ in range(count):
+            queue = f"q{number}"
+            client.asks(session, [spec.QueueDeclare(queue=queue), spec.QueueDelete(queue=queue)])
+    for client, session in clients:
+        client.does(session, [])
+    return [client for client, _session in clients]
+
+
+def write_mallory(directory: Path) -> None:
+    """A users file with one user; the polite client has no login."""
+    write_users(directory / "users.yaml", {"mallory": make_user("m", 4096)})
+
+
 ATTACKS = (
+    Attack(
+        "64 connections of one user",
+        crowd,
+        2_000,
+        10,
+        config={"anonymous": True, "users_file": "users.yaml"},
+        prepare=write_mallory,
+        units_max=20 * SHARE,
+    ),
     Attack("queries of 960 KB", _queries(BLOB), 500, 20, units_max=8 * SHARE),
     Attack("queries of lists of voids", _queries(VOIDS), 5_000, 100, units_max=4 * SHARE),
     Attack("arguments of 960,000 voids", refused_arguments, 50, 2, units_max=SHARE),
@@ -407,6 +518,25 @@ ATTACKS = (
     Attack("a purge", _emptied(spec.QueuePurge(queue="q")), 100_000, 5_000, units_max=20 * SHARE),
     Attack(
         "a deletion", _emptied(spec.QueueDelete(queue="q")), 100_000, 5_000, units_max=20 * SHARE
+    ),
+    Attack("a commit", committed, 100_000, 5_000, units_max=20 * SHARE),
+    Attack(
+        "messages for very many queues",
+        fanned_out,
+        20_000,
+        2_000,
+        units_max=60 * SHARE,
+        kept_max=64 * 2**20,
+    ),
+    Attack("another topic", resubscribed, 100_000, 5_000, units_max=20 * SHARE),
+    Attack(
+        "a checkpoint",
+        checkpointed,
+        90_000,
+        5_000,
+        config={"audit": {"checkpoint_interval": "1s"}},
+        units_max=400 * SHARE,
+        kept_max=64 * 2**20,
     ),
     Attack("bindings", bindings, 20_000, 500, units_max=50 * SHARE, kept_max=64 * 2**20),
     Attack("all deliveries that there could be", browsed, 2_000, 50, units_max=200 * SHARE),

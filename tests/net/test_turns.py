@@ -9,9 +9,13 @@ from gateway.faces.face import Peer
 class Recorder:
     def __init__(self, log: list[str], name: str) -> None:
         self.log, self.name = log, name
+        self.waiting = False
 
     def flush(self, now_ms: int) -> None:
         self.log.append(f"flush {self.name}")
+
+    def waits(self) -> bool:
+        return self.waiting
 
 
 def faces(net: Net, *names: str) -> list[FakeFace]:
@@ -51,6 +55,21 @@ def test_a_face_that_the_bridge_touches_while_dispatching_is_flushed_in_the_same
     net.turns.touch(one)
     net.turn()
     assert bridge.log == ["end_turn", "flush one", "flush two"]
+
+
+def test_a_face_that_waits_is_the_first_of_the_next_turn() -> None:
+    net = Net()
+    first, second = faces(net, "first", "second")
+    recorder = net.turns._pumps[id(second)]
+    assert isinstance(recorder, Recorder)
+    recorder.waiting = True
+    net.turns.touch(second)
+    net.turns.touch(first)
+    net.turns.end_now()
+    recorder.waiting = False
+    net.turns.touch(first)
+    net.turn()
+    assert net.bridge.log == ["end_turn", "flush first", "end_turn", "flush second", "flush first"]
 
 
 def test_a_bridge_with_more_to_dispatch_gets_another_turn() -> None:

@@ -7,13 +7,16 @@ import pytest
 from support.face_1_0 import Hub, body_of, message
 from support.own_rules import own_rules
 from support.whole_gateway import WholeGateway
+from support.work import units_of
 from vectors.stores import make_store
 
 from gateway.amqp_1_0 import _spec
 from gateway.bridge.seams import Subscriber
+from gateway.wire.work import COPY, SHARE
 
 OLD = pathlib.Path(make_store.__file__).with_name("2026-11-22.tar.xz")
 FOREVER = {"durable": _spec.DURABLE_UNSETTLED_STATE, "expiry_policy": "never"}
+MANY = 3 * SHARE // COPY
 ANN, EVE = ("ann", "own"), ("eve", "own")
 LEGACY = ("anonymous", "own")  # a user of that name, who has a password
 
@@ -103,6 +106,63 @@ def test_a_subscription_is_not_found_at_its_queues_name_by_another(hub):
     eve.step()
     assert eve.refused() == "amqp:not-found"
     assert bodies(eve) == []
+
+
+@pytest.mark.parametrize(
+    ("user", "condition"), [(ANN, "amqp:not-allowed"), (EVE, "amqp:unauthorized-access")]
+)
+def test_nobody_publishes_to_a_subscription_by_its_name(hub, user, condition):
+    ann, somebody = hub.client("app", user=ANN), hub.client("app", user=user)
+    leave(ann, ann.receiver("amq.topic/news", name="sub", **FOREVER))
+    assert not somebody.sender("subscription.ann.app.sub").attached
+    assert somebody.refused() == condition
+    publish(hub, "amq.topic/news", b"for ann")
+    relay = somebody.sender(None)
+    told = message(b"by name", properties=_spec.Properties(to="subscription.ann.app.sub"))
+    assert somebody.send(relay, told) != _spec.Accepted()
+    assert hub.host.topology.find_queue("subscription.ann.app.sub").depth == 1
+
+
+def test_one_that_waits_for_much_and_comes_back_for_another_topic_is_no_long_turn(hub):
+    ann = hub.client("app", user=ANN)
+    leave(ann, ann.receiver("amq.topic/news", name="sub", **FOREVER))
+    for _ in range(MANY):
+        old = hub.world.message(b"old", exchange="amq.topic", key="news", durable=True)
+        hub.host.publishing.publish(old, None, 0)
+    hub.world.turn()
+    session = ann.session()
+    link = session.attach("sub", _spec.RECEIVER)
+    source = _spec.Source(address="amq.topic/other", **FOREVER)
+    link.send_attach(source=source, target=_spec.Target(address="here"))
+    asked = ann.connection.data_to_send()
+    assert units_of(lambda: ann.face.receive_data(asked, hub.world.now_ms)) <= 2 * SHARE
+    publish(hub, "amq.topic/other", b"new")
+    link.send_flow(credit=10)
+    ann.step()
+    assert bodies(ann) == [b"new"]
+    assert hub.world.bridge.counts.purged == MANY
+
+
+def test_what_waited_for_another_topic_does_not_come_back_after_a_crash(hub):
+    ann = hub.client("app", user=ANN)
+    leave(ann, ann.receiver("amq.topic/news", name="sub", **FOREVER))
+    for _ in range(MANY):
+        old = hub.world.message(b"old", exchange="amq.topic", key="news", durable=True)
+        hub.host.publishing.publish(old, None, 0)
+    hub.world.turn()
+    session = ann.session()
+    source = _spec.Source(address="amq.topic/other", **FOREVER)
+    session.attach("sub", _spec.RECEIVER).send_attach(source=source, target=_spec.Target())
+    ann.face.receive_data(ann.connection.data_to_send(), hub.world.now_ms)
+    assert hub.world.bridge.end_turn(hub.world.now_ms)
+    hub.world.commit()
+    assert 0 < hub.world.bridge.counts.purged < MANY
+    hub.clients.clear()
+    hub.world.crash()
+    ann = hub.client("app", user=ANN)
+    ann.receiver("amq.topic/other", name="sub", **FOREVER)
+    publish(hub, "amq.topic/other", b"new")
+    assert bodies(ann) == [b"new"]
 
 
 def test_what_cannot_be_bound_leaves_no_queue_behind(hub):

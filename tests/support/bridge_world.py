@@ -208,7 +208,7 @@ class World:
         """Stop in order, start again."""
         self.turn()
         self.commit()
-        self.bridge.checkpoint(self.now_ms)
+        self.bridge.checkpoint(self.now_ms, last=True)
         self.audit.incarnation_stopped(self.now_ms)
         self.store.close(self.audit.take_block(self.now_ms))
         self._open()

@@ -13,6 +13,7 @@ from gateway.net.listening.first_octets import Ask
 from gateway.net.listening.listen import Door, Listener
 from gateway.net.pump import Pump
 from gateway.net.turns import TurnLoop
+from gateway.wire.work import WORK
 
 
 class FakeBridge:
@@ -63,6 +64,7 @@ class FakeFace:
         self.closed = False
         self.reading_paused = False
         self.shares = 0  # turns that what came still takes
+        self.units = 0  # that each read costs, and each share of what came
         self.received = b""
         self.to_send = b""
         self.log: list[str] = []
@@ -78,6 +80,7 @@ class FakeFace:
     def receive_data(self, data: bytes, now_ms: int) -> None:
         if self.fails is not None:
             raise self.fails
+        WORK.units += self.units
         self.received += data
         if self.echo:
             self.to_send += data
@@ -88,7 +91,9 @@ class FakeFace:
             raise self.fails
 
     def data_to_send(self) -> bytes:
-        self.shares = max(0, self.shares - 1)
+        if self.shares > 0:
+            WORK.units += self.units
+            self.shares -= 1
         data, self.to_send = self.to_send, b""
         return data
 

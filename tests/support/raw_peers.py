@@ -128,6 +128,12 @@ class Raw010(Raw):
             self.connection.receive_data(heard, 0)
         return bool(heard)
 
+    def asks(self, session: Session, commands: Iterable[Command]) -> bool:
+        """Send commands, not waited for."""
+        for command in commands:
+            session.send_command(command)
+        return self.say(self.connection.data_to_send())
+
     def does(self, session: Session, commands: Iterable[Command]) -> bool:
         """Send commands and wait until all are completed; whether they were."""
         for command in commands:
@@ -159,7 +165,8 @@ class Raw10(Raw):
     def log_in(self, **fields: object) -> Self:
         """Header and open, and the gateway's; `fields` are the open's."""
         self.say(HEADER_1_0)
-        self.performs(_spec.Open(container_id=f"raw-{id(self)}", **fields))  # type: ignore[arg-type]  # as given
+        fields = {"container_id": f"raw-{id(self)}"} | fields
+        self.performs(_spec.Open(**fields))  # type: ignore[arg-type]  # as given
         heard = b""
         while len(heard) < 20:
             more = self.hear()

@@ -303,6 +303,7 @@ class Exchange:
         routed: copies routed by it since it exists.
         pending: those of them that a transaction holds.
         kept: octets that it takes, which its virtual host's account knows of.
+        deleted: gone by name.
         maker, made_by, dynamic: as of a queue's settings.
     """
 
@@ -313,6 +314,7 @@ class Exchange:
         "auto_delete",
         "bindings",
         "bound",
+        "deleted",
         "durable",
         "dynamic",
         "kept",
@@ -356,6 +358,7 @@ class Exchange:
         self.routed = 0
         self.pending = 0
         self.kept = 0
+        self.deleted = False
         self.maker = ""
         self.made_by = 0
         self.dynamic = False

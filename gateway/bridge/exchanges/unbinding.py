@@ -12,7 +12,7 @@ from typing import Protocol, final
 from gateway.bridge.exchanges.exchange import Binding, Exchange
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import LookUpWaiter
-from gateway.bridge.spread import Spread
+from gateway.bridge.spread.spread import Spread
 from gateway.wire.work import LOOK, WORK
 
 Parts = list[tuple[Exchange, dict[str, Binding]]]

@@ -20,6 +20,7 @@ from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import NEVER, Message
 
 REBUILD_SLACK: Final = 64
+EVERYTHING: Final = (1 << 62) - 1
 
 
 @final
@@ -85,10 +86,13 @@ class Queue:
         inbound: of a transit queue: it stands behind the upstream, for one subscription.
         rows: what the store has of it.
         bindings: by exchange name, then key; what they are, the exchange knows.
+        behind: copies from this position on are nobody's yet: those of a commit are still coming.
+        promised, promised_octets: room that is kept for copies that are still coming.
     """
 
     __slots__ = (
         "armed_ms",
+        "behind",
         "bindings",
         "by_name",
         "checksum",
@@ -112,6 +116,8 @@ class Queue:
         "owner",
         "placement",
         "places",
+        "promised",
+        "promised_octets",
         "returned",
         "rows",
         "settings",
@@ -162,6 +168,9 @@ class Queue:
         self.target = Target.QUEUE
         self.transit = False
         self.inbound = False
+        self.behind = EVERYTHING
+        self.promised = 0
+        self.promised_octets = 0
 
     def holds(self, position: int) -> bool:
         """Whether the copy at `position` has not left."""
@@ -171,6 +180,11 @@ class Queue:
     def depth(self) -> int:
         """Copies in it, acquired ones included."""
         return self.places.count
+
+    @property
+    def shown(self) -> int:
+        """Copies in it that a commit which is under way does not hide."""
+        return self.places.count - max(0, self.next_position - self.behind)
 
     @property
     def available(self) -> int:
@@ -205,9 +219,14 @@ class Queue:
 
     def full_for(self, size: int, count: int = 1) -> bool:
         """Whether its own limits forbid so many more messages, of `size` octets together."""
-        if self.max_count and self.places.count + count > self.max_count:
+        if self.max_count and self.places.count + self.promised + count > self.max_count:
             return True
-        return self.max_size > 0 and self.octets + size > self.max_size
+        return self.max_size > 0 and self.octets + self.promised_octets + size > self.max_size
+
+    def promise(self, count: int, octets: int) -> None:
+        """Keep room for copies that are still coming, or less of it since they come."""
+        self.promised += count
+        self.promised_octets += octets
 
     def append(self, message: Message, durable: bool, stock: Stock) -> Entry:
         """A new copy at the end, for `stock`."""

@@ -348,7 +348,7 @@ class Declarations:
             exclusive=settings.exclusive,
             auto_delete=settings.auto_delete,
             arguments=kept_map(settings.arguments),
-            message_count=found.depth,
+            message_count=found.shown,
             subscriber_count=found.users.subscriptions,
         )
 

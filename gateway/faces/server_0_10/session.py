@@ -225,6 +225,8 @@ class ServerSession:
             self.answers.send_result(command_id, answer)
         elif command.CODE in FLEETING:
             self.answers.complete(command_id)
+        elif isinstance(command, spec.MessageReject | spec.MessageRelease):
+            self.answers.complete_when_settled(command_id)
         else:
             self.answers.complete_when_safe(command_id)
 

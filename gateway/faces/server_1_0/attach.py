@@ -65,7 +65,7 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
             return refusal
         if node is None:
             return permissions.not_found(links, Action.PUBLISH, target.address)
-    refusal = permissions.producer_refusal(links, node)
+    refusal = permissions.producer_refusal(links, node) or _closed_to_senders(links, node)
     if refusal is not None:
         return _unmade(links, made, refusal)
     if node is not None and node.exchange in EXCHANGES:
@@ -80,6 +80,16 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
             return None
     answer_producer(links, link, attach, node, made)
     return None
+
+
+def _closed_to_senders(links: Links, node: Node | None) -> Refusal | None:
+    """A durable subscription gets what its exchange has for it, and from nobody by its name."""
+    queue = None if node is None else links.client.host.topology.queues.get(node.queue)
+    if queue is None or queue.settings.subscriber is None:
+        return None
+    own = queue.settings.subscriber.user == links.client.user()
+    condition = Condition.NOT_ALLOWED if own else Condition.UNAUTHORIZED_ACCESS
+    return Refusal(condition, f"queue {queue.name!r} is a subscription, to which nobody sends")
 
 
 def _make(
@@ -315,8 +325,13 @@ def _durable_queue(
     key: str,
     arguments: dict[str, Tagged],
 ) -> Queue | Refusal:
-    """The queue of the client's subscription of that name, made now if it has none."""
-    subscriptions = links.client.host.durable_subscriptions
+    """The queue of the client's subscription of that name, made now if it has none.
+
+    With another topic or selector it is another subscription: as if the one before had been deleted
+    (JMS 2.0, 8.3.3). So its queue is, with what waits in it, over several turns if that is much.
+    """
+    client = links.client
+    subscriptions = client.host.durable_subscriptions
     subscriber = _subscriber(links, attach)
     queue = subscriptions.find(subscriber)
     if queue is None:
@@ -329,7 +344,12 @@ def _durable_queue(
     consumer.found = queue is not None
     if queue is None:
         made = subscriptions.make(name, subscriber, links.owner)
-        links.client.access.created()
+        client.access.created()
+        return made
+    if not queue.users.subscriptions and _is_for_another(queue, exchange, key, arguments):
+        client.host.declaring.delete_queue(name, links.owner)
+        made = subscriptions.make(name, subscriber, links.owner)
+        client.access.created_again(name)
         return made
     if queue.settings.subscriber is None:
         subscriptions.give(queue, subscriber)
@@ -351,22 +371,24 @@ def _rebind(
     key: str,
     arguments: dict[str, Tagged],
 ) -> None:
-    """A durable subscription that comes back for something else than before lets go the old.
-
-    With another topic or selector it is another subscription (JMS 2.0, 8.3.3): what waits was for
-    the one before.
-    """
-    bound = queue.bound_to()
-    goes_on = False
-    for bound_exchange, bound_key in bound:
-        if (bound_exchange, bound_key) == (exchange.name, key):
+    """A durable subscription that comes back lets go what it is not bound by any more."""
+    for bound, bound_key in queue.bound_to():
+        if (bound, bound_key) == (exchange.name, key):
             before = exchange.bindings[queue.name][key].arguments
-            goes_on = selector_of(before) == selector_of(arguments)
             if before == arguments:
                 continue
-        links.client.host.bindings.unbind(queue.name, bound_exchange, bound_key, links.owner)
-    if bound and not goes_on:
-        links.client.host.declaring.purge_queue(queue.name, links.owner)
+        links.client.host.bindings.unbind(queue.name, bound, bound_key, links.owner)
+
+
+def _is_for_another(
+    queue: Queue, exchange: Exchange, key: str, arguments: dict[str, Tagged]
+) -> bool:
+    """Whether what waits in the queue of a subscription was for another topic or selector."""
+    bound = queue.bound_to()
+    if (exchange.name, key) not in bound:
+        return len(bound) > 0
+    before = exchange.bindings[queue.name][key].arguments
+    return selector_of(before) != selector_of(arguments)
 
 
 def _recover(links: Links, link: Link, attach: Attach) -> Refusal | None:

@@ -59,6 +59,7 @@ from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import Condition, Encoding, Refusal
 from gateway.translate.outcomes import lose_words
+from gateway.wire.dns_names import dns_name
 from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import COMMAND, WORK
@@ -405,12 +406,12 @@ class ServerConnection:
         if hostname.startswith(VHOST_PREFIX):
             name = hostname[len(VHOST_PREFIX) :]
             return bridge.hosts.get(name) or (bridge.default_host if name in ("", "/") else None)
-        return bridge.hosts.get(self.settings.hostnames.get(hostname, ""), bridge.default_host)
+        name = self.settings.hostnames.get(dns_name(hostname), "")
+        return bridge.hosts.get(name, bridge.default_host)
 
     def _on_open(self, performative: Open) -> None:
         client = self.client
         client.container = performative.container_id
-        client.account.note(len(client.container))
         client.uses.identity = client.identity
         client.uses.client = _client(performative, client.peer.address)
         self.connection.send_open(
@@ -435,7 +436,11 @@ class ServerConnection:
             self._close_for(refusal)
             return
         client.on_opened(host)
-        if client.draining:
+        if not client.account.take(len(client.container)):
+            text = "too much is kept for the connections of the user"
+            client.visit.because(Reason.OVER_LIMIT, text)
+            self._close_for(Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text))
+        elif client.draining:
             self.force_close(self.bridge.now_ms)
 
     def _on_begin(self, session: Session) -> None:

@@ -136,7 +136,9 @@ class ControlLink:
         published = transactions.commit(work, self, delivery_id)
         if published.status == PublishStatus.REFUSED:
             refusal = published.refusal or Refusal(Condition.INTERNAL_ERROR, "")
-            self._reject(delivery_id, _rolled_back(refusal.condition, refusal.description))
+            withdrawn = refusal.condition == Condition.UNAUTHORIZED_ACCESS
+            rolled_back = _rolled_back(refusal.condition, refusal.description)
+            self._reject(delivery_id, error_of(refusal) if withdrawn else rolled_back)
             return
         self._discharged[delivery_id] = work
         if published.status != PublishStatus.PENDING:

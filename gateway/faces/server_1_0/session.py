@@ -37,12 +37,13 @@ from gateway.faces.server_1_0.ended import Ended
 from gateway.faces.server_1_0.links import Links
 from gateway.faces.server_1_0.producer import Producer
 from gateway.faces.server_1_0.transactions import Transactions
+from gateway.message import Refusal
 from gateway.wire.work import DELIVERY, SETTLING, WORK
 
 
 @final
 class ServerSession:
-    """Implements `CommitWaiter`."""
+    """Implements `CommitWaiter`, `LookUpWaiter`."""
 
     def __init__(
         self, client: Client, session: Session, transactions: Transactions, ended: Ended
@@ -175,6 +176,7 @@ class ServerSession:
             self._on_retired(event, state)
             return
         dynamics = self.links.dynamics
+        settlement = self.client.host.settlement
         node = ""
         for delivery in event.deliveries:
             held = delivery.link.context
@@ -182,7 +184,8 @@ class ServerSession:
                 continue
             if held.on_disposition(delivery, settled, state):
                 self._settling[delivery.delivery_id] = (delivery, without_words(state))
-                self._safe_with.add(delivery.delivery_id, self)
+                if not settlement.is_late(self, delivery.delivery_id):
+                    self._safe_with.add(delivery.delivery_id, self)
             if held.unsettled.node_name != node:
                 dynamics.on_settled(node)
                 node = held.unsettled.node_name
@@ -214,6 +217,11 @@ class ServerSession:
         consumer.link.send_detach(error=error)
         self.links.forget_consumer(consumer, Reason.LINK_DETACHED)
         self.client.touch()
+
+    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
+        """What the client has given an outcome is where that takes it."""
+        if token in self._settling:
+            self._safe_with.add(token, self)
 
     def on_committed(self, turn: int) -> None:
         """Settle what the client has given an outcome in that turn, and waits for."""

@@ -21,6 +21,7 @@ from gateway.net.listening.admission import Admission
 from gateway.net.listening.authenticate import Authentication, PeerAuthenticator
 from gateway.net.listening.first_faces import PassedOn, Unheard
 from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask, choose
+from gateway.net.listening.turned_away import TurnedAway
 from gateway.net.logs import NamedLogger
 from gateway.net.pump import LINGER_MS, Pump
 from gateway.net.tls import Doubt, channel_bindings, client_doubt
@@ -77,6 +78,7 @@ class Threshold:
         if not self._left:
             self._left = True
             self._door.counts.handshake_failures[reason] += 1
+            self._door.turned_away.tell(self._pump.address, reason)
         self.closed = True
         self._read = b""
 
@@ -155,6 +157,7 @@ class Door:
         self.counts = counts
         self.makers = makers
         self.connections_max = connections_max
+        self.files_max = connections_max  # as many as the process may have files for
         self.login_octets_max = login_octets_max
         self.handshake_timeout_ms = handshake_timeout_ms
         self.tls_context = tls_context
@@ -166,6 +169,7 @@ class Door:
             per_address_max=connections_per_address_max,
             entering_max=entering_per_address_max,
         )
+        self.turned_away = TurnedAway(later)
         self.on_empty: Callable[[], None] | None = None
         self.on_doubted: Callable[[Peer, Doubt, int], None] | None = None
         self._passed_on: set[int] = set()  # those whose proxy has not said from where they are
@@ -180,10 +184,12 @@ class Door:
 
         `passed_on`: a proxy says first from which address it is.
         """
-        if len(self.pumps) >= self.connections_max:
-            self.counts.refused["limit"] += 1
+        if len(self.pumps) >= min(self.connections_max, self.files_max):
+            reason = "limit" if self.files_max >= self.connections_max else "files"
+            self.counts.refused[reason] += 1
+            self.turned_away.tell(address, reason)
             return None
-        if not passed_on and not self._admission.come(address):
+        if not passed_on and not self._come(address):
             return None
         pump = Pump(self, self.next_id(), address, port)
         pump.entered = False
@@ -243,11 +249,18 @@ class Door:
         if address:
             pump.address = address
             pump.port = 0
-        if not self._admission.come(pump.address):
+        if not self._come(pump.address):
             pump.abort()
             return
         self._passed_on.remove(pump.connection_id)
         self._enter(pump, rest)
+
+    def _come(self, address: str) -> bool:
+        """One more connection of an address; `False`: it is one too many."""
+        if self._admission.come(address):
+            return True
+        self.turned_away.tell(address, "address_limit")
+        return False
 
     def _enter(self, pump: Pump, rest: bytes) -> None:
         """Hear a connection now, or when it is its turn."""
@@ -294,10 +307,11 @@ class Door:
         if context is not None:
             pump.start_tls(context, rest)
 
-    def _on_entered(self, pump: Pump) -> None:
+    def _on_entered(self, pump: Pump, user: str) -> None:
         """A connection has opened: the next of its address may be heard."""
         if not pump.entered:
             pump.entered = True
+            pump.turn_share = self.turns.shares.of(user)
             self._admission.entered(pump.address, pump.connection_id)
 
     def begin_tls(self, pump: Pump, deadline_ms: int, rest: bytes) -> None:
@@ -324,7 +338,7 @@ class Door:
             certificate_name=pump.certificate_name,
             port=pump.port,
             bindings=channel_bindings(pump.transport) if pump.secure else None,
-            entered=lambda: self._on_entered(pump),
+            entered=lambda user: self._on_entered(pump, user),
             held=pump.hold_entry,
         )
         login = self.logins[pump.connection_id] = self.authentication.for_peer(peer)

@@ -64,11 +64,24 @@ def test_a_wrong_password_ends_the_connection(hub):
 @rule("1.0", "2.7.1", "hostname-has-a-default")
 @pytest.mark.parametrize(
     ("hostname", "host"),
-    [(None, "/"), ("b.example", "b"), ("vhost:b", "b"), ("other", "/"), ("vhost:/", "/")],
+    [
+        (None, "/"),
+        ("b.example", "b"),
+        ("B.EXAMPLE.", "b"),
+        ("vhost:b", "b"),
+        ("other", "/"),
+        ("vhost:/", "/"),
+    ],
 )
 def test_the_hostname_picks_the_virtual_host(hostname, host):
     hub = Hub(hosts=["/", "b"], hostnames={"b.example": "b"})
     assert hub.client(hostname=hostname).face.client.host.name == host
+
+
+def test_the_name_of_a_virtual_host_is_no_name_of_the_dns():
+    client = Hub(hosts=["/", "b"]).client(hostname="vhost:B")
+    client.take(events.OpenReceived)
+    assert client.take(events.CloseReceived).error.condition == "amqp:not-found"
 
 
 @pytest.mark.parametrize("hosts", [["/", "b"], ["/"]])

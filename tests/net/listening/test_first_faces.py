@@ -19,7 +19,7 @@ def test_a_connection_beyond_those_that_log_in_is_not_read_until_one_has_opened(
     pump.dataReceived(HEADER_1_0 + b"early")  # it was under way
     net.turn()
     assert len(net.faces) == 1
-    net.faces[0].peer.entered()
+    net.faces[0].peer.entered("alice")
     net.turn()
     net.turn()
     assert net.faces[1].received == HEADER_1_0 + b"early"
@@ -31,7 +31,7 @@ def test_its_time_begins_with_its_turn() -> None:
     net.connect()[0].dataReceived(HEADER_0_10)
     _pump, wire = net.connect()
     net.clock.advance(9.9)
-    net.faces[0].peer.entered()
+    net.faces[0].peer.entered("alice")
     net.turn()
     net.clock.advance(9)
     assert not wire.half_closed
@@ -144,7 +144,7 @@ def test_after_the_open_there_is_no_such_limit() -> None:
     net = Net()
     pump, wire = net.connect()
     pump.dataReceived(HEADER_0_10)
-    net.faces[0].peer.entered()
+    net.faces[0].peer.entered("alice")
     pump.dataReceived(bytes(5000))
     assert not wire.aborted
 

@@ -1,6 +1,6 @@
 """Work that is spread over turns: a share a turn, in turn, and what there is room for at once."""
 
-from gateway.bridge.spread import Spread
+from gateway.bridge.spread.spread import Spread
 from gateway.wire.work import SHARE, WORK
 
 

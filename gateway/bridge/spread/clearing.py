@@ -13,7 +13,7 @@ from typing import Protocol, final
 from gateway.bridge.queues.places import AVAILABLE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import LookUpWaiter
-from gateway.bridge.spread import Spread
+from gateway.bridge.spread.spread import Spread
 from gateway.wire.work import COPY, SHARE, WORK
 
 
@@ -47,7 +47,7 @@ class Emptying:
         self._emptied = emptied
         self.queue = queue
         self.position = 0
-        self.end = queue.next_position
+        self.end = queue.next_position if waiter is None else min(queue.next_position, queue.behind)
         self.waiter = waiter
         self.token = token
 

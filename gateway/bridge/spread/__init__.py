@@ -1,0 +1,7 @@
+"""What is done over several turns, as it may be too much for one.
+
+spread          pieces of work, by turns
+clearing        queues of which more goes than can go in one turn
+entering        what enters over several turns, and as one
+committing      transactions that do
+"""
