@@ -35,6 +35,7 @@ from gateway.wire.limits import Limits
 IDLE: Final = 0
 NAMES: Final = {COMMAND: "command", HEADER: "header", BODY: "body"}
 TRANSFER: Final = 0x0401  # of nearly all commands; for either role
+UNFINISHED: Final = "too much of unfinished commands"
 
 
 @final
@@ -94,16 +95,17 @@ class Assembler:
         self.payload = b""
         self._keep(0)
 
-    def give_up(self, kind: int, piece: bytes) -> MessageTransfer | None:
-        """A frame of `kind` was too much for the command that is under way: if it is a message.
+    def give_up(self, piece: bytes) -> MessageTransfer | None:
+        """The command is too much, if it is a message: with what has come of it in `payload`.
 
-        `payload` is then all that has come of it, `piece` of that frame included.
+        `piece`: of the frame that was too much, if it is not whole.
         """
         command = self.command
         if not isinstance(command, MessageTransfer):
             return None
-        self.payload += self._segment.take() + piece
-        if kind == HEADER:
+        if self._type != IDLE:
+            self.payload += self._segment.take() + piece
+        if self._type == HEADER:
             self.body_at = len(self.payload)
         return command
 
@@ -117,12 +119,10 @@ class Assembler:
         self._kept = octets
         return True
 
-    def settle(self) -> None:
-        """The turn ends: what has come of a command that is not whole is kept."""
+    def settle(self) -> bool:
+        """No more has come for now: what there is of a command is kept; `False`: it may not be."""
         octets = 0 if self._type == IDLE else self._segment.size + len(self.payload)
-        if octets != self._kept:
-            self._account.note(octets - self._kept)
-            self._kept = octets
+        return octets == self._kept or self._keep(octets)
 
     def add(self, flags: int, kind: int, buf: bytes, start: int, end: int) -> bool:
         """Add a frame; whether a command is now whole.
@@ -146,7 +146,7 @@ class Assembler:
             self._limit(kind, segment.size + end - start)
             unfinished = segment.size + end - start + len(self.payload)
             if not flags & LAST_FRAME and not self._keep(unfinished):
-                raise ResourceLimitExceededError("too much of unfinished commands")
+                raise ResourceLimitExceededError(UNFINISHED)
             if not segment.add(flags, buf[start:end]):
                 return False
             octets = segment.take()

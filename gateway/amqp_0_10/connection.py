@@ -18,7 +18,6 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.controls import ControlReader
 from gateway.amqp_0_10.errors import CloseError, FramingError, TransportError
 from gateway.amqp_0_10.events import (
-    AttachReceived,
     ConnectionClosed,
     ControlReceived,
     Event,
@@ -34,7 +33,12 @@ from gateway.amqp_0_10.frames import (
     FrameWriter,
 )
 from gateway.amqp_0_10.heartbeat import Heartbeat
-from gateway.amqp_0_10.receiving import receive_control, receive_frame
+from gateway.amqp_0_10.receiving import (
+    receive_attach,
+    receive_control,
+    receive_frame,
+    receive_no_more,
+)
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.states import (
     CLIENT_TABLE,
@@ -167,11 +171,13 @@ class Connection:
             self._parser.feed(data)
             while not self._receive_frames(events, now_ms):
                 pass
+            for session in self.sessions.values():
+                receive_no_more(session, events)
         except TransportError as error:
             self._violated = True
             events.append(Violation(error))
             self.drop()
-        part = self._parser.held()
+        part = self._parser.held()  # of one frame at most, which has to be read to be answered
         if part != self._part:
             self.account.note(part - self._part)
             self._part = part
@@ -181,13 +187,18 @@ class Connection:
         """The peer's octets have ended, or the transport is lost."""
         events: list[Event] = []
         self._drop(0, "the transport ended", True, events)
+        self._forget()
         return events
 
     def data_to_send(self) -> bytes:
         """Octets for the peer, which are then forgotten."""
         if self.open:
+            over = False
             for session in self.sessions.values():
-                session.flush()
+                if not session.flush():
+                    over = True
+            if over:
+                self._free_channels()
         octets = self._frames.take()
         if octets:
             self._heartbeat.sent()
@@ -291,6 +302,9 @@ class Connection:
         if not self.open or self._session(channel) is not None:
             raise LocalProtocolError(f"channel {channel} cannot be attached")
         session = self._new_session(name, channel)
+        if not session.keep():
+            raise LocalProtocolError("too much is kept for the connection")
+        self.sessions[channel] = session
         session.attach(force)
         return session
 
@@ -317,9 +331,13 @@ class Connection:
         return True
 
     def _new_session(self, name: bytes, channel: int) -> Session:
-        session = Session(name, channel, self._frames, self._limits, self._role, self.account)
-        self.sessions[channel] = session
-        return session
+        return Session(name, channel, self._frames, self._limits, self._role, self.account)
+
+    def _free_channels(self) -> None:
+        for channel, session in list(self.sessions.items()):
+            if session.detached:
+                del self.sessions[channel]
+                session.release()
 
     def _session(self, channel: int) -> Session | None:
         """The session of a channel that is not free."""
@@ -406,7 +424,9 @@ class Connection:
                 raise FramingError(f"channel {channel}, {self.tuning.channel_max} are allowed")
             session = self._new_session(control.name or b"", channel)
             session.machine.receive(SessionInput.RECV_ATTACH)
-            events.append(AttachReceived(session, control.force))
+            receive_attach(session, control.force, events)
+            if not session.detached:
+                self.sessions[channel] = session
         elif isinstance(control, spec.SessionDetach):
             self._not_attached(channel, control.name or b"")
         elif not isinstance(control, spec.SessionDetached | spec.SessionAttached):
@@ -465,6 +485,15 @@ class Connection:
         self._frames.control(0, spec.ConnectionClose(reply_code=code, reply_text=reply_text))
         self._frames.silent = True
         self._deadline_ms = now_ms + CLOSE_TIMEOUT_MS
+
+    def _forget(self) -> None:
+        """What has come in part will not come whole: nothing of it is kept."""
+        for session in self.sessions.values():
+            session.incoming.assembler.reset()
+        self._controls.reset()
+        self._parser = FrameParser()
+        self.account.give(self._part)
+        self._part = 0
 
     def _drop(self, code: int, text: str, by_peer: bool, events: list[Event]) -> None:
         self._frames.silent = True

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.assembler import UNFINISHED
 from gateway.amqp_0_10.errors import (
     DetachError,
     ExecutionError,
@@ -19,6 +20,7 @@ from gateway.amqp_0_10.errors import (
 )
 from gateway.amqp_0_10.events import (
     Attached,
+    AttachReceived,
     CommandReceived,
     CommandsCompleted,
     Event,
@@ -33,6 +35,7 @@ from gateway.amqp_0_10.primitives import Ranges
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.states import SessionInput, SessionState
 from gateway.amqp_0_10.types import Command, Control
+from gateway.wire.work import CONTROL, RANGE, WORK
 
 _ATTACHED: Final = int(SessionState.ATTACHED)  # a plain number: it compares at no cost
 
@@ -51,17 +54,37 @@ def receive_frame(
         if incoming.add(flags, kind, buf, start, end):
             _receive_command(session, incoming, events)
     except ResourceLimitExceededError as limit:  # compiled, a name has one type
-        refused = _given_up(session, incoming, kind, buf[start:end])
+        refused = _given_up(session, incoming, buf[start:end])
         _broken(session, limit, incoming.assembler.code, incoming.next_id, events, refused)
     except ExecutionError as error:
         _broken(session, error, incoming.assembler.code, incoming.next_id, events)
 
 
-def _given_up(
-    session: Session, incoming: Incoming, kind: int, piece: bytes
-) -> CommandReceived | None:
+def receive_attach(session: Session, force: bool, events: list[Event]) -> None:
+    """The peer wants to attach a new session; it is over where it may not be kept."""
+    if session.keep():
+        events.append(AttachReceived(session, force))
+        return
+    error = ResourceLimitExceededError(
+        "too much is kept for the sessions of the connection or user"
+    )
+    session.turn_away(error)
+    events.append(SessionEnded(session, spec.DetachCode.NORMAL, error))
+
+
+def receive_no_more(session: Session, events: list[Event]) -> None:
+    """No more octets have come for now: what there is of a command has to be kept."""
+    incoming = session.incoming
     assembler = incoming.assembler
-    transfer = assembler.give_up(kind, piece)
+    if not assembler.settle():
+        refused = _given_up(session, incoming, b"")
+        error = ResourceLimitExceededError(UNFINISHED)
+        _broken(session, error, assembler.code, incoming.next_id, events, refused)
+
+
+def _given_up(session: Session, incoming: Incoming, piece: bytes) -> CommandReceived | None:
+    assembler = incoming.assembler
+    transfer = assembler.give_up(piece)
     if transfer is None:
         return None
     return CommandReceived(
@@ -78,6 +101,7 @@ def _given_up(
 
 def receive_control(session: Session, control: Control, events: list[Event]) -> None:
     """Take a session control; `FramingError` when it makes no sense at all."""
+    WORK.units += CONTROL
     if isinstance(control, spec.SessionDetach):
         _receive_detach(session, events)
     elif isinstance(control, spec.SessionDetached):
@@ -132,8 +156,10 @@ def _receive_command(session: Session, incoming: Incoming, events: list[Event]) 
             )
         )
     elif isinstance(command, spec.ExecutionSync):
+        WORK.units += CONTROL
         incoming.sync(command_id)
     else:
+        WORK.units += CONTROL
         incoming.complete(command_id, command_id)
         _receive_answer(session, command, events)
 
@@ -216,7 +242,9 @@ def _receive_completed(
     session: Session, control: spec.SessionCompleted, events: list[Event]
 ) -> None:
     ranges: Ranges = []
-    for first, last in control.commands or []:
+    commands = control.commands or []
+    WORK.units += RANGE * len(commands)
+    for first, last in commands:
         ranges += session.outgoing.complete(first, last)
         if control.timely_reply:
             session.echo.add_range(first, last)

@@ -85,8 +85,7 @@ class Session:
         self.machine = Machine(SESSION_TABLE, SessionState.NEW)
         self.incoming = Incoming(limits, handled, account)
         self._account = account
-        self._kept = SESSION_OCTETS + len(name)
-        account.note(self._kept)
+        self._kept = 0
         self.outgoing = Progress()
         self.echo = RangeSet()
         self.expected_asked = False
@@ -113,12 +112,30 @@ class Session:
         if exception is not None:
             self._send_exception(exception)
 
+    def keep(self) -> bool:
+        """What it takes is on the account from now on; `False`: it may not be."""
+        octets = SESSION_OCTETS + len(self.name)
+        if not self._account.take(octets):
+            return False
+        self._kept = octets
+        return True
+
     def refuse(self, code: int) -> None:
         """Answer `AttachReceived`: detached, with a detach code."""
         if self.machine.state != _ATTACH_RECEIVED:
             return
         self.ended = True
         self.end(code)
+
+    def turn_away(self, error: ExecutionError) -> None:
+        """Answer an attach for which there is no room: exception and detached, and it is over.
+
+        There is no handshake, so nothing of it has to be kept meanwhile. No event follows.
+        """
+        self.accept()
+        self.ended = True
+        self.send_command(spec.ExecutionException(error_code=error.code, description=str(error)))
+        self.end(spec.DetachCode.NORMAL)
 
     def attach(self, force: bool) -> None:
         """Ask the peer to attach the session; `Attached` or `SessionEnded` answers."""
@@ -225,12 +242,13 @@ class Session:
 
     # What the connection calls, and `receiving`.
 
-    def flush(self) -> None:
-        """The turn ends: write the answers that it has gathered."""
+    def flush(self) -> bool:
+        """The turn ends: write the answers that it has gathered; `False`: it is over."""
         self.incoming.fresh = 0
-        self.incoming.assembler.settle()
-        if self.machine.state == _ATTACHED:
+        state = self.machine.state
+        if state == _ATTACHED:
             self.write_answers()
+        return state != _ENDED
 
     def listens(self) -> bool:
         """Whether commands and what is said of them are taken; else they are dropped."""

@@ -106,6 +106,19 @@ class Pressure:
         stock = self.stock_of(publisher)
         return stock.user.full or stock.host.full
 
+    def has_room(self, copies: int, octets: int, stock: Stock) -> bool:
+        """Whether so many copies, of so much together, may come in for `stock` at once.
+
+        Unlike a publish, which is refused when there is too much already, these are refused when
+        there would be: a commit or an alternate exchange may bring any number of them.
+        """
+        octets += COPY_OCTETS * copies
+        return (
+            self.octets + octets <= self._octets_max
+            and self.messages + copies <= self._messages_max
+            and stock.has_room(octets)
+        )
+
     def stock_of(self, publisher: int) -> Stock:
         """Whose it is that comes by that connection."""
         if publisher != self._publisher:

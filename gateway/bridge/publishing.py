@@ -15,6 +15,7 @@ from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.exchanges.topic import WORDS_MAX, too_many_words
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.quotas import Stock
 from gateway.bridge.refusals import not_found
 from gateway.bridge.seams import (
     DONE,
@@ -29,11 +30,12 @@ from gateway.bridge.seams import (
 from gateway.bridge.spread.entering import Late, LongPublish
 from gateway.bridge.tickets import Ticket
 from gateway.bridge.topology import UNKNOWN_EXCHANGE, Topology
-from gateway.bridge.transaction import Held, Transaction, hold, let_go, refuse_deleted
+from gateway.bridge.transaction import Held, Transaction, give_room, hold, let_go, refuse_deleted
 from gateway.message import ACCEPTED, RELEASED, Condition, Flag, Message, Refusal
 from gateway.wire.work import COPY, PUBLISH, WORK
 
 IMMEDIATE: Final = int(Flag.IMMEDIATE)
+HELD_ENOUGH: Final = "the gateway holds as much as it may, or as much as it may of yours"
 NOWHERE: Final = UNKNOWN_EXCHANGE  # the exchange of a message that is refused before it is routed
 
 
@@ -83,7 +85,7 @@ class Publishing:
             return Published(PublishStatus.REFUSED, not_found("exchange", message.exchange))
         if self._copies.pressure.full(message.publisher):
             self._refuse(message, exchange, Reason.QUEUE_FULL, 0, link)
-            return _refused("the gateway holds as much as it may, or as much as it may of yours")
+            return _refused(HELD_ENOUGH)
         queues = self._route(exchange, message)
         if not queues:
             if queues is None:
@@ -100,7 +102,7 @@ class Publishing:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
             return _refused(f"queue {full.name!r} is full")
         if transaction is not None:
-            refusal = transaction.enlist(queues) or transaction.room_for(message, len(queues))
+            refusal = self._join(transaction, queues, message)
             if refusal is not None:
                 return self._refuse_in(refusal, message, exchange, link)
         self._copies.ledger.received(message, exchange, len(queues), link)
@@ -132,15 +134,16 @@ class Publishing:
         *,
         rerouted: bool = False,
         annotations: bytes = b"",
+        stock: Stock | None = None,
     ) -> bool:
         """A copy into one queue, past routing and limits; whether it is durable."""
-        return self._enter(queue.only, message, exchange, rerouted, annotations, ticket)
+        return self._enter(queue.only, message, exchange, rerouted, annotations, ticket, stock)
 
-    def enter(
-        self, queues: list[Queue], message: Message, exchange: Exchange, rerouted: bool
-    ) -> bool:
+    def enter(self, queues: list[Queue], held: Held) -> bool:
         """A copy into each queue: what a transaction held; whether any is durable."""
-        return self._enter(queues, message, exchange, rerouted, b"", None)
+        return self._enter(
+            queues, held.message, held.exchange, held.rerouted, b"", None, held.stock
+        )
 
     def reroute(
         self,
@@ -148,12 +151,14 @@ class Publishing:
         exchange: Exchange,
         reason: Reason,
         annotations: bytes,
+        stock: Stock,
         ticket: Ticket | None = None,
     ) -> None:
         """Send a message on through an alternate exchange, and on through that one's alternate.
 
         So it goes until a queue takes it or there is no exchange left, each at most once; a full
-        queue does not get it. Who awaits the end of the copy that it was waits for these, too
+        queue does not get it. One copy takes the room of the one that it was, and its `stock`; more
+        have to have room of their own. Who awaits the end of that copy waits for these, too
         (`ticket`).
         """
         ledger = self._copies.ledger
@@ -162,7 +167,7 @@ class Publishing:
             tried.append(exchange)
             queues = self._route(exchange, message)
             ledger.routed(message, exchange, 1 if queues is None else len(queues), reason)
-            if queues and self._reroute_to(queues, message, exchange, annotations, ticket):
+            if queues and self._reroute_to(queues, message, exchange, annotations, stock, ticket):
                 return
             alternate = self._alternate_of(exchange)
             onward = alternate is not None and alternate not in tried
@@ -183,17 +188,23 @@ class Publishing:
         message: Message,
         exchange: Exchange,
         annotations: bytes,
+        stock: Stock,
         ticket: Ticket | None,
     ) -> bool:
-        """Into each of these that is not full; whether there was one."""
+        """Into each of these that is not full, as long as there is room; whether there was one."""
+        pressure = self._copies.pressure
+        size = len(message.payload) + len(annotations)
         taken = False
         for queue in queues:
-            if queue.full_for(len(message.payload)):
+            if queue.full_for(len(message.payload)) or (
+                taken and not pressure.has_room(1, size, stock)
+            ):
+                WORK.units += COPY
                 self._copies.ledger.refused(message, exchange, Reason.QUEUE_FULL, queue.node)
                 continue
             if queue.transit and ticket is not None:
                 ticket.left += 1
-            self._enter(queue.only, message, exchange, True, annotations, ticket)
+            self._enter(queue.only, message, exchange, True, annotations, ticket, stock)
             taken = True
         return taken
 
@@ -236,7 +247,7 @@ class Publishing:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
             return _refused(f"queue {full.name!r} is full")
         if transaction is not None and queues:
-            refusal = transaction.enlist(queues) or transaction.room_for(message, len(queues))
+            refusal = self._join(transaction, queues, message)
             if refusal is not None:
                 return self._refuse_in(refusal, message, exchange, link)
         ledger.received(message, exchange, 1, link)
@@ -261,17 +272,18 @@ class Publishing:
         rerouted: bool,
         annotations: bytes,
         ticket: Ticket | None,
+        stock: Stock | None = None,
     ) -> bool:
-        """A copy into each queue; whether any is durable."""
+        """A copy into each queue, for `stock` or its publisher's; whether any is durable."""
         copies: int64 = len(queues)
         WORK.units += PUBLISH + COPY * copies
         lines = self._topology.lines
         durable = False
         for queue in queues:
             if queue.transit:
-                if self._pass_on(queue, message, exchange, rerouted, annotations, ticket):
+                if self._pass_on(queue, message, exchange, rerouted, annotations, ticket, stock):
                     durable = True
-            elif self._copies.enter(queue, message, exchange, rerouted, annotations):
+            elif self._copies.enter(queue, message, exchange, rerouted, annotations, stock):
                 durable = True
             lines[queue.number].on_entered()
         if durable and ticket is not None:
@@ -309,6 +321,7 @@ class Publishing:
             part = queues[held.next : held.next + max(1, count)]
             held.next += len(part)
             held.exchange.pending -= len(part)
+            give_room(len(part), held, self._copies.pressure)
             _use_room(part, held.message)
             if late is not None:
                 part = self._decided(part, held, late)
@@ -317,7 +330,15 @@ class Publishing:
                 for queue in part:
                     if queue.deleted and queue.transit:
                         self._copies.tickets.end(held.ticket, RELEASED)
-            if self._enter(living, held.message, held.exchange, held.rerouted, b"", held.ticket):
+            if self._enter(
+                living,
+                held.message,
+                held.exchange,
+                held.rerouted,
+                b"",
+                held.ticket,
+                held.stock,
+            ):
                 held.durable = True
         return True
 
@@ -351,6 +372,7 @@ class Publishing:
         rerouted: bool,
         annotations: bytes,
         ticket: Ticket | None,
+        stock: Stock | None,
     ) -> bool:
         """A copy towards an upstream: stored when nobody waits who would send it again."""
         if ticket is None:
@@ -358,7 +380,13 @@ class Publishing:
             if message.durable:
                 self._topology.rows.store_transit(queue)
         return self._copies.pass_on(
-            queue, message, exchange, ticket, rerouted=rerouted, annotations=annotations
+            queue,
+            message,
+            exchange,
+            ticket,
+            rerouted=rerouted,
+            annotations=annotations,
+            stock=stock,
         )
 
     def _ticket(
@@ -374,6 +402,20 @@ class Publishing:
         ticket = self._copies.tickets.begin(publisher, token, copies)
         ticket.stays = copies < len(queues)
         return ticket
+
+    def _join(
+        self, transaction: Transaction, queues: list[Queue], message: Message
+    ) -> Refusal | None:
+        """Whether a publish may be part of a transaction: what it says, and if there is room."""
+        refusal = transaction.enlist(queues) or transaction.room_for(message, len(queues))
+        if refusal is not None:
+            return refusal
+        pressure = self._copies.pressure
+        copies = len(queues)
+        octets = copies * len(message.payload)
+        if pressure.has_room(copies, octets, pressure.stock_of(message.publisher)):
+            return None
+        return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, HELD_ENOUGH)
 
     def _hold(self, transaction: Transaction, publish: Held) -> Published:
         """Part of a transaction: done as far as its publisher goes, or the upstream's to say."""

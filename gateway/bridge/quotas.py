@@ -53,6 +53,10 @@ class Quota:
         self.full = octets > 2 * self.most
         return max(0, octets - self.most) - before
 
+    def has_room(self, octets: int) -> bool:
+        """Whether so much more would not be refused."""
+        return self.octets + octets <= 2 * self.most
+
 
 @final
 class Stock:
@@ -79,6 +83,11 @@ class Stock:
         self.counted = self.octets
         self.dirty = False
         return difference
+
+    def has_room(self, octets: int) -> bool:
+        """Whether so much more would not be refused, with what came in this turn."""
+        octets += self.octets - self.counted
+        return self.user.has_room(octets) and self.host.has_room(octets)
 
     def high(self) -> Quota | None:
         """The quota that is used up, if one is."""

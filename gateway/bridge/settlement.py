@@ -14,10 +14,12 @@ from gateway.audit.schema import Reason
 from gateway.bridge.ledger import COPY
 from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.copies import Copies
+from gateway.bridge.queues.dead_letters import DeadLetters
 from gateway.bridge.queues.dispatch import Dispatcher
 from gateway.bridge.queues.places import AVAILABLE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
+from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.remote.transit import GONE, Transit
 from gateway.bridge.spread.clearing import Clearing
 from gateway.bridge.topology import Topology
@@ -27,13 +29,23 @@ from gateway.wire import work
 
 @final
 class Settlement:
-    """The verbs settle, acquire, purge, and the end of queues and links. Implements `Emptied`.
+    """The verbs settle, acquire, purge, and the end of queues and links.
+
+    Implements `Emptied`, `Moves`.
 
     Attributes:
         clearing: queues of which more goes than can go in one turn.
     """
 
-    __slots__ = ("_copies", "_dispatcher", "_publishing", "_topology", "_transit", "clearing")
+    __slots__ = (
+        "_copies",
+        "_dead_letters",
+        "_dispatcher",
+        "_publishing",
+        "_topology",
+        "_transit",
+        "clearing",
+    )
 
     def __init__(
         self,
@@ -43,6 +55,7 @@ class Settlement:
         transit: Transit,
     ) -> None:
         self.clearing = Clearing(self, dispatcher.copies.turns.spread)
+        self._dead_letters = DeadLetters(self, dispatcher.copies.turns)
         self._transit = transit
         self._topology = topology
         self._dispatcher = dispatcher
@@ -111,6 +124,15 @@ class Settlement:
             self._copies.ledger.settled(delivery, queue.node, kind, False, reason)
             self._return(queue, entry, outcome, subscription)
         return True
+
+    def copies_of(self, delivery: Delivery) -> int:
+        """How many copies an unsettled delivery may become if it is rejected, at most."""
+        alternate = self._topology.alternate_of(self.queue_of(delivery))
+        return 0 if alternate is None else len(alternate.bindings)
+
+    def is_late(self, waiter: LookUpWaiter, token: int) -> bool:
+        """Whether what the acting connection has settled is moved in later turns: then told."""
+        return self._dead_letters.tell(self._copies.ledger.connection, waiter, token)
 
     def conclude(self, delivery: Delivery, how: AuditOutcome) -> None:
         """A copy that was sent in a transaction ends as that has: COMMITTED or otherwise.
@@ -213,7 +235,7 @@ class Settlement:
         self.let_go(subscription.queue)
 
     def let_go(self, queue: Queue) -> None:
-        """One fewer subscription, or commit, needs the queue: forget it if it was deleted."""
+        """One fewer subscription, commit or dead letter needs the queue: forget a deleted one."""
         queue.users.links -= 1
         if queue.deleted and queue.users.links == 0 and not queue.clearing:
             self._topology.forget_queue(queue)
@@ -258,12 +280,37 @@ class Settlement:
             self._dead_letter(queue, entry, Reason.QUEUE_DELETED)
 
     def _dead_letter(self, queue: Queue, entry: Entry, reason: Reason) -> None:
+        ledger = self._copies.ledger
+        letters = self._dead_letters
+        # What nobody has is emptied in shares already, and a commit is done as one.
+        if entry.holder == AVAILABLE or ledger.transaction:
+            self._move(queue, entry, reason)
+        elif letters.waits(ledger.connection):
+            queue.users.links += 1
+            letters.put_off(ledger.connection, queue, entry, reason)
+        else:
+            units = work.WORK.units
+            self._move(queue, entry, reason)
+            letters.moved(work.WORK.units - units)
+
+    def move_late(self, queue: Queue, entry: Entry, reason: Reason) -> None:
+        """See `Moves`."""
+        if self._topology.alternate_of(queue) is None:  # it has gone with its queue
+            self._copies.ledger.purged(queue, entry, Reason.QUEUE_DELETED)
+            self._copies.leave(queue, entry, GONE)
+        else:
+            self._move(queue, entry, reason)
+        self.let_go(queue)
+
+    def _move(self, queue: Queue, entry: Entry, reason: Reason) -> None:
         alternate = self._topology.alternate_of(queue)
         assert alternate is not None
         ticket = entry.ticket
         entry.ticket = None
         self._copies.ledger.dead_lettered(queue, entry, reason)
         self._copies.leave(queue, entry)
-        self._publishing.reroute(entry.message, alternate, reason, entry.annotations, ticket)
+        self._publishing.reroute(
+            entry.message, alternate, reason, entry.annotations, entry.stock, ticket
+        )
         if ticket is not None:
             self._copies.tickets.end(ticket, ACCEPTED)

@@ -110,7 +110,7 @@ class Transacting:
             work = self._work(transaction, transaction.remote)
             return work.commit(publisher, token)
         entering = self._copies.entering
-        if entering.puts_off(units_of(transaction)):
+        if entering.puts_off(units_of(transaction, self._settlement)):
             long = LongCommit(
                 transaction,
                 publisher,
@@ -145,7 +145,7 @@ class Transacting:
         for each in transaction.let_go(copies.pressure):
             message = each.message
             queues = refuse_deleted(each, each.queues, ledger)
-            durable = self._publishing.enter(queues, message, each.exchange, each.rerouted)
+            durable = self._publishing.enter(queues, each)
             if message.durable and not durable:
                 message.flags |= Flag.TRANSIENT_COPY
         ledger.transaction = 0

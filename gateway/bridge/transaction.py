@@ -32,7 +32,7 @@ from gateway.message import (
     Outcome,
     Refusal,
 )
-from gateway.wire.work import COPY, WORK
+from gateway.wire.work import COPY, LOOK, WORK
 
 # What a message of a transaction is taken to need besides its octets.
 OVERHEAD: Final = 256
@@ -132,6 +132,7 @@ class Transaction:
         held: its publishes, in order, that are in no queue yet.
         octets: what it holds until its end: `OVERHEAD` for each copy and, of publishes to the
             local queues, their own.
+        sent: what was sent on to the upstream, by exchange and key; of each a message's number.
         copies: of its publishes.
         retirements: the outcomes that the commit is to apply, in order; a set.
     """
@@ -146,6 +147,7 @@ class Transaction:
         "octets",
         "remote",
         "retirements",
+        "sent",
         "work",
     )
 
@@ -157,6 +159,7 @@ class Transaction:
         self.work: AtUpstream | None = None
         self.held: list[Held] = []
         self.octets = 0
+        self.sent: dict[tuple[str, str], int] = {}
         self.copies = 0
         self.retirements: dict[Retirement, None] = {}
         self._octets_max = octets_max
@@ -192,8 +195,12 @@ class Transaction:
         return kept if self.remote is not None else len(message.payload) + kept
 
     def hold(self, publish: Held, pressure: Pressure) -> None:
-        """Keep a publish for the commit, or until it can be sent to the upstream."""
+        """Keep a publish for the commit, or until it can be sent to the upstream.
+
+        Each copy that it is to be has its room from now on, so that a commit passes no limit.
+        """
         copies = len(publish.queues)
+        WORK.units += LOOK * copies
         self.held.append(publish)
         self.octets += self._size_of(publish.message, copies)
         self.copies += copies
@@ -281,16 +288,26 @@ def full(queue: Queue) -> Refusal:
 
 
 def hold(held: Held, pressure: Pressure) -> None:
-    """It is held from now on: its copies are pending."""
+    """It is held from now on: its copies are pending, and each has its room."""
     held.exchange.pending += len(held.queues)
     held.stock = pressure.stock_of(held.message.publisher)
-    pressure.entered(len(held.message.payload), held.stock)
+    size = len(held.message.payload)
+    for _ in held.queues:
+        pressure.entered(size, held.stock)
 
 
 def let_go(held: Held, pressure: Pressure) -> None:
     """It is held no more, whatever of it has entered."""
-    held.exchange.pending -= len(held.queues) - held.next
-    pressure.left(len(held.message.payload), held.stock)
+    left = len(held.queues) - held.next
+    held.exchange.pending -= left
+    give_room(left, held, pressure)
+
+
+def give_room(copies: int, held: Held, pressure: Pressure) -> None:
+    """So many copies of what is held enter, or never will."""
+    size = len(held.message.payload)
+    for _ in range(copies):
+        pressure.left(size, held.stock)
 
 
 def drop(held: Held, number: int, ledger: Ledger) -> None:

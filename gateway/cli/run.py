@@ -113,6 +113,7 @@ Exit codes:
 @click.option("--virtual-host", help="With --may: in this virtual host; by default in the first.")
 @click.option("--address", default="127.0.0.1", help="With --may: coming from this address.")
 @click.option("--exchange", "is_exchange", is_flag=True, help="With --may: NODE is an exchange.")
+@click.option("--queue", "is_queue", is_flag=True, help="With --may: NODE is a queue.")
 @click.option("--durable/--not-durable", default=None, help="With --may: NODE is that, or not.")
 @click.option("--exclusive/--not-exclusive", default=None, help="The same.")
 @click.option("--temporary/--not-temporary", default=None, help="The same.")
@@ -127,6 +128,7 @@ def check(
     virtual_host: str | None,
     address: str,
     is_exchange: bool,
+    is_queue: bool,
     durable: bool | None,
     exclusive: bool | None,
     temporary: bool | None,
@@ -149,6 +151,7 @@ def check(
             host=host,
             address=address,
             exchange=is_exchange,
+            queue=is_queue,
             known={name: value for name, value in said if value is not None},
             queue_size=settings.queues.queue_size,
         )

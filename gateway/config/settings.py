@@ -57,7 +57,7 @@ class HostSettings(Section):
     name: Annotated[str, Field(min_length=1, max_length=255)]
     """Its name: what a 0-10 client gives as virtual-host, a 1.0 client as `vhost:NAME`."""
     hostnames: list[str] = Field(default_factory=list)
-    """Hostnames in a 1.0 open that mean this virtual host."""
+    """Hostnames in a 1.0 open that mean this virtual host, in upper or lower case."""
 
 
 class LimitSettings(Section):

@@ -232,7 +232,7 @@ class Client:
 
     def unread_too_much(self) -> bool:
         """It does not read what it is answered: then nothing is read of it, either."""
-        return self.room.unread >= self.settings.limits.answers_max
+        return self.room.unread_too_much(self.settings.limits.answers_max)
 
     def on_authenticated(self, identity: str | None) -> None:
         """Who it is; `None`: it could not prove that."""

@@ -96,6 +96,13 @@ class Room:
             self._accounts.waiting.append(self)
         return False
 
+    def unread_too_much(self, most: int) -> bool:
+        """Whether more than that is unread of answers, or `LITTLE` while its user has little room.
+
+        Then nothing more is read of it, so that there is nothing more to answer.
+        """
+        return self.unread >= most or (self._user.pressed and self.unread >= LITTLE)
+
     def on_flushed(self) -> bool:
         """What there is to send is taken; whether who waits for room may go on."""
         short = self._short
@@ -111,6 +118,7 @@ class Room:
         if self.full:
             self.unread += octets
             self._account.note(octets)
+            self._user.pressed = not self._account.has_half(0, 0)
             return
         self._written = octets
         self.left = self._most

@@ -137,3 +137,18 @@ def test_many_connections_together_are_given_about_half_of_what_their_user_may_h
     assert len(accounts.waiting) == 89
     crowd[0].room.on_full(False)
     assert sum([each.touched for each in crowd]) == TOLD
+
+
+def test_answers_pause_reading_earlier_while_half_of_what_their_user_may_have_is_kept() -> None:
+    accounts = Accounts(user_max=MIB)
+    each, other = Connection(accounts), Connection(accounts)
+    for connection in (each, other):
+        connection.room.on_full(True)
+    each.room.on_written(LITTLE)
+    assert not each.room.unread_too_much(4 * LITTLE)
+    other.room.on_written(8 * LITTLE)
+    assert each.room.unread_too_much(4 * LITTLE)
+    other.room.on_full(False)
+    assert not each.room.unread_too_much(4 * LITTLE)
+    each.room.on_written(3 * LITTLE)
+    assert each.room.unread_too_much(4 * LITTLE)

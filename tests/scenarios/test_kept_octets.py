@@ -7,6 +7,7 @@ from support.frames_1_0 import octets_of, read_frames
 from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.events import Violation
 from gateway.amqp_0_10.frames import (
     BODY,
     COMMAND,
@@ -19,6 +20,7 @@ from gateway.amqp_0_10.frames import (
     FrameWriter,
 )
 from gateway.amqp_1_0 import _spec, events, types
+from gateway.audit.schema import Kind, Reason
 from gateway.bridge.seams import QueueSettings
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
@@ -110,11 +112,98 @@ def test_a_header_whose_body_never_comes_is_on_the_account() -> None:
     assert client.face.client.account.held <= before
 
 
+def attaches(channels: range, *, detach: bool) -> bytes:
+    """Sessions of one name, attached and perhaps detached again."""
+    frames = FrameWriter()
+    for channel in channels:
+        frames.control(channel, spec.SessionAttach(name=b"s%d" % channel, force=False))
+        if detach:
+            frames.control(channel, spec.SessionDetach(name=b"s%d" % channel))
+    return frames.take()
+
+
+def test_a_session_that_is_detached_gives_back_what_it_kept() -> None:
+    client = Gateway().session()
+    account = client.face.client.account
+    before = account.held
+    client.face.receive_data(attaches(range(2, 202), detach=True), 0)
+    client.face.data_to_send()
+    assert account.held == before
+    assert list(client.face.connection.sessions) == [1]
+
+
+def test_a_session_that_would_pass_its_users_limit_is_refused_and_others_go_on() -> None:
+    gateway = Gateway()
+    alice, mallory = gateway.session("alice"), gateway.session("mallory")
+    user = gateway.settings.accounts.user("mallory")
+    user.limit = user.held + 4 * 8300
+    mallory.face.receive_data(attaches(range(2, 12), detach=False), 0)
+    events = mallory.connection.receive_data(mallory.face.data_to_send(), 0)
+    assert [event for event in events if isinstance(event, Violation)] == []
+    assert user.held <= user.limit
+    assert gateway.settings.accounts.refusals()["user"] == 6
+    assert len(mallory.face.connection.sessions) == 5
+    assert gateway.settings.counts.sessions_failed[0] == 6
+    alice.attach()
+    publishes_and_hears(alice)
+    publishes_and_hears(mallory)
+
+
+def test_who_is_refused_a_session_hears_506_and_may_try_again() -> None:
+    client = Gateway().session()
+    account = client.face.client.account
+    limit, account.limit = account.limit, account.held + 100
+    heard = client.attach()
+    assert 506 in [one[0] for one in heard if isinstance(one, tuple)]
+    assert list(client.connection.sessions) == [1]
+    assert list(client.face.connection.sessions) == [1]
+    account.limit = limit
+    client.attach()
+    publishes_and_hears(client)
+
+
+def test_what_has_come_of_messages_in_whole_segments_is_refused_above_the_users_limit() -> None:
+    gateway = Gateway()
+    mallory = gateway.session("mallory")
+    for _ in range(9):
+        mallory.attach()
+    user = gateway.settings.accounts.user("mallory")
+    user.limit = user.held + 200_000
+    transfer = command_octets(spec.MessageTransfer(destination=""))
+    for channel in range(1, 11):
+        begun = frame(FIRST_SEGMENT | 3, COMMAND, channel, transfer)
+        mallory.face.receive_data(begun + frame(3, HEADER, channel, bytes(50_000)), 0)
+    assert user.held <= user.limit
+    heard = mallory.hears()
+    assert [one for one in heard if isinstance(one, tuple) and one[0] == 506] == [(506, 0)] * 6
+    records = gateway.world.blocks.records()
+    assert [each.reason for each in records if each.kind == Kind.REFUSED] == [Reason.OVER_LIMIT] * 6
+    gateway.world.check()
+
+
 def test_a_command_that_can_have_no_content_is_not_kept_until_there_is_some() -> None:
     client = Gateway().session()
     declare = command_octets(spec.QueueDeclare(queue="q"))
     client.face.receive_data(frame(FIRST_SEGMENT | 3, COMMAND, 1, declare), 0)
     assert (503, 0) in client.hears()
+
+
+def test_what_came_in_part_goes_with_the_transport() -> None:
+    gateway = Gateway()
+    client = gateway.session()
+    everybody = gateway.settings.accounts.everybody
+    transfer = command_octets(spec.MessageTransfer(destination=""))
+    client.face.receive_data(frame(FIRST_SEGMENT | 3, COMMAND, 1, transfer), 0)
+    for flags in (FIRST_FRAME, 0):
+        client.face.receive_data(frame(LAST_SEGMENT | flags, BODY, 1, bytes(60_000)), 0)
+    part = frame(FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME, CONTROL, 0, bytes(60_000))
+    client.face.receive_data(part + part[:50_000], 0)
+    assert everybody.held > 230_000
+    client.loses_transport()
+    assert everybody.held == 0
+    # Not just on no account: who looks at what is held in cycles may be long in coming.
+    [session] = client.face.connection.sessions.values()
+    assert session.incoming.assembler.idle()
 
 
 def test_the_start_of_a_frame_is_on_the_account() -> None:
@@ -309,6 +398,13 @@ def test_filters_are_on_the_account_as_they_are_when_decoded() -> None:
     link.send_detach()
     client.step()
     assert account.held == before
+
+
+def test_a_container_id_is_on_the_account_and_refused_above_the_users_limit() -> None:
+    hub = Hub()
+    hub.settings.accounts.user("anonymous").limit = 200
+    client = hub.client("c" * 300)
+    assert client.take(events.CloseReceived).error.condition == "amqp:resource-limit-exceeded"
 
 
 def test_a_session_that_would_pass_the_account_ends_the_connection() -> None:

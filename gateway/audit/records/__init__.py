@@ -64,9 +64,10 @@ Outlets (bridge)
     so) or `requeued` (we took it back: session, link or connection ended; `outcome` says whether it
     counts as a failed delivery). `settled(RELEASED | MODIFIED)` without REMOVED returns the entry
     to its place; so does `requeued`. `settled(REJECTED)` without REMOVED is followed by
-    `dead_lettered` in the same turn. Sent settled (SETTLED): nothing follows. Browsed (COPY):
-    `sent` and its `settled` or `requeued` carry COPY and never REMOVED; when such a delivery is
-    acquired later, write `settled(RELEASED, COPY)` and a new `sent` without COPY.
+    `dead_lettered`, in the same turn unless that has had very many of them. Sent settled (SETTLED):
+    nothing follows. Browsed (COPY): `sent` and its `settled` or `requeued` carry COPY and never
+    REMOVED; when such a delivery is acquired later, write `settled(RELEASED, COPY)` and a new
+    `sent` without COPY.
     A settlement of a delivery that had ended before is no record.
 
 Bodies

@@ -168,8 +168,7 @@ class Bindings:
         binding = Binding(queue, key, arguments, encoded, selector)
         existing = exchange.find(queue.name, key)
         if existing is not None:
-            self._bind_again(exchange, existing, binding, scope)
-            return None
+            return self._bind_again(exchange, existing, binding, scope)
         if exchange.type == HEADERS and not match_of(arguments):
             return Refusal(Condition.INVALID_ARGUMENT, "x-match is neither all nor any")
         if len(key.encode()) > self._limits.key_max or too_many_words(key):
@@ -196,8 +195,10 @@ class Bindings:
 
     def _bind_again(
         self, exchange: Exchange, binding: Binding, wanted: Binding, scope: Owner | None
-    ) -> None:
+    ) -> Refusal | None:
         if exchange.placement is None and not binding.selects_as(wanted):
+            if not self.kept.has_room(wanted.octets - binding.octets):
+                return too_many(OCTETS)
             self._select_anew(exchange, binding, wanted)
         if scope is not None:
             self._scopes.add(scope.owner_id(), exchange.name, binding)
@@ -206,6 +207,7 @@ class Bindings:
             self._store(exchange, binding)
             self._tell_unbound(exchange, binding)
             self._tell_bound(exchange, binding)
+        return None
 
     def _select_anew(self, exchange: Exchange, binding: Binding, wanted: Binding) -> None:
         """A binding is made again with another selector: from now on that one counts."""

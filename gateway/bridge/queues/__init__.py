@@ -3,6 +3,7 @@
 queue           one queue: its copies in order, who holds which, what it may hold
 places          the copies of a queue, each in its place
 copies          how copies come into queues and leave them
+dead_letters    rejected copies that wait for a later turn
 deadlines       the next message that expires, the next queue to be deleted
 subscription    an outlet's claim on a queue; credit: what it may be sent
 line            a queue's subscriptions, and which of them gets the next copy; looking: by cursor

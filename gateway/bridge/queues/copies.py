@@ -13,6 +13,7 @@ from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues.deadlines import Deadlines
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.quotas import Stock
 from gateway.bridge.spread.entering import Entering
 from gateway.bridge.tickets import Ticket, Tickets
 from gateway.bridge.turns import TurnBook
@@ -55,10 +56,14 @@ class Copies:
         exchange: Exchange,
         rerouted: bool,
         annotations: bytes = b"",
+        stock: Stock | None = None,
     ) -> bool:
-        """A new copy at the end of `queue`; whether it is a durable one."""
+        """A new copy at the end of `queue`; whether it is a durable one.
+
+        `stock`: whose quota it counts for; `None`: its publisher's.
+        """
         durable = message.durable and queue.settings.durable
-        self._put(queue, message, exchange, durable, rerouted, annotations, None)
+        self._put(queue, message, exchange, durable, rerouted, annotations, None, stock)
         return durable
 
     def pass_on(
@@ -70,10 +75,11 @@ class Copies:
         *,
         rerouted: bool = False,
         annotations: bytes = b"",
+        stock: Stock | None = None,
     ) -> bool:
         """A new copy at the end of a transit queue; stored, if it is durable and nobody waits."""
         durable = ticket is None and message.durable and queue.rows.written
-        self._put(queue, message, exchange, durable, rerouted, annotations, ticket)
+        self._put(queue, message, exchange, durable, rerouted, annotations, ticket, stock)
         return durable
 
     def _put(
@@ -85,8 +91,10 @@ class Copies:
         rerouted: bool,
         annotations: bytes,
         ticket: Ticket | None,
+        stock: Stock | None,
     ) -> None:
-        stock = self.pressure.stock_of(message.publisher)
+        if stock is None:
+            stock = self.pressure.stock_of(message.publisher)
         entry = queue.append(message, durable, stock)
         entry.ticket = ticket
         self.pressure.entered(len(message.payload), stock)

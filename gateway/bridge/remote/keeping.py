@@ -72,6 +72,7 @@ class Keeping:
             None,
             rerouted=True,
             annotations=annotations,
+            stock=entry.stock,
         )
 
     def _in_front(self, name: str) -> Queue:

@@ -165,7 +165,9 @@ class Transit:
         copies.leave(queue, entry)
         alternate = self._topology.alternate_of(queue)
         if alternate is not None:
-            self._publishing.reroute(entry.message, alternate, reason, entry.annotations, ticket)
+            self._publishing.reroute(
+                entry.message, alternate, reason, entry.annotations, entry.stock, ticket
+            )
         else:
             default = self._topology.exchanges[""]
             rejected = self._nodes.rejected_queue()
@@ -177,6 +179,7 @@ class Transit:
                 ticket,
                 rerouted=True,
                 annotations=entry.annotations,
+                stock=entry.stock,
             )
         if ticket is not None:
             copies.tickets.end(ticket, ACCEPTED)

@@ -184,7 +184,7 @@ class LongCommit:
         """See `Late`."""
         copies = self._copies
         position = queue.next_position
-        durable = copies.enter(queue, held.message, held.exchange, held.rerouted)
+        durable = copies.enter(queue, held.message, held.exchange, held.rerouted, stock=held.stock)
         entry = queue.places.get(position)
         assert entry is not None
         self._settlement.orphan(queue, entry)
@@ -235,7 +235,11 @@ class LongCommit:
         return True
 
 
-def units_of(transaction: Transaction) -> int:
-    """What its commit costs."""
-    publishes = PUBLISH * len(transaction.held) + COPY * transaction.copies
-    return publishes + DELIVERY * len(transaction.retirements)
+def units_of(transaction: Transaction, settlement: Settlement) -> int:
+    """What its commit costs, at most."""
+    units = PUBLISH * len(transaction.held) + COPY * transaction.copies
+    units += DELIVERY * len(transaction.retirements)
+    for each in transaction.retirements:
+        if each.outcome.kind == OutcomeKind.REJECTED:
+            units += COPY * settlement.copies_of(each.delivery)
+    return units

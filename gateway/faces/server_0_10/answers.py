@@ -31,14 +31,23 @@ class SessionHolder(Protocol):
 
 @final
 class Answers:
-    """Implements `CommitWaiter`.
+    """Implements `CommitWaiter`, `LookUpWaiter`.
 
     Attributes:
         session: the protocol's, which may have ended while earlier commands are carried out.
         over: the session has ended, and nobody is told of anything.
     """
 
-    __slots__ = ("_accepted", "_explicit", "_holder", "_safe_with", "client", "over", "session")
+    __slots__ = (
+        "_accepted",
+        "_explicit",
+        "_holder",
+        "_late",
+        "_safe_with",
+        "client",
+        "over",
+        "session",
+    )
 
     def __init__(self, client: Client, session: Session, holder: SessionHolder) -> None:
         self.client = client
@@ -49,7 +58,8 @@ class Answers:
         self._explicit = RangeSet()
         # Those of them that are accepted, to be told at the end of the turn.
         self._accepted = RangeSet()
-        self._safe_with = SafeWith(client.bridge, self)
+        self._safe_with = SafeWith(client.bridge)
+        self._late = 0  # commands whose effects come in later turns
 
     # Completion.
 
@@ -62,7 +72,19 @@ class Answers:
     def complete_when_safe(self, command_id: int) -> None:
         """A command is done when this turn's durable effects are on disk."""
         if not self.over:
-            self._safe_with.add(command_id)
+            self._safe_with.add(command_id, self)
+
+    def complete_when_settled(self, command_id: int) -> None:
+        """The same of one by which copies may go to where they do not get in this turn."""
+        if self.client.host.settlement.is_late(self, command_id):
+            self._late += 1
+        else:
+            self.complete_when_safe(command_id)
+
+    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
+        """What a command has settled is where it belongs."""
+        self._late -= 1
+        self.complete_when_safe(token)
 
     def on_committed(self, turn: int) -> None:
         """Complete the commands of that turn, and accept the transfers among them."""
@@ -73,8 +95,8 @@ class Answers:
         self.client.touch()
 
     def uncommitted(self) -> bool:
-        """Whether a command waits for the disk."""
-        return self._safe_with.waiting()
+        """Whether a command waits for the disk, or for its effects."""
+        return self._late > 0 or self._safe_with.waiting()
 
     def send_result(self, command_id: int, result: Struct) -> None:
         """What a command that asks for something is answered with."""

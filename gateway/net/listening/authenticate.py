@@ -70,6 +70,7 @@ class Threads(Protocol):
         user: str,
         *,
         known: bool = False,
+        failed: bool = False,
         floods: bool = False,
     ) -> Deferred[T]:
         """What takes long; fails with `GivenUpError` where the source floods."""
@@ -341,6 +342,7 @@ class PeerAuthenticator:
             address,
             self._compared,
             known=throttle.knows(address, self._compared, now_ms),
+            failed=throttle.has_failed(address, self._compared, now_ms),
             floods=throttle.floods(address, self._compared, now_ms),
         )
         answer.addCallbacks(checked, failed)

@@ -21,12 +21,12 @@ from gateway.net.listening.admission import Admission
 from gateway.net.listening.authenticate import Authentication, PeerAuthenticator
 from gateway.net.listening.first_faces import PassedOn, Unheard
 from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask, choose
+from gateway.net.listening.turned_away import TurnedAway
 from gateway.net.logs import NamedLogger
 from gateway.net.pump import LINGER_MS, Pump
 from gateway.net.tls import Doubt, channel_bindings, client_doubt
 from gateway.net.turns import TurnLoop
 
-REFUSALS_A_LINE: Final = 100
 SILENCE_S: Final = 0.25  # of a connection that has not opened, while others of its address wait
 
 
@@ -78,6 +78,7 @@ class Threshold:
         if not self._left:
             self._left = True
             self._door.counts.handshake_failures[reason] += 1
+            self._door.turned_away.tell(self._pump.address, reason)
         self.closed = True
         self._read = b""
 
@@ -168,6 +169,7 @@ class Door:
             per_address_max=connections_per_address_max,
             entering_max=entering_per_address_max,
         )
+        self.turned_away = TurnedAway(later)
         self.on_empty: Callable[[], None] | None = None
         self.on_doubted: Callable[[Peer, Doubt, int], None] | None = None
         self._passed_on: set[int] = set()  # those whose proxy has not said from where they are
@@ -183,9 +185,11 @@ class Door:
         `passed_on`: a proxy says first from which address it is.
         """
         if len(self.pumps) >= min(self.connections_max, self.files_max):
-            self._refuse("limit" if self.files_max >= self.connections_max else "files")
+            reason = "limit" if self.files_max >= self.connections_max else "files"
+            self.counts.refused[reason] += 1
+            self.turned_away.tell(address, reason)
             return None
-        if not passed_on and not self._admission.come(address):
+        if not passed_on and not self._come(address):
             return None
         pump = Pump(self, self.next_id(), address, port)
         pump.entered = False
@@ -197,16 +201,6 @@ class Door:
         self.pumps[pump.connection_id] = pump
         self.counts.accepted += 1
         return pump
-
-    def _refuse(self, reason: str) -> None:
-        refused = self.counts.refused
-        if refused[reason] % REFUSALS_A_LINE == 0:
-            self.log.warn(
-                "a connection was refused: there are {count}, as many as {what}",
-                count=len(self.pumps),
-                what="limits.connections" if reason == "limit" else "files may be open for",
-            )
-        refused[reason] += 1
 
     def next_id(self) -> int:
         """A number for a connection, in the audit log; upstreams' are numbered with the others."""
@@ -255,11 +249,18 @@ class Door:
         if address:
             pump.address = address
             pump.port = 0
-        if not self._admission.come(pump.address):
+        if not self._come(pump.address):
             pump.abort()
             return
         self._passed_on.remove(pump.connection_id)
         self._enter(pump, rest)
+
+    def _come(self, address: str) -> bool:
+        """One more connection of an address; `False`: it is one too many."""
+        if self._admission.come(address):
+            return True
+        self.turned_away.tell(address, "address_limit")
+        return False
 
     def _enter(self, pump: Pump, rest: bytes) -> None:
         """Hear a connection now, or when it is its turn."""

@@ -7,7 +7,9 @@ one at a time.
 There are as many threads as cores, and not fewer than two: a verification does not hold the lock of
 the interpreter. Of a source that floods (`throttle`) no more than `FLOOD_WAITING` wait; beyond that
 those who have waited longest are given up, of the user who has most: who comes last is heard soon,
-and is as likely to be right.
+and is as likely to be right. That goes for users who have failed from that address: others of it
+have a place of their own, and are never given up. There are no more of them than connections of one
+address that are heard before their login.
 """
 
 from __future__ import annotations
@@ -82,16 +84,22 @@ class PasswordThreads:
         user: str,
         *,
         known: bool = False,
+        failed: bool = False,
         floods: bool = False,
     ) -> Deferred[T]:
         """The answer of `check`, which takes long, in the reactor.
 
         Args:
             known: users whom the address is known to have; all of them have a place of their own.
-            floods: of the address - of that user, where it is known - some may be given up.
+            failed: one who has failed from the address; so have these.
+            floods: some of those - of that user, where it is known - may be given up.
         """
         if known:
             address = f"{address} known"
+        elif failed:
+            address = f"{address} failed"
+        else:
+            floods = False
         answer: Deferred[T] = Deferred()
         self._long.put(address, user, (check, answer))
         self._go_on()

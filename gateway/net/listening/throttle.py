@@ -22,8 +22,9 @@ nothing. A password that was wrong before and is sent again tells him nothing ei
 failure more, and is refused after `REPEATED_MS`, so that a hundred clients with the password of
 yesterday do not keep out the one with that of today.
 
-An address whose last `FLOOD` tries have all failed *floods*: of its tries only some may wait to be
-checked (`password_threads`). Of pairs that have logged in within a day each floods on its own.
+An address whose last `FLOOD` tries have all failed *floods*: of its tries by users who have failed
+from there only some may wait to be checked (`password_threads`). Of pairs that have logged in
+within a day each floods on its own.
 """
 
 from __future__ import annotations
@@ -181,6 +182,10 @@ class Throttle:
         if self._is_known(pair, now_ms):
             return self._pairs.in_a_row(pair, now_ms) >= FLOOD
         return self._addresses.in_a_row(place, now_ms) >= FLOOD
+
+    def has_failed(self, address: str, user: str, now_ms: int) -> bool:
+        """Whether that user has failed from there lately, and not logged in since."""
+        return self._pairs.count(_sources(address, user)[0], now_ms) > 0
 
     def knows(self, address: str, user: str, now_ms: int) -> bool:
         """Whether that user has logged in from there within a day."""

@@ -135,3 +135,17 @@ def test_to_unbind_one_of_many_costs_no_look_at_the_others() -> None:
         assert left is not None
         assert [queue.name for queue in left] == [f"q{number}" for number in range(1, 300, 2)]
         assert len(first) == 300  # who has a route keeps it
+
+
+def test_a_binding_that_is_made_again_with_more_has_to_have_room_for_that() -> None:
+    world = World()
+    world.queue()
+    bindings = world.host.bindings
+    assert bindings.bind("q", "amq.topic", "k", selecting("a = 1"), b"") is None
+    kept = bindings.kept.held
+    bindings.kept.limit = kept + 1000
+    long = selecting(f"a = '{'x' * 10_000}'")
+    limit = Condition.RESOURCE_LIMIT_EXCEEDED
+    assert condition(bindings.bind("q", "amq.topic", "k", long, b"")) == limit
+    assert bindings.kept.held == kept
+    assert bindings.bound("amq.topic", "q", "k", selecting("a = 1")) == Bound()

@@ -53,9 +53,11 @@ class Threads:
         user: str,
         *,
         known: bool = False,
+        failed: bool = False,
         floods: bool = False,
     ) -> "Deferred[Any]":
-        self.sources.append((f"{address} known" if known else address, user))
+        place = f"{address} known" if known else f"{address} failed" if failed else address
+        self.sources.append((place, user))
         self.flooded.append(floods)
         return self.look(check)
 
@@ -602,6 +604,9 @@ def test_whoever_has_been_here_does_not_queue_behind_those_who_guess(desk: Desk)
         ("192.0.2.1 known", "alice"),
         ("192.0.2.1", "bob"),
     ]
+    assert desk.answer("PLAIN", "bob", "c") is None
+    assert desk.answer("PLAIN", "carol", "d") is None
+    assert desk.threads.sources[3:] == [("192.0.2.1 failed", "bob"), ("192.0.2.1", "carol")]
 
 
 def test_what_is_offered_follows_the_users_file_though_nobody_logs_in(desk: Desk) -> None:

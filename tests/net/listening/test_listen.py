@@ -169,7 +169,8 @@ class Certificate:
     """As pyOpenSSL has it."""
 
     def get_subject(self) -> object:
-        return type("Subject", (), {"commonName": "alice"})
+        components = [(b"CN", b"alice")]
+        return type("Subject", (), {"commonName": "alice", "get_components": lambda: components})
 
 
 def test_a_certificate_names_the_peer() -> None:
