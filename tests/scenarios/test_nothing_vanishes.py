@@ -89,6 +89,16 @@ def test_where_the_source_knows_no_rejection_the_anonymous_terminus_detaches_wit
 
 
 @pytest.mark.parametrize("settled", [False, True])
+def test_a_message_that_says_no_address_is_told_so_by_the_anonymous_terminus(settled):
+    hub, client = hub_with_user()
+    state = client.send(client.sender(None), message(), settled=settled)
+    error = client.take(events.DetachReceived).detach.error if settled else state.error
+    assert (error.condition, error.info) == ("amqp:not-found", TAG)
+    assert error.description == "the message has no address in `to`"
+    assert books(hub.world) == (1, [Reason.NOT_FOUND])
+
+
+@pytest.mark.parametrize("settled", [False, True])
 def test_what_was_read_behind_an_error_of_the_anonymous_terminus_is_refused(settled):
     hub, client = hub_with_user()
     sender = client.sender(None)
