@@ -156,6 +156,7 @@ def test_a_broken_key_does_not_raise_the_problems_of_rules_that_read_it() -> Non
         (["anonymous=false"], "anonymous"),
         (["virtual_hosts=[{name: a}, {name: a}]"], "virtual_hosts"),
         (["virtual_hosts=[{name: a, hostnames: [x]}, {name: b, hostnames: [x]}]"], "virtual_hosts"),
+        (["virtual_hosts=[{name: a, hostnames: [x]}, {name: b, hostnames: [X]}]"], "virtual_hosts"),
         (["users_file=/nowhere/users"], "users_file"),
         (["tls.certificate=/nowhere/c", "tls.key=/dev/null"], "tls.certificate"),
         (["queues.messages_max=5"], "queues.messages_high"),

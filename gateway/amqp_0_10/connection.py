@@ -187,6 +187,7 @@ class Connection:
         """The peer's octets have ended, or the transport is lost."""
         events: list[Event] = []
         self._drop(0, "the transport ended", True, events)
+        self._forget()
         return events
 
     def data_to_send(self) -> bytes:
@@ -484,6 +485,15 @@ class Connection:
         self._frames.control(0, spec.ConnectionClose(reply_code=code, reply_text=reply_text))
         self._frames.silent = True
         self._deadline_ms = now_ms + CLOSE_TIMEOUT_MS
+
+    def _forget(self) -> None:
+        """What has come in part will not come whole: nothing of it is kept."""
+        for session in self.sessions.values():
+            session.incoming.assembler.reset()
+        self._controls.reset()
+        self._parser = FrameParser()
+        self.account.give(self._part)
+        self._part = 0
 
     def _drop(self, code: int, text: str, by_peer: bool, events: list[Event]) -> None:
         self._frames.silent = True

@@ -42,6 +42,12 @@ class ControlReader:
         octets = self._collect(parser)
         return None if octets is None else self._decode(Reader(octets))
 
+    def reset(self) -> None:
+        """Forget those that are not whole."""
+        self._segments = {}
+        self._account.give(self._kept)
+        self._kept = 0
+
     def _collect(self, parser: FrameParser) -> bytes | None:
         segment = self._segments.get(parser.channel)
         if segment is None:

@@ -17,15 +17,17 @@ from gateway.amqp_0_10.errors import (
     ResourceLimitExceededError,
 )
 from gateway.amqp_0_10.primitives import Ranges
-from gateway.amqp_0_10.progress import Progress, insert, subtract
+from gateway.amqp_0_10.progress import Progress, insert
 from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
-from gateway.wire.serial import MASK, add, distance
+from gateway.wire.serial import MASK, RangeSet, add, distance
+from gateway.wire.work import RANGE, WORK
 
 # A peer is asked for known-completed after so many completions, and no longer waited for after
 # so many: the transport is reliable, it has been told.
 ASK_AFTER: Final = 65_536
 FORGET_AFTER: Final = 1_048_576
+RANGES_MAX: Final = 4_096  # of which a peer may say which ones it knows
 RANGES_PER_CONTROL: Final = 1_000
 
 
@@ -159,15 +161,20 @@ class Incoming:
 
     def known_completed(self, ranges: Ranges) -> None:
         """session.known-completed: need not be told again."""
-        self._unknown = subtract(self._unknown, ranges)
-        self._told = sum([distance(first, last) + 1 for first, last in self._unknown])
+        unknown = RangeSet()
+        unknown.ranges = self._unknown
+        for first, last in ranges:
+            for low, high in unknown.within(first, last):
+                self._told -= distance(low, high) + 1
+            unknown.remove_range(first, last)
 
     def completed(self) -> list[SessionCompleted]:
         """What tells all completions that the peer is not known to know."""
         self.due = False
         timely = self._told >= ASK_AFTER
         ranges = self._unknown
-        if self._told >= FORGET_AFTER:
+        WORK.units += RANGE * len(ranges)
+        if self._told >= FORGET_AFTER or len(ranges) > RANGES_MAX:
             self._unknown = []
             self._told = 0
         if not ranges:
@@ -179,6 +186,7 @@ class Incoming:
 
     def confirmed(self) -> Ranges:
         """What will certainly be completed: what is."""
+        WORK.units += RANGE * len(self._unknown)
         return list(self._unknown)
 
     def expected(self) -> Ranges:

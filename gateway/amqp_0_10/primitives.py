@@ -10,6 +10,7 @@ from __future__ import annotations
 from gateway.errors import DecodeError, LocalProtocolError
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.serial import HALF, MASK
+from gateway.wire.work import RANGE, WORK
 
 Ranges = list[tuple[int, int]]
 
@@ -85,6 +86,7 @@ def get_sequence_set(reader: Reader) -> Ranges:
     size = reader.u16()
     if size % 8:
         raise DecodeError(f"a sequence-set of {size} octets")
+    WORK.units += size // 8 * RANGE
     ranges: Ranges = []
     for _ in range(size // 8):
         first = reader.u32()
@@ -113,6 +115,7 @@ def get_byte_ranges(reader: Reader) -> Ranges:
     size = reader.u16()
     if size % 16:
         raise DecodeError(f"byte-ranges of {size} octets")
+    WORK.units += size // 16 * RANGE
     ranges: Ranges = []
     floor = -2
     for _ in range(size // 16):

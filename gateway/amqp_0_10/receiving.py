@@ -35,6 +35,7 @@ from gateway.amqp_0_10.primitives import Ranges
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.states import SessionInput, SessionState
 from gateway.amqp_0_10.types import Command, Control
+from gateway.wire.work import CONTROL, RANGE, WORK
 
 _ATTACHED: Final = int(SessionState.ATTACHED)  # a plain number: it compares at no cost
 
@@ -100,6 +101,7 @@ def _given_up(session: Session, incoming: Incoming, piece: bytes) -> CommandRece
 
 def receive_control(session: Session, control: Control, events: list[Event]) -> None:
     """Take a session control; `FramingError` when it makes no sense at all."""
+    WORK.units += CONTROL
     if isinstance(control, spec.SessionDetach):
         _receive_detach(session, events)
     elif isinstance(control, spec.SessionDetached):
@@ -154,8 +156,10 @@ def _receive_command(session: Session, incoming: Incoming, events: list[Event]) 
             )
         )
     elif isinstance(command, spec.ExecutionSync):
+        WORK.units += CONTROL
         incoming.sync(command_id)
     else:
+        WORK.units += CONTROL
         incoming.complete(command_id, command_id)
         _receive_answer(session, command, events)
 
@@ -238,7 +242,9 @@ def _receive_completed(
     session: Session, control: spec.SessionCompleted, events: list[Event]
 ) -> None:
     ranges: Ranges = []
-    for first, last in control.commands or []:
+    commands = control.commands or []
+    WORK.units += RANGE * len(commands)
+    for first, last in commands:
         ranges += session.outgoing.complete(first, last)
         if control.timely_reply:
             session.echo.add_range(first, last)

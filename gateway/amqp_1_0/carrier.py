@@ -15,7 +15,7 @@ from gateway.wire.accounts import Account
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
-from gateway.wire.work import FRAME, WORK
+from gateway.wire.work import WORK
 
 _OPENED: Final = int(ConnectionState.OPENED)  # a plain number: it compares at no cost
 _OPEN_OUT: Final = (
@@ -77,10 +77,10 @@ class Carrier:
         self.shortened: list[Disposition] = []
         self._connection = connection
 
-    def take_apart(self) -> None:
+    def take_apart(self, units: int) -> None:
         """A frame that begins or ends a session or link has come: that alone is work."""
-        WORK.units += FRAME
-        self.end += FRAME  # which is for what deliveries cost
+        WORK.units += units
+        self.end += units  # which is for what deliveries cost
 
     @property
     def can_send(self) -> bool:

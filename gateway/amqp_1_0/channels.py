@@ -24,6 +24,7 @@ from gateway.amqp_1_0.states import ConnectionState, SessionInput, SessionState
 from gateway.errors import DecodeError, LocalProtocolError
 from gateway.wire.buffers import Reader
 from gateway.wire.numbers import Numbers
+from gateway.wire.work import FRAME
 
 SESSION_OCTETS: Final = 8192  # what a session takes
 
@@ -82,7 +83,7 @@ class Channels:
 
     def receive_begin(self, begin: Begin, channel: int, events: list[Event]) -> None:
         """Take a begin: a session of the peer's, or its answer to a local one."""
-        self._carrier.take_apart()
+        self._carrier.take_apart(FRAME)
         if self._carrier.machine.state == ConnectionState.CLOSE_SENT:
             return
         if channel in self._incoming:
@@ -114,7 +115,7 @@ class Channels:
             raise ConnectionStateError(f"channel {channel} has no session")
         if code == _spec.END:
             end = End.decode(reader)
-            self._carrier.take_apart()
+            self._carrier.take_apart(FRAME)
             del self._incoming[channel]
             self._carrier.account.give(SESSION_OCTETS)
             session.receive_end()

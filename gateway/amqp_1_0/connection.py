@@ -314,6 +314,9 @@ class Connection:
     def receive_eof(self) -> list[Event]:
         """The peer sends no more, or the transport is gone."""
         events = self._take_owed()
+        self._inbox = Inbox()  # what has come of a frame will not be whole
+        self.account.give(self._part)
+        self._part = 0
         if self.closed:
             return events
         told = self.machine.state == _DISCARDING

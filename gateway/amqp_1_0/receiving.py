@@ -52,6 +52,7 @@ from gateway.amqp_1_0.transfers.incoming import Partial
 from gateway.wire import serial
 from gateway.wire.accounts import DECODED
 from gateway.wire.buffers import Reader
+from gateway.wire.work import FRAME, STATE, UNSETTLED, WORK
 
 TXN_ID: Final = "txn-id"
 LINK_OCTETS: Final = 4096  # what a link takes, apart from what its attach brings
@@ -76,7 +77,8 @@ def receive_frame(session: Session, code: int, reader: Reader, events: list[Even
 
 
 def _receive_attach(session: Session, attach: Attach, octets: int, events: list[Event]) -> None:
-    session.carrier.take_apart()
+    known = attach.unsettled
+    session.carrier.take_apart(FRAME if known is None else FRAME + UNSETTLED * len(known))
     handles = session.handles
     if attach.handle > handles.handle_max:
         raise FramingError(f"handle {attach.handle} where {handles.handle_max} is the highest")
@@ -136,7 +138,7 @@ def _too_large(
 
 
 def _receive_detach(session: Session, detach: Detach, events: list[Event]) -> None:
-    session.carrier.take_apart()
+    session.carrier.take_apart(FRAME)
     link = session.handles.links.pop(detach.handle, None)
     if link is None:
         raise UnattachedHandleError(f"handle {detach.handle} is not attached")
@@ -165,6 +167,7 @@ def _link(session: Session, handle: int) -> Link | None:
 
 
 def _receive_flow(session: Session, flow: Flow, events: list[Event]) -> None:
+    WORK.units += STATE
     session.next_incoming_id = flow.next_outgoing_id
     blocked = session.blocked
     session.sending.update(flow)

@@ -10,7 +10,7 @@ from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.transfers.dispositions import range_of
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.wire import serial
-from gateway.wire.work import LOOK, WORK
+from gateway.wire.work import LOOK, STATE, WORK
 
 
 def receive_disposition(session: Session, disposition: Disposition, events: list[Event]) -> None:
@@ -19,7 +19,7 @@ def receive_disposition(session: Session, disposition: Disposition, events: list
     count = range_of(disposition)
     settled = disposition.settled is True
     known = session.sending.unsettled if disposition.role else session.unsettled_in
-    WORK.units += LOOK * min(count, len(known))
+    WORK.units += STATE + LOOK * min(count, len(known))
     if WORK.units > session.carrier.end:
         raise SessionLimitError("dispositions of very many deliveries, again and again")
     if disposition.role:

@@ -27,6 +27,8 @@ from gateway.audit.schema import (
 
 DEFAULT_SEGMENT_OCTETS: Final = 64 * 1024 * 1024
 DEFAULT_SEGMENT_AGE_MS: Final = 60 * 60 * 1000
+_SEGMENT_STARTS: Final = int(BlockFlag.SEGMENT_STARTS)
+_STORED: Final = int(BlockFlag.STORED)
 
 
 class RecordPacker:
@@ -122,8 +124,11 @@ class RecordPacker:
         """Octets of records since the last `take_block`; during recovery take one per MiB or so."""
         return len(self._out)
 
-    def take_block(self, now_ms: int64) -> bytes:
-        """Everything since the last call as complete blocks; empty if there was nothing."""
+    def take_block(self, now_ms: int64, stored: bool = False) -> bytes:
+        """Everything since the last call as complete blocks; empty if there was nothing.
+
+        `stored`: the turn wrote something durable, so that the store has the blocks, too.
+        """
         content = self._out.getvalue()
         if not content:
             return b""
@@ -131,13 +136,14 @@ class RecordPacker:
             self._segment_since_ms = now_ms
         parts: list[bytes] = []
         if self._new_names:
-            self._frame(parts, BlockKind.NAMES, self._name_entries())
+            self._frame(parts, BlockKind.NAMES, self._name_entries(), 0)
         size: int64 = len(content)
+        flags: int = _STORED if stored else 0
         if size <= MAX_BLOCK_OCTETS:
-            self._frame(parts, BlockKind.RECORDS, content)
+            self._frame(parts, BlockKind.RECORDS, content, flags)
         else:
             for at in range(0, size, MAX_BLOCK_OCTETS):
-                self._frame(parts, BlockKind.RECORDS, content[at : at + MAX_BLOCK_OCTETS])
+                self._frame(parts, BlockKind.RECORDS, content[at : at + MAX_BLOCK_OCTETS], flags)
         self._out = BytesWriter()
         self._drop_forgotten()
         block = b"".join(parts)
@@ -166,10 +172,9 @@ class RecordPacker:
         self._spare.extend(self._past)
         self._past.clear()
 
-    def _frame(self, parts: list[bytes], kind: int, content: bytes) -> None:
-        flags: int = 0
+    def _frame(self, parts: list[bytes], kind: int, content: bytes, flags: int) -> None:
         if self._rotate:
-            flags = BlockFlag.SEGMENT_STARTS
+            flags |= _SEGMENT_STARTS
             self._rotate = False
         length = len(content)
         checksum = crc32(content, crc32(crc_input(length, kind, flags)))

@@ -24,6 +24,7 @@ from gateway.audit.schema import (
     MAX_LENGTH,
     NAME_ENTRY,
     NAME_FIELDS,
+    SCHEMA_VERSION,
     SEGMENT_MAGIC,
     SEGMENT_PREAMBLE,
     SEGMENT_SUFFIX,
@@ -202,6 +203,19 @@ def names_in(octets: bytes, block: Block) -> Iterator[tuple[int, str]]:
         at += NAME_ENTRY.size
         yield number, octets[at : at + length].decode("utf-8", "replace")
         at += length
+
+
+def schema_of(octets: bytes, at: int) -> int:
+    """The schema version of a block that is known to be whole."""
+    return int(BLOCK_HEADER.unpack_from(octets, at)[4]) or 1
+
+
+def block_at(octets: bytes, at: int) -> Block:
+    """The block that begins at `at`, known to be whole; of damage it is any."""
+    _checksum, length, kind, flags, _schema = BLOCK_HEADER.unpack_from(octets, at)
+    start = at + BLOCK_HEADER.size
+    layout = LAYOUTS.get(schema_of(octets, at), LAYOUTS[SCHEMA_VERSION])
+    return Block(0, at, kind, flags, start, start + length, layout.octets)
 
 
 def sequence_at(octets: bytes, offset: int) -> int:

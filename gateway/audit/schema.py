@@ -43,6 +43,7 @@ class BlockFlag(IntFlag):
     """Bits of a block's flags."""
 
     SEGMENT_STARTS = 1  # the writer begins a new segment with this block
+    STORED = 2  # records of a turn that was committed in the store, before they were written here
 
 
 class Field(NamedTuple):

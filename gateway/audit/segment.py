@@ -19,7 +19,14 @@ from typing import Final, final
 from zlib import crc32
 
 from gateway.audit.ends import LogEnd
-from gateway.audit.reader import FIRST, Block, Segment, last_sequence, segment_paths
+from gateway.audit.reader import (
+    FIRST,
+    Segment,
+    block_at,
+    last_sequence,
+    schema_of,
+    segment_paths,
+)
 from gateway.audit.schema import (
     BLOCK_HEADER,
     FIELDS,
@@ -44,7 +51,8 @@ class SegmentWriter:
             segment that could not be synced count, which are in memory until they are written.
         synced: the end that is surely on disk; it never goes back while the writer is open.
         segments: started since the writer was opened.
-        cut_octets: torn tail that was cut at opening.
+        cut_octets: torn tail that was cut at opening, or what else a power cut made of it.
+        cut: what was the matter with it, if it was not just torn.
         damaged: what else was found at opening, left as it is; the writer goes on in a new segment.
     """
 
@@ -57,6 +65,8 @@ class SegmentWriter:
         "_previous_sha256",
         "_schema",
         "_segment",
+        "_surely_on_disk",
+        "cut",
         "cut_octets",
         "damaged",
         "last_sequence",
@@ -64,8 +74,13 @@ class SegmentWriter:
         "synced",
     )
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, surely_on_disk: LogEnd | None = None) -> None:
+        """`surely_on_disk`: of a life that was cut off; what it left behind that may be anything.
+
+        The store has that, too, and it is written again.
+        """
         self._directory = directory
+        self._surely_on_disk = surely_on_disk
         self._segment: SegmentFile | None = None
         self._number = 0
         self._incarnation = 0
@@ -77,6 +92,7 @@ class SegmentWriter:
         self.last_sequence = 0
         self.segments = 0
         self.cut_octets = 0
+        self.cut = ""
         self.damaged = ""
         directory.mkdir(parents=True, exist_ok=True)
         self._reopen()
@@ -96,7 +112,7 @@ class SegmentWriter:
         """
         start = at = 0
         while at < len(blocks):
-            block = _block_at(blocks, at)
+            block = block_at(blocks, at)
             at = block.end
             if block.kind == BlockKind.RECORDS:  # names go with the records that follow them
                 last = last_sequence(blocks, block)
@@ -146,8 +162,8 @@ class SegmentWriter:
     def _append_turn(self, blocks: bytes, last_sequence: int) -> None:
         """Names, if any, and one block of records."""
         self._mend()
-        first = _block_at(blocks, 0)
-        schema = _schema_of(blocks, 0)  # an older gateway may have left them in the store
+        first = block_at(blocks, 0)
+        schema = schema_of(blocks, 0)  # an older gateway may have left them in the store
         segment = self._segment
         begins = bool(first.flags & BlockFlag.SEGMENT_STARTS) and not self._empty
         if segment is None or begins or schema != self._schema:
@@ -196,8 +212,10 @@ class SegmentWriter:
             segment = Segment(path.name, path.read_bytes())
             self._look_at(segment)
             if segment.damage is not None and not segment.torn:
-                self._leave(segment)
-                return
+                if not self._may_be_of_a_power_cut(segment):
+                    self._leave(segment)
+                    return
+                self.cut = str(segment.damage)
             if not self._empty:
                 self.cut_octets += len(segment.octets) - segment.good
                 self._segment = go_on(path, segment.octets[: segment.good])
@@ -217,10 +235,24 @@ class SegmentWriter:
             self._incarnation = segment.header.incarnation
             self._schema = segment.header.schema
 
+    def _may_be_of_a_power_cut(self, segment: Segment) -> bool:
+        """Whether it begins behind all that was surely on disk: some of that may have come there.
+
+        Systems write parts of a file in any order, so that what is there may have holes in it.
+        """
+        end, header = self._surely_on_disk, segment.header
+        if end is None or header is None:
+            return False
+        if header.number == end.segment:
+            return 0 < end.offset <= segment.good
+        return header.number > end.segment
+
     def _leave(self, segment: Segment) -> None:
         """Damage that no crash makes is evidence: not a bit of it is changed."""
         self.damaged = str(segment.damage)
-        self.last_sequence = max(self.last_sequence, _last_sequence_behind(segment))
+        self.last_sequence = max(
+            self.last_sequence, _last_sequence_behind(segment, self.last_sequence)
+        )
         self._number = self._number or int(segment.name.partition("-")[0])
         self._previous_sha256 = sha256(segment.octets).hexdigest()
 
@@ -237,37 +269,32 @@ def _names_in(octets: bytes) -> bytes:
     )
 
 
-def _schema_of(octets: bytes, at: int) -> int:
-    return int(BLOCK_HEADER.unpack_from(octets, at)[4]) or 1
-
-
-def _block_at(octets: bytes, at: int) -> Block:
-    _checksum, length, kind, flags, _schema = BLOCK_HEADER.unpack_from(octets, at)
-    start = at + BLOCK_HEADER.size
-    layout = LAYOUTS.get(_schema_of(octets, at), LAYOUTS[SCHEMA_VERSION])  # of damage: any
-    return Block(0, at, kind, flags, start, start + length, layout.octets)
-
-
 def _incarnation_in(blocks: bytes, current: int) -> int:
     """The incarnation that begins with these blocks, else the current one."""
-    block = _block_at(blocks, 0)
+    block = block_at(blocks, 0)
     if block.kind != BlockKind.RECORDS:
-        block = _block_at(blocks, block.end)
-    record = LAYOUTS[_schema_of(blocks, 0)].record.unpack_from(blocks, block.start)
+        block = block_at(blocks, block.end)
+    record = LAYOUTS[schema_of(blocks, 0)].record.unpack_from(blocks, block.start)
     if record[_KIND] == Kind.INCARNATION_STARTED:
         return int(record[_MESSAGE])
     return current
 
 
-def _last_sequence_behind(segment: Segment) -> int:
-    """The last sequence number behind damage, as far as the blocks' lengths still lead there."""
+def _last_sequence_behind(segment: Segment, known: int) -> int:
+    """The last sequence number behind damage, as far as the blocks' lengths still lead there.
+
+    `known`: the last one before it. No more can be behind that than there is room for; what is
+    beyond was never a number.
+    """
     last, at, octets = 0, segment.good, segment.octets
+    most = known + (len(octets) - at) // LAYOUTS[1].octets
     while segment.good and at + BLOCK_HEADER.size <= len(octets):
-        block = _block_at(octets, at)
+        block = block_at(octets, at)
         if block.end > len(octets):
             break
         if block.kind == BlockKind.RECORDS and block.end - block.start >= block.record_octets:
-            last = last_sequence(octets, block)
+            found = last_sequence(octets, block)
+            last = found if found <= most else last
         at = block.end
     return last
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.queue import Queue
+from gateway.errors import StoreError
 
 
-def awaited(queues: list[Queue], copies: Copies) -> list[str]:
+def awaited(queues: list[Queue], copies: Copies, store_error: StoreError | None) -> list[str]:
     """Why the bridge is not idle, clause by clause; empty where only the turn has to end."""
     by_upstream: dict[str, int] = {}
     for queue in queues:
@@ -24,7 +25,7 @@ def awaited(queues: list[Queue], copies: Copies) -> list[str]:
         found.append(f"{_are(tickets.open, 'message')} for an upstream")
     held_back = copies.pressure.waiting
     if held_back:
-        found.append(f"{_are(held_back, 'publish', 'publishes')} for room in the queues")
+        found.append(f"{_are(held_back, 'publish', 'publishes')} for {_held_for(store_error)}")
     if copies.turns.spread.has_work or copies.entering.has_work:
         found.append("work is left that is done over several turns")
     if not copies.turns.idle():
@@ -42,6 +43,12 @@ def _counted(queue: Queue) -> int:
             count += 1
         entry = queue.places.next_at(entry.position + 1)
     return count
+
+
+def _held_for(store_error: StoreError | None) -> str:
+    if store_error is None:
+        return "room in the queues"
+    return "room on the disk" if store_error.cause == "full" else "the disk, which refuses"
 
 
 def _are(count: int, one: str, many: str = "") -> str:

@@ -202,7 +202,7 @@ class Bridge:
         for notebook in self._notebooks.values():
             notebook.collect(self.turns.writes, now_ms)
         turns = self.turns
-        turns.end(self.audit.take_block(now_ms))
+        turns.end(self.audit.take_block(now_ms, turns.writes.any()))
         self.unwritten.end_turn()
         self.swamped = turns.octets_waiting() >= self._limits.backlog_octets_max
         self._on_safe()
@@ -318,14 +318,18 @@ class Bridge:
         for host in self.hosts.values():
             host.nodes.drain()
 
-    def idle(self) -> bool:
-        """Whether nothing waits for a commit, for room, for an upstream or for its turn."""
-        waits = self.pressure.waiting or self.copies.tickets.waiting or self.turns.spread.has_work
-        return self.turns.idle() and not waits and not self._entering.has_work
+    def idle(self, *, clients: bool = True) -> bool:
+        """Whether nothing waits for a commit, for room, for an upstream or for its turn.
+
+        Without `clients` nobody makes room any more, nor hears that there is some.
+        """
+        waits = self.copies.tickets.waiting or (clients and self.pressure.waiting)
+        works = self.turns.spread.has_work or self._entering.has_work
+        return self.turns.idle() and not waits and not works
 
     def awaited(self) -> list[str]:
         """What it waits for, as operators read it."""
-        return awaited(self.living_queues(), self.copies)
+        return awaited(self.living_queues(), self.copies, self.store_error)
 
     def checkpoint(self, now_ms: int, *, last: bool = False) -> None:
         """Write the audit's checkpoint records: depth, counts and checksum of every queue.

@@ -16,7 +16,7 @@ from gateway.bridge.owners import Owners
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.refusals import OCTETS, locked, not_found, too_many
 from gateway.bridge.remote.inlets import Inlets, LineMaker
-from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.bridge.remote.remote import REJECTED_QUEUE, LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.topology import Topology, octets_of
@@ -167,8 +167,9 @@ class Declaring:
         """Make a queue, or check that it exists.
 
         An existing one keeps its settings. Refused: resource-locked (exclusive to another owner, or
-        exclusive asked while others use it), not-allowed (another alternate), not-found (passive
-        and not there; unknown alternate), invalid-argument (no name).
+        exclusive asked while others use it), not-allowed (another alternate; what upstreams
+        reject goes there, and it would not stay), not-found (passive and not there; unknown
+        alternate), invalid-argument (no name).
         """
         queue = self._topology.find_queue(name)
         if queue is not None and self._owners.has_left(queue):
@@ -199,6 +200,10 @@ class Declaring:
             return Refusal(Condition.INVALID_ARGUMENT, "a queue needs a name")
         if len(name.encode()) > self._limits.name_max:
             return Refusal(Condition.INVALID_ARGUMENT, "the queue name is too long")
+        passing = not settings.durable or settings.exclusive or settings.auto_delete
+        if name == REJECTED_QUEUE and passing:
+            text = f"queue {name!r} is the gateway's: durable, and nobody's alone"
+            return Refusal(Condition.NOT_ALLOWED, text)
         if min(settings.max_count, settings.max_size, settings.auto_delete_timeout_ms) < 0:
             return Refusal(Condition.INVALID_ARGUMENT, "a queue's limits cannot be negative")
         alternate = settings.alternate_exchange

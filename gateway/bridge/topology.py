@@ -317,6 +317,7 @@ class Topology:
         """A deleted queue has nothing outstanding any more: store and audit log can forget it."""
         self.rows.remove_deleted(queue)
         self.names.forget(queue.node_name or queue.name, queue.node)
+        queue.only = queue.by_name = []  # it holds itself no more
 
     def predeclare(self, name: str, type: str) -> Exchange:
         """An exchange that nobody declares and nobody deletes."""

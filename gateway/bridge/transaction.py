@@ -132,6 +132,7 @@ class Transaction:
         held: its publishes, in order, that are in no queue yet.
         octets: what it holds until its end: `OVERHEAD` for each copy and, of publishes to the
             local queues, their own.
+        sent: what was sent on to the upstream, by exchange and key; of each a message's number.
         copies: of its publishes.
         retirements: the outcomes that the commit is to apply, in order; a set.
     """
@@ -146,6 +147,7 @@ class Transaction:
         "octets",
         "remote",
         "retirements",
+        "sent",
         "work",
     )
 
@@ -157,6 +159,7 @@ class Transaction:
         self.work: AtUpstream | None = None
         self.held: list[Held] = []
         self.octets = 0
+        self.sent: dict[tuple[str, str], int] = {}
         self.copies = 0
         self.retirements: dict[Retirement, None] = {}
         self._octets_max = octets_max

@@ -10,7 +10,8 @@ from typing import Final
 
 import click
 
-from gateway.audit.ends import NOTHING_KNOWN, Difference, LogEnds, differences
+from gateway.audit.ahead import KNOWS_NOTHING, Known, ahead
+from gateway.audit.ends import Difference, differences
 from gateway.audit.reader import Damage, Segment, records, segment_paths, verify, verify_segment
 from gateway.cli.features import HEAD, table, uses_in
 from gateway.cli.options import FILE
@@ -18,7 +19,7 @@ from gateway.cli.trace import Trace
 from gateway.config.settings import default_data_directory
 from gateway.errors import GatewayError, StoreError
 from gateway.net.data_directory import AUDIT_FOLDER
-from gateway.store.outside import log_ends
+from gateway.store import outside
 
 NOT_COMPARED: Final = 3
 
@@ -124,20 +125,22 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
 def verify_log(log: pathlib.Path | None) -> None:
     """Check a whole log: checksums, gapless numbers, the chain from segment to segment.
 
-    Of a data directory, the log is also compared with what the store remembers of its beginning and
-    its end, unless a gateway is using it: only so is it seen when the newest segment is gone. The
-    directory may be read-only. What a gateway found changed when it started is in the log, and
-    counts for ever.
+    Of a data directory, the log is also compared with what the store knows of it, unless a gateway
+    is using it: only so is it seen when the newest segment is gone, or when the store is older than
+    the log. The directory may be read-only. What a gateway found changed when it started is in the
+    log, and counts for ever.
 
-    Exit code 0: whole; 1: something is missing, reordered, edited or cut off, now or at a start; 3:
-    nothing is, but the log could not be compared with the store.
+    Exit code 0: whole; 1: something is missing, reordered, edited or cut off, or the store is
+    older, now or at a start; 3: nothing is, but the log could not be compared with the store.
     """
     data = log or default_log().parent
     inside = log is None or (data / AUDIT_FOLDER).is_dir()
     log = data / AUDIT_FOLDER if inside else data
-    ends, untold = _remembered(data) if inside else (NOTHING_KNOWN, "")
-    files = segment_paths(log) if ends.last is not None else _segments(log)
-    found: list[Damage | Difference] = [*_verified(log), *differences(log, ends)]
+    known, untold = _known(data) if inside else (KNOWS_NOTHING, "")
+    files = segment_paths(log) if known.ends.last is not None else _segments(log)
+    different = differences(log, known.ends)
+    older = ahead(log, known, as_remembered=not different)
+    found: list[Damage | Difference] = [*_verified(log), *different, *older]
     for damage in found:
         click.echo(click.style("LOG_GAP ", fg="red") + str(damage))
     octets = sum(file.stat().st_size for file in files)
@@ -189,13 +192,13 @@ def _verified(log: pathlib.Path) -> list[Damage]:
         raise GatewayError(f"cannot read {error.filename}: {error.strerror}") from None
 
 
-def _remembered(data: pathlib.Path) -> tuple[LogEnds, str]:
+def _known(data: pathlib.Path) -> tuple[Known, str]:
     """What the store of a data directory knows of the log, or why that cannot be told."""
     try:
-        ends = log_ends(data)
+        known = outside.known(data)
     except StoreError as error:
-        return NOTHING_KNOWN, str(error)
-    return ends, "" if ends.last is not None else "it knows nothing of a log"
+        return KNOWS_NOTHING, str(error)
+    return known, "" if known.ends.last is not None else "it knows nothing of a log"
 
 
 def _segments(path: pathlib.Path) -> list[pathlib.Path]:

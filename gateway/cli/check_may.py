@@ -3,7 +3,8 @@
 A node is a queue, or an exchange where `--exchange` says so or where a key follows: EXCHANGE/KEY.
 An exchange of the gateway's own, "amq." and something, is one without being told. What the node is
 like, and whose, is not known here unless it is said: the rules are asked for each way in which it
-may be, and where they do not answer alike, the answer is that it depends.
+may be, and where they do not answer alike, the answer is that it depends. Which exchanges there are
+is not known either, but for the gateway's own: whether a queue hides one (`faces.hiding`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import click
 
 from gateway.bridge.exchanges.exchange import TYPES
 from gateway.bridge.seams import QueueSettings
+from gateway.bridge.topology import PREDECLARED
 from gateway.config.access import LoadedRules
 from gateway.faces import asking
 from gateway.permissions.actions import ACTION_NAMES, Action, ObjectKind
@@ -59,6 +61,7 @@ class Question:
         host: str,
         address: str,
         exchange: bool,
+        queue: bool = False,
         known: Case | None = None,
         queue_size: int = 0,
     ) -> None:
@@ -69,7 +72,7 @@ class Question:
         self.host = host
         self.address = address
         self._queue_size = queue_size
-        self.asked = _asked(found, node, exchange=exchange)
+        self.asked = _asked(found, node, exchange=exchange, queue=queue)
         self._cases = _cases(self.asked, known or {})
 
     def answer(self, loaded: LoadedRules) -> Answer:
@@ -84,9 +87,30 @@ class Question:
             for type, asked in self._questions(case):
                 decided.append((case, type, self._decision(rules, asked)))
         if len({decision.allowed for _, _, decision in decided}) == 1:
-            return _sure(decided[0][2])
+            answer = _sure(decided[0][2])
+            return answer if answer.code else self._unless_it_hides(rules, answer)
         told = list(dict.fromkeys(str(decision) for _, _, decision in decided))
         return Answer(DEPENDS, f"depends on {', '.join(_deciding(decided))}: {'; or '.join(told)}")
+
+    def _unless_it_hides(self, rules: AccessRules, answer: Answer) -> Answer:
+        """To make a queue may be to hide an exchange, which the user needs leave to make, too."""
+        asked = self.asked
+        exchange, slash, _key = asked.name.partition("/")
+        creates = asked.action == Action.CREATE and asked.kind == ObjectKind.QUEUE
+        if not creates or not (slash or rules.hides()):
+            return answer
+        own = dict(PREDECLARED)
+        hidden = asking.to_declare_exchange(
+            Action.CREATE, exchange, own.get(exchange, ""), "", durable=True, auto_delete=False
+        )
+        hidden.own = NO
+        decision = self._decision(rules, hidden)
+        if decision.allowed:
+            return answer
+        what = f"create exchange {exchange!r}, which the queue would hide from 1.0 clients"
+        if exchange in own:
+            return Answer(1, f"{decision} about {what}")
+        return Answer(answer.code, f"{answer.text}; if there is one, denied to {what}: {decision}")
 
     def _decision(self, rules: AccessRules, asked: Asked) -> Decision:
         return rules.may(self.user, self.host, self.address, asked)
@@ -186,19 +210,18 @@ def _deciding(decided: list[tuple[Case, str, Decision]]) -> list[str]:
     ]
 
 
-def _asked(action: Action, node: str, *, exchange: bool) -> Asked:
+def _asked(action: Action, node: str, *, exchange: bool, queue: bool) -> Asked:
     if action == Action.CONNECT:
         return Asked(action, ObjectKind.NOTHING)
     if action == Action.MANAGE:
         return Asked(action, ObjectKind.METHOD, node)
     name, slash, key = node.partition("/")
-    is_exchange = exchange or bool(slash) or node.startswith(OWN_PREFIX)
     if action in (Action.BIND, Action.UNBIND):
-        queue, _slash, key = key.partition("/")
-        if not queue:
+        bound, _slash, key = key.partition("/")
+        if not bound:
             raise click.UsageError(f"to {action.name.lower()} needs EXCHANGE/QUEUE/KEY as node")
-        return binding(action, name, queue, key)
-    if not is_exchange:
+        return binding(action, name, bound, key)
+    if queue or not (exchange or slash or node.startswith(OWN_PREFIX)):
         return publishing("", node) if action == Action.PUBLISH else _queue(action, node)
     if action == Action.PUBLISH and slash:
         return publishing(name, key)

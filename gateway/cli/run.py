@@ -44,7 +44,7 @@ Examples:
 @click.option(
     "--accept-new-store",
     is_flag=True,
-    help="Start with a store that is missing or empty beside an audit log with messages.",
+    help="Start with a store that is missing or empty beside an audit log with messages, or older.",
 )
 def serve(config: pathlib.Path | None, changes: tuple[str, ...], accept_new_store: bool) -> None:
     """Run the gateway until it is told to stop.
@@ -55,7 +55,7 @@ def serve(config: pathlib.Path | None, changes: tuple[str, ...], accept_new_stor
     SIGHUP: the configuration is read again; a wrong one changes nothing, and the log says why.
 
     Exit code 2 at start: the configuration is wrong, or the store is missing or empty while the
-    audit log beside it has messages in it (--accept-new-store).
+    audit log beside it has messages in it, or older than the log (--accept-new-store).
     """
     settings = load(config, list(changes))
     begin_logging(sys.stderr, level=settings.logging.level, form=settings.logging.format)
@@ -113,6 +113,7 @@ Exit codes:
 @click.option("--virtual-host", help="With --may: in this virtual host; by default in the first.")
 @click.option("--address", default="127.0.0.1", help="With --may: coming from this address.")
 @click.option("--exchange", "is_exchange", is_flag=True, help="With --may: NODE is an exchange.")
+@click.option("--queue", "is_queue", is_flag=True, help="With --may: NODE is a queue.")
 @click.option("--durable/--not-durable", default=None, help="With --may: NODE is that, or not.")
 @click.option("--exclusive/--not-exclusive", default=None, help="The same.")
 @click.option("--temporary/--not-temporary", default=None, help="The same.")
@@ -127,6 +128,7 @@ def check(
     virtual_host: str | None,
     address: str,
     is_exchange: bool,
+    is_queue: bool,
     durable: bool | None,
     exclusive: bool | None,
     temporary: bool | None,
@@ -149,6 +151,7 @@ def check(
             host=host,
             address=address,
             exchange=is_exchange,
+            queue=is_queue,
             known={name: value for name, value in said if value is not None},
             queue_size=settings.queues.queue_size,
         )

@@ -257,8 +257,9 @@ def _problems(rule: AccessRule, groups: set[str], hosts: list[str]) -> list[tupl
 def _made(rule: AccessRule, file: AccessFile, line: int) -> OwnRule:
     actions = rule.allow or rule.deny or []
     chosen = ACTION_NAMES if ALL in actions else {name: ACTION_NAMES[name] for name in actions}
+    named = rule.queue is not None or rule.exchange is not None
     return OwnRule(
-        Decision(rule.allow is not None, line, _in_words(rule), logged=rule.log),
+        Decision(rule.allow is not None, line, _in_words(rule), logged=rule.log, named=named),
         sum(1 << action for action in chosen.values()),
         users=_users(rule, file),
         hosts=None

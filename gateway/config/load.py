@@ -16,6 +16,7 @@ from gateway.config.settings import Settings
 from gateway.config.upstreams import UpstreamSection
 from gateway.errors import ConfigurationError
 from gateway.translate.profiles.loading import is_path
+from gateway.wire.dns_names import dns_name
 
 STORE = "store.sqlite"
 # Keys that name files.
@@ -192,7 +193,7 @@ def rules(settings: Settings) -> Iterator[tuple[list[str], str]]:
     names = [host.name for host in settings.virtual_hosts]
     if len(set(names)) < len(names):
         yield ["virtual_hosts"], "two virtual hosts have the same name"
-    hostnames = [each for host in settings.virtual_hosts for each in host.hostnames]
+    hostnames = [dns_name(each) for host in settings.virtual_hosts for each in host.hostnames]
     if len(set(hostnames)) < len(hostnames):
         yield ["virtual_hosts"], "one hostname means two virtual hosts"
     yield from remote_rules(settings)

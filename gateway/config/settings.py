@@ -57,14 +57,15 @@ class HostSettings(Section):
     name: Annotated[str, Field(min_length=1, max_length=255)]
     """Its name: what a 0-10 client gives as virtual-host, a 1.0 client as `vhost:NAME`."""
     hostnames: list[str] = Field(default_factory=list)
-    """Hostnames in a 1.0 open that mean this virtual host."""
+    """Hostnames in a 1.0 open that mean this virtual host, in upper or lower case."""
 
 
 class LimitSettings(Section):
     """What one client may ask for. Each is answered with the error that the protocol names."""
 
     connections: Count = 10_000
-    """Connections at a time, all clients together."""
+    """Connections at a time, all clients together; fewer where the process may not have so many
+    files open (ulimit -n), of which some are kept for the store, the log and the admin port."""
     connections_per_address: Count = 1_000
     """Connections at a time from one IP address (of IPv6: one prefix of 64 bits)."""
     logins_per_address: Count = 64

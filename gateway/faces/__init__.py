@@ -13,8 +13,11 @@ and what they share:
     visit          one connection in the audit log and in the log's lines
     doubt          what one connection makes the gateway hold, by octets
     access, asking what a client may, by the access rules; questions about nodes, in their words
+    hiding         what a new node would take from 1.0 clients
+    withdrawn      a transaction's publishes, decided again at its commit by other rules
     agenda         what one connection has asked for; a share of it is done in a turn
     leaving        the end of a connection, a share of a turn at a time
+    owning         who has what a session declares exclusively
     accounts       what is kept for users, virtual hosts and upstreams, by octets
     room           how much a connection is given ahead of what its transport takes
     safe_with      what is done once its turn is safe

@@ -14,6 +14,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.remote.remote import REJECTED_QUEUE
 from gateway.faces import asking
 from gateway.faces.counts import FaceCounts
 from gateway.message import Condition, Refusal
@@ -350,12 +351,15 @@ class ClientAccess:
                     asking.look_up_exchange(asked, exchange)
                 return
         if asked.action == Action.CREATE:
-            asked.own = YES
+            rejected = asked.name == REJECTED_QUEUE and asked.kind == ObjectKind.QUEUE
+            asked.own = NO if rejected else YES  # the gateway's, whoever is first
         elif asked.action == Action.ACCESS:
             asked.durable = asked.exclusive = asked.temporary = UNKNOWN
 
     def _owns_queue(self, queue: Queue) -> bool:
         settings = queue.settings
+        if queue.name == REJECTED_QUEUE:
+            return False
         if settings.subscriber is not None:
             return settings.subscriber.user == self._login
         owner = queue.owner
@@ -381,10 +385,13 @@ class ClientAccess:
         if asked.kind == ObjectKind.EXCHANGE:
             self._making = None if asked.name in topology.exchanges else asked
             return None
+        if asked.name in topology.queues:
+            self._making = None
+            return None
         limit = self._book.queues_max(self._user)
         if limit >= 0 and not self._book.quotas.has_room(self._user, limit, self):
             return self._over(asked, f"{self._user!r} may have made {limit} queues at a time")
-        self._making = None if asked.name in topology.queues else asked
+        self._making = asked
         return None
 
     def created(self) -> None:

@@ -20,6 +20,7 @@ from gateway.faces.feature_uses import UsesBook
 from gateway.faces.visit import Journal, Silence
 from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
+from gateway.wire.dns_names import dns_name
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import Credentials, ServerMechanism
 
@@ -254,7 +255,7 @@ class FaceSettings:
         federation_tag: a textual UUID, stable in the life of a data directory.
         version: the product's version.
         admin_address: where the admin API listens; "" before that is known.
-        hostnames: 1.0 hostname -> virtual host name.
+        hostnames: 1.0 hostname, as `dns_name` has it -> virtual host name.
         anonymous_name: the identity of connections without authentication.
         anonymous_allowed: whether a 1.0 connection may come without SASL.
         strict: follow the 0-10 XML where deployed clients differ from it.
@@ -319,7 +320,7 @@ class FaceSettings:
         self.federation_tag = federation_tag
         self.version = version
         self.admin_address = ""
-        self.hostnames = hostnames or {}
+        self.hostnames = {dns_name(each): name for each, name in (hostnames or {}).items()}
         self.anonymous_name = anonymous_name
         self.anonymous_allowed = anonymous_allowed
         self.strict = strict

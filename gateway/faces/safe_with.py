@@ -17,29 +17,27 @@ NO_TURN: Final = 0  # turns count from 1
 
 @final
 class SafeWith:
-    """The numbers that one `CommitWaiter` is to confirm.
+    """The numbers that one `CommitWaiter` is to confirm; that holds this, and not this that."""
 
-    Args:
-        waiter: hears of the commit, once a turn; it then asks for what it may confirm by `take`.
-    """
+    __slots__ = ("_ended", "_first", "_last", "_turn", "_turns")
 
-    __slots__ = ("_ended", "_first", "_last", "_turn", "_turns", "_waiter")
-
-    def __init__(self, bridge: Bridge, waiter: CommitWaiter) -> None:
+    def __init__(self, bridge: Bridge) -> None:
         self._turns = bridge.turns
-        self._waiter = waiter
         # The latest range, which may grow: its turn, first and last; before it (turn, first, last).
         self._turn = NO_TURN
         self._first = 0
         self._last = 0
         self._ended: list[tuple[int, int, int]] = []
 
-    def add(self, number: int) -> None:
-        """Confirm `number` when the turn under way is safe."""
+    def add(self, number: int, waiter: CommitWaiter) -> None:
+        """Confirm `number` when the turn under way is safe.
+
+        `waiter` hears of the commit, once a turn; it then asks for what it may confirm by `take`.
+        """
         turns = self._turns
         turn = turns.number
         if turn != self._turn:
-            turns.wait(self._waiter)
+            turns.wait(waiter)
         elif number == self._last + 1:
             self._last = number
             return

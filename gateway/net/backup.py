@@ -1,9 +1,10 @@
 """A copy of a running gateway's store and audit log that belong together.
 
-The commit thread copies the store and says how far the log had come by then; the segments up to
-there never change any more, and a thread of this copies them. All of it is made beside its place
-and moved to it at the end, so that a directory which is there is a whole backup. A gateway that is
-started from it goes on as after a kill at the moment of the copy.
+A thread writes it, and nobody else waits for the disk that it is on: the commit thread reads the
+store for it (`store.copying`) and says how far the log had come by then; the segments up to there
+never change any more. All of it is made beside its place and moved to it at the end, so that a
+directory which is there is a whole backup. A gateway that is started from it goes on as after a
+kill at the moment of the copy. One that comes no further for `PATIENCE_MS` is given up.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
-from collections.abc import Callable
+from functools import partial
 from threading import Thread
 from typing import Final, final
 
@@ -21,10 +22,13 @@ from gateway.audit.ends import LogEnds
 from gateway.audit.reader import segment_paths
 from gateway.errors import GatewayError, StoreError
 from gateway.net.data_directory import AUDIT_FOLDER, IDENTITY_FILE, SECRET_FILE
+from gateway.store.copying import Copying
 from gateway.store.interface import CallInReactor
 from gateway.store.sqlite import FILE_NAME, SqliteStore
 
 KEPT: Final = (IDENTITY_FILE, SECRET_FILE)
+PATIENCE_MS: Final = 30_000
+PIECE_OCTETS: Final = 1024 * 1024
 
 
 @final
@@ -37,104 +41,160 @@ class Backup:
         self._store = store
         self._directory = directory
         self._call_in_reactor = call_in_reactor
-        self._under_way = False
+        self._making: Making | None = None
 
     def make(self, target: pathlib.Path) -> Deferred[str]:
         """Copy everything into `target`, which must not be there; what was done, in words.
 
-        GatewayError: it cannot be made there, or another one is being made.
+        GatewayError, now or later: it cannot be made there, or another one is being made.
         """
-        if self._under_way:
-            raise GatewayError("another backup is being made")
+        if self._making is not None:
+            silent = " was given up, and its disk still does not answer"
+            which = silent if self._making.given_up else " is being made"
+            raise GatewayError(f"another backup{which}")
         if not target.is_absolute():
             raise GatewayError(f"{target} is not an absolute path")
-        own = self._directory.resolve()
-        if own in (target.resolve(), *target.resolve().parents):
-            raise GatewayError(f"{target} is in the data directory that is to be copied")
-        new = target.with_name(target.name + ".new")
-        try:
-            if target.exists():
-                raise GatewayError(f"{target} is there already")
-            shutil.rmtree(new, ignore_errors=True)  # what was not finished
-            new.mkdir(mode=0o700, parents=True)
-            (new / FILE_NAME).touch(mode=0o600)  # for its owner alone, as SQLite leaves it
-        except OSError as error:
-            raise GatewayError(f"cannot make {new}: {error.strerror}") from None
-        self._under_way = True
-        done: Deferred[str] = Deferred()
+        making = self._making = Making(self._directory, target, self._store.copy())
+        Thread(target=lambda: self._run(making), name="backup", daemon=True).start()
+        return making.done
 
-        def answer(told: str | GatewayError) -> None:
-            self._under_way = False
-            if isinstance(told, GatewayError):
-                shutil.rmtree(new, ignore_errors=True)
-                done.errback(told)
-            else:
-                done.callback(told)
+    def look(self, now_ms: int) -> None:
+        """Each second or so: is the backup that is made coming on?"""
+        if self._making is not None:
+            self._making.look(now_ms)
 
-        def copied(ends: StoreError | LogEnds) -> None:
-            if isinstance(ends, StoreError):
-                answer(ends)
-                return
-            copying = Thread(
-                target=self._finish, args=(new, target, ends, answer), name="backup", daemon=True
-            )
-            copying.start()
-
-        self._store.copy(new / FILE_NAME, copied)
-        return done
-
-    def _finish(
-        self,
-        new: pathlib.Path,
-        target: pathlib.Path,
-        ends: LogEnds,
-        answer: Callable[[str | GatewayError], None],
-    ) -> None:
-        """In a thread of its own: the rest, and into its place."""
+    def _run(self, making: Making) -> None:
+        """In a thread of its own."""
         told: str | GatewayError
         try:
-            segments = _copy_log(self._directory / AUDIT_FOLDER, new / AUDIT_FOLDER, ends)
+            told = making.make()
+        except OSError as error:
+            told = GatewayError(f"cannot write {error.filename or making.new}: {error.strerror}")
+        except GatewayError as error:
+            told = error
+        self._call_in_reactor(partial(self._ended, making, told))
+
+    def _ended(self, making: Making, told: str | GatewayError) -> None:
+        self._making = None
+        making.answer(told)
+
+
+@final
+class Making:
+    """One backup.
+
+    Attributes:
+        done: what was done, in words; or the GatewayError for which it was not.
+        new: the directory that it is made in.
+        given_up: its disk has not answered for too long; its thread may still wait for that.
+    """
+
+    def __init__(self, directory: pathlib.Path, target: pathlib.Path, copying: Copying) -> None:
+        self.done: Deferred[str] = Deferred()
+        self.new = target.with_name(target.name + ".new")
+        self.given_up = False
+        self._directory = directory
+        self._target = target
+        self._copying = copying
+        self._steps = 0  # changed by its thread alone
+        self._seen = -1
+        self._since_ms = 0
+
+    def look(self, now_ms: int) -> None:
+        """Give it up if it has come no further for long."""
+        if self._seen != self._steps:
+            self._seen, self._since_ms = self._steps, now_ms
+        elif not self.given_up and now_ms - self._since_ms >= PATIENCE_MS:
+            self.given_up = True
+            error = StoreError(
+                f"the backup has come no further for {PATIENCE_MS // 1000} s, and is given up"
+            )
+            self._copying.end(error)
+            self.done.errback(error)
+
+    def answer(self, told: str | GatewayError) -> None:
+        """It has come to an end; nobody hears of it who was told already that it was given up."""
+        self._copying.end(StoreError("the backup has ended"))
+        if self.given_up:
+            return
+        if isinstance(told, GatewayError):
+            self.done.errback(told)
+        else:
+            self.done.callback(told)
+
+    def make(self) -> str:
+        """All of it; `OSError` or `GatewayError` if it came to nothing, of which nothing is left.
+
+        Nothing that the reactor or the commit thread does waits for the disk that it is on.
+        """
+        self._begin()
+        try:
+            ends = self._copying.write(self.new / FILE_NAME, self._step)
+            segments = self._copy_log(ends)
             for name in KEPT:
                 if (self._directory / name).exists():
-                    _copy(self._directory / name, new / name)
-            _sync(new / FILE_NAME)
-            _sync(new)
-            os.rename(new, target)
-            _sync(target.parent)
-            last = 0 if ends.last is None else ends.last.sequence
-            told = f"{target}: the store, and {segments} segments of the audit log to record {last}"
+                    self._copy(self._directory / name, self.new / name)
+            _sync(self.new / FILE_NAME)
+            _sync(self.new)
+            if self.given_up:
+                raise GatewayError("it was given up")
+            os.rename(self.new, self._target)
+            _sync(self._target.parent)
+        except BaseException:
+            shutil.rmtree(self.new, ignore_errors=True)
+            raise
+        last = 0 if ends.last is None else ends.last.sequence
+        return (
+            f"{self._target}: the store, and {segments} segments of the audit log to record {last}"
+        )
+
+    def _begin(self) -> None:
+        """An empty directory, and in it the store's file for its owner alone."""
+        own, target = self._directory.resolve(), self._target.resolve()
+        if own in (target, *target.parents):
+            raise GatewayError(f"{self._target} is in the data directory that is to be copied")
+        try:
+            if self._target.exists():
+                raise GatewayError(f"{self._target} is there already")
+            shutil.rmtree(self.new, ignore_errors=True)  # what was not finished
+            self.new.mkdir(mode=0o700, parents=True)
+            (self.new / FILE_NAME).touch(mode=0o600)
         except OSError as error:
-            told = GatewayError(f"cannot write {error.filename}: {error.strerror}")
-        self._call_in_reactor(lambda: answer(told))
+            raise GatewayError(f"cannot make {self.new}: {error.strerror}") from None
 
+    def _step(self) -> None:
+        self._steps += 1
 
-def _copy_log(log: pathlib.Path, to: pathlib.Path, ends: LogEnds) -> int:
-    """The segments up to the log's end, as it was; how many."""
-    to.mkdir(mode=0o700)
-    last = ends.last
-    if last is None:
-        return 0
-    paths = [path for path in segment_paths(log) if _number(path) <= last.segment]
-    for path in paths:
-        cut = last.offset if _number(path) == last.segment else 0
-        _copy(path, to / path.name, cut or None)
-    _sync(to)
-    return len(paths)
+    def _copy_log(self, ends: LogEnds) -> int:
+        """The segments up to the log's end, as it was; how many."""
+        log, to, last = self._directory / AUDIT_FOLDER, self.new / AUDIT_FOLDER, ends.last
+        to.mkdir(mode=0o700)
+        if last is None:
+            return 0
+        paths = [path for path in segment_paths(log) if _number(path) <= last.segment]
+        for path in paths:
+            cut = last.offset if _number(path) == last.segment else 0
+            self._copy(path, to / path.name, cut or None)
+        _sync(to)
+        return len(paths)
+
+    def _copy(self, path: pathlib.Path, to: pathlib.Path, octets: int | None = None) -> None:
+        """A file, or its first octets; on disk when this returns."""
+        handle = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with path.open("rb") as source, os.fdopen(handle, "wb") as copy:
+            while piece := source.read(
+                PIECE_OCTETS if octets is None else min(octets, PIECE_OCTETS)
+            ):
+                copy.write(piece)
+                octets = None if octets is None else octets - len(piece)
+                self._step()
+            copy.flush()
+            os.fsync(handle)
+        self._step()
 
 
 def _number(path: pathlib.Path) -> int:
     return int(path.name.partition("-")[0])
-
-
-def _copy(path: pathlib.Path, to: pathlib.Path, octets: int | None = None) -> None:
-    """A file, or its first octets; on disk when this returns."""
-    handle = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with path.open("rb") as source, os.fdopen(handle, "wb") as copy:
-        shutil.copyfileobj(source, copy, 1 << 20)
-        if octets is not None:
-            copy.truncate(octets)
-        copy.flush()
-        os.fsync(handle)
 
 
 def _sync(path: pathlib.Path) -> None:

@@ -20,10 +20,11 @@ import pathlib
 import secrets
 import sqlite3
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, final
 
+from gateway.audit.ahead import Known, ahead
 from gateway.audit.ends import (
     NOTHING_KNOWN,
     Difference,
@@ -45,6 +46,7 @@ AUDIT_FOLDER: Final = "audit"
 IDENTITY_FILE: Final = "gateway-id"
 SECRET_FILE: Final = "login-secret"
 SECRET_OCTETS: Final = 32
+OLDER: Final = "older than the audit log"
 
 
 @final
@@ -54,12 +56,13 @@ class LateSegments:
     Implements `AuditSegments` and `LogKeeper`.
 
     Args:
-        accept_new_store: a store that does not know the messages of the log is meant.
+        accept_new_store: a store that does not know what is in the log is meant.
 
     Attributes:
         differences: in which ways the log is not what the store remembers of it.
-        told_by: the record that tells the last of them; before it is on disk the store goes on
-            remembering what it did, so that a start that comes to nothing has hidden nothing.
+        told_by: the last record that tells of them, or of `accepted`; before it is on disk the
+            store goes on remembering what it did, so that a start that comes to nothing has hidden
+            nothing.
         accepted: what was the matter with the store that was accepted, or "".
     """
 
@@ -69,25 +72,36 @@ class LateSegments:
         self._writer: SegmentWriter | None = None
         self._first: LogEnd | None = None
         self._remembered = NOTHING_KNOWN
+        self._surely_on_disk: LogEnd | None = None
         self.told_by: int | None = None
         self.differences: list[Difference] = []
         self.accepted = ""
 
-    def compare(self, remembered: LogEnds, *, store: str) -> int:
+    def compare(self, known: Known, *, store: str) -> int:
         """See `LogKeeper`."""
         directory = self._directory
         if store and has_messages(directory):
-            if not self._accept_new_store:
-                raise UnknownStoreError(_unknown_store(directory, store))
-            self.accepted = store
-        self._remembered = remembered
-        self.differences = differences(directory, remembered)
+            self._accept(store, _unknown_store(directory, store))
+        self._remembered = known.ends
+        self.differences = differences(directory, known.ends)
+        older = ahead(directory, known, as_remembered=not self.differences)
+        if older:
+            self._accept(OLDER, _older_store(directory, older[0]))
+            self.differences += older
+        if not self.differences:
+            self._surely_on_disk = known.surely_on_disk()
         return last_incarnation(directory)
+
+    def _accept(self, store: str, refusal: str) -> None:
+        if not self._accept_new_store:
+            raise UnknownStoreError(refusal)
+        self.accepted = store
 
     def ends(self) -> LogEnds:
         """See `LogKeeper`."""
         synced = self.writer().synced
-        if self.differences and (self.told_by is None or synced.sequence < self.told_by):
+        telling = self.differences or self.accepted
+        if telling and (self.told_by is None or synced.sequence < self.told_by):
             return self._remembered
         if self._first is None and synced.sequence:
             self._first = beginning(self._directory)
@@ -96,10 +110,19 @@ class LateSegments:
     def writer(self) -> SegmentWriter:
         """The writer, opened."""
         if self._writer is None:
-            self._writer = SegmentWriter(self._directory)
+            self._writer = SegmentWriter(self._directory, self._surely_on_disk)
             if self.differences and self._remembered.last is not None:
                 self._writer.go_on_behind(self._remembered.last.segment)
         return self._writer
+
+    @property
+    def flaw(self) -> str:
+        """What was the matter with the log's end when it was opened; "": nothing but a torn one."""
+        writer = self.writer()
+        if writer.cut:
+            octets = f"{writer.cut_octets} octets from there on were not surely on disk"
+            return f"{writer.cut}; {octets}, and are written again as far as the store has them"
+        return writer.damaged
 
     @property
     def last_sequence(self) -> int:
@@ -147,6 +170,17 @@ def _unknown_store(directory: pathlib.Path, store: str) -> str:
     )
 
 
+def _older_store(directory: pathlib.Path, found: Difference) -> str:
+    segments, octets = size_of(directory)
+    return (
+        f"the store in {directory.parent} is {OLDER} beside it ({segments} segments, {octets}"
+        f" octets): {found}. With this store, durable messages and nodes that the log knows of"
+        " would be gone, or come again, without a word. Put back the store that belongs to the log,"
+        " its store.sqlite-wal included, or move the log away; if it is meant: amqp-gateway serve"
+        " --accept-new-store, which the log will record"
+    )
+
+
 @contextmanager
 def _as_store_errors(directory: pathlib.Path) -> Iterator[None]:
     try:
@@ -168,18 +202,28 @@ def _on_a_disk_of_its_own(directory: pathlib.Path) -> bool:
 
 @final
 class Disk:
-    """What the data directory takes of its file systems, and what these have left."""
+    """What the data directory takes of its file systems, and what these have left.
+
+    Nothing is said of a part that is not there any more: that it is gone the store tells.
+    """
 
     def __init__(self, directory: pathlib.Path, audit: str) -> None:
         self._parts = {"store": directory, "audit": directory / audit}
 
     def free(self) -> dict[str, int]:
         """Octets that the process may still write, for the store and the audit log."""
-        return {part: _free(path) for part, path in self._parts.items()}
+        return self._of_each(_free)
 
     def used(self) -> dict[str, int]:
         """Octets of the files of the store, the reserve included, and of the audit log."""
-        return {part: _used(path) for part, path in self._parts.items()}
+        return self._of_each(_used)
+
+    def _of_each(self, measure: Callable[[pathlib.Path], int]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for part, path in self._parts.items():
+            with suppress(OSError):
+                found[part] = measure(path)
+        return found
 
 
 def _free(directory: pathlib.Path) -> int:

@@ -2,7 +2,8 @@
 
     drain   no new connections, deliveries or credit; settlements, commits and transfers go on until
             nothing is unsettled, or `drain_timeout` is over; or until no client is left, while the
-            disk refuses: nobody would hear of it if it did not any more
+            disk refuses: nobody would hear of it if it did not any more. Without clients nobody
+            waits for room either: there is nobody to make it
     close   every peer is told that its connection is forced closed, and has `ANSWER_MS` to answer
     cut     who has not closed by then is cut off
     finish  the last turn and the final audit records are written
@@ -31,8 +32,8 @@ class Drained(Protocol):
     def drain(self) -> None:
         """Dispatch nothing from now on."""
 
-    def idle(self) -> bool:
-        """Nothing waits for a commit, for room or for an upstream."""
+    def idle(self, *, clients: bool) -> bool:
+        """Nothing waits for a commit, for an upstream, or for the room that `clients` can make."""
 
     def stuck(self) -> bool:
         """Nothing can be committed at the moment."""
@@ -134,7 +135,8 @@ class Stopping:
 
     def _drained(self) -> bool:
         faces = (pump.face for pump in self._door.pumps.values())
-        return self._bridge.idle() and all(face.drained() for face in faces)
+        clients = bool(self._door.pumps)
+        return self._bridge.idle(clients=clients) and all(face.drained() for face in faces)
 
     def _close(self) -> None:
         self.stage = Stage.CLOSING

@@ -35,6 +35,9 @@ from zope.interface import implementer
 
 from gateway.errors import ConfigurationError
 
+COMMON_NAME: Final = b"CN"
+AMBIGUOUS: Final = "has several common names, so that it is nobody's"
+
 # By the numbers that OpenSSL's X509_STORE_CTX_get_error(3) has for them.
 DOUBTS: Final = {
     3: "cannot be checked: there is no revocation list of its authority",
@@ -126,12 +129,14 @@ def _note_doubt(
     connection: SSL.Connection, shown: crypto.X509, error: int, depth: int, ok: int
 ) -> bool:
     """What OpenSSL asks of each certificate of a client's chain; the first doubt is kept."""
-    if not ok and connection not in _doubts:
-        problem = f"its certificate {_problem(error)}"
+    ambiguous = bool(ok) and depth == 0 and len(_common_names(shown)) > 1
+    if (ambiguous or not ok) and connection not in _doubts:
+        problem = AMBIGUOUS if ambiguous else _problem(error)
+        problem = f"its certificate {problem}"
         if depth:
             problem += f" (the authority {name_in(shown)!r})"
         _doubts[connection] = Doubt("" if depth else name_in(shown), problem)
-    return bool(ok)
+    return bool(ok) and not ambiguous
 
 
 def _problem(error: int) -> str:
@@ -145,9 +150,17 @@ def client_doubt(transport: object) -> Doubt | None:
 
 
 def name_in(certificate: crypto.X509) -> str:
-    """The name in a certificate: its common name, else the whole subject."""
-    common_name = certificate.get_subject().commonName
-    return str(common_name or certificate.to_cryptography().subject.rfc4514_string())
+    """The name in a certificate: its common name, else, or if it has several, the whole subject."""
+    if len(_common_names(certificate)) == 1:
+        common_name = certificate.get_subject().commonName
+        if common_name:
+            return str(common_name)
+    return str(certificate.to_cryptography().subject.rfc4514_string())
+
+
+def _common_names(certificate: crypto.X509) -> list[bytes]:
+    components = certificate.get_subject().get_components()
+    return [value for key, value in components if key == COMMON_NAME]
 
 
 def _revoke(context: SSL.Context, path: pathlib.Path) -> None:

@@ -89,6 +89,11 @@ class Permits:
             self._nodes.look_up(asked)
         return rules.may(self._user, self._host, self._address, asked)
 
+    def may_of(self, user: str, asked: Asked) -> Decision:
+        """The same of another user, who comes from the same address; nothing is looked up."""
+        rules = self.rules
+        return UNRESTRICTED if rules is None else rules.may(user, self._host, self._address, asked)
+
     def may_publish(self, exchange: str, key: str) -> Decision:
         """The same for a publish."""
         by_key = self._by_exchange.get(exchange)

@@ -16,15 +16,19 @@ class Decision:
         line: the line of the rules' file that decided; 0: none did.
         rule: what stands there, or in words why there is none.
         logged: whoever asks is to be told of in the log, whatever the answer is.
+        named: the rule says for which names it is.
     """
 
-    __slots__ = ("allowed", "line", "logged", "rule")
+    __slots__ = ("allowed", "line", "logged", "named", "rule")
 
-    def __init__(self, allowed: bool, line: int, rule: str, *, logged: bool = False) -> None:
+    def __init__(
+        self, allowed: bool, line: int, rule: str, *, logged: bool = False, named: bool = False
+    ) -> None:
         self.allowed = allowed
         self.line = line
         self.rule = rule
         self.logged = logged
+        self.named = named
 
     def __str__(self) -> str:
         """As `check --may` and the log have it."""

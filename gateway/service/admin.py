@@ -11,7 +11,6 @@ from gateway.metrics import OBJECT_METRICS, Collector
 from gateway.net.admin.control import Control
 from gateway.net.admin.http import admin_site
 from gateway.net.admin.measures import Sources, object_readers
-from gateway.net.backup import Backup
 from gateway.net.data_directory import AUDIT_FOLDER, Disk
 from gateway.service.form import form
 
@@ -51,7 +50,7 @@ def site_of(service: Service, collector: Collector) -> Site:
         lambda: service.read_again(),
         service.clock.now_ms,
         service.door,
-        Backup(service.store, service.settings.data_directory, service.reactor.callFromThread),
+        service.backup,
     )
     return admin_site(
         collector,
@@ -60,5 +59,5 @@ def site_of(service: Service, collector: Collector) -> Site:
         control,
         tokens=service.tokens,
         reactor=service.reactor,
-        connections_max=service.settings.admin_connections,
+        connections_max=service.admin_connections,
     )

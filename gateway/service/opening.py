@@ -69,7 +69,7 @@ def tell_of_log(bridge: Bridge, store: SqliteStore, segments: LateSegments) -> N
         audit.store_accepted(now_ms, store=audit.passing(segments.accepted), last_sequence=last)
         log.warn(
             "the store was {found}, and that is meant: what the audit log says of durable"
-            " messages before record {last} is over",
+            " messages before record {last} may be over",
             found=segments.accepted,
             last=last,
         )

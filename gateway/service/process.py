@@ -14,11 +14,10 @@ from twisted.internet.posixbase import PosixReactorBase
 from gateway.config import Settings, may_show_passwords
 from gateway.net.clock import keep_time
 from gateway.net.exposed import exposed
-from gateway.net.open_files import raise_file_limit
+from gateway.net.open_files import FileShares, share_files
 from gateway.service.collecting import Collecting
 from gateway.service.service import Service
 
-FILES_BESIDES: Final = 64  # store, audit log, ports, libraries
 THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -30,14 +29,28 @@ def _gone(service: Service) -> int:
     return sum(ended) + service.counts.lost
 
 
-def _warn(service: Service) -> None:
+def _share_files(service: Service) -> FileShares:
+    """See to it that clients leave files for the store, the log and the admin port."""
+    settings = service.settings
+    upstreams = sum(1 + upstream.detours for upstream in settings.upstreams.values())
+    shares = share_files(settings.limits.connections, settings.admin_connections, upstreams)
+    service.door.files_max = shares.clients
+    service.admin_connections = shares.admin
+    return shares
+
+
+def _warn(service: Service, shares: FileShares) -> None:
     """Say what is allowed, but perhaps not meant."""
     settings = service.settings
     service.rules.say(settings)
-    files = raise_file_limit(settings.limits.connections + FILES_BESIDES)
-    if files < settings.limits.connections + FILES_BESIDES:
+    if shares.clients < settings.limits.connections:
         service.log.warn(
-            "only {files} files may be open: fewer connections than limits allow", files=files
+            "only {files} files may be open (ulimit -n): {clients} clients are let in, and not the"
+            " {limit} of limits.connections; {admin} connections at the admin port",
+            files=shares.files,
+            clients=shares.clients,
+            limit=settings.limits.connections,
+            admin=shares.admin,
         )
     tokens = settings.admin_token_file or settings.metrics_token_file
     if tokens is not None and not settings.admin_tls and not settings.admin.loopback:
@@ -98,8 +111,9 @@ def run(
     threading.excepthook = on_thread_died
     service.read_again = read_again
     signal.signal(signal.SIGHUP, lambda _number, _frame: reactor.callFromThread(service.reload))
+    shares = _share_files(service)
     service.start()
-    _warn(service)
+    _warn(service, shares)
     Collecting(reactor, partial(_gone, service))
     service.on_stopped = reactor.stop
     reactor.run(installSignalHandlers=False)

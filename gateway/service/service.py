@@ -24,6 +24,7 @@ from gateway.faces.server_1_0 import connection as server_1_0
 from gateway.metrics import METRICS, Collector
 from gateway.net.admin.measures import readers
 from gateway.net.admin.tokens import Tokens
+from gateway.net.backup import Backup
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
@@ -85,6 +86,7 @@ class Service:
         self.clock = clock or GatewayClock()
         self.counts = NetCounts()
         self.exit_code = 0
+        self.admin_connections = settings.admin_connections  # before it listens, it may be fewer
         self.on_stopped: Callable[[], None] = lambda: None
         self.read_again: Callable[[], Settings] = lambda: settings
         self.ports = Ports(reactor)
@@ -111,9 +113,7 @@ class Service:
             self.upstreams = Upstreams(
                 settings, self.bridge, self.turns, self.faces, self._threads.derive_for
             )
-            recover(
-                settings, self.bridge, self.recovered, self.upstreams, segments.writer().damaged
-            )
+            recover(settings, self.bridge, self.recovered, self.upstreams, segments.flaw)
             self._keep_replies()
             self.rules = RulesInForce(
                 access, self.bridge, self.turns, self.faces.access, self.clock
@@ -125,6 +125,7 @@ class Service:
         except BaseException:
             self.store.close(b"")
             raise
+        self.backup = Backup(self.store, settings.data_directory, reactor.callFromThread)
         self.stopping = Stopping(
             self.door,
             self.bridge,
@@ -274,6 +275,7 @@ class Service:
         self._every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         self._every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
+        self._every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()
         self._say_started()

@@ -35,7 +35,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event
 from time import perf_counter_ns, sleep
@@ -43,6 +42,7 @@ from typing import Final, final
 
 from gateway.audit.ends import NOTHING_KNOWN, LogEnds
 from gateway.errors import DecodeError, StoreError
+from gateway.store.copying import Copying
 from gateway.store.database import Database
 from gateway.store.interface import AuditSegments, CallInReactor, Committed, LogKeeper, StoreCounts
 from gateway.store.log_rows import pack_row, unpack_row
@@ -67,9 +67,7 @@ STOP_ATTEMPTS: Final = 4  # then a stop gives up
 
 Turn = tuple[int, bytes, bytes]
 _STOP: Final[Turn] = (-1, b"", b"")
-_COPY: Final[Turn] = (-2, b"", b"")  # a backup is asked for
-
-Copied = Callable[[StoreError | LogEnds], None]
+_COPY: Final[Turn] = (-2, b"", b"")  # a copy wants its next share
 
 
 @final
@@ -128,7 +126,8 @@ class Committer:
         self._loose_octets = 0
         self._wal_octets = 0
         self._doomed: list[int] = []
-        self._copies: SimpleQueue[tuple[Path, Copied]] = SimpleQueue()
+        self._copies: SimpleQueue[Copying] = SimpleQueue()
+        self._copying: Copying | None = None
         self._look_ns = 0
         self._next_look_ns = 0
 
@@ -138,14 +137,14 @@ class Committer:
         self._stopping.set()
         self.waiting.put(_STOP)
 
-    def copy(self, path: Path, copied: Copied) -> None:
-        """From another thread: copy the store to a new file, as it is with its audit log.
+    def copy(self) -> Copying:
+        """From another thread: copy the store, as it is with its audit log, one at a time.
 
-        `copied` is called in the reactor: with the ends of the log that has all that the copy has,
-        and nothing more of what is durable; or with the error.
+        Who asked for it writes the copy, in a thread that may wait for the copy's disk.
         """
-        self._copies.put((path, copied))
-        self.waiting.put(_COPY)
+        copying = Copying(lambda: self.waiting.put(_COPY))
+        self._copies.put(copying)
+        return copying
 
     def run(self) -> None:
         """The thread; `error` says afterwards why the store could not be closed in order."""
@@ -174,36 +173,26 @@ class Committer:
         else:
             self._insist(self._look)
         self._insist(partial(self._tidy, idle=not turns))
-        while more and not self._copies.empty():
-            self._copy(*self._copies.get_nowait())
+        if more:
+            self._copy_on()
         return more
 
-    def _copy(self, path: Path, copied: Copied) -> None:
-        answer: StoreError | LogEnds
+    def _copy_on(self) -> None:
+        """Hand over what comes next of the copy that is made, if it is wanted already."""
+        copying = self._copying
+        if copying is None or copying.over:
+            copying = self._copying = None if self._copies.empty() else self._copies.get_nowait()
+        if copying is None or copying.over or not copying.asks:
+            return
         try:
-            self._database.copy_to(path, self._commit_waiting)
-            # Nothing was committed since the last share, so that the log has no more either.
-            self._insist(self._sync_segments)
-            answer = NOTHING_KNOWN if self._log is None else self._log.ends()
+            copying.hand_over(self._database, self._synced_ends)
         except StoreError as error:
-            answer = error
-        self._call_in_reactor(partial(copied, answer))
+            copying.end(error)
 
-    def _commit_waiting(self) -> None:
-        """What has come while the store is copied; it is not, when it is time to stop."""
-        if self._stopping.is_set():
-            raise StoreError("the gateway stops")
-        turns: list[Turn] = []
-        with suppress(Empty):
-            while not self._stopping.is_set():
-                turn = self.waiting.get_nowait()
-                if turn is _STOP:
-                    self.waiting.put(turn)
-                    break
-                if turn is not _COPY:
-                    turns.append(turn)
-        if turns:
-            self._settle(self._group(turns, []))
+    def _synced_ends(self) -> LogEnds:
+        """Nothing was committed since the last share was read: the log has no more either."""
+        self._insist(self._sync_segments)
+        return NOTHING_KNOWN if self._log is None else self._log.ends()
 
     def _insist(self, write: Callable[[], None]) -> None:
         """Have something written, however often it takes; each time it goes on where it failed."""
@@ -391,14 +380,17 @@ class Committer:
         self._doomed.sort()
         while self._doomed:
             self._database.delete(self._doomed[:DEAD_ROWS])
+            if self._copying is not None:
+                self._copying.removed(self._doomed[:DEAD_ROWS])
             self._wal_octets += PAGE_OCTETS
             del self._doomed[:DEAD_ROWS]
 
     def _finish(self) -> None:
         """The last audit block, everything in its place, closed in order."""
-        while not self._copies.empty():
-            _, copied = self._copies.get_nowait()
-            self._call_in_reactor(partial(copied, StoreError("the gateway stops")))
+        while self._copying is not None or not self._copies.empty():
+            copying = self._copying or self._copies.get_nowait()
+            copying.end(StoreError("the gateway stops"))
+            self._copying = None
         if self._final_audit:
             self._insist(partial(self._segments.append, self._final_audit))
         self._insist(self.delete_dead)

@@ -25,19 +25,21 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 from zlib import crc32
 
+from gateway.audit.ahead import KNOWS_NOTHING, Known, last_sequence_in
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.audit.whereabouts import Whereabouts
-from gateway.errors import StoreError
+from gateway.errors import DecodeError, StoreError
 from gateway.store.interface import TopologyRow
+from gateway.store.log_rows import unpack_row
 
 FORMAT: Final = 1
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
-COPIED_PAGES: Final = 512  # at a time, of a backup: commits go on in between
 FIRST: Final = "first"
 LAST: Final = "last"
+OTHER_TABLES: Final = ("topology", "damaged", "meta", "audit_log")
 COUNTED: Final = ("log", "topology")  # tables whose rows are counted when it is closed
 PLACES: Final = (FIRST, LAST)
 SHRUNK_OCTETS: Final = 16 * 1024 * 1024  # the most that is written again to give back room
@@ -53,7 +55,7 @@ _SETTINGS: Final = (
     "PRAGMA temp_store = MEMORY",
     f"PRAGMA journal_size_limit = {WAL_OCTETS_KEPT}",
 )
-_SCHEMA: Final = (
+SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, body BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS topology (kind INTEGER, key TEXT, value BLOB, checksum INTEGER,"
     " PRIMARY KEY (kind, key)) WITHOUT ROWID",
@@ -63,11 +65,13 @@ _SCHEMA: Final = (
     " segment INTEGER, octets INTEGER, sha256 TEXT) WITHOUT ROWID",
 )
 _INSERT: Final = "INSERT INTO log VALUES (?, ?)"
+_BEHIND: Final = "SELECT number, body FROM log WHERE number > ? ORDER BY number"
 _CLEAR: Final = "DELETE FROM topology WHERE kind = ? AND key >= ? AND key < ?"
 
 
 @contextmanager
-def _as_store_errors(doing: str) -> Iterator[None]:
+def as_store_errors(doing: str) -> Iterator[None]:
+    """What SQLite raises becomes a `StoreError`."""
     try:
         yield
     except sqlite3.Error as error:
@@ -99,6 +103,31 @@ def ends_in(database: sqlite3.Connection) -> LogEnds:
         sequence, segment, octets, digest = end
         found[str(place)] = LogEnd(int(sequence), int(segment), int(octets), str(digest))
     return LogEnds(found.get(FIRST), found.get(LAST))
+
+
+def known_in(database: sqlite3.Connection) -> Known:
+    """What it knows of the audit log."""
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+        return KNOWS_NOTHING  # empty, or not ours
+    meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
+    return Known(
+        ends_in(database),
+        _last_sequence(database),
+        int(meta.get("incarnation", 0)),
+        clean=int(meta.get("clean", 0)) != 0,
+    )
+
+
+def _last_sequence(database: sqlite3.Connection) -> int | None:
+    """Of the last audit record in a row; `None`: a row that cannot be read may have it."""
+    for (body,) in database.execute("SELECT body FROM log ORDER BY number DESC"):
+        try:
+            _writes, audit = unpack_row(body if isinstance(body, bytes) else b"")
+        except DecodeError:
+            return None
+        if audit:
+            return last_sequence_in(audit)
+    return 0
 
 
 @final
@@ -140,7 +169,7 @@ class Database:
 
     def take_over(self) -> None:
         """What an earlier life left is made sure of, and this one may write."""
-        with _as_store_errors("cannot start the store"):
+        with as_store_errors("cannot start the store"):
             self._copy_wal()
             self._create()
 
@@ -149,7 +178,7 @@ class Database:
 
     def _create(self) -> None:
         with self._transaction():
-            for table in _SCHEMA:
+            for table in SCHEMA:
                 self._db.execute(table)
             self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (FORMAT,))
 
@@ -196,10 +225,10 @@ class Database:
                     damage.append(f"topology {kind} {key!r}: checksum does not match")
         return found, damage
 
-    def log_ends(self) -> LogEnds:
-        """The ends of the audit log, as they were remembered last."""
+    def known(self) -> Known:
+        """What it knows of the audit log: its ends, as they were remembered last, and more."""
         with reading():
-            return ends_in(self._db)
+            return known_in(self._db)
 
     def remember(self, ends: LogEnds, *, moved: bool = False) -> None:
         """Remember the ends of the audit log; `moved`: only those that are in another segment."""
@@ -207,7 +236,7 @@ class Database:
             same = known is not None and end is not None and known.segment == end.segment
             if end is None or end == known or (moved and same):
                 continue
-            with _as_store_errors("cannot write to the store"):
+            with as_store_errors("cannot write to the store"):
                 self._db.execute(
                     "INSERT OR REPLACE INTO audit_log VALUES (?, ?, ?, ?, ?)", (place, *end)
                 )
@@ -219,7 +248,7 @@ class Database:
 
         From now on `look` knows the files, of which the WAL exists by then.
         """
-        with _as_store_errors("cannot start the store"), self._transaction():
+        with as_store_errors("cannot start the store"), self._transaction():
             for number in damaged:
                 self._db.execute(
                     "INSERT INTO damaged SELECT ?, number, body FROM log WHERE number = ?",
@@ -260,7 +289,7 @@ class Database:
 
     def stopped(self) -> None:
         """Everything is in the file, the WAL is empty, and the store counts as closed in order."""
-        with _as_store_errors("cannot close the store"):
+        with as_store_errors("cannot close the store"):
             for table in COUNTED:
                 self._set_meta(table, self._rows_in(table))
             self._set_meta("clean", 1)
@@ -280,7 +309,7 @@ class Database:
 
         Before these go those that are `cleared`: kind, first key and the key behind the last.
         """
-        with _as_store_errors("cannot write to the store"):
+        with as_store_errors("cannot write to the store"):
             if not topology and not cleared:
                 # One statement and no transaction around it: each statement gives up the
                 # interpreter lock, and a busy reactor gives it back only after a whole turn.
@@ -305,13 +334,13 @@ class Database:
     def delete(self, numbers: list[int]) -> None:
         """Delete rows of the log, all or none."""
         listed = ",".join(map(str, numbers))
-        with _as_store_errors("cannot delete from the store"):
+        with as_store_errors("cannot delete from the store"):
             self._db.execute(f"DELETE FROM log WHERE number IN ({listed})")
 
     def checkpoint(self, *, shrink: bool = False) -> None:
         """Copy the WAL into the file, so that it starts again from its beginning, or is emptied."""
         mode = "TRUNCATE" if shrink else "PASSIVE"
-        with _as_store_errors("cannot write to the store"):
+        with as_store_errors("cannot write to the store"):
             self._db.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
 
     def shrink(self, free: Callable[[], int]) -> None:
@@ -321,7 +350,7 @@ class Database:
         `free` on the disk, in octets: else it would take the room that settlements need, in vain.
         """
         self.checkpoint(shrink=True)  # what is written again needs some of it
-        with _as_store_errors("cannot shrink the store"):
+        with as_store_errors("cannot shrink the store"):
             pages, holes, octets = (
                 int(self._db.execute(f"PRAGMA {name}").fetchone()[0])
                 for name in ("page_count", "freelist_count", "page_size")
@@ -332,25 +361,27 @@ class Database:
             self._db.execute("VACUUM")
         self.checkpoint(shrink=True)
 
-    def copy_to(self, path: Path, between: Callable[[], None]) -> None:
-        """Copy all of it to a new file, a share at a time; `between` shares it may be written to.
+    def rows_behind(self, number: int, octets: int) -> tuple[list[tuple[int, bytes]], bool]:
+        """Rows of the log behind that number, until they have so many octets; are there more?"""
+        found: list[tuple[int, bytes]] = []
+        size = 0
+        with reading():
+            for row in self._db.execute(_BEHIND, (number,)):
+                if size >= octets:
+                    return found, True
+                found.append(row)
+                size += len(row[1])
+        return found, False
 
-        The copy has what was written so (SQLite's backup of the connection that writes), but
-        nothing behind its last share.
-        """
-
-        def shown(status: int, _left: int, _total: int) -> None:
-            if status != sqlite3.SQLITE_DONE:
-                between()
-
-        with _as_store_errors("cannot copy the store"):
-            target = sqlite3.connect(path, isolation_level=None)
-            try:
-                self._db.backup(target, pages=COPIED_PAGES, progress=shown)
-            finally:
-                target.close()
+    def other_tables(self) -> dict[str, list[tuple[Any, ...]]]:
+        """All rows of all tables but the log. Any: SQLite's values."""
+        with reading():
+            return {
+                table: self._db.execute(f"SELECT * FROM {table}").fetchall()
+                for table in OTHER_TABLES
+            }
 
     def close(self) -> None:
         """Let go of the file, whatever state it is in."""
-        with _as_store_errors("cannot close the store"):
+        with as_store_errors("cannot close the store"):
             self._db.close()

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
 
+from gateway.audit.ahead import Known
 from gateway.audit.ends import LogEnds
 from gateway.errors import StoreError
 from gateway.message import Message
@@ -177,11 +178,11 @@ class StoreCounts:
 class LogKeeper(Protocol):
     """Who knows where the audit log begins and ends, which the store remembers."""
 
-    def compare(self, remembered: LogEnds, *, store: str) -> int:
+    def compare(self, known: Known, *, store: str) -> int:
         """Before anything is appended: the number of the last life that the log has records of.
 
-        `store`: why it remembers nothing, "missing" or "empty"; "" when it does, or never did.
-        Raises StartupError where such a store must not be begun.
+        `store`: why it knows nothing, "missing" or "empty"; "" when it does.
+        Raises StartupError where such a store must not be begun, or is older than the log.
         """
 
     def ends(self) -> LogEnds:

@@ -1,4 +1,4 @@
-"""A look at a store from outside, by who is not its gateway: what it remembers of the audit log.
+"""A look at a store from outside, by who is not its gateway: what it knows of the audit log.
 
 Nothing is touched, so that a directory may be read-only. SQLite reads what a killed process left in
 the WAL only if it may lock the file or make one beside it; both is spared here: the store's own
@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from gateway.audit.ends import LogEnds
+from gateway.audit.ahead import Known
 from gateway.errors import StoreError
-from gateway.store.database import ends_in, reading
+from gateway.store.database import known_in, reading
 from gateway.store.sqlite import FILE_NAME, LOCK_NAME
 
 
-def log_ends(directory: Path) -> LogEnds:
-    """What the store of a data directory remembers of the audit log.
+def known(directory: Path) -> Known:
+    """What the store of a data directory knows of the audit log.
 
     Raises:
         StoreError: it cannot be read, is not there, or a gateway is using it.
@@ -38,7 +38,7 @@ def log_ends(directory: Path) -> LogEnds:
         try:
             if left:  # its index is then in memory
                 database.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
-            return ends_in(database)
+            return known_in(database)
         finally:
             database.close()
 

@@ -19,9 +19,10 @@ from pathlib import Path
 from threading import Thread
 from typing import Final, final
 
-from gateway.audit.ends import NOTHING_KNOWN, LogEnds
+from gateway.audit.ahead import KNOWS_NOTHING
 from gateway.errors import DecodeError, StartupError, StoreError
-from gateway.store.committer import Committer, Copied
+from gateway.store.committer import Committer
+from gateway.store.copying import Copying
 from gateway.store.database import Database
 from gateway.store.interface import (
     AuditSegments,
@@ -131,9 +132,9 @@ class SqliteStore:
         """Each second or so: does the disk answer?"""
         self._slowness.look(now_ms)
 
-    def copy(self, path: Path, copied: Copied) -> None:
-        """Copy it to a new file while it goes on; see `Committer.copy`."""
-        self._committer.copy(path, copied)
+    def copy(self) -> Copying:
+        """Copy it while it goes on; see `Committer.copy`."""
+        return self._committer.copy()
 
     def close(self, final_audit: bytes) -> None:
         """See `Store.close`."""
@@ -162,20 +163,22 @@ class SqliteStore:
         life = 0
         missing = not path.exists()
         if missing:  # and is not made where it must not be
-            life = self._compare(NOTHING_KNOWN, "missing")
+            life = 0 if self._log is None else self._log.compare(KNOWS_NOTHING, store="missing")
         self._database = Database(path, late=late)
         try:
             if not missing:
-                known = self._database.meta("incarnation") > 0
-                life = self._compare(self._database.log_ends(), "" if known else "empty")
+                life = self._compare()
             return self._recover(life, late)
         except BaseException:
             self._database.close()
             raise
 
-    def _compare(self, remembered: LogEnds, store: str) -> int:
+    def _compare(self) -> int:
         """The last life that the audit log knows."""
-        return 0 if self._log is None else self._log.compare(remembered, store=store)
+        if self._log is None:
+            return 0
+        known = self._database.known()
+        return self._log.compare(known, store="" if known.incarnation else "empty")
 
     def _recover(self, life: int, late: bool) -> Recovered:
         """Read everything; `life`: the last one that the audit log knows, which may be later."""
@@ -188,9 +191,9 @@ class SqliteStore:
         topology, damage = database.topology()
         damage = [*damaged.values(), *damage, *database.shrunk_tables()]
         self.counts.rows_damaged = len(damage)
-        beginning = Beginning(database, self._segments, owed, incarnation, list(damaged))
+        beginning = Beginning(database, self._segments, self._log, owed, incarnation, list(damaged))
         if not late:
-            database.started(incarnation, list(damaged))
+            beginning.start()
         self._committer = Committer(
             database,
             occupancy,
@@ -255,12 +258,14 @@ class Beginning:
         self,
         database: Database,
         segments: AuditSegments,
+        log: LogKeeper | None,
         owed: list[bytes],
         incarnation: int,
         damaged: list[int],
     ) -> None:
         self._database = database
         self._segments = segments
+        self._log = log
         self._owed = owed
         self._incarnation = incarnation
         self._damaged = damaged
@@ -270,6 +275,14 @@ class Beginning:
         self._database.take_over()
         for blocks in self._owed:
             self._segments.append(blocks)
+        self.start()
+
+    def start(self) -> None:
+        """It stands in the store that this life has begun."""
+        if self._damaged and self._log is not None:
+            # Rows that are set aside say no more how far the log had come.
+            self._segments.sync()
+            self._database.remember(self._log.ends())
         self._database.started(self._incarnation, self._damaged)
 
 

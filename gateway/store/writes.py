@@ -154,6 +154,10 @@ class TurnWriter:
         out.raw(octets)
         out.raw(end)
 
+    def any(self) -> bool:
+        """Whether `take` would hand over anything."""
+        return self._out.size() > HEADER_SIZE
+
     def size(self) -> int:
         """Octets since the last `take`, and a few."""
         return self._out.size()

@@ -22,9 +22,12 @@ from gateway.errors import TooMuchWorkError
 READ: Final = 10  # a frame is taken apart, whatever it is and whoever it is for
 CHECKPOINT: Final = 20  # the audit log is told what a queue, a subscription or an exchange has
 COMMAND: Final = 200  # a command of any kind but a transfer: taken apart, carried out, answered
-FRAME: Final = 200  # a begin, attach, detach or end of 1.0 is taken apart, before it is a command
+CONTROL: Final = 15  # a control of a 0-10 session, or what is answered by rule, beside its ranges
+FRAME: Final = 100  # a begin, attach, detach or end of 1.0 is taken apart, before it is a command
+STATE: Final = 25  # a flow or a disposition of 1.0 is taken apart
+UNSETTLED: Final = 20  # a delivery of an attach's unsettled map is taken apart
 SETTLING: Final = 30  # a command that settles, or a disposition, beside its deliveries
-PUBLISH: Final = 20  # a message, beside its copies
+PUBLISH: Final = 40  # a message, beside its copies
 COPY: Final = 30  # a copy comes into a queue, or leaves it
 SENDING: Final = 40  # a delivery is sent, beside its translation
 DELIVERY: Final = 20  # a delivery is settled
@@ -39,7 +42,7 @@ CHARACTER: Final = 4  # of a selector that is read
 CROSSING: Final = 100  # a message is translated, beside the values in it
 ELEMENT: Final = 5  # a value in a list, map or array is decoded
 CONVERSION: Final = 25  # and converted, and encoded for the other protocol
-RANGE: Final = 5  # a range of command or delivery ids
+RANGE: Final = 5  # a range of command or delivery ids is decoded, looked at, or told
 
 # How many for one unit.
 CHARACTERS_SEARCHED: Final = 16  # of a text that a selector searches or compares

@@ -159,6 +159,26 @@ def test_a_timely_reply_is_asked_for_when_much_is_not_known_to_be_known() -> Non
     ]
 
 
+def test_completions_that_a_peer_knows_in_very_many_pieces_are_told_once_more_only() -> None:
+    server = drive.opened_server()
+    session = drive.attached(server)
+    for _ in range(10):
+        first = told(server, TRANSFER * 1000)[0].command_id
+        session.complete(first, first + 999)
+    server.data_to_send()
+    known = [(number, number) for number in range(0, 9000, 2)]
+    told(server, says(spec.SessionKnownCompleted(commands=known)), TRANSFER)
+    session.complete(10_000, 10_000)
+    answers = drive.values(server.data_to_send())
+    ranges = [each for answer in answers for each in answer.commands]
+    assert ranges == [*[(number, number) for number in range(1, 8999, 2)], (8999, 10_000)]
+    told(server, TRANSFER)
+    session.complete(10_001, 10_001)
+    assert drive.values(server.data_to_send()) == [
+        spec.SessionCompleted(commands=[(10_001, 10_001)])
+    ]
+
+
 @rule("0-10", "session.expected", "include-next-command")
 @rule("0-10", "session.expected", "no-overlaps")
 @rule("0-10", "session.expected", "minimal-fragments")

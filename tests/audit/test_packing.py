@@ -78,6 +78,18 @@ def test_a_segment_ends_by_size_and_by_age():
     assert flags[1::2] == [True, False, False, True]
 
 
+def test_records_of_a_turn_that_the_store_has_are_marked():
+    log = AuditLog(1, segment_octets=RECORD_OCTETS)
+    told = []
+    for stored in (True, False, True):
+        log.topology(1, node=log.name("q"), reason=1)
+        octets = log.take_block(1, stored)
+        told.append([(block.kind, block.flags) for block in segment_of(octets).blocks()])
+    starts, marked = BlockFlag.SEGMENT_STARTS, BlockFlag.STORED
+    assert told[0] == told[2] == [(BlockKind.NAMES, starts), (BlockKind.RECORDS, marked)]
+    assert told[1] == [(BlockKind.NAMES, starts), (BlockKind.RECORDS, 0)]
+
+
 def test_pending_counts_the_octets_of_the_turn():
     log = AuditLog(1)
     log.clock(1, 0)

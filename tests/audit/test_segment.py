@@ -11,6 +11,7 @@ from support.audit_logs import balanced_log
 from support.faulty_disk import FAULTS, FULL, SHORT, UNSYNCED, FaultyDisk
 from support.stores import scratch
 
+from gateway.audit.ends import LogEnd
 from gateway.audit.reader import Segment, records, segment_paths, verify
 from gateway.audit.records.log import AuditLog
 from gateway.audit.segment import SegmentWriter
@@ -102,6 +103,68 @@ def test_a_tail_of_zeros_is_torn_too(tmp_path: Path):
     with segment_paths(tmp_path)[-1].open("ab") as file:
         file.write(bytes(1000))
     assert SegmentWriter(tmp_path).cut_octets == 1000
+
+
+def with_a_hole(directory: Path, at: int) -> Path:
+    """The log's last segment, of which some was not written by the system before a power cut."""
+    path = segment_paths(directory)[-1]
+    octets = bytearray(path.read_bytes())
+    octets[at : at + 150] = bytes(150)
+    path.write_bytes(octets)
+    return path
+
+
+def ended(path: Path, offset: int) -> LogEnd:
+    segment = Segment(path.name, path.read_bytes())
+    assert segment.header is not None
+    return LogEnd(1, segment.header.number, offset, "")
+
+
+def test_what_a_power_cut_made_of_octets_that_were_not_synced_is_cut(tmp_path: Path) -> None:
+    balanced_log(tmp_path)
+    whole = segment_paths(tmp_path)[-1].read_bytes()
+    *_, before, damaged, _ = Segment("", whole).blocks()
+    path = with_a_hole(tmp_path, damaged.offset + 3)
+    octets = path.read_bytes()
+    for end in (None, ended(path, len(whole)), ended(path, damaged.end), ended(path, 0)):
+        assert SegmentWriter(tmp_path, end).cut == ""
+        assert path.read_bytes() == octets
+    writer = SegmentWriter(tmp_path, ended(path, before.end))
+    assert f"offset {damaged.offset}: block" in writer.cut
+    assert (writer.damaged, writer.cut_octets) == ("", len(whole) - before.end)
+    assert writer.last_sequence == sequences(tmp_path)[-1]
+    writer.append(whole[damaged.offset :])  # as the store has it
+    writer.close()
+    assert (path.read_bytes(), verify(tmp_path)) == (whole, [])
+
+
+def test_a_segment_begun_behind_what_was_synced_may_be_cut_anywhere(tmp_path: Path) -> None:
+    balanced_log(tmp_path)
+    first, last = segment_paths(tmp_path)
+    whole = last.read_bytes()
+    block = next(Segment("", whole).blocks())
+    with_a_hole(tmp_path, block.offset)
+    writer = SegmentWriter(tmp_path, ended(first, 10))
+    assert writer.cut != ""
+    assert not last.exists()
+    writer.append(whole[block.offset :])
+    writer.close()
+    assert (last.read_bytes(), verify(tmp_path)) == (whole, [])
+
+
+def test_damaged_lengths_lead_to_no_number_that_never_was(tmp_path: Path) -> None:
+    balanced_log(tmp_path)
+    path = segment_paths(tmp_path)[-1]
+    *_, damaged, _ = Segment("", path.read_bytes()).blocks()
+    with_a_hole(tmp_path, damaged.offset + 50)
+    octets = bytearray(path.read_bytes())
+    at = damaged.end - damaged.record_octets
+    octets[at : at + 8] = b"\xff" * 7 + b"\x7f"
+    path.write_bytes(octets)
+    before = sequences(tmp_path)[-1]
+    writer = SegmentWriter(tmp_path)
+    assert "checksum" in writer.damaged
+    assert before < writer.last_sequence < before + 100
 
 
 def test_damage_that_no_crash_makes_is_left_and_the_log_goes_on_behind_it(tmp_path: Path):

@@ -1,5 +1,6 @@
 """Queues: the rules of 0-10's class queue."""
 
+import pytest
 from support.bridge_world import World, condition
 
 from gateway.bridge.limits import BridgeLimits
@@ -40,6 +41,18 @@ def test_a_shared_queue_cannot_be_made_exclusive() -> None:
     world.queue("q")
     answer = world.host.declaring.declare_queue("q", QueueSettings(exclusive=True), world.owner())
     assert condition(answer) == Condition.RESOURCE_LOCKED
+
+
+@pytest.mark.parametrize("given", [{}, {"exclusive": True}, {"auto_delete": True}])
+def test_what_upstreams_reject_goes_to_no_passing_queue(given: dict[str, bool]) -> None:
+    world = World()
+    declaring = world.host.declaring
+    name = "gateway.rejected"
+    passing = QueueSettings(durable=bool(given), **given)
+    assert condition(declaring.declare_queue(name, passing, world.owner())) == Condition.NOT_ALLOWED
+    kept = declaring.declare_queue(name, QueueSettings(durable=True), world.owner())
+    assert isinstance(kept, Queue)
+    assert declaring.declare_queue(name, QueueSettings(), world.owner()) is kept
 
 
 def test_delete_if_unused_and_if_empty_are_respected() -> None:

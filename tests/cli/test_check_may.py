@@ -21,6 +21,8 @@ rules:
   - {allow: create, users: carol, own: true, exclusive: true}
   - {allow: bind, users: carol, own: true}
   - {allow: purge, login: false}
+  - {allow: create, users: dave, queue: "*"}
+  - {allow: create, users: erin}
 """
 ACL = """acl allow bob@QPID publish exchange name=amq.default routingkey=orders
 acl deny all all
@@ -56,6 +58,11 @@ def asked(files: pathlib.Path, key: str, *question: str) -> tuple[int, str]:
         ("bob delete mine --exchange", (0, "allowed by line 8: ")),
         ("bob connect -", (0, "allowed by line 3: ")),
         ("bob connect - --address 192.0.2.1", (1, "denied by ")),
+        ("dave create mine --queue", (0, "allowed by line 15: ")),
+        ("dave create amq.topic --queue", (1, "denied by no rule fits about create exchange 'amq")),
+        ("dave create amq.topic/a --queue", (1, "denied by no rule fits about create exchange")),
+        ("dave create amq.topic/a", (1, "denied by no rule fits")),
+        ("erin create amq.topic/a --queue", (0, "allowed by line 16: ")),
         ("bob access orders --virtual-host default", (1, "denied by ")),
         ("bob manage broker", (1, "denied by ")),
         ("carol publish q", (0, "allowed by line 11: ")),
@@ -77,6 +84,13 @@ def test_the_answer_names_the_line(
 ) -> None:
     code, told = asked(files, "file", *question.split())
     assert (code, told[: len(answer[1])]) == answer
+
+
+def test_a_queue_that_may_hide_an_exchange_is_told_of(files: pathlib.Path) -> None:
+    code, told = asked(files, "file", "dave", "create", "orders/a", "--queue")
+    assert code == 0
+    assert "; if there is one, denied to create exchange 'orders', which the queue would" in told
+    assert "if there is one" not in asked(files, "file", "erin", "create", "orders")[1]
 
 
 def test_a_client_without_a_login_is_asked_for_by_an_empty_name(files: pathlib.Path) -> None:

@@ -18,11 +18,11 @@ class Waiter:
         self.world.commit()
         self.confirmed: list[tuple[int, int]] = []
         self.told = 0
-        self.safe_with = SafeWith(self.world.bridge, self)
+        self.safe_with = SafeWith(self.world.bridge)
 
     def add(self, *numbers: int) -> None:
         for number in numbers:
-            self.safe_with.add(number)
+            self.safe_with.add(number, self)
 
     def end_turn(self) -> None:
         self.world.send(b"body", durable=True)

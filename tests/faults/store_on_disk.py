@@ -54,7 +54,8 @@ def taken(disk: Disk, directory: Path, fault: str, after: int, times: int) -> bo
         if turn == TURNS:
             writer.dequeue(1, 1)
         audit.transaction(1, turn, connection=1, outcome=6)
-        store.submit(turn, writer.take(), audit.take_block(turn))
+        block = audit.take_block(turn, writer.any())
+        store.submit(turn, writer.take(), block)
         reactor.run_until(lambda turn=turn: turn in reactor.committed)
     store.close(b"")
     disk.heal()

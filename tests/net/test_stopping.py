@@ -13,13 +13,14 @@ class Draining:
     def __init__(self) -> None:
         self.drained = False
         self.is_idle = True
+        self.for_room = False
         self.is_stuck = False
 
     def drain(self) -> None:
         self.drained = True
 
-    def idle(self) -> bool:
-        return self.is_idle
+    def idle(self, *, clients: bool) -> bool:
+        return self.is_idle and not (clients and self.for_room)
 
     def stuck(self) -> bool:
         return self.is_stuck
@@ -130,6 +131,18 @@ def test_while_the_disk_refuses_it_waits_for_clients_and_not_for_the_disk() -> N
     assert [formatEvent(event) for event in events] == [
         "nothing can be committed, and no client is left; 1 message waits for upstream main"
     ]
+    made.net.turn()
+    assert made.log[-1] == "finished"
+
+
+def test_room_is_waited_for_only_while_clients_can_make_it() -> None:
+    made = Stop()
+    made.bridge.for_room = True
+    made.stopping.signal()
+    made.net.turn()
+    made.net.clock.advance(10)
+    assert made.stopping.stage == Stage.DRAINING
+    made.lose()
     made.net.turn()
     assert made.log[-1] == "finished"
 

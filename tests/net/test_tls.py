@@ -300,6 +300,23 @@ def test_what_tls_proves_of_a_connection_is_the_same_on_both_sides(tmp_path: pat
     assert channel_bindings(StringTransport()) == {}
 
 
+def test_a_certificate_with_several_names_is_nobodys(tmp_path: pathlib.Path) -> None:
+    authority = Authority(tmp_path)
+    server, one = authority.issue("server"), authority.issue("one")
+    two = authority.issue("mallory", "operator")
+    for required in (False, True):
+        context = tls_context(
+            *server, authority.ca, require_client_certificate=required
+        ).getContext()
+        assert Met(context, own=one).problem == ""
+        refused = Met(context, own=two)
+        assert refused.problem != ""
+        assert client_doubt(refused) == Doubt(
+            "CN=operator,CN=mallory",
+            "its certificate has several common names, so that it is nobody's",
+        )
+
+
 def test_a_certificate_that_was_revoked_is_not_believed(tmp_path: pathlib.Path) -> None:
     authority = Authority(tmp_path)
     server, good, bad = (authority.issue(name) for name in ("server", "good", "bad"))

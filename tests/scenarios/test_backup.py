@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -14,9 +16,9 @@ from gateway.audit.ends import differences
 from gateway.audit.reader import verify
 from gateway.clients.letter import Letter, Typed
 from gateway.errors import GatewayError, StoreError
-from gateway.net.backup import Backup
-from gateway.store import database
-from gateway.store.outside import log_ends
+from gateway.net.backup import PATIENCE_MS
+from gateway.store import copying
+from gateway.store.outside import known
 
 
 class Stand:
@@ -27,8 +29,7 @@ class Stand:
         self.gateway = WholeGateway(self.data).start()
         self.client = self.gateway.connect_0_10()
         self.gateway.result(self.client.declare_queue("q", durable=True))
-        service = self.gateway.service
-        self.backup = Backup(service.store, self.data, self.gateway.reactor.callFromThread)
+        self.backup = self.gateway.service.backup
 
     def send(self, *, durable: bool = True) -> Any:
         return self.client.send("q", Letter(body=Typed("string", "x" * 4000), durable=durable))
@@ -59,7 +60,7 @@ def depth(gateway: WholeGateway) -> int:
 def assert_lives(copy: Path) -> int:
     """A gateway starts from it, with books that balance; how many messages it has."""
     assert verify(copy / "audit") == []
-    assert differences(copy / "audit", log_ends(copy)) == []
+    assert differences(copy / "audit", known(copy).ends) == []
     again = WholeGateway(copy).start()
     found = depth(again)
     assert again.service.store.counts.log_differences == 0
@@ -72,7 +73,7 @@ def assert_lives(copy: Path) -> int:
 def test_what_was_confirmed_before_a_backup_under_load_is_in_it(
     stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "COPIED_PAGES", 1)
+    monkeypatch.setattr(copying, "SHARE_OCTETS", 1)
     gateway = stand.gateway
     for number in range(60):
         gateway.result(stand.send(durable=number % 5 > 0))
@@ -130,15 +131,15 @@ def test_a_copy_put_in_the_place_of_a_lost_directory_goes_on(stand: Stand, tmp_p
 def test_where_something_is_nothing_is_written(stand: Stand, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     with pytest.raises(GatewayError, match="is there already"):
-        stand.backup.make(tmp_path / "there")
+        stand.copy(tmp_path / "there")
     with pytest.raises(GatewayError, match="not an absolute path"):
         stand.backup.make(Path("copy"))
     (tmp_path / "file").touch()
     with pytest.raises(GatewayError, match="cannot make"):
-        stand.backup.make(tmp_path / "file" / "copy")
+        stand.copy(tmp_path / "file" / "copy")
     for inside in (stand.data / "copy", stand.data / "audit" / "copy", stand.data):
         with pytest.raises(GatewayError, match="in the data directory"):
-            stand.backup.make(inside)
+            stand.copy(inside)
         assert not (stand.data / "copy.new").exists()
     first = stand.backup.make(tmp_path / "copy")
     with pytest.raises(GatewayError, match="another backup"):
@@ -153,10 +154,88 @@ def test_a_copy_that_cannot_be_written_is_told_and_leaves_nothing(
     def refused(*_: object) -> None:
         raise StoreError("cannot copy the store: disk I/O error")
 
-    monkeypatch.setattr(database.Database, "copy_to", refused)
+    monkeypatch.setattr(copying, "_write", refused)
     with pytest.raises(StoreError, match="disk I/O error"):
         stand.copy(tmp_path / "copy")
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
     monkeypatch.undo()
     stand.copy(tmp_path / "copy")
     stand.gateway.stop()
+
+
+class Hanging:
+    """The disk of a copy does not answer until `answers` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.answers = Event()
+        self._write: Any = copying._write
+        monkeypatch.setattr(copying, "_write", self._wait)
+
+    def _wait(self, *share: Any) -> None:
+        assert self.answers.wait(30)
+        self._write(*share)
+
+
+def test_nobody_waits_for_the_disk_of_a_copy(
+    stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hanging = Hanging(monkeypatch)
+    done: list[str] = []
+    stand.backup.make(tmp_path / "copy").addCallback(done.append)
+    for _ in range(20):
+        stand.gateway.result(stand.send())
+    assert stand.gateway.service.bridge.store_error is None
+    assert not done
+    hanging.answers.set()
+    stand.gateway.wait_until(lambda: bool(done))
+    stand.gateway.stop()
+    assert 0 <= assert_lives(tmp_path / "copy") <= 20
+
+
+def test_a_copy_whose_disk_does_not_answer_is_given_up_with_its_reason(
+    stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hanging = Hanging(monkeypatch)
+    told: list[Any] = []
+    stand.backup.make(tmp_path / "copy").addBoth(told.append)
+    stand.backup.look(1)
+    stand.backup.look(PATIENCE_MS)
+    assert told == []
+    stand.backup.look(PATIENCE_MS + 1)
+    assert "has come no further for 30 s" in str(told[0].value)
+    with pytest.raises(GatewayError, match="its disk still does not answer"):
+        stand.backup.make(tmp_path / "other")
+    stand.gateway.result(stand.send())
+    monkeypatch.undo()
+    hanging.answers.set()
+    made: list[str] = []
+
+    def again() -> bool:
+        if not made:
+            with suppress(GatewayError):
+                made.append(stand.copy(tmp_path / "other"))
+        return bool(made)
+
+    stand.gateway.wait_until(again)
+    assert {path.name for path in tmp_path.iterdir()} == {"data", "other"}
+    assert len(told) == 1
+    stand.gateway.stop()
+    assert assert_lives(tmp_path / "other") == 1
+
+
+def test_a_stop_does_not_wait_for_the_disk_of_a_copy(
+    stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "SHARE_OCTETS", 1)
+    hanging = Hanging(monkeypatch)
+    told: list[Any] = []
+    for _ in range(3):
+        stand.gateway.result(stand.send())
+    stand.backup.make(tmp_path / "copy").addBoth(told.append)
+    stand.gateway.stop()
+    assert stand.gateway.service.exit_code == 0
+    hanging.answers.set()
+    while not told:
+        stand.gateway.reactor.from_threads.get(timeout=30)()
+    assert "the gateway stops" in str(told[0].value)
+    assert assert_lives(stand.data) == 3

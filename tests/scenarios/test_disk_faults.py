@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import generate_latest
 from support.faulty_disk import BROKEN, FAULTS, FULL, FaultyDisk
 from support.whole_gateway import WholeGateway
 
@@ -60,7 +61,8 @@ class Stand:
         """Publish; what comes back fills with the outcome."""
         told: list[str] = []
         letter = Letter(body=Typed("string", "x"), durable=durable)
-        (client or self.old).send(address, letter).addCallback(told.append)
+        sent = (client or self.old).send(address, letter)
+        sent.addCallbacks(told.append, lambda failure: told.append(str(failure.value)))
         self.gateway.carry()
         return told
 
@@ -221,6 +223,32 @@ def test_consumers_drain_on_the_reserve_while_publishers_wait(
     assert stand.logged().count("settled") == 3
 
 
+def test_on_a_full_disk_a_stop_without_clients_waits_for_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand = Stand(tmp_path, monkeypatch, "store_reserve=1MiB")
+    reserve = stand.gateway.service.store.reserve
+    monkeypatch.setattr(reserve, "set_aside", lambda: False)
+    stand.disk.fail(FULL)
+    stand.send(durable=True)
+    stand.gateway.let_happen(lambda: stand.bridge.store_error is not None)
+    stand.send(durable=True)
+    stand.gateway.wait_until(stand.bridge.turns.idle)
+    for guest in stand.gateway.guests:
+        guest.hang_up()
+    stand.gateway.run()
+    assert stand.bridge.awaited() == ["1 publish waits for room on the disk"]
+    began = stand.gateway.reactor.seconds()
+    stand.gateway.service.stop()
+    stand.gateway.run()
+    assert (stand.gateway.stopped, stand.gateway.service.exit_code) == (True, 0)
+    assert stand.gateway.reactor.seconds() == began
+    stand.disk.heal()
+    again = WholeGateway(stand.data).start()
+    assert len(again.service.recovered.entries) == 2
+    again.stop()
+
+
 def test_a_share_of_the_reserve_that_was_had_is_for_what_publishers_send_nevertheless(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,3 +298,28 @@ def test_a_kill_meanwhile_shows_as_a_gap(stand: Stand, tmp_path: Path) -> None:
     (gap,) = verify(tmp_path / "killed" / "audit")
     assert gap.problem == "gap"
     assert gap.found > gap.expected
+
+
+def scraped(stand: Stand) -> str:
+    collector = stand.gateway.service.collector
+    collector.take()
+    return generate_latest(collector.registry()).decode()
+
+
+@pytest.mark.parametrize("part", ["audit", "."])
+def test_metrics_go_on_where_the_data_directory_or_the_log_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    stand = Stand(tmp_path, monkeypatch)
+    monkeypatch.setattr(committer, "LOOK_NS", 0)
+    shutil.move(stand.data / part, tmp_path / "moved")
+    stand.send(durable=True)
+    stand.gateway.let_happen(lambda: stand.bridge.store_error is not None)
+    shown = scraped(stand)
+    assert 'gateway_store_blocked{cause="gone"} 1.0' in shown
+    assert ('gateway_data_bytes{part="store"}' in shown) == (part == "audit")
+    assert 'gateway_data_bytes{part="audit"}' not in shown
+    shutil.move(tmp_path / "moved", stand.data / part)
+    stand.heals()
+    assert 'gateway_data_bytes{part="audit"}' in scraped(stand)
+    stand.logged()

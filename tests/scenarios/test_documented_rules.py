@@ -7,9 +7,11 @@ import pytest
 from support import talk_0_10
 from support.face_1_0 import Client as Client10
 from support.face_1_0 import Hub, message
+from support.own_rules import own_rules
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_1_0 import _spec
+from gateway.bridge.seams import Subscriber
 from gateway.config.access import load_rules
 from gateway.config.load import load
 
@@ -168,3 +170,56 @@ def test_a_user_publishes_by_its_own_key_only(world: World) -> None:
         session = world.session("eve")
         session.publishes(b"x", to="amq.topic", key=key)
         assert done(session.hears()) is may
+
+
+@pytest.mark.parametrize("name", ["amq.topic", NEWS, "amq.topic/#", "sec.fan", "sec.fan/x"])
+def test_nobody_hides_an_exchange_from_1_0_clients(world: World, name: str) -> None:
+    operator = world.client("operator")
+    links = [operator.sender(each) for each in (name, None)]
+    assert not world.says("eve", spec.QueueDeclare(queue=name, exclusive=True, auto_delete=True))
+    assert name not in world.names()
+    links.append(operator.sender(name))
+    alice = world.client("alice")
+    assert alice.receiver(NEWS).attached
+    told = message(b"told", properties=_spec.Properties(to=NEWS, subject="news.de"))
+    for number, link in enumerate(links):
+        operator.send(link, told, tag=bytes([number]))
+    heard = 3 if name.startswith("amq.topic") and name != "amq.topic/#" else 1
+    assert len(alice.received()) == heard
+
+
+def test_what_upstreams_reject_is_nobodys_own(world: World) -> None:
+    name = "gateway.rejected"
+    for durable in (False, True):
+        assert not world.says("eve", spec.QueueDeclare(queue=name, exclusive=True, durable=durable))
+        assert not world.says("eve", spec.QueueDeclare(queue=name, auto_delete=True))
+    assert name not in world.names()
+    world.hub.host.nodes.rejected_queue()
+    stands(world, name)
+
+
+def test_nobody_takes_the_name_of_a_topic(world: World) -> None:
+    exchange = spec.ExchangeDeclare(exchange="prices", type="fanout", auto_delete=True)
+    assert not world.says("eve", exchange)
+    assert world.says("operator", exchange)
+
+
+def test_the_subscription_of_a_user_without_rights_collects_until_an_operator_deletes_it(
+    world: World,
+) -> None:
+    access, now_ms = world.hub.settings.access, world.hub.world.now_ms
+    access.adopt(own_rules("allow: all"), "f", now_ms)
+    alice = world.client("alice")
+    forever = {"durable": _spec.DURABLE_UNSETTLED_STATE, "expiry_policy": "never"}
+    assert alice.receiver(NEWS, name="sub", **forever).attached
+    queue = "subscription.alice.app.sub"
+    access.adopt(own_rules("allow: all, users: operator"), "f", now_ms)
+    alice.step()
+    operator = world.client("operator")
+    operator.send(operator.sender(NEWS), message(b"told"))
+    assert world.depth(queue) == 1
+    assert not world.says("operator", spec.QueueDelete(queue=queue))
+    subscriber = Subscriber("operator", "app", "sub")
+    assert world.hub.host.durable_subscriptions.assign(queue, subscriber) is None
+    assert world.says("operator", spec.QueueDelete(queue=queue))
+    assert queue not in world.names()

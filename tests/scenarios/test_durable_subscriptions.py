@@ -108,6 +108,21 @@ def test_a_subscription_is_not_found_at_its_queues_name_by_another(hub):
     assert bodies(eve) == []
 
 
+@pytest.mark.parametrize(
+    ("user", "condition"), [(ANN, "amqp:not-allowed"), (EVE, "amqp:unauthorized-access")]
+)
+def test_nobody_publishes_to_a_subscription_by_its_name(hub, user, condition):
+    ann, somebody = hub.client("app", user=ANN), hub.client("app", user=user)
+    leave(ann, ann.receiver("amq.topic/news", name="sub", **FOREVER))
+    assert not somebody.sender("subscription.ann.app.sub").attached
+    assert somebody.refused() == condition
+    publish(hub, "amq.topic/news", b"for ann")
+    relay = somebody.sender(None)
+    told = message(b"by name", properties=_spec.Properties(to="subscription.ann.app.sub"))
+    assert somebody.send(relay, told) != _spec.Accepted()
+    assert hub.host.topology.find_queue("subscription.ann.app.sub").depth == 1
+
+
 def test_one_that_waits_for_much_and_comes_back_for_another_topic_is_no_long_turn(hub):
     ann = hub.client("app", user=ANN)
     leave(ann, ann.receiver("amq.topic/news", name="sub", **FOREVER))

@@ -188,6 +188,24 @@ def test_a_command_that_can_have_no_content_is_not_kept_until_there_is_some() ->
     assert (503, 0) in client.hears()
 
 
+def test_what_came_in_part_goes_with_the_transport() -> None:
+    gateway = Gateway()
+    client = gateway.session()
+    everybody = gateway.settings.accounts.everybody
+    transfer = command_octets(spec.MessageTransfer(destination=""))
+    client.face.receive_data(frame(FIRST_SEGMENT | 3, COMMAND, 1, transfer), 0)
+    for flags in (FIRST_FRAME, 0):
+        client.face.receive_data(frame(LAST_SEGMENT | flags, BODY, 1, bytes(60_000)), 0)
+    part = frame(FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME, CONTROL, 0, bytes(60_000))
+    client.face.receive_data(part + part[:50_000], 0)
+    assert everybody.held > 230_000
+    client.loses_transport()
+    assert everybody.held == 0
+    # Not just on no account: who looks at what is held in cycles may be long in coming.
+    [session] = client.face.connection.sessions.values()
+    assert session.incoming.assembler.idle()
+
+
 def test_the_start_of_a_frame_is_on_the_account() -> None:
     client = Gateway().session()
     account = client.face.client.account

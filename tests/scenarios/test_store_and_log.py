@@ -209,7 +209,7 @@ def test_what_the_store_remembers_is_there_after_a_kill_too(tmp_path: Path) -> N
     shutil.copytree(data, tmp_path / "killed")
     gateway.stop()
     database = Database(tmp_path / "killed" / "store.sqlite")
-    ends = database.log_ends()
+    ends = database.known().ends
     database.close()
     assert ends.first is not None
     assert ends.last is not None
@@ -218,6 +218,155 @@ def test_what_the_store_remembers_is_there_after_a_kill_too(tmp_path: Path) -> N
     assert again.service.store.counts.log_differences == 0
     assert depth(again) == 6
     again.stop()
+
+
+STORE = "store.sqlite*"
+
+
+def put_back(old: Path, data: Path) -> None:
+    """An older copy of the store, beside the log as it is."""
+    remove(data)
+    for path in old.glob(STORE):
+        shutil.copy(path, data / path.name)
+
+
+def without_its_wal(tmp_path: Path) -> Path:
+    """Killed in its second life, and the WAL removed."""
+    lived(tmp_path / "data")
+    gateway = lived(tmp_path / "data", stop=False)
+    shutil.copytree(tmp_path / "data", tmp_path / "killed")
+    gateway.stop()
+    (tmp_path / "killed" / "store.sqlite-wal").unlink()
+    return tmp_path / "killed"
+
+
+def of_an_earlier_life(tmp_path: Path) -> Path:
+    lived(tmp_path / "data")
+    shutil.copytree(tmp_path / "data", tmp_path / "old")
+    lived(tmp_path / "data")
+    put_back(tmp_path / "old", tmp_path / "data")
+    return tmp_path / "data"
+
+
+def of_the_same_life(tmp_path: Path) -> Path:
+    gateway = lived(tmp_path / "data", stop=False)
+    shutil.copytree(tmp_path / "data", tmp_path / "old")
+    send(gateway, durable=True)
+    shutil.copytree(tmp_path / "data", tmp_path / "killed")
+    gateway.stop()
+    put_back(tmp_path / "old", tmp_path / "killed")
+    return tmp_path / "killed"
+
+
+def send(gateway: WholeGateway, *, durable: bool) -> None:
+    client = gateway.connect_0_10()
+    gateway.result(client.send("q", Letter(body=Typed("string", "x"), durable=durable)))
+
+
+OLDER = [without_its_wal, of_an_earlier_life, of_the_same_life]
+
+
+@pytest.mark.parametrize("made", OLDER)
+def test_a_store_that_is_older_than_its_log_is_refused_and_named(tmp_path: Path, made: Any) -> None:
+    data = made(tmp_path)
+    before = {path: path.read_bytes() for path in (data / "audit").iterdir()}
+    for _ in range(2):  # the first refusal has not changed that
+        with pytest.raises(UnknownStoreError, match=r"is older than .*--accept-new-store"):
+            WholeGateway(data)
+        verified = run("audit", "verify", data)
+        assert (verified.exit_code, "store is older" in verified.output) == (1, True)
+    assert {path: path.read_bytes() for path in (data / "audit").iterdir()} == before
+
+
+@pytest.mark.parametrize("made", OLDER)
+def test_an_older_store_that_is_meant_is_told_for_ever(tmp_path: Path, made: Any) -> None:
+    data = made(tmp_path)
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data, accept_new_store=True).start()
+    critical = [str(formatEvent(each)) for each in captured if each["log_level"].name == "critical"]
+    assert ["the store is older" in line for line in critical] == [True]
+    assert gateway.service.store.counts.log_differences == 1
+    shutil.copytree(data, tmp_path / "untold")  # before anything of this life is on disk
+    gateway.stop()
+    (record,) = told(data, "store-accepted")
+    assert record["store"] == "older than the audit log"
+    assert "the store is older" in told(data, "log-differs")[0]["problem"]
+    WholeGateway(data).start().stop()  # and from then on it is the store
+    assert len(told(data, "store-accepted")) == 1
+    assert run("audit", "verify", data).exit_code == 1
+
+
+def test_an_accepted_store_of_the_same_life_is_refused_again_until_the_log_tells(
+    tmp_path: Path,
+) -> None:
+    data = of_the_same_life(tmp_path)
+    gateway = WholeGateway(data, accept_new_store=True)
+    shutil.copytree(data, tmp_path / "untold")
+    gateway.start().stop()
+    with pytest.raises(UnknownStoreError, match="is older than"):
+        WholeGateway(tmp_path / "untold")
+
+
+def test_what_only_the_log_has_makes_no_store_older(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    gateway = lived(data, stop=False)
+    shutil.copytree(data, tmp_path / "old")
+    send(gateway, durable=False)
+    shutil.copytree(data, tmp_path / "killed")
+    gateway.stop()
+    put_back(tmp_path / "old", tmp_path / "killed")
+    assert run("audit", "verify", tmp_path / "killed").exit_code == 0
+    again = WholeGateway(tmp_path / "killed").start()
+    assert depth(again) == 6
+    again.stop()
+
+
+def test_a_last_row_that_cannot_be_read_is_no_older_store(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    gateway = lived(data, stop=False)
+    shutil.copytree(data, tmp_path / "killed")
+    gateway.stop()
+    path = tmp_path / "killed" / "store.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("DELETE FROM audit_log")
+        database.execute("UPDATE log SET body = zeroblob(9)")
+    copy = tmp_path / "copy"
+    again = WholeGateway(tmp_path / "killed").start()
+    assert again.service.store.counts.rows_damaged > 0
+    shutil.copytree(tmp_path / "killed", copy)  # killed again, with the rows set aside
+    again.stop()
+    WholeGateway(copy).start().stop()
+
+
+@pytest.mark.parametrize("part", [0.0, 0.5, 0.9])
+def test_after_a_power_cut_the_store_writes_again_what_has_not_reached_the_disk(
+    tmp_path: Path, part: float
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    gateway = lived(data, stop=False)
+    send(gateway, durable=False)
+    send(gateway, durable=True)
+    shutil.copytree(data, tmp_path / "cut")
+    gateway.stop()
+    path = segment_paths(tmp_path / "cut" / "audit")[-1]
+    octets = bytearray(path.read_bytes())
+    first = next(Segment(path.name, bytes(octets)).blocks()).offset
+    at = first + int(part * (len(octets) - first))
+    octets[at : at + 64] = bytes(64)  # of many writes of which the system had done the others
+    before = all_sequences(tmp_path / "cut")
+    path.write_bytes(octets)
+    assert run("audit", "verify", tmp_path / "cut").exit_code == 1
+    with capturedLogs() as captured:
+        again = WholeGateway(tmp_path / "cut").start()
+    lines = [str(formatEvent(each)) for each in captured if each["log_level"].name == "error"]
+    assert ["were not surely on disk" in line for line in lines] == [True]
+    assert depth(again) == 7
+    again.stop()
+    after = all_sequences(tmp_path / "cut")
+    assert {number: after.get(number) for number in before} == before
+    assert run("audit", "verify", tmp_path / "cut").exit_code == 0
 
 
 def test_verify_of_a_data_directory_says_what_it_could_not_compare(tmp_path: Path) -> None:

@@ -1,7 +1,14 @@
-"""A thread that dies, in a process of its own."""
+"""A process of its own: a thread that dies, and few files that it may have open."""
 
 import subprocess
 import sys
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from socket import create_connection
+
+from support.gateway_process import GatewayProcess
+
+from gateway.net.listening.first_octets import HEADER_0_10
 
 
 def test_a_thread_that_dies_ends_the_process_and_says_why() -> None:
@@ -20,3 +27,21 @@ def test_a_thread_that_dies_ends_the_process_and_says_why() -> None:
     )
     assert done.returncode == 70
     assert "thread store has died, and with it the gateway: ZeroDivisionError" in done.stderr
+
+
+def test_clients_that_want_all_files_leave_some_for_probes_and_for_the_log(tmp_path: Path) -> None:
+    gateway = GatewayProcess(tmp_path, {"audit": {"segment_size": "64KiB"}}, files=48)
+    with gateway, ExitStack() as clients:
+        heard = 0
+        for _ in range(60):
+            client = clients.enter_context(create_connection(("127.0.0.1", gateway.amqp_port), 30))
+            client.sendall(HEADER_0_10)
+            with suppress(ConnectionError):
+                heard += client.recv(8) == HEADER_0_10
+        assert 0 < heard < 40
+        assert (gateway.get("/healthz"), gateway.get("/readyz")) == ("ok\n", "ok\n")
+        refused = f'gateway_connections_refused_total{{reason="files"}} {60 - heard}.0'
+        assert refused in gateway.get("/metrics")
+    log = gateway.log()
+    assert f"only 48 files may be open (ulimit -n): {heard} clients are let in" in log
+    assert f"there are {heard}, as many as files may be open for" in log

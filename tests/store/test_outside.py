@@ -12,7 +12,7 @@ import pytest
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.errors import StoreError
 from gateway.store.database import Database
-from gateway.store.outside import log_ends
+from gateway.store.outside import known
 from gateway.store.sqlite import FILE_NAME, LOCK_NAME
 
 ENDS = LogEnds(LogEnd(1, 1, 10, "a"), LogEnd(9, 2, 20, "b"))
@@ -46,10 +46,10 @@ def test_what_is_remembered_is_read_and_nothing_touched(tmp_path: Path, killed: 
     store(data, killed=killed)
     assert (FILE_NAME + "-wal" in content(data)) == killed
     before = content(data)
-    assert log_ends(data) == ENDS
+    assert known(data).ends == ENDS
     assert content(data) == before
     (data / LOCK_NAME).unlink()  # a copy of the files alone
-    assert log_ends(data) == ENDS
+    assert known(data).ends == ENDS
 
 
 def test_a_store_that_is_used_or_not_there_is_an_error(tmp_path: Path) -> None:
@@ -58,13 +58,13 @@ def test_a_store_that_is_used_or_not_there_is_an_error(tmp_path: Path) -> None:
     lock = os.open(data / LOCK_NAME, os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
     with pytest.raises(StoreError, match="a gateway is using"):
-        log_ends(data)
+        known(data)
     os.close(lock)
     (data / FILE_NAME).write_bytes(b"x" * 5000)
     with pytest.raises(StoreError, match="cannot read"):
-        log_ends(data)
+        known(data)
     (data / FILE_NAME).write_bytes(b"")
-    assert log_ends(data) == NOTHING_KNOWN
+    assert known(data).ends == NOTHING_KNOWN
     (data / FILE_NAME).unlink()
     with pytest.raises(StoreError, match="there is no"):
-        log_ends(data)
+        known(data)

@@ -27,11 +27,15 @@ class Authority:
         self._write(self.ca, made)
 
     def issue(
-        self, name: str, *, lasts: datetime.timedelta = DAY, host: str = ""
+        self, name: str, *more: str, lasts: datetime.timedelta = DAY, host: str = ""
     ) -> tuple[pathlib.Path, pathlib.Path]:
-        """A certificate for `host` or 127.0.0.1, and its key; `lasts` from now, or till before."""
+        """A certificate for `host` or 127.0.0.1, and its key; `lasts` from now, or till before.
+
+        `more`: common names beside `name`.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        names = [x509.NameAttribute(NameOID.COMMON_NAME, each) for each in (name, *more)]
+        subject = x509.Name(names)
         here: x509.GeneralName = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
         who = x509.SubjectAlternativeName([x509.DNSName(host) if host else here])
         certificate, key_file = self.directory / f"{name}.pem", self.directory / f"{name}.key"

@@ -43,7 +43,9 @@ class GatewayProcess:
         config: dict[str, Any] | None = None,  # Any: YAML
         *,
         environment: dict[str, str] | None = None,
+        files: int = 0,
     ) -> None:
+        """`files`: no more than that may it have open; 0: as many as it wants."""
         self.directory = directory
         self.config = dict(config or {})
         self.data = directory / "data"
@@ -51,6 +53,7 @@ class GatewayProcess:
         self.ports: dict[str, int] = {}
         self.recovered = 0
         self._environment = {**os.environ, **(environment or {})}
+        self._before = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"] if files else []
         self._log = directory / "gateway.log"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -80,7 +83,7 @@ class GatewayProcess:
         said_before = len(self.log())
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                command("serve", "--config", str(file)),
+                [*self._before, *command("serve", "--config", str(file))],
                 stdout=log,
                 stderr=log,
                 cwd=self.directory,

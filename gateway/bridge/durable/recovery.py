@@ -302,4 +302,5 @@ class Recovery:
             delivery_count=count,
         )
         if ledger.audit.pending() > BLOCK_OCTETS:
-            self._copies.turns.end(ledger.audit.take_block(ledger.now_ms))
+            turns = self._copies.turns
+            turns.end(ledger.audit.take_block(ledger.now_ms, turns.writes.any()))

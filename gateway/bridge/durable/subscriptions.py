@@ -56,7 +56,7 @@ class DurableSubscriptions:
         if len(octets) > self._name_max - NUMBER_OCTETS:
             name = octets[: self._name_max - NUMBER_OCTETS].decode("utf-8", "ignore")
         free, number = name, 1
-        while free in self._topology.queues:
+        while free in self._topology.queues or free in self._topology.exchanges:
             number += 1
             free = f"{name}~{number}"
         return free

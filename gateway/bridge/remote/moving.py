@@ -14,8 +14,8 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.remote.nodes import BY_ADDRESS, REJECTED_QUEUE, TOWARDS
-from gateway.bridge.remote.remote import Placement, Placements, Remote, Target
+from gateway.bridge.remote.nodes import BY_ADDRESS, TOWARDS
+from gateway.bridge.remote.remote import REJECTED_QUEUE, Placement, Placements, Remote, Target
 
 Problem = tuple[str, str]
 

@@ -21,13 +21,12 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.feeds import Feeds
 from gateway.bridge.remote.inlets import Inlets, LineMaker
 from gateway.bridge.remote.keeping import Keeping
-from gateway.bridge.remote.remote import Placement, Placements, Remote, Target
+from gateway.bridge.remote.remote import REJECTED_QUEUE, Placement, Placements, Remote, Target
 from gateway.bridge.remote.sources import Sources
 from gateway.bridge.seams import QueueSettings
 from gateway.bridge.topology import Topology
 from gateway.message import RELEASED
 
-REJECTED_QUEUE: Final = "gateway.rejected"
 TOWARDS: Final = " to "
 BY_ADDRESS: Final = "upstream."
 

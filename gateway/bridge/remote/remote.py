@@ -10,7 +10,7 @@ it does for these, too. What speaks to the upstream is a face, behind `Remote` a
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol, final
+from typing import TYPE_CHECKING, Final, Protocol, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.seams import Publisher
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from gateway.bridge.queues.queue import Queue
 
 
+REJECTED_QUEUE: Final = "gateway.rejected"
+
+
 class OnRejected(IntEnum):
     """What becomes of a copy that the upstream rejected and whose publisher did not ask."""
 
-    DEAD_LETTER = 0  # to the local queue `gateway.rejected`
+    DEAD_LETTER = 0  # to the local queue `REJECTED_QUEUE`
     EXCEPTION = 1  # its publisher hears of it as an exception
     DROP = 2  # counted
 

@@ -112,6 +112,8 @@ class TransactedCopies:
         whole = True
         copies.ledger.transaction = self._transaction.number
         for each in self._transaction.let_go(copies.pressure):
+            message = each.message
+            self._transaction.sent[message.exchange, message.routing_key] = message.id
             queues = refuse_deleted(each, each.queues, copies.ledger)
             if not queues and not each.may_vanish():
                 whole = False

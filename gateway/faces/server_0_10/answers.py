@@ -58,7 +58,7 @@ class Answers:
         self._explicit = RangeSet()
         # Those of them that are accepted, to be told at the end of the turn.
         self._accepted = RangeSet()
-        self._safe_with = SafeWith(client.bridge, self)
+        self._safe_with = SafeWith(client.bridge)
         self._late = 0  # commands whose effects come in later turns
 
     # Completion.
@@ -72,7 +72,7 @@ class Answers:
     def complete_when_safe(self, command_id: int) -> None:
         """A command is done when this turn's durable effects are on disk."""
         if not self.over:
-            self._safe_with.add(command_id)
+            self._safe_with.add(command_id, self)
 
     def complete_when_settled(self, command_id: int) -> None:
         """The same of one by which copies may go to where they do not get in this turn."""

@@ -21,7 +21,7 @@ from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import ACCEPTED, MODIFIED_FAILED, Condition, Outcome, Refusal
 from gateway.translate.outcomes import of_reject, of_release
 from gateway.wire.serial import RangeSet
-from gateway.wire.work import DELIVERY, WORK
+from gateway.wire.work import DELIVERY, SETTLING, WORK
 
 
 @final
@@ -84,6 +84,7 @@ class Deliveries:
 
         Who may browse a queue may not take from it for that.
         """
+        WORK.units += SETTLING  # it is answered
         found = self._unsettled.find(command.transfers or [])
         asked: set[str] = set()
         for _, delivery in found:

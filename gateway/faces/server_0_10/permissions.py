@@ -14,14 +14,16 @@ from gateway.amqp_0_10.decoding import read_map
 from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.seams import QueueSettings
-from gateway.faces import asking
+from gateway.faces import asking, hiding
 from gateway.faces.access import ClientAccess
-from gateway.message import Refusal
+from gateway.faces.host_nodes import HostNodes
+from gateway.message import Condition, Refusal
 from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import Asked, binding
 from gateway.wire.buffers import Reader
 
 PREFIX: Final = "qpid."
+RESERVED_BY_QPIDD: Final = ("amq.", "qpid.")
 DECLARES: Final = (spec.QueueDeclare.CODE, spec.ExchangeDeclare.CODE)
 BINDS: Final = (Action.BIND, Action.UNBIND)
 
@@ -30,25 +32,60 @@ BINDS: Final = (Action.BIND, Action.UNBIND)
 class Permissions:
     """Asks for the commands of one session. `size_default`: that of queues declared without."""
 
-    __slots__ = ("_access", "_host", "_size_default")
+    __slots__ = ("_access", "_host", "_nodes", "_size_default")
 
     def __init__(self, access: ClientAccess, host: VirtualHost, size_default: int) -> None:
         self._access = access
         self._host = host
+        self._nodes = HostNodes(host)
         self._size_default = size_default
 
     def refusal(self, command: Command) -> Refusal | None:
         """Why the client may not do that; `None`: it may, or nobody has to be asked."""
         if isinstance(command, spec.QueueDeclare) and not command.passive:
-            refusal = self._alternate_refusal(command)
-            return refusal or self._access.create_refusal(self._to_create(command))
-        if isinstance(command, spec.ExchangeDeclare) and not command.passive:
-            refusal = self._exchange_alternate_refusal(command)
-            return refusal or self._access.create_refusal(self._to_declare(command))
+            return self._queue_refusal(command)
+        if isinstance(command, spec.ExchangeDeclare):
+            told = self._told_by_qpidd(command)
+            if told is not None or not command.passive:
+                return told or self._exchange_refusal(command)
         if isinstance(command, spec.ExchangeBound) and self._access.permits.hides:
             return self._bound_refusal(command)
         asked = self._asked(command)
         return None if asked is None else self._access.refusal(asked)
+
+    def _queue_refusal(self, command: spec.QueueDeclare) -> Refusal | None:
+        refusal = self._alternate_refusal(command)
+        if refusal is None:
+            refusal = self._access.create_refusal(self._to_create(command))
+        name = command.queue or ""
+        if refusal is not None or name in self._host.topology.queues:
+            return refusal
+        return hiding.queue_refusal(self._access, self._nodes, name)
+
+    def _exchange_refusal(self, command: spec.ExchangeDeclare) -> Refusal | None:
+        asked = self._to_declare(command)
+        refusal = self._exchange_alternate_refusal(command) or self._access.create_refusal(asked)
+        if refusal is not None or asked.exists:
+            return refusal
+        return hiding.exchange_refusal(self._access, self._nodes, asked)
+
+    def _told_by_qpidd(self, command: spec.ExchangeDeclare) -> Refusal | None:
+        """What qpidd, by its rules, says before it asks them.
+
+        It says of all reserved names that they are; here whoever may declare an exchange may also
+        declare one that is there.
+        """
+        if not self._access.permits.asks_access:
+            return None
+        alternate = command.alternate_exchange or ""
+        if alternate and self._host.topology.find_exchange(alternate) is None:
+            return Refusal(Condition.NOT_FOUND, f"there is no exchange {alternate!r}")
+        name = command.exchange or ""
+        if command.passive or not name.startswith(RESERVED_BY_QPIDD):
+            return None
+        if self._access.may(self._to_declare(command)):
+            return None
+        return Refusal(Condition.NOT_ALLOWED, f"exchange name {name!r} is reserved")
 
     def _alternate_refusal(self, command: spec.QueueDeclare) -> Refusal | None:
         alternate = command.alternate_exchange or ""

@@ -24,6 +24,7 @@ from gateway.amqp_0_10.types import Command, Struct
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
 from gateway.faces.features import CLASSES, Feature
+from gateway.faces.owning import SessionOwner
 from gateway.faces.server_0_10.answers import Answers, SessionHolder
 from gateway.faces.server_0_10.declare import Declarations, queue_asked_for
 from gateway.faces.server_0_10.deliveries import Deliveries
@@ -76,7 +77,7 @@ Answer = Struct | Refusal | None
 
 @final
 class ServerSession:
-    """A session of a client, from attach to its end. Implements `Owner`, `LookUpWaiter`.
+    """A session of a client, from attach to its end. Implements `LookUpWaiter`.
 
     Attributes:
         session: the protocol's.
@@ -87,13 +88,13 @@ class ServerSession:
     def __init__(self, client: Client, session: Session, holder: SessionHolder) -> None:
         self.client = client
         self.session = session
-        self.number = client.bridge.numbers.next_owner()
+        self._owner = SessionOwner(client)
         name = session.name[:NAME_TOLD].decode("utf-8", "replace")
-        self.audit_name = client.bridge.audit.name(f"session {self.number} {name}")
+        self.audit_name = client.bridge.audit.name(f"session {self._owner.number} {name}")
         self.parking = Parking(client.doubt, client.account)
         self.unsettled = Unsettled()
         self.answers = Answers(client, session, holder)
-        self.subscriptions = Subscriptions(self.answers, self.unsettled, self.parking, self)
+        self.subscriptions = Subscriptions(self.answers, self.unsettled, self.parking, self._owner)
         self.transactions = Transactions(
             self.answers, self.unsettled, self.parking, self.subscriptions
         )
@@ -103,23 +104,11 @@ class ServerSession:
             client, self.unsettled, self.subscriptions, self.transactions, self.permissions
         )
         self.declarations = Declarations(
-            client.host, self, client.uses, strict=client.settings.strict
+            client.host, self._owner, client.uses, strict=client.settings.strict
         )
         self._holder = holder
 
     # What the bridge asks and tells.
-
-    def owner_id(self) -> int:
-        """Whose its exclusive queues are."""
-        return self.number
-
-    def connection_id(self) -> int:
-        """The number that the session's messages carry as publisher."""
-        return self.client.peer.connection_id
-
-    def user(self) -> str:
-        """Whose it is; "" without a login."""
-        return self.client.user()
 
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
         """An upstream has answered; the token is the id of the command that waits."""
@@ -314,5 +303,5 @@ class ServerSession:
         self.subscriptions.cancel_all(reason)
         self.deliveries.give_back(reason)
         self.subscriptions.on_settled()
-        self.client.host.owners.release(self)
+        self.client.host.owners.release(self._owner)
         self.client.bridge.audit.forget(self.audit_name)

@@ -28,7 +28,7 @@ class ServerSubscription:
     """An outlet of the bridge, named by its destination within its session.
 
     Attributes:
-        bridged: the bridge's side of it; set right after construction.
+        bridged: the bridge's side of it; from right after construction until it is over.
         attaching: an upstream has to attach it before it is one.
         kept: octets of it on the connection's account.
     """

@@ -227,6 +227,7 @@ class Subscriptions:
             return
         self._client.on_link(opened=False)
         self._client.record_link_end(subscription.number(), reason)
+        subscription.bridged = None  # which holds it
 
     def _set_flow_mode(self, command: spec.MessageSetFlowMode) -> Refusal | None:
         found = self._find(command.destination)

@@ -20,6 +20,7 @@ from gateway.faces.server_0_10.errors import failure_of
 from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.subscriptions import Subscriptions
 from gateway.faces.server_0_10.unsettled import Unsettled
+from gateway.faces.withdrawn import commit_refusal
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
 from gateway.wire.serial import RangeSet
 
@@ -37,6 +38,7 @@ class Transactions:
         "_answers",
         "_client",
         "_parking",
+        "_permits",
         "_subscriptions",
         "_transacting",
         "_unsettled",
@@ -53,6 +55,8 @@ class Transactions:
         self._subscriptions = subscriptions
         self._transacting = answers.client.host.transacting
         self.current: Transaction | None = None
+        # What decides about its publishes, unless there are other rules at its commit.
+        self._permits = self._client.access.permits
         # Ids of deliveries that the commit is to accept.
         self._accepted = RangeSet()
 
@@ -110,12 +114,17 @@ class Transactions:
 
     def _begin(self) -> None:
         self.current = self._transacting.begin(self._client.peer.connection_id)
+        self._permits = self._client.access.permits
 
     def _commit(
         self, current: Transaction, command: spec.TxCommit, command_id: int
     ) -> Refusal | None:
         if not current.enlisted:
             return None
+        withdrawn = commit_refusal(self._client.access, self._permits, current)
+        if withdrawn is not None:
+            self._rollback(current)
+            return withdrawn
         unsettled = self._unsettled
         ranges = self._accepted.take()
         deliveries = [delivery for _, delivery in unsettled.find(ranges)]

@@ -2,7 +2,7 @@
 
 connection     negotiation, and the sessions that live on it
 session        one session: what is said on its links, and what it waits for
-links          its links, by what they are for
+links          its links, by what they are for; ended: those that are over, and sessions
 attach         what a terminus names; terminus: what is answered to it
 permissions    what a link asks for, in the words of access rules; node_access: of a node
 approach       a link that wants to publish to a remote queue, while its upstream is asked

@@ -35,6 +35,20 @@ class Answered(Protocol):
 
 
 @final
+class Nobody:
+    """Implements `Answered`: nothing is told any more."""
+
+    def on_told(self) -> None:
+        """No outcome has been."""
+
+    def on_unanswerable(self, error: Error) -> None:
+        """The link is gone already."""
+
+
+NOBODY: Final = Nobody()
+
+
+@final
 class Answers:
     """Implements `CommitWaiter`.
 
@@ -62,7 +76,7 @@ class Answers:
     def __init__(self, client: Client, link: Link, answered: Answered, *, tells_tags: bool) -> None:
         self._client = client
         self._link = link
-        self._answered = answered
+        self._answered: Answered = answered
         self._tells_tags = tells_tags
         self.second: set[int] = set()
         self.works: dict[int, ClientTransaction] = {}
@@ -71,7 +85,7 @@ class Answers:
         if attach is not None and attach.source is not None:
             outcomes = attach.source.outcomes
         self.known = Known(outcomes)
-        self.safe_with = SafeWith(client.bridge, self)
+        self.safe_with = SafeWith(client.bridge)
 
     def on_committed(self, turn: int) -> None:
         """Accept what is safe with that turn."""
@@ -138,3 +152,4 @@ class Answers:
             work.fail(UNTOLD)
         self.works.clear()
         self.safe_with.clear()
+        self._answered = NOBODY

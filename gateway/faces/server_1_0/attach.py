@@ -65,7 +65,7 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
             return refusal
         if node is None:
             return permissions.not_found(links, Action.PUBLISH, target.address)
-    refusal = permissions.producer_refusal(links, node)
+    refusal = permissions.producer_refusal(links, node) or _closed_to_senders(links, node)
     if refusal is not None:
         return _unmade(links, made, refusal)
     if node is not None and node.exchange in EXCHANGES:
@@ -80,6 +80,16 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
             return None
     answer_producer(links, link, attach, node, made)
     return None
+
+
+def _closed_to_senders(links: Links, node: Node | None) -> Refusal | None:
+    """A durable subscription gets what its exchange has for it, and from nobody by its name."""
+    queue = None if node is None else links.client.host.topology.queues.get(node.queue)
+    if queue is None or queue.settings.subscriber is None:
+        return None
+    own = queue.settings.subscriber.user == links.client.user()
+    condition = Condition.NOT_ALLOWED if own else Condition.UNAUTHORIZED_ACCESS
+    return Refusal(condition, f"queue {queue.name!r} is a subscription, to which nobody sends")
 
 
 def _make(

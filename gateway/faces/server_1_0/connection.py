@@ -54,10 +54,12 @@ from gateway.faces.face import (
 from gateway.faces.feature_uses import client_text
 from gateway.faces.leaving import Leaving
 from gateway.faces.outcomes import error_of
+from gateway.faces.server_1_0.ended import Ended
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import Condition, Encoding, Refusal
 from gateway.translate.outcomes import lose_words
+from gateway.wire.dns_names import dns_name
 from gateway.wire.sasl import StepKind
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import COMMAND, WORK
@@ -110,6 +112,7 @@ class ServerConnection:
         self._sessions: list[ServerSession] = []
         self._agenda: Agenda[Event] = Agenda()
         self._leaving: Leaving[ServerSession] = Leaving()
+        self._ended = Ended()
 
     # What the pump calls.
 
@@ -148,6 +151,8 @@ class ServerConnection:
         self._take(self.connection.receive_eof())
         if not self.behind:
             self._end(Reason.CONNECTION_LOST)
+        if not self.behind:
+            self._ended.let_go()
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
@@ -160,6 +165,8 @@ class ServerConnection:
         if self.connection.carrier.shortened:
             lose_words(self.connection.carrier.shortened, self.settings.translated)
             self.connection.carrier.shortened = []
+        if not self.behind:
+            self._ended.let_go()
         return octets
 
     def next_deadline(self) -> int | None:
@@ -399,7 +406,8 @@ class ServerConnection:
         if hostname.startswith(VHOST_PREFIX):
             name = hostname[len(VHOST_PREFIX) :]
             return bridge.hosts.get(name) or (bridge.default_host if name in ("", "/") else None)
-        return bridge.hosts.get(self.settings.hostnames.get(hostname, ""), bridge.default_host)
+        name = self.settings.hostnames.get(dns_name(hostname), "")
+        return bridge.hosts.get(name, bridge.default_host)
 
     def _on_open(self, performative: Open) -> None:
         client = self.client
@@ -440,7 +448,7 @@ class ServerConnection:
         if self.client.draining:
             session.send_end(error=Error(condition=CONNECTION_FORCED))
             return
-        made = ServerSession(self.client, session, self.transactions)
+        made = ServerSession(self.client, session, self.transactions, self._ended)
         session.context = made
         self._sessions.append(made)
         self.client.on_session_attached(made.audit_name)

@@ -312,3 +312,4 @@ class Consumer:
         self.asked = None
         if subscription is not None and self._started:
             self._client.record_link_end(subscription.number, reason)
+        self.subscription = None  # which holds this

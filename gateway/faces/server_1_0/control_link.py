@@ -69,7 +69,7 @@ class ControlLink:
         self._holder = holder
         self.link = link
         self.number = client.bridge.numbers.next_link()
-        self._safe_with = SafeWith(client.bridge, self)  # discharges
+        self._safe_with = SafeWith(client.bridge)  # discharges
         # What is being discharged, by delivery-id: until it is safe, or an upstream has answered.
         self._discharged: dict[int, ClientTransaction] = {}
         attach = link.attach
@@ -136,11 +136,13 @@ class ControlLink:
         published = transactions.commit(work, self, delivery_id)
         if published.status == PublishStatus.REFUSED:
             refusal = published.refusal or Refusal(Condition.INTERNAL_ERROR, "")
-            self._reject(delivery_id, _rolled_back(refusal.condition, refusal.description))
+            withdrawn = refusal.condition == Condition.UNAUTHORIZED_ACCESS
+            rolled_back = _rolled_back(refusal.condition, refusal.description)
+            self._reject(delivery_id, error_of(refusal) if withdrawn else rolled_back)
             return
         self._discharged[delivery_id] = work
         if published.status != PublishStatus.PENDING:
-            self._safe_with.add(delivery_id)
+            self._safe_with.add(delivery_id, self)
 
     def on_committed(self, turn: int) -> None:
         """Accept the discharges of that turn: all of their transactions is on disk."""

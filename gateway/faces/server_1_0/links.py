@@ -11,6 +11,7 @@ from gateway.bridge.seams import Owner
 from gateway.faces.client import Client
 from gateway.faces.server_1_0.consumer import Consumer
 from gateway.faces.server_1_0.control_link import ControlLink
+from gateway.faces.server_1_0.ended import Ended
 from gateway.faces.server_1_0.producer import Producer
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.wire.work import SUBSCRIPTION, WORK
@@ -28,6 +29,8 @@ class Links:
 
     __slots__ = (
         "_approaches",
+        "_detaching",
+        "_ended",
         "client",
         "consumers",
         "controls",
@@ -37,7 +40,9 @@ class Links:
         "transactions",
     )
 
-    def __init__(self, client: Client, transactions: Transactions, owner: Owner) -> None:
+    def __init__(
+        self, client: Client, transactions: Transactions, owner: Owner, ended: Ended
+    ) -> None:
         self.client = client
         self.transactions = transactions
         self.owner = owner
@@ -46,6 +51,8 @@ class Links:
         self.consumers: dict[int, Consumer] = {}
         self.controls: dict[int, ControlLink] = {}
         self._approaches: dict[Link, None] = {}
+        self._ended = ended
+        self._detaching: dict[Link, None] = {}  # over for us, while the client has yet to answer
 
     def add_approach(self, link: Link) -> None:
         """A link waits for an upstream."""
@@ -57,7 +64,7 @@ class Links:
         if link not in self._approaches:
             return False
         del self._approaches[link]
-        self.client.on_link(opened=False)
+        self._forget(link)
         return True
 
     def add_producer(self, producer: Producer) -> None:
@@ -72,7 +79,7 @@ class Links:
         if self.producers.pop(producer.number, None) is not None:
             producer.end()
             self.dynamics.on_detached(producer.node_name(), creator=bool(producer.dynamic))
-            self.client.on_link(opened=False)
+            self._forget(producer.link)
 
     def add_consumer(self, consumer: Consumer) -> None:
         """A link by which the client receives is attached, or about to be."""
@@ -88,7 +95,7 @@ class Links:
             del self.consumers[handle]
             consumer.end(reason)
             self.dynamics.on_detached(consumer.unsettled.node_name, creator=bool(consumer.dynamic))
-            self.client.on_link(opened=False)
+            self._forget(consumer.link)
 
     def attach_control(self, link: Link, attach: Attach) -> None:
         """The client wants to declare transactions."""
@@ -102,7 +109,20 @@ class Links:
         """Its link is gone."""
         if self.controls.pop(control.number, None) is not None:
             control.end()
-            self.client.on_link(opened=False)
+            self._forget(control.link)
+
+    def on_detached(self, link: Link) -> None:
+        """The client has detached a link; that it is over may have been before."""
+        if link in self._detaching:
+            del self._detaching[link]
+            self._ended.add_link(link)
+
+    def _forget(self, link: Link) -> None:
+        self.client.on_link(opened=False)
+        if link.detached:
+            self._ended.add_link(link)
+        else:
+            self._detaching[link] = None
 
     # All of them.
 
@@ -138,3 +158,6 @@ class Links:
             self.forget_producer(producer)
         for link in list(self._approaches):
             self.forget_approach(link)
+        for link in self._detaching:
+            self._ended.add_link(link)
+        self._detaching = {}

@@ -212,7 +212,8 @@ class Producer:
         status = published.status
         if status is PublishStatus.IN_TURN:
             if not event.settled:
-                self._answers.safe_with.add(event.delivery_id)
+                answers = self._answers
+                answers.safe_with.add(event.delivery_id, answers)
         elif status is PublishStatus.PENDING:
             self._hold(token, 1, len(message.payload))
         else:
@@ -220,7 +221,7 @@ class Producer:
             if refusal is not None:
                 self._refuse(event, refusal)
             elif self._client.bridge.pressure.blocked and not event.settled:
-                self._answers.safe_with.add(event.delivery_id)
+                self._answers.safe_with.add(event.delivery_id, self._answers)
             else:
                 self._answers.end(event, STATE_ACCEPTED)
         self._give_credit()
@@ -304,7 +305,7 @@ class Producer:
         else:
             waits = batch.in_turn or self._client.bridge.pressure.blocked
             if waits and batch.refusal is None:
-                self._answers.safe_with.add(token)
+                self._answers.safe_with.add(token, self._answers)
             else:
                 self._end_batch(token, batch)
         self._give_credit()

@@ -26,12 +26,14 @@ from gateway.audit.schema import Reason
 from gateway.faces.client import Client
 from gateway.faces.features import Feature
 from gateway.faces.outcomes import error_of, without_words
+from gateway.faces.owning import SessionOwner
 from gateway.faces.safe_with import SafeWith
 from gateway.faces.server_1_0 import permissions
 from gateway.faces.server_1_0.approach import Approach
 from gateway.faces.server_1_0.attach import attach_consumer, attach_producer, refuse
 from gateway.faces.server_1_0.consumer import Consumer
 from gateway.faces.server_1_0.control_link import ControlLink
+from gateway.faces.server_1_0.ended import Ended
 from gateway.faces.server_1_0.links import Links
 from gateway.faces.server_1_0.producer import Producer
 from gateway.faces.server_1_0.transactions import Transactions
@@ -41,30 +43,22 @@ from gateway.wire.work import DELIVERY, SETTLING, WORK
 
 @final
 class ServerSession:
-    """Implements `Owner`, `CommitWaiter`, `LookUpWaiter`."""
+    """Implements `CommitWaiter`, `LookUpWaiter`."""
 
-    def __init__(self, client: Client, session: Session, transactions: Transactions) -> None:
+    def __init__(
+        self, client: Client, session: Session, transactions: Transactions, ended: Ended
+    ) -> None:
         self.client = client
         self.session = session
-        self.number = client.bridge.numbers.next_owner()
-        self.audit_name = client.bridge.audit.name(f"{client.peer.connection_id}/{self.number}")
-        self.links = Links(client, transactions, self)
+        self._owner = SessionOwner(client)
+        number = self._owner.number
+        self.audit_name = client.bridge.audit.name(f"{client.peer.connection_id}/{number}")
+        self.links = Links(client, transactions, self._owner, ended)
         self._transactions = transactions
-        self._safe_with = SafeWith(client.bridge, self)
+        self._ended = ended
+        self._safe_with = SafeWith(client.bridge)
         # Deliveries whose settlement the client waits for, by delivery-id, and their outcomes.
         self._settling: dict[int, tuple[Outgoing, DeliveryState | None]] = {}
-
-    def owner_id(self) -> int:
-        """Whose its nodes and subscriptions are."""
-        return self.number
-
-    def connection_id(self) -> int:
-        """The number that its messages carry as publisher."""
-        return self.client.peer.connection_id
-
-    def user(self) -> str:
-        """Whose it is; "" without a login."""
-        return self.client.user()
 
     # Links.
 
@@ -93,19 +87,20 @@ class ServerSession:
         if isinstance(held, Producer):
             if held.number in self.links.producers:
                 held.on_detached(closed)
-                return
+                return  # it ends when its outcomes have been told
         elif isinstance(held, Consumer):
             asked = held.asked is not None
             self.links.forget_consumer(held, Reason.LINK_DETACHED)
             if asked:
                 _answer_without_source(link)
             if held.durable_queue and closed:
-                self.client.host.declaring.delete_queue(held.durable_queue, self)
+                self.client.host.declaring.delete_queue(held.durable_queue, self._owner)
         elif isinstance(held, ControlLink):
             self.links.forget_control(held)
         elif isinstance(held, Approach) and self.links.forget_approach(link):
             link.send_attach(source=held.attach.source, target=None)
         link.send_detach(closed=closed)
+        self.links.on_detached(link)
 
     def on_link_failed(self, link: Link, refused: DeliveryReceived | None) -> None:
         """The client broke the link's rules: it is detached already; `refused` was too large."""
@@ -190,7 +185,7 @@ class ServerSession:
             if held.on_disposition(delivery, settled, state):
                 self._settling[delivery.delivery_id] = (delivery, without_words(state))
                 if not settlement.is_late(self, delivery.delivery_id):
-                    self._safe_with.add(delivery.delivery_id)
+                    self._safe_with.add(delivery.delivery_id, self)
             if held.unsettled.node_name != node:
                 dynamics.on_settled(node)
                 node = held.unsettled.node_name
@@ -226,7 +221,7 @@ class ServerSession:
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
         """What the client has given an outcome is where that takes it."""
         if token in self._settling:
-            self._safe_with.add(token)
+            self._safe_with.add(token, self)
 
     def on_committed(self, turn: int) -> None:
         """Settle what the client has given an outcome in that turn, and waits for."""
@@ -251,9 +246,10 @@ class ServerSession:
         self.links.end(reason)
         self._safe_with.clear()
         self._settling.clear()
-        self.client.host.owners.release(self)
+        self.client.host.owners.release(self._owner)
         self.client.record_session_end(self.audit_name, reason)
         self.client.bridge.audit.forget(self.audit_name)
+        self._ended.add_session(self.session)
 
 
 def _answer_without_source(link: Link) -> None:

@@ -27,6 +27,7 @@ from gateway.bridge.transaction import Retirement
 from gateway.faces.client import Client
 from gateway.faces.outcomes import STATE_ACCEPTED, outcome_of, without_words
 from gateway.faces.server_1_0.unsettled import ClientTransaction, Control, Retired, Unsettled
+from gateway.faces.withdrawn import commit_refusal
 from gateway.message import Condition, Outcome, Refusal
 
 TWO_TRANSACTIONS: Final = "a delivery is in another transaction, which is not discharged"
@@ -73,7 +74,8 @@ class Transactions:
             counts.transactions_refused += 1
             text = f"more than {most} transactions that are not discharged"
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
-        work = ClientTransaction(client.host.transacting.begin(client.peer.connection_id), control)
+        transaction = client.host.transacting.begin(client.peer.connection_id)
+        work = ClientTransaction(transaction, control, client.access.permits)
         self._open[work.id] = work
         counts.transactions_declared += 1
         return work
@@ -85,9 +87,11 @@ class Transactions:
     def commit(self, work: ClientTransaction, publisher: Publisher, token: int) -> Published:
         """Do all of it; when that is safe, or comes to nothing, it is the turn of `end`.
 
-        `REFUSED`: it is rolled back, and over.
+        `REFUSED`: it is rolled back, and over; unauthorized-access: by other rules than those by
+        which it was filled.
         """
-        problem = work.problem
+        access = self._client.access
+        problem = work.problem or commit_refusal(access, work.permits, work.transaction)
         if problem is not None:
             self.roll_back(work)
             return Published(PublishStatus.REFUSED, problem)

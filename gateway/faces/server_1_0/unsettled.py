@@ -17,6 +17,7 @@ from gateway.faces.client import Client
 from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.outcomes import STATE_ACCEPTED
 from gateway.message import Delivery, Outcome, Refusal
+from gateway.permissions.permits import Permits
 from gateway.translate.outcomes import lose_annotations, merged
 
 ID_SIZE: Final = 4
@@ -37,17 +38,28 @@ class ClientTransaction:
         id: its txn-id, its number in the audit log.
         accepted: the state of what is accepted in it.
         control: the control link that declared it.
+        permits: what decided about its publishes when it was declared.
         problem: why it cannot be committed any more.
         retired: deliveries that have their outcome in it; a set.
     """
 
-    __slots__ = ("accepted", "control", "id", "posted", "problem", "retired", "transaction")
+    __slots__ = (
+        "accepted",
+        "control",
+        "id",
+        "permits",
+        "posted",
+        "problem",
+        "retired",
+        "transaction",
+    )
 
-    def __init__(self, transaction: Transaction, control: Control) -> None:
+    def __init__(self, transaction: Transaction, control: Control, permits: Permits) -> None:
         self.id: bytes = transaction.number.to_bytes(ID_SIZE, "big")
         self.accepted = TransactionalState(txn_id=self.id, outcome=STATE_ACCEPTED)
         self.transaction = transaction
         self.control = control
+        self.permits = permits
         self.problem: Refusal | None = None
         self.retired: dict[Retired, None] = {}
         # Deliveries that the client is to settle first, and the outcomes that they will have.

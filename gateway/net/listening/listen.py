@@ -157,6 +157,7 @@ class Door:
         self.counts = counts
         self.makers = makers
         self.connections_max = connections_max
+        self.files_max = connections_max  # as many as the process may have files for
         self.login_octets_max = login_octets_max
         self.handshake_timeout_ms = handshake_timeout_ms
         self.tls_context = tls_context
@@ -183,9 +184,10 @@ class Door:
 
         `passed_on`: a proxy says first from which address it is.
         """
-        if len(self.pumps) >= self.connections_max:
-            self.counts.refused["limit"] += 1
-            self.turned_away.tell(address, "limit")
+        if len(self.pumps) >= min(self.connections_max, self.files_max):
+            reason = "limit" if self.files_max >= self.connections_max else "files"
+            self.counts.refused[reason] += 1
+            self.turned_away.tell(address, reason)
             return None
         if not passed_on and not self._come(address):
             return None

@@ -19,6 +19,7 @@ OTHERS: Final = "other addresses"
 # Whatever else ends a connection so early is nobody's fault, or a port that somebody looks at.
 WHY: Final = {
     "limit": "there are as many as limits.connections allows",
+    "files": "there are as many as files may be open for",
     "address_limit": "it has as many as limits.connections_per_address allows",
     "timeout": "it did not say in time which protocol it speaks",
     "header": "it speaks no protocol of ours",

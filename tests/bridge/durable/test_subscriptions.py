@@ -86,6 +86,12 @@ def test_a_name_that_is_taken_is_numbered_and_a_long_one_is_cut() -> None:
     assert made(world).name == "subscription.ann.app.sub~2"
     assert made(world, Subscriber("ann", "app", "a/b")).name == "subscription.ann.app.a_b"
     assert made(world, Subscriber("ann", "app", "a_b")).name == "subscription.ann.app.a_b~2"
+
+
+def test_a_subscription_hides_no_exchange() -> None:
+    world = World()
+    world.host.declaring.declare_exchange("subscription.ann.app.sub", "fanout")
+    assert made(world).name == "subscription.ann.app.sub~2"
     long = made(world, Subscriber("", "x" * 300, "sub")).name
     assert len(long) < 256
     assert long.startswith("subscription.anonymous.xxx")

@@ -16,7 +16,16 @@ from gateway.net.listening.users import derive
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import Keys
 from gateway.wire.scram import ScramClient
-from gateway.wire.work import COMMAND, COPY, DELIVERY, PUBLISH, READ, SHARE
+from gateway.wire.work import (
+    COMMAND,
+    CONTROL,
+    COPY,
+    DELIVERY,
+    PUBLISH,
+    RANGE,
+    READ,
+    SHARE,
+)
 
 
 @rule("0-10", "connection.start.locales", "required-support")
@@ -347,12 +356,50 @@ def test_commands_that_are_done_at_once_are_work_too() -> None:
     for _ in range(1000):
         client.says(spec.ExecutionSync())
     syncs = client.connection.data_to_send()
-    assert units_of(lambda: face.receive_data(syncs, now_ms)) == 1000 * READ
+    assert units_of(lambda: face.receive_data(syncs, now_ms)) == 1000 * (READ + CONTROL)
     for _ in range(100):
         client.says(spec.MessageTransfer(destination="amq.fanout"), header=b"")
     unroutable = client.connection.data_to_send()
     units = units_of(lambda: face.receive_data(unroutable, now_ms))
     assert units == 100 * (2 * READ + PUBLISH + COPY)
+
+
+SPREAD = [(4 * number, 4 * number + 1) for number in range(8000)]
+
+
+@pytest.mark.parametrize(
+    ("control", "ranges"),
+    [
+        (spec.SessionFlush(completed=True, confirmed=True, expected=True), 0),
+        (spec.SessionGap(commands=[]), 0),
+        (spec.SessionKnownCompleted(commands=SPREAD), 8000),
+        (spec.SessionCompleted(commands=SPREAD), 2 * 8000),
+        (spec.SessionCompleted(commands=[(0, 2**31 - 1)], timely_reply=True), 2),
+    ],
+    ids=["flush", "gap", "known-completed", "completed", "completed: all"],
+)
+def test_a_control_of_a_session_is_work_and_so_are_its_ranges(
+    control: Control, ranges: int
+) -> None:
+    gateway = Gateway()
+    client = gateway.session()
+    frames = FrameWriter()
+    frames.max_frame_size = 65535
+    frames.control(client.channel, control)
+    many = frames.take() * 10
+    units = units_of(lambda: client.face.receive_data(many, gateway.world.now_ms))
+    assert units == 10 * (READ + CONTROL + RANGE * ranges)
+    assert not client.face.closed
+
+
+def test_what_is_told_of_completions_is_work() -> None:
+    gateway = Gateway()
+    client = gateway.session()
+    client.does(*[spec.ExecutionSync()] * 4000)
+    client.session.send_control(spec.SessionKnownCompleted(commands=SPREAD[:1000]))
+    client.session.send_control(spec.SessionFlush(completed=True, confirmed=True))
+    client.face.receive_data(client.connection.data_to_send(), gateway.world.now_ms)
+    assert units_of(client.face.data_to_send) == 2 * RANGE * 1000
 
 
 def test_a_face_is_touched_once_until_its_octets_are_taken() -> None:

@@ -158,8 +158,18 @@ def test_a_passive_declare_and_a_query_are_decided_alike():
         assert refused(world.session("alice").does(command))
 
 
+def test_what_upstreams_reject_is_not_its_makers():
+    world = gateway("allow: all, own: true, users: eve", "allow: create, durable: true, users: bob")
+    rejected = spec.QueueDeclare(queue="gateway.rejected", durable=True)
+    assert refused(world.session("eve").does(rejected))
+    bob = world.session("bob")
+    assert not refused(bob.does(rejected))
+    assert refused(bob.does(spec.MessageSubscribe(queue="gateway.rejected", destination="d")))
+
+
 def test_what_a_user_has_made_is_its_own_on_each_connection_and_nobody_elses():
     world = gateway(
+        "allow: create, exchange: e, users: alice, own: true",
         "allow: [create, consume, browse, publish, delete, purge], own: true",
         "allow: [bind, unbind], exchange: amq.topic, own: true",
     )

@@ -8,7 +8,7 @@ from gateway.amqp_1_0 import _spec, events, sections, types
 from gateway.amqp_1_0.states import ConnectionState
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import DELIVERY, READ, SHARE
+from gateway.wire.work import DELIVERY, READ, SHARE, STATE, UNSETTLED
 
 ACCEPTED = _spec.Accepted()
 
@@ -64,11 +64,24 @@ def test_a_wrong_password_ends_the_connection(hub):
 @rule("1.0", "2.7.1", "hostname-has-a-default")
 @pytest.mark.parametrize(
     ("hostname", "host"),
-    [(None, "/"), ("b.example", "b"), ("vhost:b", "b"), ("other", "/"), ("vhost:/", "/")],
+    [
+        (None, "/"),
+        ("b.example", "b"),
+        ("B.EXAMPLE.", "b"),
+        ("vhost:b", "b"),
+        ("other", "/"),
+        ("vhost:/", "/"),
+    ],
 )
 def test_the_hostname_picks_the_virtual_host(hostname, host):
     hub = Hub(hosts=["/", "b"], hostnames={"b.example": "b"})
     assert hub.client(hostname=hostname).face.client.host.name == host
+
+
+def test_the_name_of_a_virtual_host_is_no_name_of_the_dns():
+    client = Hub(hosts=["/", "b"]).client(hostname="vhost:B")
+    client.take(events.OpenReceived)
+    assert client.take(events.CloseReceived).error.condition == "amqp:not-found"
 
 
 @pytest.mark.parametrize("hosts", [["/", "b"], ["/"]])
@@ -602,19 +615,53 @@ def test_a_connection_with_very_many_deliveries_ends_over_several_turns(hub):
     assert (queue.depth, queue.unsettled) == (held + 1, 0)
 
 
-@pytest.mark.parametrize(
-    "frame",
-    [
-        bytes.fromhex("0000000802000000"),
-        octets_of(
-            _spec.Flow(next_incoming_id=0, incoming_window=9, next_outgoing_id=0, outgoing_window=9)
-        ),
-        octets_of(_spec.Disposition(role=True, first=5, settled=True)),
-    ],
-    ids=["empty", "flow", "disposition"],
+FLOW = _spec.Flow(
+    next_incoming_id=0,
+    incoming_window=9,
+    next_outgoing_id=0,
+    outgoing_window=9,
+    echo=True,
 )
-def test_a_frame_is_work_though_it_asks_for_nothing(hub, frame):
+
+
+@pytest.mark.parametrize(
+    ("frame", "state"),
+    [
+        (bytes.fromhex("0000000802000000"), 0),
+        (octets_of(FLOW), STATE),
+        (octets_of(_spec.Disposition(role=True, first=5, settled=True)), STATE),
+        (octets_of(_spec.Disposition(role=False, first=0, last=2**31 - 2)), STATE),
+    ],
+    ids=["empty", "flow", "disposition", "disposition of all"],
+)
+def test_a_frame_is_work_though_it_asks_for_nothing(hub, frame, state):
     client = hub.client()
     client.sender("q")
     many = frame * 1000
-    assert units_of(lambda: client.face.receive_data(many, hub.world.now_ms)) == 1000 * READ
+    units = units_of(lambda: client.face.receive_data(many, hub.world.now_ms))
+    assert units == 1000 * (READ + state)
+
+
+def test_an_unsettled_map_is_work_by_its_deliveries(hub):
+    client = hub.client()
+    client.session()
+
+    def attach(count):
+        known = {b"%d" % number: _spec.Accepted() for number in range(count)}
+        return octets_of(
+            _spec.Attach(
+                name="l",
+                handle=0,
+                role=_spec.SENDER,
+                source=_spec.Source(address="x"),
+                target=_spec.Target(address="amq.fanout"),
+                initial_delivery_count=0,
+                unsettled=known or None,
+            ),
+            _spec.Detach(handle=0, closed=True),
+        )
+
+    def read(octets):
+        return units_of(lambda: client.face.receive_data(octets, hub.world.now_ms))
+
+    assert read(attach(3000)) == read(attach(0)) + 3000 * UNSETTLED

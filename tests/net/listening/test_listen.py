@@ -6,6 +6,7 @@ from hypothesis import given
 from support.net import Net
 from support.rules import rule
 from twisted.internet.address import IPv4Address
+from twisted.logger import capturedLogs, formatEvent
 
 from gateway.net.listening.first_octets import (
     HEADER_0_10,
@@ -15,6 +16,21 @@ from gateway.net.listening.first_octets import (
     Ask,
 )
 from gateway.net.listening.listen import SILENCE_S, Listener
+
+
+def test_those_for_whom_no_files_are_left_are_refused_told_and_counted() -> None:
+    net = Net(connections_max=5)
+    net.door.files_max = 2
+    first, _ = net.connect()
+    net.connect()
+    with capturedLogs() as events:
+        for _ in range(150):
+            assert net.door.admit("192.0.2.9", tls_first=False) is None
+    told = "a connection was refused: there are 2, as many as files may be open for"
+    assert [formatEvent(event) for event in events] == [told] * 2
+    assert (net.counts.refused["files"], net.counts.refused["limit"]) == (150, 0)
+    first.connectionLost()
+    assert net.door.admit("192.0.2.9", tls_first=False) is not None
 
 
 @given(st.lists(st.integers(1, 20), max_size=6), st.sampled_from([HEADER_0_10, HEADER_1_0]))
@@ -153,7 +169,8 @@ class Certificate:
     """As pyOpenSSL has it."""
 
     def get_subject(self) -> object:
-        return type("Subject", (), {"commonName": "alice"})
+        components = [(b"CN", b"alice")]
+        return type("Subject", (), {"commonName": "alice", "get_components": lambda: components})
 
 
 def test_a_certificate_names_the_peer() -> None:

@@ -152,7 +152,7 @@ class ReplyNode:
         self._name = upstream.link_name("reply")
         self._number = upstream.bridge.numbers.next_link()
         self._link: Link | None = None
-        self._safe_with = SafeWith(upstream.bridge, self)  # delivery-ids
+        self._safe_with = SafeWith(upstream.bridge)  # delivery-ids
         self._token = 0
         # Token -> delivery-id, which means something on this connection only.
         self._pending: dict[int, int] = {}
@@ -242,7 +242,7 @@ class ReplyNode:
         if published.status == PublishStatus.DONE:
             self._tell(event.delivery_id, to_state(ACCEPTED))
         elif published.status == PublishStatus.IN_TURN:
-            self._safe_with.add(event.delivery_id)
+            self._safe_with.add(event.delivery_id, self)
         elif published.status == PublishStatus.PENDING:
             self._pending[self._token] = event.delivery_id
         else:

@@ -1,0 +1,41 @@
+"""What a transaction has published, asked for again at its commit if other rules are in force.
+
+A commit is the moment at which messages are published: whoever may not publish there any longer
+does not by a transaction that was begun before, and none of it is done.
+"""
+
+from __future__ import annotations
+
+from gateway.bridge.transaction import Transaction
+from gateway.faces.access import ClientAccess
+from gateway.message import Refusal
+from gateway.permissions.permits import Permits
+from gateway.wire.work import LOOK, WORK
+
+
+def commit_refusal(
+    access: ClientAccess, before: Permits, transaction: Transaction
+) -> Refusal | None:
+    """Why it must not be committed; `before`: by what it was decided when it was begun."""
+    if access.permits is before:
+        return None
+    WORK.units += LOOK * (len(transaction.held) + len(transaction.sent))
+    for each in transaction.held:
+        message = each.message
+        refusal = _refusal(access, message.exchange, message.routing_key, message.id)
+        if refusal is not None:
+            return refusal
+    for (exchange, key), number in transaction.sent.items():
+        refusal = _refusal(access, exchange, key, number)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def _refusal(access: ClientAccess, exchange: str, key: str, number: int) -> Refusal | None:
+    if access.permits.open and exchange:
+        return None
+    refusal = access.publish_refusal(exchange, key)
+    if refusal is not None:
+        access.record_denied(number)
+    return refusal
