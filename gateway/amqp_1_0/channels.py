@@ -71,7 +71,7 @@ class Channels:
         return channel
 
     def give(self, session: Session) -> None:
-        """Our channel is free once both halves have ended.
+        """Our channel is free once both halves have ended, and what the session took.
 
         Were it taken before the peer has ended its half, a peer that is quicker to begin than to
         end would have two sessions on one channel (RabbitMQ 3.x is).
@@ -80,6 +80,7 @@ class Channels:
             return
         if self._outgoing.pop(session.channel_out, None) is not None:
             self._numbers.give(session.channel_out)
+            self._carrier.account.give(SESSION_OCTETS)
 
     def receive_begin(self, begin: Begin, channel: int, events: list[Event]) -> None:
         """Take a begin: a session of the peer's, or its answer to a local one."""
@@ -117,7 +118,6 @@ class Channels:
             end = End.decode(reader)
             self._carrier.take_apart(FRAME)
             del self._incoming[channel]
-            self._carrier.account.give(SESSION_OCTETS)
             session.receive_end()
             self.give(session)
             events.append(EndReceived(session, end.error))

@@ -225,6 +225,7 @@ class Link:
         self.session.write(Detach(handle=self.handle_out, closed=closed, error=error))
         self.machine.send(LinkInput.SEND_DETACH)
         self.session.handles.give(self.handle_out)
+        self.session.part(self)
         self.dead = True
 
     def send_flow(self, *, credit: int, drain: bool = False, echo: bool = False) -> None:

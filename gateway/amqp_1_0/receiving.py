@@ -142,8 +142,8 @@ def _receive_detach(session: Session, detach: Detach, events: list[Event]) -> No
     link = session.handles.links.pop(detach.handle, None)
     if link is None:
         raise UnattachedHandleError(f"handle {detach.handle} is not attached")
-    session.let_go(link)
     link.machine.receive(LinkInput.RECV_DETACH)
+    session.part(link)
     session.handles.unname(link)
     session.stop(link)
     events.append(DetachReceived(link, detach))

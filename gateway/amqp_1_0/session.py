@@ -77,6 +77,7 @@ class Session:
         self.crossed = False
         self._dispositions = Dispositions()
         self._owing: list[Link] = []
+        self._parting: dict[Link, None] = {}
         self._dirty = False
 
     @property
@@ -203,8 +204,15 @@ class Session:
         if link.queued:
             self.sending.stop(link.handle_out, may_abort=self.can_send)
 
-    def let_go(self, link: Link) -> None:
-        """The peer's half of the link is gone."""
+    def part(self, link: Link) -> None:
+        """One half of the link is detached: once both are, nothing is kept of it any more."""
+        if link.machine.state == LinkState.GONE:
+            self._parting.pop(link, None)
+            self._let_go(link)
+        elif link.detached:
+            self._parting[link] = None  # until the driver has come to its answer
+
+    def _let_go(self, link: Link) -> None:
         self.carrier.account.give(link.kept)
         link.kept = 0
 
@@ -266,8 +274,11 @@ class Session:
 
     def _release_links(self) -> None:
         links = self.handles.links
+        for link in self._parting:
+            self._let_go(link)
+        self._parting = {}
         for link in links.values():
-            self.let_go(link)
+            self._let_go(link)
             link.dead = True
             link.incoming.drop_partial()
             link.machine.receive(LinkInput.LOST)

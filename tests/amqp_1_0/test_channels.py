@@ -1,9 +1,15 @@
-"""What comes for a session that we have ended is dropped, but for what it says of our end."""
+"""What comes for a session that we have ended is dropped, but for what it says of our end.
+
+And what a session or link takes is on the account until both halves of it are over.
+"""
 
 import pytest
+from support.frames_1_0 import octets_of
 from support.pair_1_0 import Pair
 
 from gateway.amqp_1_0 import _spec, events
+from gateway.amqp_1_0.channels import SESSION_OCTETS
+from gateway.amqp_1_0.receiving import LINK_OCTETS
 
 FORCED = _spec.Error(condition="amqp:link:detach-forced")
 
@@ -46,3 +52,54 @@ def test_the_answer_to_our_end_comes_through():
     theirs.send_end()
     pair.to_client()
     assert pair.take("client", events.EndReceived).session is session
+
+
+BEGIN = _spec.Begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9)
+
+
+def test_what_sessions_take_is_on_the_account_until_the_driver_has_ended_them_too():
+    pair = Pair().open()
+    account = pair.server.account
+    before = account.held
+    told = pair.feed(octets_of(BEGIN, _spec.End()) * 100)
+    begun = [each.session for each in told if isinstance(each, events.BeginReceived)]
+    assert len(begun) == 100
+    assert account.held == before + 100 * SESSION_OCTETS
+    for session in begun:
+        session.send_begin()
+        session.send_end()
+    assert account.held == before
+
+
+def test_sessions_that_the_driver_has_not_come_to_cannot_be_more_than_the_account_has_room_for():
+    pair = Pair().open()
+    account = pair.server.account
+    account.limit = account.held + 10 * SESSION_OCTETS
+    told = pair.feed(octets_of(BEGIN, _spec.End()) * 11)
+    assert isinstance(told[-1], events.Violation)
+    assert told[-1].error.condition == "amqp:resource-limit-exceeded"
+
+
+def test_what_links_take_is_on_the_account_until_the_driver_has_detached_them_too():
+    pair = Pair().open()
+    _, session = pair.begin()
+    account = pair.server.account
+    before = account.held
+    attach = _spec.Attach(
+        name="l",
+        handle=0,
+        role=_spec.SENDER,
+        source=_spec.Source(address="x"),
+        target=_spec.Target(address="q"),
+        initial_delivery_count=0,
+    )
+    told = pair.feed(octets_of(attach, _spec.Detach(handle=0, closed=True)) * 100)
+    links = [each.link for each in told if isinstance(each, events.DetachReceived)]
+    assert len(links) == 100
+    assert account.held >= before + 100 * LINK_OCTETS
+    for link in links[:50]:
+        link.send_attach(source=None, target=None)
+        link.send_detach()
+    assert account.held < before + 51 * (LINK_OCTETS + 100)
+    session.send_end()
+    assert account.held == before
