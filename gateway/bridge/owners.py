@@ -173,8 +173,9 @@ class Owners:
             queue.owner = None
         self._topology.remove_queue(queue)
         self._numbers.queue_deleted(queue.next_position)
-        self._settlement.abandon(queue)
+        # First those who have some, as far as they end for it: so what is in it goes in its order.
         line.cancel_all(Condition.RESOURCE_DELETED, f"queue {queue.name!r} was deleted")
+        self._settlement.abandon(queue)
         self._topology.senders.on_deleted(QUEUE, queue.name)
         if unused and not queue.clearing:
             self._topology.forget_queue(queue)

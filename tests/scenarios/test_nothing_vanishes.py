@@ -89,6 +89,34 @@ def test_where_the_source_knows_no_rejection_the_anonymous_terminus_detaches_wit
 
 
 @pytest.mark.parametrize("settled", [False, True])
+def test_a_message_that_says_no_address_is_told_so_by_the_anonymous_terminus(settled):
+    hub, client = hub_with_user()
+    state = client.send(client.sender(None), message(), settled=settled)
+    error = client.take(events.DetachReceived).detach.error if settled else state.error
+    assert (error.condition, error.info) == ("amqp:not-found", TAG)
+    assert error.description == "the message has no address in `to`"
+    assert books(hub.world) == (1, [Reason.NOT_FOUND])
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_what_was_read_behind_an_error_of_the_anonymous_terminus_is_refused(settled):
+    hub, client = hub_with_user()
+    sender = client.sender(None)
+    good = message(properties=_spec.Properties(to="q"))
+    bad = message(properties=_spec.Properties(to="nowhere"))
+    sender.send_delivery(b"1", b"", good, settled=True)
+    sender.send_delivery(b"2", b"", bad, settled=True)
+    for tag in (b"3", b"4"):
+        sender.send_delivery(tag, b"", good, settled=settled)
+    client.step()
+    error = client.take(events.DetachReceived).detach.error
+    assert error.info["delivery-tag"].value == b"2"
+    assert books(hub.world) == (4, [Reason.NOT_FOUND, *[Reason.LINK_DETACHED] * 2])
+    assert hub.world.depth() == 1
+    hub.end()
+
+
+@pytest.mark.parametrize("settled", [False, True])
 @pytest.mark.parametrize(("payload", "reason", "condition"), WRONG)
 def test_what_a_link_to_a_queue_does_not_take_is_in_the_books(payload, reason, condition, settled):
     hub, client = hub_with_user()
@@ -105,8 +133,9 @@ def test_what_follows_a_message_that_ended_its_link_is_in_the_books_as_well():
     for tag, payload in ((b"1", NO_MESSAGE), (b"2", NO_MESSAGE), (b"3", message())):
         sender.send_delivery(tag, b"", payload, settled=True)
     client.step()
-    assert books(hub.world) == (3, [Reason.UNDECODABLE] * 2)
-    assert hub.world.depth() == 1
+    behind = [Reason.LINK_DETACHED] * 2
+    assert books(hub.world) == (3, [Reason.UNDECODABLE, *behind])
+    assert hub.world.depth() == 0
     assert len(client.take_all(events.DetachReceived)) == 1
 
 

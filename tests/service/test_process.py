@@ -44,4 +44,4 @@ def test_clients_that_want_all_files_leave_some_for_probes_and_for_the_log(tmp_p
         assert refused in gateway.get("/metrics")
     log = gateway.log()
     assert f"only 48 files may be open (ulimit -n): {heard} clients are let in" in log
-    assert f"there are {heard}, as many as files may be open for" in log
+    assert "from 127.0.0.1 was refused: there are as many as files may be open for" in log

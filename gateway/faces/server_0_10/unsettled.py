@@ -57,9 +57,8 @@ class Unsettled:
         return [(command_id, deliveries[command_id]) for command_id in _pick(ranges, deliveries)]
 
     def take_all(self) -> list[Delivery]:
-        """Everything, the last sent first: so each goes back to its place from behind."""
+        """Everything, in the order in which it was sent: so it goes on where its queue is gone."""
         taken = list(self._deliveries.values())
-        taken.reverse()
         self._deliveries = {}
         self._windowed = {}
         return taken

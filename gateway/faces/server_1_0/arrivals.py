@@ -61,7 +61,8 @@ class Arrivals:
                 self._record(payload, arrival, message_format, reason)
                 if denied is not None:
                     return denied
-                return Refusal(Condition.NOT_FOUND, f"no node {arrival.to!r} here")
+                text = f"no node {to!r} here" if to else "the message has no address in `to`"
+                return Refusal(Condition.NOT_FOUND, text)
         key = node.queue
         if node.exchange:
             key = node.key if node.key is not None else arrival.subject or ""

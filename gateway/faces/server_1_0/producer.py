@@ -81,6 +81,7 @@ class Producer:
         self._octets: dict[int, int] = {}
         self._batches: dict[int, Batch] = {}
         self._settled = 0
+        self._over = False
         self._leaving = False
         self._closed = True  # as the client detached, while it is leaving
         self._error: Error | None = None  # why the gateway detaches, while it is leaving
@@ -143,7 +144,10 @@ class Producer:
     # Deliveries.
 
     def on_delivery(self, event: DeliveryReceived) -> None:
-        """Publish one message."""
+        """Publish one message; not behind one for which the gateway has ended the link."""
+        if self._over:
+            self.record(event, Reason.LINK_DETACHED)
+            return
         if event.rcv_second and not event.settled:
             self._answers.second.add(event.delivery_id)
         if isinstance(event.state, TransactionalState):
@@ -403,6 +407,7 @@ class Producer:
 
     def end(self) -> None:
         """The link is gone; what was published stays so, but nobody is told."""
+        self._over = True
         self._leaving = True
         self._answers.forget()
         self._batches = {}

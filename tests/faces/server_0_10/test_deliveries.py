@@ -1,10 +1,16 @@
 """Deliveries and their settlement, as conversations."""
 
 import pytest
+from support.bridge_world import bind
 from support.rules import rule
 from support.subscribed_0_10 import accepted, gateway_with, transfers
+from support.talk_0_10 import Gateway
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10._spec_constants import STR16
+from gateway.amqp_0_10.types import FieldTable
+from gateway.faces.placed import JMS_SELECTOR
+from gateway.wire.tagged import Tagged
 
 
 def test_accepted_messages_leave_the_queue_and_ids_unknown_are_nothing() -> None:
@@ -135,3 +141,33 @@ def test_the_end_of_a_connection_does_too() -> None:
     second.subscribes()
     assert second.gets() == [b"1", b"2"]
     gateway.world.check()
+
+
+def dead_letters(gateway: Gateway, *, with_credit: bool) -> list[bytes]:
+    """Those of a queue of five that is deleted while somebody has the first two of them."""
+    world = gateway.world
+    world.host.declaring.declare_exchange("dead", "fanout")
+    world.queue("letters")
+    bind(world, "letters", "dead")
+    world.queue(alternate_exchange="dead")
+    world.send(b"0", b"1", b"2", b"3", b"4")
+    client = gateway.session()
+    client.subscribes(credit=2)
+    if with_credit:
+        nothing: FieldTable = [(JMS_SELECTOR, Tagged(STR16, "a = 1"))]
+        client.subscribes(destination="e", arguments=nothing)
+    assert client.gets() == [b"0", b"1"]
+    gateway.session().does(spec.QueueDelete(queue="q"))
+    client.loses_transport()
+    consumer, _ = world.subscribe("letters")
+    world.turn()
+    world.check()
+    return consumer.bodies()
+
+
+def test_dead_letters_of_a_deleted_queue_keep_its_order_where_its_sessions_end_for_that() -> None:
+    assert dead_letters(Gateway(), with_credit=True) == [b"0", b"1", b"2", b"3", b"4"]
+
+
+def test_what_a_session_has_of_a_deleted_queue_follows_in_its_order_when_it_ends() -> None:
+    assert dead_letters(Gateway(), with_credit=False) == [b"2", b"3", b"4", b"0", b"1"]

@@ -26,8 +26,8 @@ def test_those_for_whom_no_files_are_left_are_refused_told_and_counted() -> None
     with capturedLogs() as events:
         for _ in range(150):
             assert net.door.admit("192.0.2.9", tls_first=False) is None
-    told = "a connection was refused: there are 2, as many as files may be open for"
-    assert [formatEvent(event) for event in events] == [told] * 2
+    told = "a connection from 192.0.2.9 was refused: there are as many as files may be open for"
+    assert [formatEvent(event) for event in events] == [told]
     assert (net.counts.refused["files"], net.counts.refused["limit"]) == (150, 0)
     first.connectionLost()
     assert net.door.admit("192.0.2.9", tls_first=False) is not None
