@@ -1,6 +1,6 @@
 """Breaks the disk under a loaded gateway, again and again, and proves that it tells the truth.
 
-    PYTHONPATH=tests:. python tests/faults/campaign.py --runs 500 --results FILE [--seed 1]
+    PYTHONPATH=$PWD/tests:$PWD python tests/faults/campaign.py --runs 500 --results FILE [--seed 1]
 
 Each run has a gateway of its own, with clients of both protocols on local queues, durable and not,
 and on queues at an upstream, with a spool and without. At one operation on the files of the store

@@ -1,6 +1,6 @@
 """Kills a loaded gateway, again and again, and proves that nothing confirmed was lost or doubled.
 
-    PYTHONPATH=tests:. python tests/faults/kill.py --kills 500 --results FILE [--seed 1]
+    PYTHONPATH=$PWD/tests:$PWD python tests/faults/kill.py --kills 500 --results FILE [--seed 1]
 
 The program kills two lives on each data directory, so that a run takes seconds, and appends what
 came of it to FILE; runs that FILE has are not run again. What does not hold leaves its directory.
