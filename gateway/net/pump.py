@@ -129,7 +129,7 @@ class Pump(TwistedProtocol):
         self._left = False  # nothing is held for it any more
         self._defective = False
         self._reading_paused = False
-        self._reading = Reading(around.turns.crowd)
+        self._reading = Reading()
         self._unread: list[bytes] = []  # came in a turn of which its user had had enough
         self._alarm = Alarm(around.later, around.now_ms, self._deadline)
         self.face: Face = around.first_face(self)

@@ -2,8 +2,7 @@
 
 What one read brings is taken apart at once, before any of it is carried out in shares (`agenda`).
 Mostly that is little; lists and maps of very small values are 20 times as much work as other
-octets. A connection that sends such is read in small pieces, until it sends something else. And so
-are those who together hold up everybody: very many small commands are little work for each.
+octets. A connection that sends such is read in small pieces, until it sends something else.
 """
 
 from __future__ import annotations
@@ -17,36 +16,13 @@ from gateway.wire.work import SHARE
 USUAL: Final = 64 * 1024  # octets of a read, which is Twisted's own
 LITTLE: Final = 8 * 1024
 COSTLY: Final = 2 * SHARE  # units of a read, of which a share is what was carried out
-CHEAP: Final = SHARE // 16  # and of one that costs others nothing, however many there are
-CROWDED: Final = 4 * SHARE  # units of all reads of a turn
-SCALE: Final = USUAL // LITTLE
+CHEAP: Final = SHARE // 16  # and of a little one that might as well be larger
 
 
 class Buffered(Protocol):
     """What is used of a TCP transport of Twisted; TLS may be around it."""
 
     bufferSize: int
-
-
-@final
-class Crowd:
-    """All connections that are read in one turn.
-
-    Attributes:
-        units: what their reads have cost in this turn.
-        before: in the one before.
-    """
-
-    __slots__ = ("before", "units")
-
-    def __init__(self) -> None:
-        self.units = 0
-        self.before = 0
-
-    def end_turn(self) -> None:
-        """The next turn begins."""
-        self.before = self.units
-        self.units = 0
 
 
 @final
@@ -57,22 +33,17 @@ class Reading:
         little: it is read in small pieces.
     """
 
-    __slots__ = ("_crowd", "little")
+    __slots__ = ("little",)
 
-    def __init__(self, crowd: Crowd) -> None:
-        self._crowd = crowd
+    def __init__(self) -> None:
         self.little = False
 
     def has_cost(self, units: int, transport: Buffered) -> None:
         """A read was so much work."""
-        crowd = self._crowd
-        crowd.units += units
-        if self.little:
-            alone = units < COSTLY // SCALE and crowd.before < CROWDED // SCALE
-            if alone or units < CHEAP:
-                self._read_at_most(transport, USUAL)
-        elif units > COSTLY or (units >= CHEAP and max(crowd.units, crowd.before) > CROWDED):
+        if units > COSTLY and not self.little:
             self._read_at_most(transport, LITTLE)
+        elif self.little and units < CHEAP:
+            self._read_at_most(transport, USUAL)
 
     def _read_at_most(self, transport: Buffered, octets: int) -> None:
         self.little = octets == LITTLE

@@ -16,7 +16,6 @@ from gateway.errors import StoreError
 from gateway.faces.face import Face
 from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
-from gateway.net.reading import Crowd
 from gateway.net.stalls import Stalls
 from gateway.net.turn_shares import TurnShares
 from gateway.wire.work import WORK
@@ -106,7 +105,6 @@ class TurnLoop:
         self._alarm = Alarm(later, now_ms, self._bridge_deadline)
         self.stalls = Stalls(now_ms, counts, worked_ms)
         self.shares = TurnShares()
-        self.crowd = Crowd()
         self.on_turn_ended: Callable[[int], None] | None = None
 
     def attach(self, face: Face, pump: Flushed) -> None:
@@ -171,7 +169,6 @@ class TurnLoop:
         self._scheduled = None
         now_ms = self._now_ms()
         self.stalls.begin()
-        self.crowd.end_turn()
         self._counts.turns += 1
         self._dispatching = True
         more = self._guarded(lambda: self._bridge.end_turn(now_ms))
