@@ -155,14 +155,8 @@ class LongCommit:
 
     def _do(self, end: int) -> bool:
         if self._stage == Stage.RETIRING:
-            retirements = self._retirements
-            while self._next < len(retirements):
-                if WORK.units > end:
-                    return False
-                each = retirements[self._next]
-                self._next += 1
-                WORK.units += DELIVERY
-                self._settlement.settle(each.delivery, each.outcome)
+            if not self._retire(end):
+                return False
             self._transaction.held.reverse()  # so that each is forgotten as it comes
             self._stage = Stage.ENTERING
         held = self._transaction.held
@@ -174,6 +168,22 @@ class LongCommit:
             let_go(entering, self._copies.pressure)
             if entering.message.durable and not entering.durable:
                 entering.message.flags |= Flag.TRANSIENT_COPY
+        return True
+
+    def _retire(self, end: int) -> bool:
+        """Settle the deliveries as was asked for, or as if nothing had been; whether all are."""
+        undone = self._stage == Stage.UNDOING
+        reason = Reason.ROLLBACK if undone else Reason.NONE
+        retirements = self._retirements
+        while self._next < len(retirements):
+            if WORK.units > end:
+                return False
+            each = retirements[self._next]
+            self._next += 1
+            WORK.units += DELIVERY
+            outcome = each.otherwise if undone else each.outcome
+            if outcome is not None:
+                self._settlement.settle(each.delivery, outcome, reason)
         return True
 
     def awaits(self, queue: Queue) -> bool:
@@ -215,15 +225,8 @@ class LongCommit:
     # It is not.
 
     def _undo(self, end: int) -> bool:
-        retirements = self._retirements
-        while self._next < len(retirements):
-            if WORK.units > end:
-                return False
-            each = retirements[self._next]
-            self._next += 1
-            WORK.units += DELIVERY
-            if each.otherwise is not None:
-                self._settlement.settle(each.delivery, each.otherwise, Reason.ROLLBACK)
+        if not self._retire(end):
+            return False
         copies = self._copies
         copies.turns.spread.begin(Rollback(self._transaction, copies.pressure, copies.ledger))
         refusal = self._refusal
