@@ -9,6 +9,7 @@ checksum of everything that it was made of and with, so it cannot be stale.
 """
 
 import contextlib
+import fcntl
 import hashlib
 import importlib.metadata
 import os
@@ -26,6 +27,7 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = pathlib.Path(__file__).parent
 PURE = os.environ.get("GATEWAY_PURE", "")
+LOCKED = os.open(__file__, os.O_RDONLY)  # until the process ends
 
 # What pip runs before it builds: to run mypyc for these, too, would take as long each time.
 DESCRIBING = {"egg_info", "dist_info"}
@@ -188,6 +190,8 @@ def let_go_at_once(source: pathlib.Path) -> None:
 def extensions() -> list[object]:
     if PURE == "1" or not DESCRIBING.isdisjoint(sys.argv):
         return []
+    # Two builds in one tree write the same files: a library of both would be kept as a good one.
+    fcntl.flock(LOCKED, fcntl.LOCK_EX)
     if found := kept.libraries():
         print(f"gateway: compiled before, taken from {kept.place}")
         return [Extension(path.partition(".")[0].replace("/", "."), sources=[]) for path in found]
