@@ -88,6 +88,7 @@ class Authentication:
         certificates: those of clients are asked for, and are users.
         accepted, refused: answers, by mechanism; `throttled`: logins refused unheard.
         plain_in_clear: passwords that came without TLS, but from this machine itself.
+        on_read: called when the users file may have been read again, before anybody hears of that.
     """
 
     log = NamedLogger("gateway.net.authenticate.Authentication")
@@ -117,7 +118,7 @@ class Authentication:
         self.refused: dict[str, int] = dict.fromkeys((*COUNTED, "other"), 0)
         self.throttled = 0
         self.plain_in_clear = 0
-
+        self.on_read: Callable[[], None] = lambda: None
         self._told_ms = -REFUSALS_TOLD_EVERY_MS
         self._untold = 0
         self._told_in_clear: set[str] = set()
@@ -126,6 +127,11 @@ class Authentication:
         """`faces.face.Logins`: the names in certificates that may come, nobody knows."""
         passwords = self.passwords
         return self.certificates or (passwords is not None and passwords.has(name))
+
+    def users_file(self) -> tuple[str, str]:
+        """SHA-256 and path of the users file, as it was read last; "" where there is none."""
+        passwords = self.passwords
+        return ("", "") if passwords is None else (passwords.digest, str(passwords.path))
 
     @property
     def waiting(self) -> int:
@@ -168,6 +174,7 @@ class Authentication:
         passwords, threads = self.passwords, self.threads
         if passwords is not None and threads is not None:
             looked = threads.look(passwords.refresh)
+            looked.addCallback(lambda _none: self.on_read())
             looked.addErrback(lambda failure: self.log.failure("users file", failure))
 
     def for_peer(self, peer: Peer) -> PeerAuthenticator:
@@ -403,6 +410,7 @@ class PeerAuthenticator:
             self._granted, self._identity = mechanism, identity
             if self.withdrawn():  # meanwhile
                 identity = None
+        self.shared.on_read()
         counts = self.shared.refused if identity is None else self.shared.accepted
         counts[mechanism if mechanism in counts else "other"] += 1
         if identity is None:

@@ -119,10 +119,21 @@ def read_users(path: pathlib.Path) -> dict[str, User]:
     Raises:
         ConfigurationError: with every entry that cannot be used.
     """
+    return users_of(path, read_octets(path))
+
+
+def read_octets(path: pathlib.Path) -> bytes:
+    """What is in the file, as it is. Raises ConfigurationError."""
     try:
-        raw = yaml.safe_load(path.read_bytes()) or {}
+        return path.read_bytes()
     except OSError as error:
         raise ConfigurationError([(str(path), error.strerror or str(error))]) from None
+
+
+def users_of(path: pathlib.Path, octets: bytes) -> dict[str, User]:
+    """All users of what was read there. Raises as `read_users`."""
+    try:
+        raw = yaml.safe_load(octets) or {}
     except yaml.YAMLError as error:
         raise ConfigurationError([(str(path), " ".join(str(error).split()))]) from None
     if not isinstance(raw, dict):
