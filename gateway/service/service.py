@@ -49,7 +49,13 @@ from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of
 from gateway.service.changes import Changes, digest
 from gateway.service.faces import face_settings
-from gateway.service.files import admin_tls, client_tls, load_passwords, takes_certificates
+from gateway.service.files import (
+    admin_tls,
+    client_tls,
+    load_passwords,
+    nobodys_names,
+    takes_certificates,
+)
 from gateway.service.form import form
 from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
 from gateway.service.giving_back import GivingBack, c_library, trim_of
@@ -170,6 +176,7 @@ class Service:
             threads=self._threads,
             require_tls_for=tuple(self.settings.require_tls_for),
             certificates=takes_certificates(self.settings),
+            nobodys_names=nobodys_names(self.settings),
         )
 
     def _keep_replies(self) -> None:
@@ -223,6 +230,7 @@ class Service:
             self.authentication.passwords = passwords
             self.authentication.certificates = takes_certificates(settings)
             self.authentication.anonymous_allowed = settings.anonymous_allowed
+            self.authentication.nobodys_names = nobodys_names(settings)
             self.authentication.require_tls_for = tuple(settings.require_tls_for)
             self.faces.anonymous_allowed = settings.anonymous_allowed
             set_level(settings.logging.level)
