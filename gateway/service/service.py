@@ -28,6 +28,7 @@ from gateway.net.backup import Backup
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
+from gateway.net.exposed import exposed
 from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
 from gateway.net.held_back import HeldBack
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
@@ -237,8 +238,14 @@ class Service:
             self._note_users(by)
             self.rules.adopt(access, settings, by)
             end_withdrawn(self.door)
+            self.say_exposed()
 
         return count
+
+    def say_exposed(self) -> None:
+        """Warn of files that others can read, or write, and are not meant to."""
+        for line in exposed(self.settings):
+            self.log.warn("{line}", line=line)
 
     def _note_users(self, by: Operator | None = None) -> None:
         self.changes.note("users", *self.authentication.users_file(), by)

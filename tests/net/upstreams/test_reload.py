@@ -136,6 +136,14 @@ def test_users_and_certificates_are_read_anew(stay: Stay) -> None:
     assert service.authentication.passwords is not None
 
 
+def test_a_reload_warns_of_what_others_can_read(stay: Stay) -> None:
+    stay.token.chmod(0o666)
+    with capturedLogs() as captured:
+        stay.reload()
+    warned = [str(formatEvent(event)) for event in captured if "line" in event]
+    assert any(line.startswith("admin_token_file: other users") for line in warned)
+
+
 def test_upstreams_come_change_and_go(stay: Stay) -> None:
     upstreams = stay.whole.service.upstreams
     a, b = upstreams.upstreams["a"], upstreams.upstreams["b"]
