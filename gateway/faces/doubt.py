@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Protocol, final
 
+from gateway.faces.leaving import GONE
+
 
 class Slowed(Protocol):
     """Who slows the client down, or lets it go on."""
@@ -49,7 +51,7 @@ class Doubt:
     def __init__(self, limit: int, slowed: Slowed, disk: Disk) -> None:
         self._limit = limit
         self._disk = disk
-        self._slowed = slowed
+        self._slowed: Slowed = slowed
         self._late = 0  # of the disk's `times` that in which something was published last
         self.held = 0
         self.parked = 0
@@ -84,3 +86,7 @@ class Doubt:
             return True
         disk = self._disk
         return disk.blocked and self._late == disk.times and disk.late > disk.late_max
+
+    def leave(self) -> None:
+        """The connection is gone."""
+        self._slowed = GONE

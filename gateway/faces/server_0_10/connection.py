@@ -136,6 +136,7 @@ class ServerConnection:
         self._take(self.connection.receive_eof(), now_ms)
         if not self.behind:
             self._end(Reason.CONNECTION_LOST)
+        self._leave()
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
@@ -264,6 +265,7 @@ class ServerConnection:
             self._leaving.go_on(self.client, self._let_go)
         elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
+        self._leave()
 
     def _carry_out(self, events: list[Event], now_ms: int) -> None:
         agenda = self._agenda
@@ -492,6 +494,11 @@ class ServerConnection:
             self._give_name_back(session)
         self._leaving.begin(sessions, reason)
         self._leaving.go_on(self.client, self._let_go)
+
+    def _leave(self) -> None:
+        """Let go of all, once the transport is gone and all that came by it has been done."""
+        if self._agenda.ended and not self.behind:
+            self.client.leave()
 
 
 def _client(properties: FieldTable, host: str) -> str:

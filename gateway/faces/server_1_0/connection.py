@@ -151,8 +151,7 @@ class ServerConnection:
         self._take(self.connection.receive_eof())
         if not self.behind:
             self._end(Reason.CONNECTION_LOST)
-        if not self.behind:
-            self._ended.let_go()
+        self._leave()
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
@@ -285,6 +284,7 @@ class ServerConnection:
             self._leaving.go_on(self.client, self._let_go)
         elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
+        self._leave()
 
     def _carry_out(self, events: list[Event]) -> None:
         agenda = self._agenda
@@ -473,6 +473,13 @@ class ServerConnection:
         self._leaving.begin(self._sessions, reason)
         self._sessions = []
         self._leaving.go_on(self.client, self._let_go)
+
+    def _leave(self) -> None:
+        """Let go of all, once the transport is gone and all that came by it has been done."""
+        if self._agenda.ended and not self.behind:
+            self._ended.let_go()
+            self.transactions.leave()
+            self.client.leave()
 
 
 def _client(performative: Open, host: str) -> str:
