@@ -1,8 +1,9 @@
 """Every metric: its name, type, help text and labels; and the collector that reads them at scrape.
 
 Counting costs nothing: the numbers are plain ints where the thing happens, and a reader,
-given by whoever owns them, turns them into samples when Prometheus asks. `Collector.take` runs the
-readers on the reactor's thread; the text is made in another one, from what was taken.
+given by whoever owns them, turns them into samples when Prometheus asks. `Collector.pieces` runs
+the readers on the reactor's thread, behind what they need to be counted first, a piece at a time;
+the text is made in another thread, from what was taken.
 
 Labels are from closed sets, with an `other` bucket where a set has a cap. Names of queues are in
 `OBJECT_METRICS` only, which has an endpoint of its own.
@@ -10,7 +11,7 @@ Labels are from closed sets, with an `other` bucket where a set has a cap. Names
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
@@ -348,25 +349,41 @@ OBJECT_METRICS: Final = (
 class Collector:
     """A prometheus_client collector over one table; a reader for each of its rows, no more.
 
+    Args:
+        count: what is to be counted before the readers can tell of it.
+
     Raises:
         ValueError: a row without a reader, or a reader without a row.
     """
 
-    def __init__(self, rows: Sequence[MetricRow], readers: dict[str, Reader]) -> None:
+    def __init__(
+        self,
+        rows: Sequence[MetricRow],
+        readers: dict[str, Reader],
+        count: Callable[[], Iterator[None]] = lambda: iter(()),
+    ) -> None:
         wrong = {row.name for row in rows} ^ set(readers)
         if wrong:
             raise ValueError(f"rows and readers differ: {', '.join(sorted(wrong))}")
         self._rows = rows
         self._readers = readers
-        self._taken: list[Metric] = []
+        self._count = count
+        self._taken: list[tuple[MetricRow, list[Sample | HistogramSample]]] = []
+
+    def pieces(self) -> Iterator[None]:
+        """Read every number, a piece with each `next`; on the thread that counts them."""
+        yield from self._count()
+        self._taken = [(row, list(self._readers[row.name]())) for row in self._rows]
 
     def take(self) -> None:
-        """Read every number; on the thread that counts them."""
-        self._taken = [_family(row, self._readers[row.name]()) for row in self._rows]
+        """Read every number, at once."""
+        for _ in self.pieces():
+            pass
 
-    def collect(self) -> list[Metric]:
-        """What was taken last."""
-        return self._taken
+    def collect(self) -> Iterator[Metric]:
+        """What was taken last; on any thread."""
+        for row, samples in self._taken:
+            yield _family(row, samples)
 
     def describe(self) -> list[Metric]:
         """The families without samples: registering needs no reading."""

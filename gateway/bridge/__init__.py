@@ -10,6 +10,7 @@
     ledger                     every step of every copy: one record, one count
     pressure, quotas, limits   what all together hold, what one user or host does, and may hold
     awaited                    what a stop waits for, in words
+    living                     every queue there is, some at a time
     seams                      the values and protocols that the verbs are spoken in
     exchanges/                 from a message to the queues that get a copy
     queues/                    copies in their places, and who gets which

@@ -19,6 +19,7 @@ from gateway.bridge.durable.recovery import Recovery
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.ledger import Counts, Ledger
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.living import LivingQueues
 from gateway.bridge.node_names import prefix_of
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.pressure import Pressure
@@ -339,7 +340,7 @@ class Bridge:
 
     def awaited(self) -> list[str]:
         """What it waits for, as operators read it."""
-        return awaited(self.living_queues(), self.copies, self.store_error)
+        return awaited(self.living_queues().rest(), self.copies, self.store_error)
 
     def checkpoint(self, now_ms: int, *, last: bool = False) -> None:
         """Write the audit's checkpoint records: depth, counts and checksum of every queue.
@@ -359,17 +360,6 @@ class Bridge:
     def _new_checkpoint(self) -> Checkpoint:
         return Checkpoint(self.hosts, self._dispatcher, self._absent, self.ledger)
 
-    def living_queues(self) -> list[Queue]:
+    def living_queues(self) -> LivingQueues:
         """Every queue, deleted ones too as long as a copy of them is unsettled."""
-        queues: dict[int, Queue] = {}
-        for host in self.hosts.values():
-            for queue in host.topology.queues.values():
-                queues[queue.number] = queue
-            for queue in host.nodes.outbound.values():
-                queues[queue.number] = queue
-            for queue in host.settlement.clearing.deleted_queues():
-                queues[queue.number] = queue
-        for subscription in self._dispatcher.links.values():
-            if subscription.queue.depth:
-                queues[subscription.queue.number] = subscription.queue
-        return list(queues.values())
+        return LivingQueues(self.hosts, self._dispatcher.links)

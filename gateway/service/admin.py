@@ -8,9 +8,12 @@ from twisted.web.server import Site
 
 from gateway import __version__
 from gateway.metrics import OBJECT_METRICS, Collector
+from gateway.net.admin.answers import Answers
+from gateway.net.admin.census import Census
 from gateway.net.admin.control import Control
 from gateway.net.admin.http import admin_site
-from gateway.net.admin.measures import Sources, object_readers
+from gateway.net.admin.measures import ByQueue, Sources
+from gateway.net.admin.pieces import Pieces
 from gateway.net.data_directory import AUDIT_FOLDER, Disk
 from gateway.service.form import form
 
@@ -36,12 +39,15 @@ def measured(service: Service) -> Sources:
         form=form(),
         started_ms=service.clock.now_ms(),
         upstreams=service.upstreams,
+        census=Census(service.bridge),
     )
 
 
 def site_of(service: Service, collector: Collector) -> Site:
     """What its admin port answers with."""
-    objects = Collector(OBJECT_METRICS, object_readers(service.bridge))
+    by_queue = ByQueue(service.bridge)
+    objects = Collector(OBJECT_METRICS, by_queue.readers(), by_queue.count)
+    pieces, answers = Pieces(service.reactor), Answers()
     control = Control(
         service.reloading,
         service.upstreams,
@@ -51,6 +57,8 @@ def site_of(service: Service, collector: Collector) -> Site:
         service.clock.now_ms,
         service.door,
         service.backup,
+        pieces=pieces,
+        answers=answers,
     )
     return admin_site(
         collector,
@@ -58,6 +66,8 @@ def site_of(service: Service, collector: Collector) -> Site:
         service.ready,
         control,
         tokens=service.tokens,
+        pieces=pieces,
+        answers=answers,
         reactor=service.reactor,
         connections_max=service.admin_connections,
     )

@@ -266,7 +266,8 @@ class Service:
         """Listen; clients are welcome. StartupError if it cannot, and the store is closed."""
         listen = self.settings.listen
         proxies = listen.proxy_protocol
-        self.collector = Collector(METRICS, readers(measured(self)))
+        sources = measured(self)
+        self.collector = Collector(METRICS, readers(sources), sources.count)
         site = site_of(self, self.collector)
         try:
             if listen.amqp is not None:

@@ -15,7 +15,7 @@ from gateway.clients.letter import Letter, Typed
 from gateway.config import Address
 from gateway.errors import ConfigurationError, StartupError
 from gateway.metrics import METRICS, OBJECT_METRICS
-from gateway.net.admin.measures import object_readers
+from gateway.net.admin.measures import ByQueue
 from gateway.net.listening.users import make_user, write_users
 from gateway.net.stopping import Stage
 from gateway.service.form import form
@@ -202,7 +202,7 @@ def test_every_metric_has_a_reader_and_the_numbers_are_those_of_the_run(
     assert {family.name for family in collector.collect()} == {
         row.name.removesuffix("_total") for row in METRICS
     }
-    assert set(object_readers(whole.service.bridge)) == {row.name for row in OBJECT_METRICS}
+    assert set(ByQueue(whole.service.bridge).readers()) == {row.name for row in OBJECT_METRICS}
     whole.stop()
 
 

@@ -1,7 +1,9 @@
 """A bridge, faces and transports that only write down what happens to them."""
 
+from collections.abc import Callable
+
 from twisted.internet.address import IPv4Address
-from twisted.internet.interfaces import IOpenSSLContextFactory
+from twisted.internet.interfaces import IDelayedCall, IOpenSSLContextFactory
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
@@ -123,6 +125,26 @@ class FakeFace:
         self.log.append("force_close")
         self.to_send += b"forced"
         self.closed = True
+
+
+class Loop:
+    """The reactor's timers without time: what is scheduled in one turn is due in the next."""
+
+    def __init__(self) -> None:
+        self._clock = Clock()
+        self._next: list[Callable[[], None]] = []
+
+    def callLater(self, delay: float, call: Callable[[], None]) -> IDelayedCall:
+        assert delay == 0
+        self._next.append(call)
+        return self._clock.callLater(1, call)  # never
+
+    def turn(self) -> int:
+        """One pass; how much was due."""
+        due, self._next = self._next, []
+        for call in due:
+            call()
+        return len(due)
 
 
 class Wire(StringTransport):

@@ -270,7 +270,7 @@ def tell_all(bridge: Bridge) -> None:
 def held_and_unsettled(bridge: Bridge) -> int:
     """How much is in flight of nodes that are held, both ways."""
     count = 0
-    for queue in bridge.living_queues():
+    for queue in bridge.living_queues().rest():
         placement = queue.placement
         if placement is not None and placement.held:
             count += queue.unsettled

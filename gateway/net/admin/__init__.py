@@ -8,4 +8,8 @@ status     upstreams and node rules at a glance
 connections     who is there, and whose connection is to end
 subscriptions   durable subscriptions, and whose they are
 measures   a reader for every row of `gateway.metrics`
+scrape     metrics as they are asked for
+census     what all queues hold, in sums
+pieces     what an answer is made of, gathered a piece a pass of the event loop
+answers    long answers while they are read
 """

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import json
 from typing import Any, Final, Protocol, cast, final
+from urllib.parse import unquote_to_bytes
 
 from twisted.internet.interfaces import IDelayedCall, ITCPTransport
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
-from twisted.web.http import RESPONSES, HTTPChannel
+from twisted.web.http import RESPONSES, HTTPChannel, Request
 
 from gateway.net.admin.tokens import Refused, Tokens
 
@@ -59,12 +60,13 @@ class AdminChannel(HTTPChannel):
         super().__init__()
         self._begun = False
         self._refused = False
+        self._answered = False
         self._until: IDelayedCall | None = None
 
     @property
     def busy(self) -> bool:
-        """A request has come and is not answered yet."""
-        return bool(self._handlingRequest) and not self._refused
+        """A request has come and there is no answer yet."""
+        return bool(self._handlingRequest) and not (self._refused or self._answered)
 
     @property
     def address(self) -> str:
@@ -117,8 +119,20 @@ class AdminChannel(HTTPChannel):
         self._limit(None)
         super().allContentReceived()
 
+    def is_answered(self, read_s: float) -> None:
+        """The answer is there; the peer has so much time to read it."""
+        self._answered = True
+        self._limit(read_s)
+
+    def requestDone(self, request: Request) -> None:
+        """The answer is written."""
+        self._answered = False
+        self._limit(None)
+        super().requestDone(request)
+
     def _judge(self) -> Refused | None:
-        path = self._path.split(b"?")[0].decode("ascii", "replace")
+        # As Twisted reads it to find what answers: "%6d" is an "m" to it.
+        path = unquote_to_bytes(self._path.split(b"?")[0]).decode("ascii", "replace")
         shown = self.requests[-1].requestHeaders.getRawHeaders(b"authorization", [b""])[0]
         refused = self.site.tokens.judge(path, shown, self.address)
         if refused is not None:

@@ -5,6 +5,8 @@ A connection's number is the one that the log and the audit log have for it.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -13,16 +15,25 @@ from gateway.errors import ConfigurationError
 from gateway.faces.face import Ending, endpoint
 from gateway.net.listening.listen import Door
 from gateway.net.pump import Pump
+from gateway.wire.work import TOLD, WORK
 
 TEXT_MAX: Final = 200  # octets: a reply-text of 0-10 has 255
 CLOSED: Final = "closed by an operator"
 Told = dict[str, Any]  # Any: what JSON holds
 
 
-def connections(door: Door) -> Told:
-    """What `GET /ctl/connections` answers; the oldest comes first."""
-    now_ms = door.now_ms()
-    return {"connections": [_connection(pump, now_ms) for pump in door.pumps.values()]}
+def connections(door: Door) -> Iterator[str]:
+    """What `GET /ctl/connections` answers, as JSON, in pieces; the oldest comes first."""
+    pumps = [*door.pumps]
+    yield '{"connections": ['
+    between = ""
+    for number in pumps:
+        pump = door.pumps.get(number)
+        if pump is not None:  # it has not gone meanwhile
+            WORK.units += TOLD
+            yield between + json.dumps(_connection(pump, door.now_ms()), ensure_ascii=False)
+            between = ", "
+    yield "]}"
 
 
 def _connection(pump: Pump, now_ms: int) -> Told:

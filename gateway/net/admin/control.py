@@ -27,10 +27,10 @@ from __future__ import annotations
 
 import json
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, final
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.python.failure import Failure
 from twisted.web.http import Request
 from twisted.web.pages import notFound
@@ -44,8 +44,11 @@ from gateway.config.load import rules
 from gateway.config.placement import matches
 from gateway.errors import ConfigurationError, GatewayError
 from gateway.faces.face import endpoint
+from gateway.net.admin.answers import Answers
+from gateway.net.admin.census import Census
 from gateway.net.admin.channel import BODY_MAX, REASONS
 from gateway.net.admin.connections import close, connections
+from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.status import status
 from gateway.net.admin.subscriptions import assign, subscriptions
 from gateway.net.admin.tokens import Tokens
@@ -55,6 +58,7 @@ from gateway.net.logs import NamedLogger
 from gateway.net.upstreams.reload import MissingError, Operator, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
+DEFECT: Final = "a defect of the gateway: see its log"
 COMMANDS: Final = ("pause", "resume", "switch", "reload", "close", "assign", "backup")
 Answer = dict[str, Any]  # Any: what JSON holds
 
@@ -76,6 +80,9 @@ class Control(Resource):
         now_ms: Callable[[], int],
         door: Door,
         backup: Backup,
+        *,
+        pieces: Pieces,
+        answers: Answers,
     ) -> None:
         super().__init__()
         self._reloading = reloading
@@ -86,8 +93,11 @@ class Control(Resource):
         self._now_ms = now_ms
         self._backup = backup
         self._door = door
-        self._views: dict[str, Callable[[], Answer]] = {
-            "status": lambda: status(reloading, upstreams, bridge, now_ms()),
+        self._pieces = pieces
+        self._gathering = DeferredLock()  # one answer at a time
+        self._answers = answers
+        self._views: dict[str, Callable[[], Iterator[str]]] = {
+            "status": self._status,
             "connections": lambda: connections(door),
             "subscriptions": lambda: subscriptions(bridge),
         }
@@ -101,7 +111,38 @@ class Control(Resource):
         if command in COMMANDS:
             return _by(request, "POST")
         view = self._views.get(command)
-        return _missing(request) if view is None else _json(request, 200, view())
+        if view is None:
+            return _missing(request)
+        Deferred.fromCoroutine(self._show(request, command, view()))
+        return int(NOT_DONE_YET)
+
+    async def _show(self, request: Request, what: str, view: Iterator[str]) -> None:
+        """Answer with all of it, when it has been gathered."""
+        gone: list[bool] = []
+        request.notifyFinish().addBoth(lambda _result: gone.append(True))
+        told: list[bytes] = []
+        code = 200
+        await self._gathering.acquire()
+        try:
+            if gone:
+                return
+            await self._pieces.gather(_collected(view, told))
+        except Exception:
+            self.log.failure("ctl {what} broke off", what=what)
+            code = 500
+            told = [_encoded(json.dumps({"problems": [_problem("", DEFECT)]}))]
+        finally:
+            self._gathering.release()
+        if not gone:
+            _head(request, code)
+            self._answers.give(b"".join(told) + b"\n", [request])
+
+    def _status(self) -> Iterator[str]:
+        census = Census(self._bridge)
+        for _ in census.take():
+            yield ""
+        told = status(self._reloading, self._upstreams, census, self._now_ms())
+        yield json.dumps(told, ensure_ascii=False)
 
     def render_POST(self, request: Request) -> bytes | int:
         """The other commands."""
@@ -133,7 +174,7 @@ class Control(Resource):
             error = failure.value
             if not isinstance(error, GatewayError):
                 self.log.failure("ctl {what} broke off", failure, what=what)
-                error = GatewayError("a defect of the gateway: see its log")
+                error = GatewayError(DEFECT)
             told = self._refuse(request, what, error)
             if not gone:
                 request.write(told)
@@ -270,11 +311,26 @@ def _problem(key: str, problem: str) -> dict[str, str]:
     return {"key": key, "problem": problem}
 
 
-def _json(request: Request, code: int, answer: Answer) -> bytes:
+def _collected(view: Iterator[str], told: list[bytes]) -> Iterator[None]:
+    """Put what is told piece by piece there."""
+    for piece in view:
+        told.append(_encoded(piece))
+        yield
+
+
+def _head(request: Request, code: int) -> None:
     request.setResponseCode(code, REASONS.get(code))
     request.setHeader(b"content-type", b"application/json")
     request.setHeader(b"cache-control", b"no-store")
-    return json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _json(request: Request, code: int, answer: Answer) -> bytes:
+    _head(request, code)
+    return _encoded(json.dumps(answer, ensure_ascii=False)) + b"\n"
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 def _by(request: Request, method: str) -> bytes:

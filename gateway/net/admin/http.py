@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, final
 
-from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector
-from prometheus_client.twisted import MetricsResource
+from prometheus_client import ProcessCollector
+from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
 from twisted.web.http import Request
 from twisted.web.pages import notFound
@@ -27,34 +27,14 @@ from twisted.web.server import Request as SiteRequest
 from twisted.web.server import Site
 
 from gateway.metrics import Collector
+from gateway.net.admin.answers import Answers
 from gateway.net.admin.channel import AdminChannel
+from gateway.net.admin.pieces import Pieces
+from gateway.net.admin.scrape import InThread, Scrape
 from gateway.net.admin.tokens import Tokens
 
 IDLE_S: Final = 30
 Ready = Callable[[], str | None]
-
-
-@final
-class Scrape(Resource):
-    """Numbers are read on this thread, where they are counted; text is made of them in another."""
-
-    isLeaf = True  # Twisted's name
-
-    def __init__(self, collector: Collector, formatter: IResource) -> None:
-        super().__init__()
-        self._collector = collector
-        self._formatter = formatter
-
-    def render_HEAD(self, request: Request) -> bytes:
-        """That there are numbers; prometheus_client knows GET only."""
-        request.setHeader(b"content-type", CONTENT_TYPE_LATEST.encode())
-        return b""
-
-    def render_GET(self, request: Request) -> bytes | int:
-        """Take the numbers, then leave the rest to prometheus_client."""
-        self._collector.take()
-        answer: bytes | int = self._formatter.render(request)
-        return answer
 
 
 class Directory(Resource):
@@ -69,12 +49,27 @@ class Directory(Resource):
 class Metrics(Directory):
     """``/metrics`` and below it ``/metrics/objects``."""
 
-    def __init__(self, collector: Collector, objects: Collector) -> None:
+    def __init__(
+        self,
+        collector: Collector,
+        objects: Collector,
+        *,
+        pieces: Pieces,
+        answers: Answers,
+        in_thread: InThread,
+    ) -> None:
         super().__init__()
         registry = collector.registry()
         ProcessCollector(registry=registry)
-        self.putChild(b"", Scrape(collector, MetricsResource(registry)))
-        self.putChild(b"objects", Scrape(objects, MetricsResource(objects.registry())))
+        for path, each, told in ((b"", collector, registry), (b"objects", objects, None)):
+            scrape = Scrape(
+                each,
+                told or each.registry(),
+                pieces=pieces,
+                answers=answers,
+                in_thread=in_thread,
+            )
+            self.putChild(path, scrape)
 
     def render_HEAD(self, request: Request) -> bytes | int:
         """As `render_GET`."""
@@ -170,12 +165,16 @@ def admin_site(
     control: IResource | None = None,
     *,
     tokens: Tokens,
+    pieces: Pieces,
+    answers: Answers,
+    in_thread: InThread = deferToThread,
     reactor: Any = None,  # Any: as Twisted's
     connections_max: int = 100,
 ) -> AdminSite:
     """The admin port's site; `ready` answers `None`, or why the gateway is not ready."""
     root = Directory()
-    root.putChild(b"metrics", Metrics(collector, objects))
+    metrics = Metrics(collector, objects, pieces=pieces, answers=answers, in_thread=in_thread)
+    root.putChild(b"metrics", metrics)
     root.putChild(b"healthz", Probe(lambda: None))
     root.putChild(b"readyz", Probe(ready))
     if control is not None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
-from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Quota
 from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.features import Feature
 from gateway.message import Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
+from gateway.net.admin.census import Census, named_queues
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import Disk
@@ -25,10 +25,11 @@ from gateway.permissions.actions import Action
 from gateway.store.interface import StoreCounts
 from gateway.translate.context import Counts as TranslationCounts
 from gateway.translate.mapping_rows import ROWS
-from gateway.wire.work import WORK
+from gateway.wire.work import COUNTED, WORK
 
 PROTOCOLS: Final = {Encoding.AMQP_0_10: "0-10", Encoding.AMQP_1_0: "1.0"}
 OBJECTS_MAX: Final = 10_000
+OTHER: Final = ("other", "other")
 
 # stage, outcome -> the bridge's count of it
 STAGES: Final = (
@@ -82,6 +83,12 @@ class Sources:
     form: str
     started_ms: int
     upstreams: Upstreams
+    census: Census
+
+    def count(self) -> Iterator[None]:
+        """What the readers need to be counted first, in pieces."""
+        yield from self.census.take()
+        yield from self.disk.look()
 
 
 def readers(sources: Sources) -> dict[str, Reader]:
@@ -91,8 +98,8 @@ def readers(sources: Sources) -> dict[str, Reader]:
         **_entrance(sources),
         **_clients(sources),
         **_translation(sources.translated),
-        **_messages(sources.bridge),
-        **upstream_readers(sources.upstreams, sources.bridge, sources.clock),
+        **_messages(sources.bridge, sources.census),
+        **upstream_readers(sources.upstreams, sources.census, sources.clock),
         **_disk(sources),
     }
 
@@ -184,7 +191,7 @@ def _translation(translated: TranslationCounts) -> dict[str, Reader]:
     }
 
 
-def _messages(bridge: Bridge) -> dict[str, Reader]:
+def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
     """Messages, what the queues hold of them, and the topology."""
     return {
         "gateway_messages_total": lambda: _stages(bridge),
@@ -199,7 +206,9 @@ def _messages(bridge: Bridge) -> dict[str, Reader]:
                 "in_doubt": bridge.counts.in_doubt,
             }
         ),
-        "gateway_queues": lambda: _one(sum(1 for _ in _queues(bridge))),
+        "gateway_queues": lambda: _one(
+            sum(len(host.topology.queues) for host in bridge.hosts.values())
+        ),
         "gateway_topology_bytes": lambda: _one(
             sum(host.bindings.kept.held for host in bridge.hosts.values())
         ),
@@ -213,9 +222,7 @@ def _messages(bridge: Bridge) -> dict[str, Reader]:
         "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.payload),
         "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
         "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
-        "gateway_unsettled_messages": lambda: _one(
-            sum(queue.unsettled for _host, queue in _queues(bridge))
-        ),
+        "gateway_unsettled_messages": lambda: _one(census.unsettled),
         "gateway_waiting_publishes": lambda: _one(bridge.copies.tickets.open),
     }
 
@@ -231,7 +238,7 @@ def _disk(sources: Sources) -> dict[str, Reader]:
             {"store": store.failures, "audit": store.audit_failures}
         ),
         "gateway_store_blocked": lambda: _blocked(bridge),
-        "gateway_data_bytes": lambda: _labelled(sources.disk.used()),
+        "gateway_data_bytes": lambda: _labelled(sources.disk.used),
         "gateway_data_free_bytes": lambda: _labelled(sources.disk.free()),
         "gateway_store_waiting_turns": lambda: _one(store.turns_waiting),
         "gateway_store_waiting_bytes": lambda: _one(store.octets_waiting),
@@ -242,15 +249,47 @@ def _disk(sources: Sources) -> dict[str, Reader]:
     }
 
 
-def object_readers(bridge: Bridge) -> dict[str, Reader]:
-    """A reader for each row of `OBJECT_METRICS`; beyond `OBJECTS_MAX`, one sample for the rest."""
-    return {
-        "gateway_object_queue_messages": lambda: _by_queue(bridge, lambda queue: queue.depth),
-        "gateway_object_queue_bytes": lambda: _by_queue(bridge, lambda queue: queue.octets),
-        "gateway_object_queue_subscriptions": lambda: _by_queue(
-            bridge, lambda queue: queue.users.subscriptions
-        ),
-    }
+@final
+class ByQueue:
+    """What each queue has, by name; beyond `OBJECTS_MAX`, one sample for the rest."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+        self._samples: list[list[Sample]] = [[], [], []]
+
+    def readers(self) -> dict[str, Reader]:
+        """A reader for each row of `OBJECT_METRICS`."""
+        return {
+            "gateway_object_queue_messages": lambda: self._samples[0],
+            "gateway_object_queue_bytes": lambda: self._samples[1],
+            "gateway_object_queue_subscriptions": lambda: self._samples[2],
+        }
+
+    def count(self) -> Iterator[None]:
+        """Count anew, in pieces."""
+        messages: list[Sample] = []
+        octets: list[Sample] = []
+        subscriptions: list[Sample] = []
+        depth = size = used = 0  # of the rest
+        for host, queues in named_queues(self._bridge):
+            if len(messages) < OBJECTS_MAX:
+                WORK.units += 3 * COUNTED * len(queues)
+            for queue in queues:
+                if len(messages) < OBJECTS_MAX:
+                    labels = (host, queue.name)
+                    messages.append((labels, queue.depth))
+                    octets.append((labels, queue.octets))
+                    subscriptions.append((labels, queue.users.subscriptions))
+                else:
+                    depth += queue.depth
+                    size += queue.octets
+                    used += queue.users.subscriptions
+            yield
+        if len(messages) == OBJECTS_MAX:
+            messages.append((OTHER, depth))
+            octets.append((OTHER, size))
+            subscriptions.append((OTHER, used))
+        self._samples = [messages, octets, subscriptions]
 
 
 def _one(value: float) -> list[Sample]:
@@ -304,22 +343,3 @@ def _features(by_number: list[int]) -> list[Sample]:
 
 def _lag(net: NetCounts) -> list[HistogramSample]:
     return [((), net.lag_s.cumulative(), net.lag_s.total)]
-
-
-def _queues(bridge: Bridge) -> Iterable[tuple[str, Queue]]:
-    for name, host in bridge.hosts.items():
-        for queue in host.topology.queues.values():
-            yield name, queue
-
-
-def _by_queue(bridge: Bridge, measure: Callable[[Queue], int]) -> list[Sample]:
-    samples: list[Sample] = []
-    rest = 0
-    for host, queue in _queues(bridge):
-        if len(samples) < OBJECTS_MAX:
-            samples.append(((host, queue.name), measure(queue)))
-        else:
-            rest += measure(queue)
-    if len(samples) == OBJECTS_MAX:
-        samples.append((("other", "other"), rest))
-    return samples

@@ -1,69 +1,25 @@
-"""What an operator sees of upstreams and node rules at a glance: `ctl status`, and the metrics.
-
-Owns the sums over queues; what `Dialer`, `Upstream` and `Queue` say of themselves is only read.
-"""
+"""What an operator sees of upstreams and node rules at a glance: `ctl status`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, final
+from typing import Any, Final
 
-from gateway.bridge.bridge import Bridge
 from gateway.config.upstreams import NodeSection
 from gateway.faces.upstream_1_0.upstream import Upstream
+from gateway.net.admin.census import Census, Load, Share
 from gateway.net.upstreams.dialer import Dialer
 from gateway.net.upstreams.reload import Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
 Told = dict[str, Any]  # Any: what JSON holds
+NOTHING: Final = Share()
 
 
-@final
-@dataclass(slots=True)
-class Load:
-    """What the queues in front of an upstream, or of all of them, and behind it hold.
-
-    Attributes:
-        held: messages to it whose publishers wait to hear of them.
-        spooled: messages to it that the gateway has stored, their publishers told.
-        fetched: messages from it that no client has settled.
-        oldest_ms: when the oldest of those to it came; `None`: there is none.
-    """
-
-    held: int = 0
-    spooled: int = 0
-    fetched: int = 0
-    oldest_ms: int | None = None
-
-
-def loads(bridge: Bridge, names: list[str]) -> dict[str, Load]:
-    """One for each upstream, by name."""
-    found = {name: Load() for name in names}
-    for queue in bridge.living_queues():
-        placement = queue.placement
-        if placement is None or placement.remote.name not in found:
-            continue
-        load = found[placement.remote.name]
-        if queue.inbound:
-            load.fetched += queue.depth
-            continue
-        if queue.transit:
-            load.held += queue.depth
-        else:
-            load.spooled += queue.depth
-        oldest = queue.places.next_at(0)
-        if oldest is not None:
-            came_ms = oldest.message.arrived_ms
-            load.oldest_ms = came_ms if load.oldest_ms is None else min(load.oldest_ms, came_ms)
-    return found
-
-
-def status(reloading: Reloading, upstreams: Upstreams, bridge: Bridge, now_ms: int) -> Told:
-    """All of it, for JSON."""
-    held = loads(bridge, [*upstreams.upstreams])
+def status(reloading: Reloading, upstreams: Upstreams, census: Census, now_ms: int) -> Told:
+    """All of it, for JSON, of what was counted last."""
     rules = [
-        _rule(reloading, upstreams, bridge, at, node)
+        _rule(reloading, upstreams, census, at, node)
         for at, node in enumerate(reloading.settings.nodes)
     ]
     return {
@@ -71,7 +27,7 @@ def status(reloading: Reloading, upstreams: Upstreams, bridge: Bridge, now_ms: i
         "under_way": reloading.under_way,
         "changed_by_ctl": reloading.settings is not reloading.configured,
         "upstreams": [
-            _upstream(upstream, upstreams.dialers.get(name), held[name], now_ms)
+            _upstream(upstream, upstreams.dialers.get(name), census.of(name), now_ms)
             | {
                 state: sum(rule["state"] == state and rule["upstream"] == name for rule in rules)
                 for state in ("paused", "moving")
@@ -116,18 +72,11 @@ def _upstream(upstream: Upstream, dialer: Dialer | None, load: Load, now_ms: int
 
 
 def _rule(
-    reloading: Reloading, upstreams: Upstreams, bridge: Bridge, at: int, node: NodeSection
+    reloading: Reloading, upstreams: Upstreams, census: Census, at: int, node: NodeSection
 ) -> Told:
     placements = upstreams.placements
     placement = placements.of(placements.rules.rules[at])
-    names: set[tuple[str, str]] = set()
-    waiting = unsettled = 0
-    if placement is not None:
-        for queue in bridge.living_queues():
-            if queue.placement is placement:
-                names.add((queue.host, queue.name))
-                waiting += queue.available
-                unsettled += queue.unsettled
+    share = NOTHING if placement is None else census.shares.get(placement, NOTHING)
     configured = reloading.configured.nodes
     state = "here"
     if placement is not None:
@@ -141,9 +90,9 @@ def _rule(
         "spool": node.spool,
         "state": state,
         "changed_by_ctl": at >= len(configured) or configured[at] != node,
-        "nodes": len(names),
-        "waiting": waiting,
-        "unsettled": unsettled,
+        "nodes": len(share.names),
+        "waiting": share.waiting,
+        "unsettled": share.unsettled,
     }
 
 

@@ -5,43 +5,59 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Iterator
+from typing import Any, Final
 
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.durable.subscriptions import may_be_old
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import Subscriber
 from gateway.errors import ConfigurationError
+from gateway.net.admin.census import named_queues
+from gateway.wire.work import BINDING, TOLD, WORK
 
 Told = dict[str, Any]  # Any: what JSON holds
+BINDINGS: Final = 100  # at a time
 
 
-def subscriptions(bridge: Bridge) -> Told:
-    """What `GET /ctl/subscriptions` answers: those, and queues that may be of older versions."""
-    return {
-        "subscriptions": [
-            _subscription(queue)
-            for host in bridge.hosts.values()
-            for queue in host.topology.queues.values()
-            if queue.settings.subscriber is not None or may_be_old(queue)
-        ]
-    }
+def subscriptions(bridge: Bridge) -> Iterator[str]:
+    """What `GET /ctl/subscriptions` answers, as JSON, in pieces.
+
+    Subscriptions, and queues that may be such of older versions.
+    """
+    yield '{"subscriptions": ['
+    between = ""
+    for _host, queues in named_queues(bridge):
+        yield ""
+        for queue in queues:
+            if queue.settings.subscriber is not None or may_be_old(queue):
+                yield between
+                yield from _subscription(queue)
+                between = ", "
+    yield "]}"
 
 
-def _subscription(queue: Queue) -> Told:
+def _subscription(queue: Queue) -> Iterator[str]:
     subscriber = queue.settings.subscriber
-    return {
+    told: Told = {
         "virtual_host": queue.host,
         "queue": queue.name,
         "user": None if subscriber is None else subscriber.user,
         "container": None if subscriber is None else subscriber.container,
         "link": None if subscriber is None else subscriber.link,
-        "bound_to": [
-            f"{exchange}/{key}" if key else exchange for exchange, key in queue.bound_to()
-        ],
         "messages": queue.depth,
         "in_use": queue.users.subscriptions > 0,
     }
+    WORK.units += TOLD
+    yield json.dumps(told, ensure_ascii=False)[:-1] + ', "bound_to": ['
+    bound_to = queue.bound_to()  # there may be very many
+    for begin in range(0, len(bound_to), BINDINGS):
+        part = bound_to[begin : begin + BINDINGS]
+        WORK.units += BINDING * len(part)
+        names = [f"{exchange}/{key}" if key else exchange for exchange, key in part]
+        yield (", " if begin else "") + json.dumps(names, ensure_ascii=False)[1:-1]
+    yield "]}"
 
 
 def assign(bridge: Bridge, host_name: str, name: str, subscriber: Subscriber) -> str:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from gateway.bridge.bridge import Bridge
-from gateway.bridge.queues.queue import Queue
 from gateway.faces.upstream_1_0.health import UpstreamHealth
 from gateway.faces.upstream_1_0.settings import UpstreamCounts
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.message import OutcomeKind
 from gateway.metrics import Reader, Sample
-from gateway.net.admin.status import Load, loads
+from gateway.net.admin.census import Census, Load
 from gateway.net.clock import GatewayClock
 from gateway.net.upstreams.upstreams import Upstreams
 
@@ -35,12 +33,12 @@ MESSAGES: Final[dict[str, Count]] = {
 
 
 def upstream_readers(
-    all_of_them: Upstreams, bridge: Bridge, clock: GatewayClock
+    all_of_them: Upstreams, census: Census, clock: GatewayClock
 ) -> dict[str, Reader]:
     """A reader for each row that begins with ``gateway_upstream_``."""
     return {
         **_states(all_of_them, clock),
-        **_loads(all_of_them.upstreams, bridge, clock),
+        **_loads(all_of_them.upstreams, census, clock),
         **_counters(all_of_them.upstreams),
     }
 
@@ -75,13 +73,18 @@ def _states(all_of_them: Upstreams, clock: GatewayClock) -> dict[str, Reader]:
 
 
 def _loads(
-    upstreams: dict[str, Upstream], bridge: Bridge, clock: GatewayClock
+    upstreams: dict[str, Upstream], census: Census, clock: GatewayClock
 ) -> dict[str, Reader]:
     """What is on its way to each, and from it."""
 
     def load(measure: Callable[[Load], float]) -> Reader:
+        return lambda: [((name,), measure(census.of(name))) for name in upstreams]
+
+    def both_ways(measure: Callable[[Load], dict[str, int]]) -> Reader:
         return lambda: [
-            ((name,), measure(each)) for name, each in loads(bridge, [*upstreams]).items()
+            ((name, direction), count)
+            for name in upstreams
+            for direction, count in measure(census.of(name)).items()
         ]
 
     return {
@@ -90,12 +93,8 @@ def _loads(
         "gateway_upstream_oldest_seconds": load(
             lambda each: 0 if each.oldest_ms is None else (clock.now_ms() - each.oldest_ms) / 1000
         ),
-        "gateway_upstream_unsettled_messages": lambda: _held(
-            upstreams, bridge, lambda queue: queue.unsettled
-        ),
-        "gateway_upstream_waiting_messages": lambda: _held(
-            upstreams, bridge, lambda queue: queue.available
-        ),
+        "gateway_upstream_unsettled_messages": both_ways(lambda each: each.unsettled),
+        "gateway_upstream_waiting_messages": both_ways(lambda each: each.waiting),
     }
 
 
@@ -140,15 +139,3 @@ def _outcomes(upstreams: dict[str, Upstream]) -> list[Sample]:
                 ((name, direction, kind.name.lower()), by_kind[kind]) for kind in OutcomeKind
             ]
     return samples
-
-
-def _held(
-    upstreams: dict[str, Upstream], bridge: Bridge, measure: Callable[[Queue], int]
-) -> list[Sample]:
-    """What the queues before and behind each upstream hold."""
-    sums = {(name, way): 0 for name in upstreams for way in ("sent", "received")}
-    for queue in bridge.living_queues():
-        placement = queue.placement
-        if placement is not None:
-            sums[placement.remote.name, "received" if queue.inbound else "sent"] += measure(queue)
-    return [(labels, value) for labels, value in sums.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 from typing import Any
 
@@ -28,7 +29,8 @@ def connected(whole: WholeGateway, protocol: str) -> Client:
 
 
 def told(whole: WholeGateway) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = connections(whole.service.door)["connections"]
+    text = "".join(connections(whole.service.door))
+    found: list[dict[str, Any]] = json.loads(text)["connections"]
     return found
 
 

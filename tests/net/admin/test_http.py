@@ -1,18 +1,21 @@
-"""The admin port answers with what it is given; metrics are taken before they are formatted."""
+"""The admin port answers with what it is given, and only whom it is to."""
 
 import json
 import pathlib
 
 import pytest
+from twisted.internet.defer import succeed
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.logger import capturedLogs, formatEvent
 from twisted.web.resource import Resource
 
 from gateway.config import Settings, load
-from gateway.metrics import Collector
+from gateway.metrics import Collector, MetricRow
+from gateway.net.admin.answers import READ_S, Answers
 from gateway.net.admin.channel import BODY_MAX, LINGER_S, REQUEST_S
-from gateway.net.admin.http import IDLE_S, Metrics, Scrape, admin_site
+from gateway.net.admin.http import IDLE_S, admin_site
+from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.tokens import Tokens
 from gateway.net.counts import AdminCounts
 
@@ -25,6 +28,13 @@ class Wire(StringTransport):
 
     def abortConnection(self) -> None:
         self.aborted = True
+
+    takes = 1 << 30  # octets, before it wants no more
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        if len(self.value()) > self.takes and self.producer is not None:
+            self.producer.pauseProducing()
 
     def loseWriteConnection(self) -> None:
         self.half_closed = True
@@ -75,9 +85,12 @@ class Asked(Resource):
 
 
 class Site:
-    def __init__(self, *changes: str, connections_max: int = 100) -> None:
+    def __init__(
+        self, *changes: str, connections_max: int = 100, collector: Collector | None = None
+    ) -> None:
         self.reason: str | None = None
         self.clock = Clock()
+        self.answers = Answers()
         self.settings: Settings = load(None, list(changes))
         empty = Collector((), {})
         self.counts = AdminCounts()
@@ -85,11 +98,14 @@ class Site:
             lambda: self.settings, lambda: int(self.clock.seconds() * 1000), self.counts
         )
         self.site = admin_site(
-            empty,
+            collector or empty,
             empty,
             lambda: self.reason,
             Asked(),
             tokens=tokens,
+            pieces=Pieces(self.clock),
+            answers=self.answers,
+            in_thread=lambda call: succeed(call()),
             reactor=self.clock,
             connections_max=connections_max,
         )
@@ -109,29 +125,9 @@ def test_nothing_else_is_there() -> None:
     assert get(made, "/metrics/nothing")[0] == 404
 
 
-def test_numbers_are_taken_first_and_then_formatted() -> None:
-    order: list[str] = []
-
-    class Taken:
-        def take(self) -> None:
-            order.append("take")
-
-    class Formatter(Resource):
-        isLeaf = True
-
-        def render(self, request: object) -> bytes:
-            order.append("format")
-            return b"text"
-
-    made = Scrape(Taken(), Formatter())  # type: ignore[arg-type]  # a fake
-    assert made.render_GET(None) == b"text"  # type: ignore[arg-type]  # not looked at
-    assert order == ["take", "format"]
-
-
 def test_metrics_are_at_both_addresses() -> None:
-    empty = Collector((), {})
-    tree = Metrics(empty, empty)
-    assert set(tree.children) == {b"", b"objects"}
+    made = Site()
+    assert set(made.site.resource.children[b"metrics"].children) == {b"", b"objects"}
 
 
 @pytest.mark.parametrize(
@@ -242,6 +238,51 @@ def test_a_request_that_comes_slowly_is_cut_off_however_steadily_it_comes() -> N
     assert made.clock.getDelayedCalls() == []
 
 
+MUCH = Collector(
+    (MetricRow("gateway_depth", "gauge", "Depth.", ("queue",)),),
+    {"gateway_depth": lambda: [((f"{number:0100}",), number) for number in range(5000)]},
+)
+
+
+def slow_reader(made: Site) -> Caller:
+    """One who has asked for much, and takes little of the answer."""
+    caller = Caller(made)
+    caller.wire.takes = 1000
+    caller.say(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    made.clock.advance(0)
+    assert 1000 < len(caller.wire.value()) < 200_000
+    return caller
+
+
+def test_who_does_not_read_gives_way_to_others_and_has_a_time() -> None:
+    made = Site(connections_max=1, collector=MUCH)
+    one = slow_reader(made)
+    other = Caller(made)
+    assert (one.wire.aborted, other.wire.aborted) == (True, False)
+    one.hang_up()
+    assert other.ask("GET", "/healthz") == (200, "ok\n")
+    other.hang_up()
+    last = slow_reader(made)
+    made.clock.advance(READ_S)
+    assert last.wire.aborted
+    last.hang_up()
+    assert made.answers.unread == 0
+    assert made.clock.getDelayedCalls() == []
+
+
+def test_who_reads_slowly_has_all_of_it_and_may_ask_again() -> None:
+    made = Site(collector=MUCH)
+    caller = slow_reader(made)
+    caller.wire.takes = 1 << 30
+    caller.channel.resumeProducing()
+    code, text = caller.answer()
+    assert (code, text.count("gateway_depth{"), made.answers.unread) == (200, 5000, 0)
+    made.clock.advance(REQUEST_S)
+    assert caller.ask("GET", "/healthz") == (200, "ok\n")
+    caller.hang_up()
+    assert made.clock.getDelayedCalls() == []
+
+
 def test_an_amqp_client_is_told_where_it_is() -> None:
     made = Site()
     with capturedLogs() as captured:
@@ -290,15 +331,16 @@ def test_metrics_may_want_a_token_of_their_own(tmp_path: pathlib.Path) -> None:
     (tmp_path / "metrics").write_text("seen\n")
     (tmp_path / "admin").write_text("secret\n")
     made = Site(f"metrics_token_file={tmp_path}/metrics", f"admin_token_file={tmp_path}/admin")
-    for path in ("/metrics", "/metrics/objects"):
+    for path in ("/metrics", "/metrics/objects", "/%6detrics", "/m%65trics/objects", "/metrics%2f"):
         assert get(made, path, "HEAD")[0] == 401
+    for path in ("/metrics", "/metrics/objects"):
         for token in ("seen", "secret"):
             assert get(made, path, "HEAD", f"Authorization: Bearer {token}")[0] == 200
         assert get(made, path, "HEAD", "Authorization: Basic seen")[0] == 401
         made.clock.advance(10)
     assert get(made, "/readyz") == (200, "ok\n")
     assert get(made, "/ctl/status", "GET", "Authorization: Bearer seen")[0] == 401
-    assert made.counts.refused["no_token"] == 2
+    assert made.counts.refused["no_token"] == 5
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """`ctl subscriptions` and `ctl assign`."""
 
+import json
+from typing import Any
+
 import pytest
 from support.bridge_world import World
 from support.face_1_0 import Hub
@@ -18,6 +21,11 @@ def old_queue(world: World) -> None:
     world.host.bindings.bind("old.sub", "amq.topic", "news", {}, b"")
 
 
+def told(world: World) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads("".join(subscriptions(world.bridge)))["subscriptions"]
+    return found
+
+
 def test_subscriptions_are_told_and_what_may_be_such() -> None:
     hub = Hub()
     hub.world.queue("q", durable=True)
@@ -25,7 +33,7 @@ def test_subscriptions_are_told_and_what_may_be_such() -> None:
     client = hub.client("app", user=("ann", "own"))
     client.receiver("amq.fanout", name="sub", **FOREVER)
     client.receiver("amq.topic/news", name="brief")
-    old, new = subscriptions(hub.world.bridge)["subscriptions"]
+    old, new = told(hub.world)
     assert old == {
         "virtual_host": "/",
         "queue": "old.sub",

@@ -22,7 +22,9 @@ from gateway.clients.letter import Letter, Typed
 from gateway.config import Settings, load
 from gateway.errors import ConfigurationError
 from gateway.message import Refusal
+from gateway.net.admin.answers import Answers
 from gateway.net.admin.control import Control
+from gateway.net.admin.pieces import Pieces
 from gateway.net.backup import Backup
 from gateway.net.listening.users import make_user, write_users
 from gateway.net.upstreams.reload import SIGNALLED, BusyError, fixed
@@ -65,6 +67,8 @@ class Stay:
                 directory / "data",
                 self.whole.reactor.callFromThread,
             ),
+            pieces=Pieces(self.whole.reactor),
+            answers=Answers(),
         )
 
     def read(self) -> Settings:
@@ -85,6 +89,7 @@ class Stay:
     def begin(self, verb: str, body: object = None, token: str = "secret") -> tuple[Any, object]:
         request: Any = DummyRequest([b"ctl", verb.encode()])
         request.path = b"/ctl/" + verb.encode()
+        request.channel = None
         if token:
             request.requestHeaders.addRawHeader(b"authorization", b"Bearer " + token.encode())
         request.content = io.BytesIO(json.dumps({} if body is None else body).encode())

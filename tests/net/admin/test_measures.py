@@ -1,0 +1,30 @@
+"""Queue by queue, up to a number of them; the rest has one sample."""
+
+import pytest
+from support.bridge_world import World
+
+from gateway.metrics import OBJECT_METRICS, Collector
+from gateway.net.admin import measures
+from gateway.net.admin.measures import ByQueue
+
+
+def test_beyond_so_many_queues_the_rest_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measures, "OBJECTS_MAX", 2)
+    world = World()
+    for name in ("a", "b", "c", "d"):
+        world.queue(name)
+        world.send(b"xyz", key=name)
+    for name in ("c", "d"):
+        world.subscribe(name, credit=0)
+    by_queue = ByQueue(world.bridge)
+    collector = Collector(OBJECT_METRICS, by_queue.readers(), by_queue.count)
+    collector.take()
+    found = {
+        (family.name.rpartition("_")[2], sample.labels["queue"]): sample.value
+        for family in collector.collect()
+        for sample in family.samples
+    }
+    assert [found["messages", name] for name in ("a", "b", "other")] == [1, 1, 2]
+    assert [found["bytes", name] for name in ("a", "b", "other")] == [3, 3, 6]
+    assert [found["subscriptions", name] for name in ("a", "b", "other")] == [0, 0, 2]
+    assert len(found) == 9

@@ -1,0 +1,51 @@
+"""What is gathered takes a share of work a pass of the loop, however much there is."""
+
+from collections.abc import Iterator
+
+import pytest
+from support.net import Loop
+from support.work import units_of
+
+from gateway.net.admin.pieces import Pieces
+from gateway.wire.work import SHARE, WORK
+
+
+def work(pieces: int, units: int) -> Iterator[None]:
+    for _ in range(pieces):
+        WORK.units += units
+        yield
+
+
+def test_a_pass_has_a_share_for_all_that_is_gathered() -> None:
+    loop = Loop()
+    pieces = Pieces(loop)
+    done = [pieces.gather(work(100, SHARE // 10)) for _ in range(3)]
+    passes = 0
+    while not all(each.called for each in done):
+        assert units_of(loop.turn) <= SHARE + SHARE // 10
+        passes += 1
+    assert passes >= 27
+    assert loop.turn() == 0
+
+
+def test_what_breaks_off_is_told() -> None:
+    loop = Loop()
+
+    def broken() -> Iterator[None]:
+        yield
+        raise ValueError("no")
+
+    done = Pieces(loop).gather(broken())
+    loop.turn()
+    caught: list[object] = []
+    done.addErrback(lambda failure: caught.append(failure.value))
+    assert isinstance(caught[0], ValueError)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_little_is_gathered_in_the_next_pass(count: int) -> None:
+    loop = Loop()
+    done = Pieces(loop).gather(work(count, 1))
+    assert not done.called
+    loop.turn()
+    assert done.called
