@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Final, Protocol, final
 
+from gateway.faces.leaving import GONE
+
 # Of one message: the records of its coming, and what the store keeps of it beside itself.
 RECORDED_OCTETS: Final = 384
-
-from gateway.faces.leaving import GONE
 
 
 class Slowed(Protocol):
