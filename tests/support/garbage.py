@@ -18,11 +18,12 @@ def by_hand() -> Iterator[None]:
 def garbage_of(do: Callable[[], object]) -> list[str]:
     """The gateway's objects that hold each other, and nobody else holds, when that is done.
 
-    Of the gateway only: what other tests and the threads of their tools left may end as late as
-    this, and what ends can leave more behind.
+    Of those alone that it has made: what other tests and the threads of their tools left may end as
+    late as this. And of the gateway's only: what ends can leave more behind.
     """
     while gc.collect():
         pass
+    gc.freeze()  # what there is by now is not looked at
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
         do()
@@ -32,3 +33,4 @@ def garbage_of(do: Callable[[], object]) -> list[str]:
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
+        gc.unfreeze()
