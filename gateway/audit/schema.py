@@ -77,7 +77,8 @@ FIELDS: Final = (
     Field("kind", "i8", 94),
     Field("outcome", "i8", 95),
     # Since schema version 2.
-    Field("actor", "i32", 96),  # name number of the user who did it; 0: the gateway itself
+    # name number of the user, or operator, who did it; 0: the gateway itself
+    Field("actor", "i32", 96),
     Field("address", "i32", 100),  # name number of where that came from, as HOST:PORT
 )
 RECORD_OCTETS: Final = 104

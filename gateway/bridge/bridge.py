@@ -165,6 +165,16 @@ class Bridge:
         self.unwritten.begin(author)
         self.ledger.begin(now_ms, connection, actor)
 
+    def act_for_operator(self, now_ms: int, how: str, address: str) -> None:
+        """The same for an operator, in this turn: the audit log says how, and where he is."""
+        audit = self.audit
+        self.unwritten.begin(None)
+        self.ledger.begin(
+            now_ms,
+            actor=audit.passing(f"operator by {how}"),
+            address=audit.passing(address) if address else 0,
+        )
+
     def _act(self, now_ms: int) -> None:
         """What is done from now on is done for nobody but the gateway."""
         self.unwritten.begin(None)

@@ -139,10 +139,19 @@ class Ledger:
         now_ms: the turn's time.
         connection, actor: for whom the work is done that is under way: a connection's number, and
             its user's in the audit log; 0: the gateway by itself, or an upstream.
+        address: where it is done from, if that is no connection: an operator's.
         transaction: the one that is worked on; 0 outside of transactions.
     """
 
-    __slots__ = ("actor", "audit", "connection", "counts", "now_ms", "transaction")
+    __slots__ = (
+        "actor",
+        "address",
+        "audit",
+        "connection",
+        "counts",
+        "now_ms",
+        "transaction",
+    )
 
     def __init__(self, audit: AuditLog, now_ms: int) -> None:
         self.audit = audit
@@ -151,12 +160,14 @@ class Ledger:
         self.transaction = 0
         self.connection = 0
         self.actor = 0
+        self.address = 0
 
-    def begin(self, now_ms: int, connection: int = 0, actor: int = 0) -> None:
-        """Somebody begins to act: a connection, or nobody but the gateway."""
+    def begin(self, now_ms: int, connection: int = 0, actor: int = 0, address: int = 0) -> None:
+        """Somebody begins to act: a connection, an operator, or nobody but the gateway."""
         self.now_ms = now_ms
         self.connection = connection
         self.actor = actor
+        self.address = address
 
     def received(self, message: Message, exchange: Exchange, copies: int, link: int) -> None:
         """A message was routed to `copies` queues; none counts as one copy."""

@@ -75,6 +75,7 @@ class NodeNames:
             exchange=exchange,
             connection=ledger.connection,
             actor=ledger.actor,
+            address=ledger.address,
             flags=int(Flag.DURABLE) if durable else 0,
             copies=copies,
         )

@@ -16,7 +16,7 @@ from mypy_extensions import i64 as int64
 from gateway.audit.records.log import AuditLog
 from gateway.bridge.turns import TurnBook
 
-MUCH: Final = 2 * 1024 * 1024  # that waits in all; it is equally divided then
+MUCH: Final = 2 * 1024 * 1024  # that waits in all, if nobody says; it is equally divided then
 LITTLE: Final = 4 * 1024  # what everybody may have waiting
 
 
@@ -54,9 +54,10 @@ class Unwritten:
         author: who acts now; `None`: nobody but the gateway.
         octets: of all authors.
         authors: how many of them have any.
+        most: may wait before it is equally divided: all of it must find room on the disk.
     """
 
-    __slots__ = ("_audit", "_mark", "_parts", "_turns", "author", "authors", "octets")
+    __slots__ = ("_audit", "_mark", "_parts", "_turns", "author", "authors", "most", "octets")
 
     def __init__(self, audit: AuditLog, turns: TurnBook) -> None:
         self._audit = audit
@@ -66,6 +67,7 @@ class Unwritten:
         self._parts: deque[tuple[int, Author, int]] = deque()  # by turn
         self.octets = 0
         self.authors = 0
+        self.most = MUCH
 
     def begin(self, author: Author | None) -> None:
         """Somebody begins to act, or nobody but the gateway: what there is more is of the last."""
@@ -89,7 +91,7 @@ class Unwritten:
 
     def much(self) -> bool:
         """So much waits for the store that the gateway's own works are to wait, too."""
-        return self._turns.octets_waiting() > MUCH and not self._turns.blocked
+        return self._turns.octets_waiting() > self.most and not self._turns.blocked
 
     def too_much(self, author: Author) -> bool:
         """Much waits, of this author more than of others; it is told when some of it is written.
@@ -100,9 +102,9 @@ class Unwritten:
         if author.entering:
             author.waits = True
             return True
-        if self.octets <= MUCH or self._turns.blocked:
+        if self.octets <= self.most or self._turns.blocked:
             return False
-        if author.octets <= max(LITTLE, MUCH // self.authors):
+        if author.octets <= max(LITTLE, self.most // self.authors):
             return False
         author.waits = True
         return True

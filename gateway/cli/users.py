@@ -45,9 +45,10 @@ iterations_option = click.option(
 def user() -> None:
     """Add, remove and list the users of a users file.
 
-    The file holds salted verifiers for SCRAM-SHA-256 and SCRAM-SHA-512. A running gateway sees a
-    change at the next login; a reload ends the connections of users that are gone or have another
-    password.
+    The file holds salted verifiers for SCRAM-SHA-256 and SCRAM-SHA-512. Its owner alone can read
+    it, and its group if it could before; what others could is taken from them. A running gateway
+    sees a change at the next login; a reload ends the connections of users that are gone or have
+    another password.
     """
 
 
@@ -63,7 +64,7 @@ def add(file: pathlib.Path, password_stdin: bool, iterations: int | None, name: 
     made = _made(name, from_stdin=password_stdin, iterations=iterations)
     known = name in users
     users[name] = made
-    write_users(file, users)
+    _write(file, users)
     click.echo(f"{name}: {'password changed' if known else 'added'} in {file}")
 
 
@@ -79,7 +80,7 @@ def password(file: pathlib.Path, password_stdin: bool, iterations: int | None, n
     if name not in users:
         raise GatewayError(f"{file} has no user {name}")
     users[name] = _made(name, from_stdin=password_stdin, iterations=iterations)
-    write_users(file, users)
+    _write(file, users)
     click.echo(f"{name}: password changed in {file}; a reload ends connections with the old one")
 
 
@@ -92,7 +93,7 @@ def remove(file: pathlib.Path, name: str) -> None:
     users = _read(file)
     if users.pop(name, None) is None:
         raise GatewayError(f"{file} has no user {name}")
-    write_users(file, users)
+    _write(file, users)
     click.echo(f"{name}: removed from {file}")
 
 
@@ -113,6 +114,11 @@ def _name(name: str) -> str:
 
 def _read(file: pathlib.Path) -> dict[str, User]:
     return read_users(file) if file.exists() else {}
+
+
+def _write(file: pathlib.Path, users: dict[str, User]) -> None:
+    if taken := write_users(file, users):
+        click.echo(taken, err=True)
 
 
 def _made(name: str, *, from_stdin: bool, iterations: int | None) -> User:

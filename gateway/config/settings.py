@@ -335,8 +335,8 @@ class Settings(Section):
     """SCRAM is offered only if no user's verifier takes more iterations than this: clients with
     Cyrus SASL (Proton, qpid's of C++) refuse more than 65,536, and do not try PLAIN then."""
     anonymous: bool | None = None
-    """Let clients in without a name. Unset: only where neither users nor client certificates are
-    configured."""
+    """Let clients in without a login; then no user may be called `anonymous`, as they are. Unset:
+    only where neither users nor client certificates are configured."""
     virtual_hosts: Annotated[list[HostSettings], Field(min_length=1)] = Field(
         default_factory=lambda: [HostSettings(name="default")]
     )

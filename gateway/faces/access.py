@@ -26,7 +26,7 @@ from gateway.permissions.rules import AccessRules, Decision
 
 CONNECT: Final = Asked(Action.CONNECT, ObjectKind.NOTHING)
 REALM: Final = "QPID"  # what a qpidd gives everybody, unless it is told otherwise
-NOBODY: Final = "anonymous"  # what clients without a login are called, and a user may be, too
+NOBODY: Final = "anonymous"  # what clients without a login are called, and users where none come
 
 
 class Reviewed(Protocol):

@@ -8,7 +8,10 @@ read any more when all have published more than the disk's reserve can do with (
 
 from __future__ import annotations
 
-from typing import Protocol, final
+from typing import Final, Protocol, final
+
+# Of one message: the records of its coming, and what the store keeps of it beside itself.
+RECORDED_OCTETS: Final = 384
 
 
 class Slowed(Protocol):
@@ -24,7 +27,7 @@ class Disk(Protocol):
     Attributes:
         blocked: it refuses, or is full.
         times: how often it has begun to.
-        late: octets that were published since.
+        late: octets that were published since, and what is recorded of them.
         late_max: so many of them are enough.
     """
 
@@ -55,14 +58,14 @@ class Doubt:
         self.parked = 0
         self.high = False
 
-    def hold(self, octets: int) -> None:
+    def hold(self, octets: int, messages: int = 1) -> None:
         """So much more is held; if it is too much by that, the client is slowed down."""
         self.held += octets
         disk = self._disk
         blocked = disk.blocked
         if blocked:
             self._late = disk.times
-            disk.late += octets
+            disk.late += octets + messages * RECORDED_OCTETS
         if not self.high and (self.held >= self._limit or blocked):
             self.high = True
             self._slowed.on_doubt()

@@ -1,4 +1,6 @@
-"""What others on this machine can read of the gateway's secrets and data, told as warnings."""
+"""What others on this machine can read of the gateway's secrets and data, or change of what it
+goes by, told as warnings.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from typing import Final
 from gateway.config import Settings
 
 OTHERS: Final = stat.S_IRWXO
-GROUP_READS: Final = stat.S_IRGRP
+OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+PRIVATE: Final = stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP  # a group that reads may be meant
 
 
 def exposed(settings: Settings) -> list[str]:
@@ -20,7 +23,14 @@ def exposed(settings: Settings) -> list[str]:
         if mode is not None and mode & OTHERS:
             told.append(
                 f"{key}: other users of this machine can use {path} (mode {mode & 0o777:03o});"
-                f" chmod {mode & 0o770:03o}"
+                f" chmod {mode & PRIVATE:03o}"
+            )
+    for key, path in _trusted(settings):
+        mode = _mode(path)
+        if mode is not None and mode & stat.S_IWOTH:
+            told.append(
+                f"{key}: other users of this machine can change {path} (mode {mode & 0o777:03o});"
+                f" chmod {mode & 0o777 & ~OTHERS_WRITE:03o}"
             )
     directory = settings.data_directory
     mode = _mode(directory)
@@ -50,6 +60,21 @@ def _secrets(settings: Settings) -> list[tuple[str, pathlib.Path]]:
         ]
         if upstream.tls is not None:
             found.append((f"{prefix}.tls.key", upstream.tls.key))
+    return [(key, path) for key, path in found if path is not None]
+
+
+def _trusted(settings: Settings) -> list[tuple[str, pathlib.Path]]:
+    """Files that say who may come in and do what: others may read them."""
+    found: list[tuple[str, pathlib.Path | None]] = [
+        ("access.file", settings.access.file),
+        ("access.qpidd_file", settings.access.qpidd_file),
+    ]
+    if settings.tls is not None:
+        found.append(("tls.client_ca", settings.tls.client_ca))
+        found.append(("tls.client_crl", settings.tls.client_crl))
+    for name, upstream in settings.upstreams.items():
+        if upstream.tls is not None:
+            found.append((f"upstreams.{name}.tls.ca", upstream.tls.ca))
     return [(key, path) for key, path in found if path is not None]
 
 

@@ -8,6 +8,7 @@ opening     the bridge upon store and audit log, and what the last life left in 
 faces       what every face is told of the settings
 files       what the settings name by path: certificates and users
 rules       the access rules in force, as audit log, clients and operators are told of them
+changes     what counts from now on, as the audit log has it
 admin       what the admin port shows and does of it
 form        whether the hot packages are compiled
 """

@@ -10,6 +10,7 @@ from twisted.internet.interfaces import IOpenSSLContextFactory
 from gateway.config import Settings
 from gateway.config.access import access_notes, load_rules
 from gateway.errors import ConfigurationError
+from gateway.faces.access import NOBODY
 from gateway.net.data_directory import secret
 from gateway.net.exposed import exposed
 from gateway.net.listening.passwords import Passwords
@@ -49,7 +50,30 @@ def _user_notes(settings: Settings) -> list[str]:
         return []
     passwords = Passwords(settings.users_file, iterations_max=settings.scram_iterations)
     passwords.load()
+    _refuse_names(passwords, settings)
     return passwords.withheld()
+
+
+def nobodys_names(settings: Settings) -> frozenset[str]:
+    """What clients without a login are called, which then no user may be: also in a realm.
+
+    Accounts, quotas, sessions, a qpidd's rules and the audit log know a client by its name.
+    """
+    if not settings.anonymous_allowed:
+        return frozenset()
+    return frozenset((NOBODY, f"{NOBODY}@{settings.access.qpidd_realm}"))
+
+
+def _refuse_names(passwords: Passwords, settings: Settings) -> None:
+    problem = (
+        "clients without a login are called so, and anonymous lets them in: rename the user, or"
+        " say anonymous: false"
+    )
+    names = sorted(name for name in nobodys_names(settings) if passwords.has(name))
+    if names:
+        raise ConfigurationError(
+            [(f"users_file: {passwords.path}: {each}", problem) for each in names]
+        )
 
 
 def load_passwords(settings: Settings) -> Passwords | None:
@@ -62,6 +86,7 @@ def load_passwords(settings: Settings) -> Passwords | None:
         iterations_max=settings.scram_iterations,
     )
     passwords.load()
+    _refuse_names(passwords, settings)
     return passwords
 
 

@@ -10,6 +10,7 @@ from gateway import __version__
 from gateway.audit.records.log import AuditLog
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.node_names import plain_host
+from gateway.bridge.unwritten import MUCH
 from gateway.config import Settings
 from gateway.net.data_directory import AUDIT_FOLDER, LateSegments
 from gateway.net.upstreams.last_life import LastLife
@@ -20,7 +21,9 @@ from gateway.translate.view import READER
 
 log: Final = Logger(namespace="gateway.service.Service")
 
-LATE_SHARE: Final = 8  # of the reserve: it is written twice, and consumers need room, too
+# Of the reserve: it is written twice, and consumers need room, too.
+LATE_SHARE: Final = 8
+UNWRITTEN_SHARE: Final = 16
 
 
 def empty_bridge(
@@ -56,6 +59,7 @@ def empty_bridge(
     store.held = lambda: bridge.pressure.messages
     if store.reserve.wanted:
         bridge.pressure.late_max = store.reserve.wanted // LATE_SHARE
+        bridge.unwritten.most = min(MUCH, store.reserve.wanted // UNWRITTEN_SHARE)
     audit.incarnation_started(now_ms, __version__)
     return bridge
 

@@ -13,7 +13,6 @@ from twisted.internet.posixbase import PosixReactorBase
 
 from gateway.config import Settings, may_show_passwords
 from gateway.net.clock import keep_time
-from gateway.net.exposed import exposed
 from gateway.net.open_files import FileShares, share_files
 from gateway.service.collecting import Collecting
 from gateway.service.service import Service
@@ -58,8 +57,9 @@ def _warn(service: Service, shares: FileShares) -> None:
             "the admin token crosses the network in clear text on {admin}",
             admin=str(settings.admin),
         )
+    service.say_exposed()
     passwords = service.authentication.passwords
-    for line in [*exposed(settings), *(passwords.withheld() if passwords is not None else [])]:
+    for line in passwords.withheld() if passwords is not None else []:
         service.log.warn("{line}", line=line)
     if may_show_passwords(settings):
         service.log.warn(

@@ -6,14 +6,13 @@ from typing import final
 
 from twisted.logger import LogLevel
 
-from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.config import Settings
 from gateway.config.access import LoadedRules, access_notes
 from gateway.faces.access import AccessBook
-from gateway.net.clock import GatewayClock
 from gateway.net.logs import NamedLogger
-from gateway.net.turns import TurnLoop
+from gateway.net.upstreams.reload import Operator
+from gateway.service.changes import Changes
 
 
 @final
@@ -26,32 +25,20 @@ class RulesInForce:
         self,
         loaded: LoadedRules,
         bridge: Bridge,
-        turns: TurnLoop,
         book: AccessBook,
-        clock: GatewayClock,
+        changes: Changes,
     ) -> None:
         self._loaded = loaded
         self._bridge = bridge
-        self._turns = turns
         self._book = book
-        self._clock = clock
-
-    def record(self, reason: Reason = Reason.NONE) -> None:
-        """The audit log has which rules count from now on; "" where there are none."""
-        audit, loaded = self._bridge.audit, self._loaded
-        audit.rules_changed(
-            self._bridge.now_ms,
-            rules=audit.passing("access"),
-            sha256=audit.passing(loaded.digest),
-            file=audit.passing(str(loaded.file or "")),
-            reason=reason,
-        )
+        self._changes = changes
+        changes.begin("access", loaded.digest, str(loaded.file or ""))
 
     def count_queues(self) -> None:
         """Quotas of queues are for those, too, that were made before: before the start as well."""
         self._book.count_queues(self._bridge.hosts.values())
 
-    def adopt(self, loaded: LoadedRules, settings: Settings) -> None:
+    def adopt(self, loaded: LoadedRules, settings: Settings, by: Operator) -> None:
         """Other rules, of these settings: they count at once, also for who is connected."""
         realm = settings.access.qpidd_realm
         as_before = loaded.digest == self._loaded.digest and loaded.file == self._loaded.file
@@ -59,11 +46,10 @@ class RulesInForce:
             return
         self._loaded = loaded
         self._book.realm = realm
-        self._bridge.now_ms = self._clock.now_ms()
-        self.record(Reason.OPERATOR)
-        self._book.adopt(loaded.rules, str(loaded.file or ""), self._bridge.now_ms)
+        file = str(loaded.file or "")
+        self._changes.write("access", loaded.digest, file, by)
+        self._book.adopt(loaded.rules, file, self._bridge.now_ms)
         self.count_queues()
-        self._turns.schedule()
         self.say(settings)
 
     def say(self, settings: Settings) -> None:

@@ -28,6 +28,7 @@ from gateway.net.backup import Backup
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
+from gateway.net.exposed import exposed
 from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
 from gateway.net.held_back import HeldBack
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter
@@ -43,12 +44,19 @@ from gateway.net.stalls import worked_ms
 from gateway.net.stopping import Stage, Stopping
 from gateway.net.tls import within_tls
 from gateway.net.turns import TurnLoop
-from gateway.net.upstreams.reload import Reloading
+from gateway.net.upstreams.reload import SIGNALLED, Operator, Reloading
 from gateway.net.upstreams.renewal import LOOK_S, Renewal
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of
+from gateway.service.changes import Changes, digest
 from gateway.service.faces import face_settings
-from gateway.service.files import admin_tls, client_tls, load_passwords, takes_certificates
+from gateway.service.files import (
+    admin_tls,
+    client_tls,
+    load_passwords,
+    nobodys_names,
+    takes_certificates,
+)
 from gateway.service.form import form
 from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
 from gateway.service.giving_back import GivingBack, c_library, trim_of
@@ -115,11 +123,12 @@ class Service:
             )
             recover(settings, self.bridge, self.recovered, self.upstreams, segments.flaw)
             self._keep_replies()
-            self.rules = RulesInForce(
-                access, self.bridge, self.turns, self.faces.access, self.clock
-            )
-            self.rules.record()
+            self.changes = Changes(self.bridge, self.clock.now_ms, self.turns.schedule)
+            self.changes.begin("configuration", digest(settings), "")
+            self.changes.begin("users", *self.authentication.users_file())
+            self.rules = RulesInForce(access, self.bridge, self.faces.access, self.changes)
             self.rules.count_queues()
+            self.authentication.on_read = self._note_users
             self.door = self._door()
             self.reloading = self._reloading()
         except BaseException:
@@ -168,6 +177,7 @@ class Service:
             threads=self._threads,
             require_tls_for=tuple(self.settings.require_tls_for),
             certificates=takes_certificates(self.settings),
+            nobodys_names=nobodys_names(self.settings),
         )
 
     def _keep_replies(self) -> None:
@@ -207,26 +217,38 @@ class Service:
             counts=self.counts,
         )
 
-    def _prepare(self, settings: Settings) -> Callable[[], None]:
+    def _prepare(self, settings: Settings) -> Callable[[Operator], None]:
         """Read the files of other settings; what is returned makes them count."""
         tls, admin_context = client_tls(settings), admin_tls(settings)
         passwords = load_passwords(settings)
         access = load_rules(settings)
 
-        def count() -> None:
+        def count(by: Operator) -> None:
             self.settings = settings
+            self.changes.note("configuration", digest(settings), "", by)
             self.door.tls_context = tls
             self._admin_context = admin_context
             self.authentication.passwords = passwords
             self.authentication.certificates = takes_certificates(settings)
             self.authentication.anonymous_allowed = settings.anonymous_allowed
+            self.authentication.nobodys_names = nobodys_names(settings)
             self.authentication.require_tls_for = tuple(settings.require_tls_for)
             self.faces.anonymous_allowed = settings.anonymous_allowed
             set_level(settings.logging.level)
-            self.rules.adopt(access, settings)
+            self._note_users(by)
+            self.rules.adopt(access, settings, by)
             end_withdrawn(self.door)
+            self.say_exposed()
 
         return count
+
+    def say_exposed(self) -> None:
+        """Warn of files that others can read, or write, and are not meant to."""
+        for line in exposed(self.settings):
+            self.log.warn("{line}", line=line)
+
+    def _note_users(self, by: Operator | None = None) -> None:
+        self.changes.note("users", *self.authentication.users_file(), by)
 
     def _serve_0_10(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
         return server_0_10.ServerConnection(
@@ -336,7 +358,7 @@ class Service:
     def reload(self) -> None:
         """Have the configuration, as it is now, count; say what came of it."""
         try:
-            done = self.reloading.reload(self.read_again)
+            done = self.reloading.reload(self.read_again, SIGNALLED)
         except GatewayError as error:
             self._say_refused(error)
         else:

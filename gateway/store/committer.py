@@ -6,9 +6,9 @@ INSERT of one row that holds everything the waiting turns made durable (`log_row
 statement per message. SQLite gives what a bare file lacks: atomic commits, reuse of freed space, a
 WAL that is cut cleanly where a write was torn.
 
-A group: all turns that wait (up to `GROUP_OCTETS`) become one row; their audit blocks are appended
-to the segments; the last of them is reported with one call into the reactor. `submit` only puts
-into a queue.
+A group: all turns that wait (up to `GROUP_OCTETS`, less on a small disk) become one row; their
+audit blocks are appended to the segments; the last of them is reported with one call into the
+reactor. `submit` only puts into a queue.
 
 Audit: the blocks of a durable group are in its row, so that they are as durable as the steps that
 they record, with the same fsync. They are appended to the segment after the commit; a row stays
@@ -225,13 +225,14 @@ class Committer:
         """All turns that wait, after waiting for one; false beside them when it is time to stop."""
         turns: list[Turn] = []
         octets = 0
+        most = self._trouble.group_octets(GROUP_OCTETS)
         try:
             turn = self.waiting.get(timeout=self._patience())
             while turn is not _STOP:
                 if turn is not _COPY:
                     turns.append(turn)
                     octets += len(turn[1]) + len(turn[2])
-                if octets >= GROUP_OCTETS:
+                if octets >= most:
                     return turns, True
                 turn = self.waiting.get_nowait()
         except Empty:
@@ -261,6 +262,7 @@ class Committer:
 
     def _settle(self, group: Group) -> None:
         """Write the group, and report it."""
+        self._trouble.foresee(len(group.row) + len(group.audit))
         self._insist(partial(self._write, group))
         self._insist(self._look)
         if group.turns:
@@ -308,7 +310,8 @@ class Committer:
         octets = 0
         if not self._overgrown():
             return parts
-        while len(parts) < REWRITTEN_ROWS and octets < REWRITTEN_OCTETS:
+        most = self._trouble.group_octets(REWRITTEN_OCTETS)
+        while len(parts) < REWRITTEN_ROWS and octets < most:
             number = self._occupancy.take_victim()
             if not number:
                 break

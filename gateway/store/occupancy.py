@@ -124,10 +124,11 @@ class Occupancy:
     def take_victim(self) -> int:
         """The oldest row with garbage and something to keep, not to be named again; 0 if none.
 
-        What it keeps must be in the next row, or stays where it is.
+        What it keeps must be in the next row, or stays where it is. A row may have been noted
+        twice: when it came and when something in it was superseded.
         """
         number = self.victim()
-        if number:
+        while number and self._dirty and self._dirty[0] == number:
             heapq.heappop(self._dirty)
         return number
 

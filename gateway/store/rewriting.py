@@ -25,15 +25,21 @@ class _Rewriter:
         self._number = number
         self._occupancy = occupancy
         self._messages: dict[int, bytes] = {}
+        self._passed: set[tuple[int, int]] = set()
 
     def on_message(self, message_id: int, octets: bytes, start: int, end: int) -> None:
         """Keep it until an entry of it lives."""
         self._messages[message_id] = octets[start:end]
 
     def on_enqueue(self, queue_id: int, position: int, message_id: int) -> None:
-        """Pass on a living entry, once, with its message and its delivery count."""
-        if self._occupancy.place(queue_id, position) != self._number:
+        """Pass on a living entry, with its message and its delivery count.
+
+        Once: gateways before this one wrote some rows that have an entry twice.
+        """
+        entry = (queue_id, position)
+        if entry in self._passed or self._occupancy.place(queue_id, position) != self._number:
             return
+        self._passed.add(entry)
         message = self._messages.pop(message_id, b"")
         if message:
             self.out.packed_message(message)

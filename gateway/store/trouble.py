@@ -10,6 +10,12 @@ store, which gives room back only when it has shrunk. So publishers already wait
 beside the reserve, than it may take to drain all that queues hold: consumers must be able to. What
 else fills the disk meanwhile leaves the reserve.
 
+What has been accepted comes to the disk, however late the thread is: it is in memory when the room
+is looked at, and counts as if it had been written. More comes until publishers hear that they are
+to wait. All that is bounded by the size of the reserve: what may wait for the thread
+(`bridge.unwritten`), what publishers still send then (`faces.doubt`), from one look at the room to
+the next, and what one commit takes for the time that it is in the WAL, the file and the log.
+
 What is told is logged, so the same cause is told again only at the first, second, fourth,
 eighth ... attempt; another one at once.
 """
@@ -30,8 +36,12 @@ WAL_SHARE: Final = 4
 WAL_SHARE_ON_RESERVE: Final = 32
 WAL_OCTETS_MIN: Final = 128 * 1024
 RESERVE_IN_USE: Final = "the disk is full; the room set aside for that is in use"
+GROUP_SHARE: Final = 16
+GROUP_OCTETS_MIN: Final = 16 * 1024
+LOOK_SHARE: Final = 32  # when so much of it has been written since, the room is looked at again
 NEARLY_FULL: Final = "the disk is nearly full: what is left is needed to drain the queues"
 DRAIN_OCTETS: Final = 384  # for a message: records of its delivery and its end, and some more
+WRITINGS: Final = 2  # what waits comes into the store, and its records into the log
 
 
 @final
@@ -69,6 +79,7 @@ class Trouble:
         self._told: set[str] = set()
         self._on = False
         self._short = False  # of room to drain the queues
+        self._unwatched = 0  # octets written since the last look at the room
         self._pause_s = RETRY_S
 
     @property
@@ -82,6 +93,11 @@ class Trouble:
         if self.on_reserve:
             return min(most, wanted // WAL_SHARE_ON_RESERVE)
         return min(most, max(wanted // WAL_SHARE, WAL_OCTETS_MIN)) if wanted else most
+
+    def group_octets(self, most: int) -> int:
+        """How much one commit may take: for a moment it needs as much room three times."""
+        wanted = self._reserve.wanted
+        return min(most, max(wanted // GROUP_SHARE, GROUP_OCTETS_MIN)) if wanted else most
 
     def begin(self) -> None:
         """The thread starts: perhaps already without its reserve."""
@@ -139,15 +155,23 @@ class Trouble:
         if self._reserve.whole() and self._reserve.roomy(self._needed()):
             self._end()
 
+    def foresee(self, octets: int) -> None:
+        """So much is written next: if it has become much, the room is looked at before."""
+        wanted = self._reserve.wanted
+        self._unwatched += octets
+        if wanted and self._unwatched >= wanted // LOOK_SHARE:
+            self.watch_room()
+
     def watch_room(self) -> None:
         """While all is well: is there enough to drain the queues? Asked now and then."""
+        self._unwatched = 0
         if self._on or self._reserve.roomy(self._needed(), margin=False):
             return
         self._short = True
         self._live_on_reserve()
 
     def _needed(self) -> int:
-        return self._held() * DRAIN_OCTETS
+        return self._held() * DRAIN_OCTETS + self._counts.octets_waiting * WRITINGS
 
     def _live_on_reserve(self) -> None:
         self._on = True

@@ -55,3 +55,17 @@ def test_a_user_that_there_is_not_is_not_made(tmp_path: pathlib.Path) -> None:
     assert list(read_users(file)) == ["alice"]
     empty = user("password", "-f", str(file), "--password-stdin", "alice", given="")
     assert empty.exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["password", "add", "remove"])
+def test_a_file_that_others_can_use_is_taken_from_them(
+    tmp_path: pathlib.Path, command: str
+) -> None:
+    file = tmp_path / "users.yaml"
+    user("add", "-f", str(file), "--password-stdin", "alice", given="old")
+    file.chmod(0o666)
+    options = [] if command == "remove" else ["--password-stdin"]
+    done = user(command, "-f", str(file), *options, "alice", given="new")
+    assert done.exit_code == 0
+    assert "other users of this machine could use it (mode 666)" in done.stderr
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600

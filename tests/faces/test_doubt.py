@@ -2,7 +2,7 @@
 
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.pressure import Pressure
-from gateway.faces.doubt import Doubt
+from gateway.faces.doubt import RECORDED_OCTETS, Doubt
 
 
 class Told:
@@ -53,7 +53,7 @@ def test_reading_pauses_when_twice_as_much_is_held() -> None:
 def test_while_the_disk_refuses_who_goes_on_publishing_is_not_read_when_all_sent_too_much() -> None:
     told, other, silent = Told(), Told(), Told()
     disk = told.pressure
-    disk.late_max = 30
+    disk.late_max = 30 + 2 * RECORDED_OCTETS
     other.doubt, silent.doubt = Doubt(100, other, disk), Doubt(100, silent, disk)
     silent.doubt.hold(50)
     disk.block()
@@ -61,11 +61,11 @@ def test_while_the_disk_refuses_who_goes_on_publishing_is_not_read_when_all_sent
     told.doubt.hold(20)
     other.doubt.hold(10)
     assert not told.doubt.held_too_much()
-    other.doubt.hold(1)
+    other.doubt.hold(0)
     assert told.doubt.held_too_much() and other.doubt.held_too_much()
     assert not silent.doubt.held_too_much()  # it may have consumers that make room
     disk.unblock()
     assert not told.doubt.held_too_much()
     disk.block()
-    silent.doubt.hold(31)
+    silent.doubt.hold(31, 2)
     assert silent.doubt.held_too_much() and not told.doubt.held_too_much()

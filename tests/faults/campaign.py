@@ -6,10 +6,11 @@ Each run has a gateway of its own, with clients of both protocols on local queue
 and on queues at an upstream, with a spool and without. At one operation on the files of the store
 or the audit log the disk fails: full, broken, a short write, a sync that drops what it was to
 write, a slow sync, one that does not come back; or a small file system is really full, of large
-messages or of very many small ones. Meanwhile nobody may be told that a publish is done, and the
-probes say what is so; then the disk is mended, or the gateway killed and started again. In the end
-every confirmed message is found once, the audit log is whole and its ledger balances. Runs that
-FILE has are not run again; what fails leaves its directory.
+messages, of very many small ones, or by what was accepted while the store was late. Meanwhile
+nobody may be told that a publish is done, and the probes say what is so; then the disk is mended,
+or the gateway killed and started again. In the end every confirmed message is found once, the audit
+log is whole and its ledger balances. Runs that FILE has are not run again; what fails leaves its
+directory.
 """
 
 from __future__ import annotations
@@ -43,13 +44,16 @@ from gateway.clients.letter import Letter
 
 SIZE = 300
 BIG = 40_000  # fills a disk soon
-TMPFS_OCTETS = {"small": 12 * 1024 * 1024, "many": 6 * 1024 * 1024}
+TMPFS_OCTETS = {"small": 12 * 1024 * 1024, "many": 6 * 1024 * 1024, "late": 6 * 1024 * 1024}
+MANY = ("many", "late")
+LATE_FROM = 3 * 1024 * 1024  # free octets, when the store begins to be late
+LATE_S = 0.5  # without an answer: nothing more is accepted
 HANGING_US = 60_000_000  # or until it is mended
 BLOCKED = 'gateway_store_blocked{cause="%s"}'
 ON_RESERVE = ("the room set aside for that is in use", "needed to drain the queues")
 WAITING = "publishers wait: "
 EASED = "the disk takes everything again"
-KINDS = ("full", "broken", "short", "unsynced", "slow", "small", "hanging", "many")
+KINDS = ("full", "broken", "short", "unsynced", "slow", "small", "hanging", "many", "late")
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ class Run:
             self.publish(self.spooled, protocol, durable=True)
             self.publish(self.through, protocol, durable=True)
             self.load.consume(self.books["kept"], "kept", protocol)
-        if self.plan.kind == "many":
+        if self.plan.kind in MANY:
             self.load.consume(self.books["passing"], "passing", "1.0")
         self.go_on(200)
 
@@ -136,6 +140,8 @@ class Run:
         if plan.kind in TMPFS_OCTETS:
             for consumer in self.load.consumers:
                 consumer.paused = True
+            if plan.kind == "late":
+                self.be_late()
             self.load.run(self.waiting)
             return
         if plan.kind == "hanging":
@@ -145,6 +151,21 @@ class Run:
         self.disk.fail(plan.kind, plan.parts, after=plan.after, times=plan.times, slow_us=20_000)
         deadline = time.monotonic() + 2
         self.load.run(lambda: self.disk.failed > 0 or time.monotonic() > deadline)
+
+    def be_late(self) -> None:
+        """Near the end of the disk the store is held up until the gateway accepts no more."""
+        self.load.run(lambda: shutil.disk_usage(self.gateway.data).free < LATE_FROM)
+        self.disk.fail("slow", STORE, after=0, times=FOREVER, slow_us=HANGING_US)
+        confirmed, since = self.confirmed(), time.monotonic()
+
+        def stalls() -> bool:
+            nonlocal confirmed, since
+            if self.confirmed() > confirmed:
+                confirmed, since = self.confirmed(), time.monotonic()
+            return time.monotonic() - since > LATE_S
+
+        self.load.run(stalls)
+        self.disk.heal()
 
     def waiting(self) -> bool:
         """Whether publishers wait, by the log: the metric costs more."""
@@ -206,13 +227,13 @@ class Run:
         self.disk.heal()
         for consumer in self.load.consumers:
             consumer.paused = False
-            consumer.share = CREDIT if self.plan.kind == "many" else consumer.share
+            consumer.share = CREDIT if self.plan.kind in MANY else consumer.share
         if self.plan.kind in TMPFS_OCTETS:
             self.load.stop_publishing()  # room is made by what is consumed
         self.load.run(lambda: not self.waiting())
         if self.plan.kind not in TMPFS_OCTETS:
             self.go_on(50)
-        if self.plan.kind == "many":
+        if self.plan.kind in MANY:
             self.take_all()
             self.publish("kept", "1.0", durable=True)
             self.go_on(20)

@@ -36,3 +36,35 @@ def test_each_secret_that_others_can_read_is_named(tmp_path: pathlib.Path) -> No
     assert told[0].endswith("(mode 644); chmod 640")
     (tmp_path / "users").unlink()
     assert len(exposed(settings)) == 2
+
+
+def test_what_the_gateway_goes_by_is_named_when_others_can_write_it(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "data").mkdir(mode=0o700)
+    for name in ("users", "rules", "ca", "crl", "certificate", "key", "upstream-ca"):
+        (tmp_path / name).write_text("x")
+        (tmp_path / name).chmod(0o600 if name in ("users", "key") else 0o644)
+    tls = f"{{certificate: {tmp_path}/certificate, key: {tmp_path}/key, client_ca: {tmp_path}/ca"
+    upstream = f"{{hosts: ['amqps://h'], tls: {{ca: {tmp_path}/upstream-ca}}}}"
+    settings = load(
+        None,
+        [
+            f"data_directory={tmp_path}/data",
+            f"users_file={tmp_path}/users",
+            f"access.file={tmp_path}/rules",
+            f"tls={tls}, client_crl: {tmp_path}/crl}}",
+            f"upstreams.main={upstream}",
+        ],
+    )
+    assert exposed(settings) == []
+    for name in ("users", "rules", "ca", "crl", "upstream-ca"):
+        (tmp_path / name).chmod(0o666)
+    told = exposed(settings)
+    assert [line.partition(":")[0] for line in told] == [
+        "users_file",
+        "access.file",
+        "tls.client_ca",
+        "tls.client_crl",
+        "upstreams.main.tls.ca",
+    ]
+    assert told[0].endswith("(mode 666); chmod 640")
+    assert told[1].endswith("(mode 666); chmod 644")

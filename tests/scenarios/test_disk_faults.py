@@ -15,6 +15,7 @@ from support.faulty_disk import BROKEN, FAULTS, FULL, FaultyDisk
 from support.whole_gateway import WholeGateway
 
 from gateway.audit.reader import Segment, records, segment_paths, verify
+from gateway.bridge.unwritten import MUCH
 from gateway.clients.client import Delivered, Subscription
 from gateway.clients.letter import Letter, Typed
 from gateway.net.admin.measures import _blocked
@@ -257,6 +258,33 @@ def test_a_share_of_the_reserve_that_was_had_is_for_what_publishers_send_neverth
     assert 0 < wanted <= 1024 * 1024
     assert stand.bridge.pressure.late_max == wanted // 8
     stand.gateway.stop()
+
+
+def test_what_is_accepted_while_the_store_is_late_fits_its_reserve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand = Stand(tmp_path, monkeypatch, "store_reserve=1MiB")
+    store = stand.gateway.service.store
+    disk = Hanging(monkeypatch, stand.data)
+    pumps = [guest.pump for guest in stand.gateway.guests]
+    told: list[list[str]] = []
+    while not all(pump._reading_paused for pump in pumps):
+        # Transient ones are confirmed before they are written.
+        told += [stand.send(durable=False, client=client) for client in (stand.old, stand.new)]
+        assert len(told) < 3000
+    assert store.counts.octets_waiting < store.reserve.wanted // 8
+    assert blocked(stand) == []
+    disk.go_on()
+    stand.gateway.run()
+    stand.gateway.wait_until(lambda: not any(pump._reading_paused for pump in pumps))
+    assert told == [["accepted"]] * len(told)
+    assert stand.logged().count("received") == len(told)
+
+
+def test_a_gateway_without_a_reserve_waits_for_as_much_as_ever(tmp_path: Path) -> None:
+    gateway = WholeGateway(tmp_path).start()
+    assert gateway.service.bridge.unwritten.most == MUCH
+    gateway.stop()
 
 
 def test_what_waits_for_the_disk_is_bounded_nothing_is_delivered_or_read(

@@ -9,6 +9,7 @@ from gateway.amqp_0_10._spec_constants import INT32
 from gateway.amqp_1_0 import events
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.unwritten import MUCH
+from gateway.faces.doubt import RECORDED_OCTETS
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
 
@@ -202,7 +203,7 @@ def test_a_1_0_publisher_is_not_read_on_a_full_disk_when_all_have_sent_what_fits
     links = [client.sender("q") for client in clients]
     taker = hub.client("taker")
     pressure = hub.world.bridge.pressure
-    pressure.late_max = 2 * len(message(BODY))
+    pressure.late_max = 2 * (len(message(BODY)) + RECORDED_OCTETS)
     pressure.block()
     for client, link, paused in zip(clients, links, ([False, False], [True, True]), strict=True):
         for number in range(2):  # both are under way when the credit is taken back

@@ -213,3 +213,14 @@ def test_it_is_nobody_where_certificates_log_in(hub, logins):
     logins.certificates = True
     hub.settings.logins = logins
     assert not sends_1_0(hub, said_by(b"guest"), "")
+
+
+@pytest.mark.parametrize(
+    ("user_id", "may"), [(b"anonymous", True), (b"anonymous@QPID", True), (b"anonymous@A", False)]
+)
+def test_it_is_anonymous_also_where_certificates_log_in(hub, logins, user_id, may):
+    logins.certificates = True
+    logins.nobodys_names = frozenset(("anonymous", "anonymous@QPID"))
+    hub.settings.logins = logins
+    assert sends_1_0(hub, said_by(user_id), "") is may
+    assert sends_0_10(user_id, user="", logins=logins) is may

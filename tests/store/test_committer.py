@@ -311,6 +311,40 @@ def test_when_the_reserve_is_used_up_nothing_is_committed_and_then_it_lives_on_i
     running.close()
 
 
+def test_on_a_small_disk_no_commit_is_large_however_much_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = Running(tmp_path, reserve_octets=100_000)
+    most = running.store._trouble.group_octets(committer.GROUP_OCTETS)
+    sizes: list[int] = []
+    looks: list[int] = []
+    held = threading.Event()
+    commit, roomy = running.store._database.commit, running.store.reserve.roomy
+
+    def late(number: int, body: bytes, *rest: object) -> None:
+        assert held.wait(30)
+        sizes.append(len(body))
+        commit(number, body, *rest)  # type: ignore[arg-type]  # passed through
+
+    def looked(octets: int, **how: bool) -> bool:
+        looks.append(octets)
+        return roomy(octets, **how)
+
+    monkeypatch.setattr(running.store._database, "commit", late)
+    monkeypatch.setattr(running.store.reserve, "roomy", looked)
+    turn = len(one_message(1).take())
+    turns = 10 * most // turn
+    for position in range(1, turns):
+        running.submit(one_message(position))
+    held.set()
+    running.wait()
+    assert len(sizes) >= 9
+    assert max(sizes) < most + 2 * turn
+    assert len(looks) >= len(sizes) - 1  # the first may be of one turn
+    running.close()
+    assert len(reopened(tmp_path).entries) == turns - 1
+
+
 def test_a_store_begins_without_a_reserve_that_is_not_to_be_had(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

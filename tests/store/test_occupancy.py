@@ -129,6 +129,38 @@ def test_a_static_backlog_is_not_written_again_and_again() -> None:
     assert log.octets() < 1.1 * backlog + 20_000
 
 
+def test_what_lives_in_a_row_that_was_garbage_from_the_first_is_written_again_once() -> None:
+    log = Log(slack=10_000)
+    writer = TurnWriter()
+    enqueue(writer, 1)
+    enqueue(writer, 2)
+    records = bytes(1000)  # of the audit log, which the row has, too
+    log.number = 1
+    log.rows[1] = writer.take()
+    log.occupancy.add(1, len(log.rows[1]) + len(records), log.rows[1])
+    log.commit(dequeue(1))
+    log.slack = 0
+    log.commit(b"")
+    assert log.rows[3].count(b"x" * 100) == 1
+    log.delete()
+    assert sorted(log.rows) == [3]
+    assert not log.occupancy.overgrown(0)
+
+
+def test_a_row_that_has_an_entry_twice_is_written_again_with_one() -> None:
+    log = Log(slack=10_000)
+    writer = TurnWriter()
+    for _ in range(2):
+        enqueue(writer, 1)
+    log.commit(writer.take())
+    again = living_part(1, log.rows[1], log.occupancy)
+    assert again.count(b"x" * 100) == 1
+    log.commit(again)
+    log.delete()
+    assert sorted(log.rows) == [2]
+    assert list(log.recovered()) == [(1, 1)]
+
+
 def test_annotations_survive_the_rows_that_they_were_written_in() -> None:
     log = Log()
     log.commit(batch(1, 50))

@@ -6,7 +6,7 @@ import pytest
 from gateway.errors import StoreError
 from gateway.store.interface import StoreCounts
 from gateway.store.reserve import Reserve
-from gateway.store.trouble import DRAIN_OCTETS, Trouble
+from gateway.store.trouble import DRAIN_OCTETS, LOOK_SHARE, WRITINGS, Trouble
 
 
 class Told:
@@ -150,4 +150,45 @@ def test_without_a_reserve_nobody_waits_before_the_disk_is_full(tmp_path: Path) 
     told = Told(tmp_path)
     told.held = 10**12
     told.trouble.watch_room()
+    told.trouble.foresee(10**12)
     assert told.log == []
+
+
+def test_what_has_been_accepted_counts_as_if_it_had_been_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(tmp_path, 1024 * 1024)
+    monkeypatch.setattr(told.reserve, "room", lambda: 1000 * DRAIN_OCTETS)
+    told.held = 900
+    told.counts.octets_submitted = 100 * DRAIN_OCTETS // WRITINGS
+    told.trouble.watch_room()
+    assert not told.trouble.on_reserve
+    told.counts.octets_submitted += 1
+    told.trouble.watch_room()
+    assert told.trouble.on_reserve
+    told.counts.octets_done = told.counts.octets_submitted
+    told.held = 0
+    monkeypatch.setattr(told.reserve, "room", lambda: 1024 * 1024)
+    told.trouble.look_for_room()
+    assert not told.trouble.on_reserve
+
+
+def test_the_room_is_looked_at_before_much_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(tmp_path, 1024 * 1024)
+    looks: list[int] = []
+    monkeypatch.setattr(told.reserve, "room", lambda: looks.append(1) or 10**9)
+    told.held = 1
+    share = told.reserve.wanted // LOOK_SHARE
+    for octets, looked in ((share - 1, 0), (1, 1), (share - 1, 1), (1, 2), (10 * share, 3)):
+        told.trouble.foresee(octets)
+        assert len(looks) == looked
+
+
+def test_a_commit_is_small_where_the_reserve_is(tmp_path: Path) -> None:
+    most = 4 * 1024 * 1024
+    assert Told(tmp_path).trouble.group_octets(most) == most
+    assert Told(tmp_path, 1024 * 1024).trouble.group_octets(most) == 64 * 1024
+    assert Told(tmp_path, 4096).trouble.group_octets(most) == 16 * 1024
+    assert Told(tmp_path, 1024 * 1024).trouble.group_octets(200) == 200

@@ -121,7 +121,10 @@ Faces and net
     QUEUE_DELETED, EXCHANGE_DECLARED, EXCHANGE_DELETED, BOUND, UNBOUND, ASSIGNED or PURGE (with the
     number of `copies` that it took) as reason; its connection and actor are those of whoever asked
     for it, and nobody where the gateway did by itself (bridge).
-    `rules_changed` when access rules or users are read at start or again.
+    `rules_changed` when access rules, users or the configuration are read at start, and whenever
+    they are others later.
+    An operator has no connection: what one asks for has no number of a connection, but an `actor`
+    all the same, how he did it: "operator by ctl" with his `address`, "operator by SIGHUP" without.
     `feature_used` when a connection ends, and before checkpoints, for what the gateway does not
     offer and it has used since its last such record.
 

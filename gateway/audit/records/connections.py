@@ -162,10 +162,12 @@ class ConnectionRecords(IncarnationRecords):
         connection: int32 = 0,
         flags: int16 = 0,
         actor: int32 = 0,
+        address: int32 = 0,
         copies: int32 = 0,
     ) -> None:
         """A queue, exchange or binding came or went, as `reason` says, and by whom.
 
+        `address`: of an operator, who has no connection; a connection's is in its own records.
         `copies`: of PURGE, how many were removed; of UNBOUND, how many bindings of a queue to an
         exchange went with one of them, or 0 for one that was unbound.
         """
@@ -178,6 +180,7 @@ class ConnectionRecords(IncarnationRecords):
             reason=reason,
             flags=flags,
             actor=actor,
+            address=address,
             copies=copies,
         )
 

@@ -70,13 +70,14 @@ class IncarnationRecords(RecordPacker):
         sha256: int32,
         file: int32,
         actor: int32 = 0,
+        address: int32 = 0,
         reason: int16 = 0,
     ) -> None:
-        """Rules were read, at start or again.
+        """Rules were read, at start or again, and are others than before.
 
-        Names of what they are ("access", "users"), of the SHA-256 of the file in hex digits, of the
-        file, and of who asked for it (0: the gateway's own start). OPERATOR as `reason`: they were
-        read again while the gateway ran.
+        Names of what they are ("access", "users", "configuration"), of the SHA-256 of the file in
+        hex digits, of the file, and of who asked for it and from where (0: the gateway's own start,
+        or a file that was seen to be another). OPERATOR as `reason`: while the gateway ran.
         """
         self._record(
             _RULES_CHANGED,
@@ -85,6 +86,7 @@ class IncarnationRecords(RecordPacker):
             node=sha256,
             peer=file,
             actor=actor,
+            address=address,
             reason=reason,
         )
 

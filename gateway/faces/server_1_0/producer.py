@@ -351,7 +351,7 @@ class Producer:
     def _hold(self, token: int, messages: int, octets: int) -> None:
         self._held_back += messages
         self._octets[token] = octets
-        self._client.doubt.hold(octets)
+        self._client.doubt.hold(octets, messages)
 
     def _let_go(self, token: int) -> None:
         self._client.doubt.let_go(self._octets.pop(token, 0))

@@ -43,6 +43,7 @@ from gateway.config import Settings
 from gateway.config.load import rules
 from gateway.config.placement import matches
 from gateway.errors import ConfigurationError, GatewayError
+from gateway.faces.face import endpoint
 from gateway.net.admin.answers import Answers
 from gateway.net.admin.census import Census
 from gateway.net.admin.channel import BODY_MAX, REASONS
@@ -54,7 +55,7 @@ from gateway.net.admin.tokens import Tokens
 from gateway.net.backup import Backup
 from gateway.net.listening.listen import Door
 from gateway.net.logs import NamedLogger
-from gateway.net.upstreams.reload import MissingError, Reloading
+from gateway.net.upstreams.reload import MissingError, Operator, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
 DEFECT: Final = "a defect of the gateway: see its log"
@@ -157,7 +158,7 @@ class Control(Resource):
         try:
             asked = _asked(request)
             what = _in_words(command, asked)
-            done = self._do(command, asked)
+            done = self._do(command, asked, _operator(request))
         except GatewayError as error:
             return self._refuse(request, what, error)
         gone: list[bool] = []
@@ -207,13 +208,13 @@ class Control(Resource):
 
     # What is asked for.
 
-    def _do(self, command: str, asked: Answer) -> Deferred[str]:
+    def _do(self, command: str, asked: Answer, by: Operator) -> Deferred[str]:
         if command == "reload":
-            return self._reloading.reload(self._read_again)
+            return self._reloading.reload(self._read_again, by)
         if command == "backup":
             return self._backup.make(pathlib.Path(_text(asked, "directory")))
         if command in ("close", "assign"):
-            return succeed(self._do_at_once(command, asked))
+            return succeed(self._do_at_once(command, asked, by))
         settings = self._reloading.settings
         at = _rule(settings, _text(asked, "node"))
         change: dict[str, object] = {"paused": command == "pause"}
@@ -225,9 +226,9 @@ class Control(Resource):
         problems = [(reads[0], text) for reads, text in rules(other)]
         if problems:
             raise ConfigurationError(problems)
-        return self._reloading.change(f"{command} of nodes.{at}", other, configured=False)
+        return self._reloading.change(f"{command} of nodes.{at}", other, by, configured=False)
 
-    def _do_at_once(self, command: str, asked: Answer) -> str:
+    def _do_at_once(self, command: str, asked: Answer, by: Operator) -> str:
         self._bridge.now_ms = self._now_ms()
         self._door.turns.schedule()
         if command == "close":
@@ -238,8 +239,15 @@ class Control(Resource):
         subscriber = Subscriber(
             _text(asked, "user", ""), _text(asked, "container"), _text(asked, "link")
         )
-        host = _text(asked, "virtual_host", "")
-        return assign(self._bridge, host, _text(asked, "queue"), subscriber)
+        host, queue = _text(asked, "virtual_host", ""), _text(asked, "queue")
+        self._bridge.act_for_operator(self._now_ms(), by.how, by.address)
+        return assign(self._bridge, host, queue, subscriber)
+
+
+def _operator(request: Request) -> Operator:
+    """The token has no name of its own: whoever shows it is told by the address."""
+    at = request.getClientAddress()
+    return Operator("ctl", endpoint(str(getattr(at, "host", "unknown")), getattr(at, "port", 0)))
 
 
 def _rule(settings: Settings, name: str) -> int:

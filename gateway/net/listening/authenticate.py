@@ -86,8 +86,10 @@ class Authentication:
     Attributes:
         require_tls_for: mechanisms that are offered inside TLS only.
         certificates: those of clients are asked for, and are users.
+        nobodys_names: those that clients without a login have, and nobody else.
         accepted, refused: answers, by mechanism; `throttled`: logins refused unheard.
         plain_in_clear: passwords that came without TLS, but from this machine itself.
+        on_read: called when the users file may have been read again, before anybody hears of that.
     """
 
     log = NamedLogger("gateway.net.authenticate.Authentication")
@@ -103,12 +105,14 @@ class Authentication:
         require_tls_for: tuple[str, ...] = (),
         anonymous_name: str = "anonymous",
         certificates: bool = False,
+        nobodys_names: frozenset[str] = frozenset(),
     ) -> None:
         self.later = later
         self.now_ms = now_ms
         self.anonymous_allowed = anonymous_allowed
         self.anonymous_name = anonymous_name
         self.certificates = certificates
+        self.nobodys_names = nobodys_names
         self.passwords = passwords
         self.threads = threads
         self.require_tls_for = require_tls_for
@@ -117,7 +121,7 @@ class Authentication:
         self.refused: dict[str, int] = dict.fromkeys((*COUNTED, "other"), 0)
         self.throttled = 0
         self.plain_in_clear = 0
-
+        self.on_read: Callable[[], None] = lambda: None
         self._told_ms = -REFUSALS_TOLD_EVERY_MS
         self._untold = 0
         self._told_in_clear: set[str] = set()
@@ -125,7 +129,14 @@ class Authentication:
     def has(self, name: str) -> bool:
         """`faces.face.Logins`: the names in certificates that may come, nobody knows."""
         passwords = self.passwords
+        if name in self.nobodys_names:
+            return False
         return self.certificates or (passwords is not None and passwords.has(name))
+
+    def users_file(self) -> tuple[str, str]:
+        """SHA-256 and path of the users file, as it was read last; "" where there is none."""
+        passwords = self.passwords
+        return ("", "") if passwords is None else (passwords.digest, str(passwords.path))
 
     @property
     def waiting(self) -> int:
@@ -168,6 +179,7 @@ class Authentication:
         passwords, threads = self.passwords, self.threads
         if passwords is not None and threads is not None:
             looked = threads.look(passwords.refresh)
+            looked.addCallback(lambda _none: self.on_read())
             looked.addErrback(lambda failure: self.log.failure("users file", failure))
 
     def for_peer(self, peer: Peer) -> PeerAuthenticator:
@@ -252,6 +264,8 @@ class PeerAuthenticator:
         shared, mechanism = self.shared, self._granted
         if mechanism in ("", ANONYMOUS):
             return "" if shared.anonymous_allowed else "a login is needed by now"
+        if self._identity in shared.nobodys_names:
+            return f"{self._identity!r} is what clients without a login are called"
         if mechanism == EXTERNAL:
             return ""
         now = None if shared.passwords is None else shared.passwords.user(self._identity)
@@ -399,14 +413,17 @@ class PeerAuthenticator:
         waiter, self._waiter = self._waiter, None
         if waiter is None:
             return
+        why = ""
         if identity is not None:
             self._granted, self._identity = mechanism, identity
-            if self.withdrawn():  # meanwhile
+            why = self.withdrawn()  # meanwhile, perhaps
+            if why:
                 identity = None
+        self.shared.on_read()
         counts = self.shared.refused if identity is None else self.shared.accepted
         counts[mechanism if mechanism in counts else "other"] += 1
         if identity is None:
-            self.shared.tell_refusal(self.peer, mechanism, self._username)
+            self.shared.tell_refusal(self.peer, mechanism, self._username, why)
         self._tell(waiter, identity)
 
     def _on_broken_off(self, mechanism: str, name: str, error: str) -> None:

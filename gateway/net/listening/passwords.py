@@ -8,6 +8,7 @@ one that was wrong.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import pathlib
 import secrets
@@ -22,7 +23,8 @@ from gateway.net.listening.users import (
     User,
     Verifier,
     derive,
-    read_users,
+    read_octets,
+    users_of,
 )
 from gateway.net.logs import NamedLogger
 from gateway.net.saslprep import saslprep
@@ -49,6 +51,7 @@ class Passwords:
     Attributes:
         mechanisms: of SCRAM, those for which every user has a verifier that clients take: of 4096
             iterations or more (RFC 7677, 4), and at most `iterations_max`; the strongest first.
+        digest: SHA-256 of the file as it was read last.
     """
 
     log = NamedLogger("gateway.net.passwords.Passwords")
@@ -59,6 +62,7 @@ class Passwords:
         self.path = path
         self._iterations_max = iterations_max
         self.mechanisms: list[str] = []
+        self.digest = ""
         self._users: dict[str, User] = {}
         self._seen: tuple[int, int, int] | None = None
         self._secret = secret or secrets.token_bytes(SECRET_OCTETS)
@@ -75,7 +79,9 @@ class Passwords:
             raise ConfigurationError([(str(self.path), error.strerror or str(error))]) from None
         seen = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
         if seen != self._seen:
-            users = read_users(self.path)
+            octets = read_octets(self.path)
+            users = users_of(self.path, octets)
+            self.digest = hashlib.sha256(octets).hexdigest()
             self._users = users
             self._remembered = OrderedDict()
             self._wrong = OrderedDict()

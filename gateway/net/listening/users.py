@@ -119,10 +119,21 @@ def read_users(path: pathlib.Path) -> dict[str, User]:
     Raises:
         ConfigurationError: with every entry that cannot be used.
     """
+    return users_of(path, read_octets(path))
+
+
+def read_octets(path: pathlib.Path) -> bytes:
+    """What is in the file, as it is. Raises ConfigurationError."""
     try:
-        raw = yaml.safe_load(path.read_bytes()) or {}
+        return path.read_bytes()
     except OSError as error:
         raise ConfigurationError([(str(path), error.strerror or str(error))]) from None
+
+
+def users_of(path: pathlib.Path, octets: bytes) -> dict[str, User]:
+    """All users of what was read there. Raises as `read_users`."""
+    try:
+        raw = yaml.safe_load(octets) or {}
     except yaml.YAMLError as error:
         raise ConfigurationError([(str(path), " ".join(str(error).split()))]) from None
     if not isinstance(raw, dict):
@@ -143,10 +154,15 @@ def read_users(path: pathlib.Path) -> dict[str, User]:
     return users
 
 
-def write_users(path: pathlib.Path, users: dict[str, User]) -> None:
+def write_users(path: pathlib.Path, users: dict[str, User]) -> str:
     """Replace the file in one step; a new one only its owner can read.
 
-    Whoever could read the file before, still can: a gateway that is not its owner, by its group.
+    Its group can what it could before, for a gateway that is not its owner; but where all others on
+    the machine could read or write the file, nobody has chosen that for the group: from then on its
+    owner alone can.
+
+    Returns:
+        What was taken from others, in one line; "" if nothing was.
 
     Raises:
         GatewayError: the directory cannot be written.
@@ -164,7 +180,7 @@ def write_users(path: pathlib.Path, users: dict[str, User]) -> None:
         raise GatewayError(f"cannot write {path}: {error.strerror}") from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            _keep_access(path, file.fileno())
+            taken = _keep_access(path, file.fileno())
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -174,20 +190,29 @@ def write_users(path: pathlib.Path, users: dict[str, User]) -> None:
             os.unlink(name)
         raise GatewayError(f"cannot write {path}: {error.strerror}") from None
     _sync_directory(path.absolute().parent)
+    return taken
 
 
-def _keep_access(path: pathlib.Path, handle: int) -> None:
+def _keep_access(path: pathlib.Path, handle: int) -> str:
     try:
         before = path.stat()
     except FileNotFoundError:
-        return
-    mode = stat.S_IMODE(before.st_mode)
+        return ""
+    mode = was = stat.S_IMODE(before.st_mode)
+    if mode & stat.S_IRWXO:
+        mode &= stat.S_IRWXU
     for uid, gid in ((-1, before.st_gid), (before.st_uid, -1)):
         with contextlib.suppress(PermissionError):  # only root gives files away
             os.fchown(handle, uid, gid)
     if os.fstat(handle).st_gid != before.st_gid:
         mode &= ~stat.S_IRWXG  # it was for another group
     os.fchmod(handle, mode)
+    if not was & stat.S_IRWXO:
+        return ""
+    return (
+        f"{path}: other users of this machine could use it (mode {was:03o}); now its owner alone"
+        f" can ({mode:03o}): chmod {mode | stat.S_IRGRP:03o} for a gateway of its group"
+    )
 
 
 def _sync_directory(path: pathlib.Path) -> None:

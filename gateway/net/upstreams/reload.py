@@ -10,7 +10,7 @@ it is the truth, whatever their state is, and what they refuse is told in the lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -47,6 +47,21 @@ ASK_MS: Final = 10_000  # how long upstreams have to say whether nodes exist, be
 ASK_LATER_MS: Final = 60_000  # and after that
 
 
+class Operator(NamedTuple):
+    """Who asks for a change, as far as the gateway knows.
+
+    Attributes:
+        how: what he has asked by.
+        address: from where; "": this machine, by a signal, which does not say more.
+    """
+
+    how: str
+    address: str = ""
+
+
+SIGNALLED: Final = Operator("SIGHUP")
+
+
 class BusyError(GatewayError):
     """Another change is under way."""
 
@@ -60,8 +75,9 @@ class Reloading:
     """Carries out changes of the settings.
 
     Args:
-        apply: makes what is not about nodes count; told last, and must not fail. Before that,
-            `check` reads the files that new settings name, and may raise ConfigurationError.
+        check: reads the files that new settings name, and may raise ConfigurationError; what it
+            returns makes what is not about nodes count for whoever asked, is told last, and must
+            not fail.
 
     Attributes:
         settings: those in force.
@@ -80,7 +96,7 @@ class Reloading:
         upstreams: Upstreams,
         settings: Settings,
         *,
-        check: Callable[[Settings], Callable[[], None]],
+        check: Callable[[Settings], Callable[[Operator], None]],
         counts: NetCounts,
     ) -> None:
         self.settings = settings
@@ -100,16 +116,18 @@ class Reloading:
         """The gateway stops: what is under way does not take place."""
         self._stopped = True
 
-    def reload(self, read_again: Callable[[], Settings]) -> Deferred[str]:
+    def reload(self, read_again: Callable[[], Settings], by: Operator) -> Deferred[str]:
         """Have the configuration, read again, count. As `change`."""
         try:
             settings = read_again()
         except GatewayError:
             self._counts.changes["refused"] += 1
             raise
-        return self.change("a reload", settings, configured=True)
+        return self.change("a reload", settings, by, configured=True)
 
-    def change(self, what: str, settings: Settings, *, configured: bool) -> Deferred[str]:
+    def change(
+        self, what: str, settings: Settings, by: Operator, *, configured: bool
+    ) -> Deferred[str]:
         """Have other settings count; fires with what was done when they do.
 
         Unless they are `configured`, the upstreams must have what is to live at them now.
@@ -121,7 +139,7 @@ class Reloading:
             BusyError: something else is being done.
         """
         try:
-            done = self._change(what, settings, configured=configured)
+            done = self._change(what, settings, by, configured=configured)
         except GatewayError:
             self._counts.changes["refused"] += 1
             raise
@@ -139,7 +157,9 @@ class Reloading:
     def _count_paused(self) -> None:
         self._counts.paused_rules = sum(node.paused for node in self.settings.nodes)
 
-    def _change(self, what: str, settings: Settings, *, configured: bool) -> Deferred[str]:
+    def _change(
+        self, what: str, settings: Settings, by: Operator, *, configured: bool
+    ) -> Deferred[str]:
         if self.under_way:
             raise BusyError(f"{self.under_way} is under way: try again later")
         problems = list(fixed(self.settings, settings))
@@ -157,7 +177,7 @@ class Reloading:
             self.settings = settings
             if configured:
                 self.configured = settings
-            count()
+            count(by)
             return answer
 
         done.addCallback(finish)

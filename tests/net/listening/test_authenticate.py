@@ -238,6 +238,34 @@ def test_anonymous_only_where_it_is_allowed(desk: Desk, tmp_path: pathlib.Path) 
     assert Desk(tmp_path, anonymous=True).answer("ANONYMOUS") == "anonymous"
 
 
+NOBODYS = frozenset(("anonymous", "anonymous@QPID"))
+
+
+def test_nobody_else_has_the_name_of_clients_without_a_login(tmp_path: pathlib.Path) -> None:
+    desk = Desk(tmp_path, anonymous=True)
+    desk.shared.nobodys_names = NOBODYS
+    names = ("anonymous", "anonymous@QPID", "alice")
+    write_users(desk.path, {name: make_user("secret", 4096) for name in names})
+    assert desk.answer("ANONYMOUS") == "anonymous"
+    with capturedLogs() as captured:
+        for name in ("anonymous", "anonymous@QPID"):
+            desk.now_ms += 1000
+            assert desk.answer("EXTERNAL", certificate=name) is None
+            desk.now_ms += 1000
+            assert desk.answer("PLAIN", name, "secret") is None
+    told = [str(formatEvent(event)) for event in captured]
+    refused = [line for line in told if "is what clients without a login are called" in line]
+    assert len(refused) == 4
+    assert "EXTERNAL" in refused[0] and "'anonymous'" in refused[0]
+    assert desk.answer("PLAIN", "alice", "secret") == "alice"
+
+
+def test_where_nobody_comes_without_a_login_a_user_may_be_called_anonymous(desk: Desk) -> None:
+    write_users(desk.path, {"anonymous": make_user("secret", 4096)})
+    assert desk.answer("PLAIN", "anonymous", "secret") == "anonymous"
+    assert desk.answer("EXTERNAL", certificate="anonymous") == "anonymous"
+
+
 def test_external_is_the_name_in_the_certificate(desk: Desk) -> None:
     assert desk.answer("EXTERNAL", certificate="alice") == "alice"
     assert desk.answer("EXTERNAL", "alice", certificate="alice") == "alice"

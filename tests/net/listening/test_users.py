@@ -76,6 +76,26 @@ def test_whoever_could_read_the_file_still_can(tmp_path: pathlib.Path) -> None:
     assert after.st_ino != before.st_ino  # in one step
 
 
+@pytest.mark.parametrize("mode", [0o666, 0o644, 0o604, 0o602])
+def test_what_others_can_is_taken_from_them(tmp_path: pathlib.Path, mode: int) -> None:
+    path = tmp_path / "users.yaml"
+    write_users(path, {})
+    path.chmod(mode)
+    told = write_users(path, {"alice": make_user("a", 10)})
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert f"(mode {mode:03o}); now its owner alone can (600)" in told
+    assert write_users(path, {}) == ""
+
+
+@pytest.mark.parametrize("mode", [0o400, 0o600, 0o640, 0o660])
+def test_what_only_owner_and_group_can_stays_theirs(tmp_path: pathlib.Path, mode: int) -> None:
+    path = tmp_path / "users.yaml"
+    write_users(path, {})
+    path.chmod(mode)
+    assert write_users(path, {}) == ""
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
 def test_a_group_that_cannot_be_kept_gives_nobody_else_the_file(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

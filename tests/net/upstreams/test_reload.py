@@ -27,7 +27,7 @@ from gateway.net.admin.control import Control
 from gateway.net.admin.pieces import Pieces
 from gateway.net.backup import Backup
 from gateway.net.listening.users import make_user, write_users
-from gateway.net.upstreams.reload import BusyError, fixed
+from gateway.net.upstreams.reload import SIGNALLED, BusyError, fixed
 
 UPSTREAMS = {name: {"hosts": [f"amqp://127.0.0.1:{port}"]} for name, port in [("a", 1), ("b", 2)]}
 
@@ -77,7 +77,7 @@ class Stay:
 
     def reload(self) -> str:
         change = self.whole.service.reloading.change
-        return str(self.whole.result(change("a reload", self.read(), configured=True)))
+        return str(self.whole.result(change("a reload", self.read(), SIGNALLED, configured=True)))
 
     def ask(self, verb: str, body: object = None, token: str = "secret") -> tuple[int, Any]:
         request, answer = self.begin(verb, body, token)
@@ -139,6 +139,14 @@ def test_users_and_certificates_are_read_anew(stay: Stay) -> None:
     with pytest.raises(ConfigurationError):
         stay.reload()
     assert service.authentication.passwords is not None
+
+
+def test_a_reload_warns_of_what_others_can_read(stay: Stay) -> None:
+    stay.token.chmod(0o666)
+    with capturedLogs() as captured:
+        stay.reload()
+    warned = [str(formatEvent(event)) for event in captured if "line" in event]
+    assert any(line.startswith("admin_token_file: other users") for line in warned)
 
 
 def test_upstreams_come_change_and_go(stay: Stay) -> None:
@@ -304,7 +312,7 @@ def test_one_change_is_done_at_a_time_and_none_when_the_gateway_stops(stay: Stay
     assert queue is not None
     queue.unsettled = 1  # something that never settles
     stay.raw["nodes"][0] = {"queue": "far", "upstream": "b"}
-    done = service.reloading.change("a reload", stay.read(), configured=True)
+    done = service.reloading.change("a reload", stay.read(), SIGNALLED, configured=True)
     failures: list[Any] = []
     done.addErrback(failures.append)
     with pytest.raises(BusyError):

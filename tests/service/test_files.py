@@ -1,0 +1,53 @@
+"""Files that the settings name, read together: what cannot be, and what is perhaps not meant."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from gateway.config import Settings, load
+from gateway.errors import ConfigurationError
+from gateway.net.listening.users import make_user, write_users
+from gateway.service.files import check, load_passwords, nobodys_names
+
+
+class Files:
+    """A configuration with a users file."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.directory = directory
+        self.users = directory / "users.yaml"
+        (directory / "data").mkdir(mode=0o700)
+
+    def settings(self, *changes: str) -> Settings:
+        given = [f"users_file={self.users}", f"data_directory={self.directory / 'data'}"]
+        return load(None, [*given, *changes])
+
+    def write_users(self, *names: str) -> None:
+        write_users(self.users, {name: make_user("secret", iterations=4096) for name in names})
+
+
+@pytest.fixture
+def files(tmp_path: pathlib.Path) -> Files:
+    return Files(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["anonymous", "anonymous@BANK"])
+def test_no_user_is_called_as_clients_without_a_login_are(files: Files, name: str) -> None:
+    files.write_users("alice", name)
+    both = files.settings("anonymous=true", "access.qpidd_realm=BANK")
+    for read in (check, load_passwords):
+        with pytest.raises(ConfigurationError) as caught:
+            read(both)
+        ((key, problem),) = caught.value.problems
+        assert key == f"users_file: {files.users}: {name}"
+        assert "rename the user" in problem
+
+
+def test_a_user_may_be_called_so_where_those_are_not_let_in(files: Files) -> None:
+    files.write_users("anonymous", "anonymous@QPID")
+    assert check(files.settings()) != []  # warnings
+    assert nobodys_names(files.settings()) == frozenset()
+    files.write_users("anonymous@elsewhere")
+    assert load_passwords(files.settings("anonymous=true")) is not None
