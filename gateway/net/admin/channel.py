@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from typing import Any, Final, Protocol, cast, final
+from urllib.parse import unquote_to_bytes
 
 from twisted.internet.interfaces import IDelayedCall, ITCPTransport
 from twisted.internet.protocol import connectionDone
@@ -130,7 +131,8 @@ class AdminChannel(HTTPChannel):
         super().requestDone(request)
 
     def _judge(self) -> Refused | None:
-        path = self._path.split(b"?")[0].decode("ascii", "replace")
+        # As Twisted reads it to find what answers: "%6d" is an "m" to it.
+        path = unquote_to_bytes(self._path.split(b"?")[0]).decode("ascii", "replace")
         shown = self.requests[-1].requestHeaders.getRawHeaders(b"authorization", [b""])[0]
         refused = self.site.tokens.judge(path, shown, self.address)
         if refused is not None:

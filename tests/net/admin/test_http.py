@@ -331,15 +331,16 @@ def test_metrics_may_want_a_token_of_their_own(tmp_path: pathlib.Path) -> None:
     (tmp_path / "metrics").write_text("seen\n")
     (tmp_path / "admin").write_text("secret\n")
     made = Site(f"metrics_token_file={tmp_path}/metrics", f"admin_token_file={tmp_path}/admin")
-    for path in ("/metrics", "/metrics/objects"):
+    for path in ("/metrics", "/metrics/objects", "/%6detrics", "/m%65trics/objects", "/metrics%2f"):
         assert get(made, path, "HEAD")[0] == 401
+    for path in ("/metrics", "/metrics/objects"):
         for token in ("seen", "secret"):
             assert get(made, path, "HEAD", f"Authorization: Bearer {token}")[0] == 200
         assert get(made, path, "HEAD", "Authorization: Basic seen")[0] == 401
         made.clock.advance(10)
     assert get(made, "/readyz") == (200, "ok\n")
     assert get(made, "/ctl/status", "GET", "Authorization: Bearer seen")[0] == 401
-    assert made.counts.refused["no_token"] == 2
+    assert made.counts.refused["no_token"] == 5
 
 
 @pytest.mark.parametrize(
