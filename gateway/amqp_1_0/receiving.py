@@ -14,7 +14,6 @@ from gateway.amqp_1_0._spec import (
     Detach,
     Disposition,
     Flow,
-    TransactionalState,
     Transfer,
 )
 from gateway.amqp_1_0.errors import (
@@ -307,7 +306,13 @@ def _take_transfer(
         return _whole(link, transfer, payload)
     partial = Partial(transfer, payload, _rcv_second(link, transfer.rcv_settle_mode))
     incoming.partial = partial
-    _hold(link, partial, len(payload) + len(partial.tag) + state_octets(transfer, link.session.limits.max_frame_size))
+    _hold(
+        link,
+        partial,
+        len(payload)
+        + len(partial.tag)
+        + state_octets(transfer, link.session.limits.max_frame_size),
+    )
     return None
 
 

@@ -71,9 +71,7 @@ def give_up_all(session: Session, events: list[Event] | None) -> None:
             give_up(link, partial, events)
 
 
-def receive_lost(
-    session: Session, transfer: Transfer, payload: bytes, events: list[Event]
-) -> None:
+def receive_lost(session: Session, transfer: Transfer, payload: bytes, events: list[Event]) -> None:
     """A transfer of a session that is over, or that is why it is."""
     number = transfer.delivery_id
     if number is None or transfer.aborted is True or not _pass(session, number):
