@@ -26,6 +26,7 @@ from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
 from gateway.net.keepalive import keep_alive
 from gateway.net.reading import Reading
+from gateway.net.silent_face import SilentFace
 from gateway.net.tls import name_in
 from gateway.net.turn_shares import TurnShare
 from gateway.net.turns import TurnLoop
@@ -224,6 +225,7 @@ class Pump(TwistedProtocol):
         self._left = True
         self.around.turns.detach(self.face)
         self.around.gone(self)
+        self.face = SilentFace()  # which knows nothing of the pump: neither is held by the other
 
     def _go_on(self) -> None:
         """The peer is gone, but not all that it sent has been done."""

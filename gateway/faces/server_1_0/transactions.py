@@ -25,6 +25,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.seams import Published, Publisher, PublishStatus
 from gateway.bridge.transaction import Retirement
 from gateway.faces.client import Client
+from gateway.faces.leaving import GONE
 from gateway.faces.outcomes import STATE_ACCEPTED, outcome_of, without_words
 from gateway.faces.server_1_0.unsettled import ClientTransaction, Control, Retired, Unsettled
 from gateway.faces.withdrawn import commit_refusal
@@ -58,10 +59,14 @@ class Transactions:
 
     def __init__(self, client: Client, sessions: Sessions) -> None:
         self._client = client
-        self._sessions = sessions
+        self._sessions: Sessions = sessions
         self._open: dict[bytes, ClientTransaction] = {}
         self._ending: dict[ClientTransaction, None] = {}
         self.kept = 0
+
+    def leave(self) -> None:
+        """The connection is gone."""
+        self._sessions = GONE
 
     # Their life.
 
