@@ -17,6 +17,15 @@ class LocalProtocolError(GatewayError):
 class RemoteProtocolError(GatewayError):
     """The peer broke its protocol. Subclasses carry the code that the specification names."""
 
+    def keep(self) -> None:
+        """It is kept as what happened, not as where it was found.
+
+        Its traceback holds the frames that handed it on, and they hold what it is kept in.
+        """
+        self.__traceback__ = None
+        self.__context__ = None
+        self.__cause__ = None
+
 
 class DecodeError(GatewayError):
     """Octets that break their encoding; the protocol packages turn it into their own error."""

@@ -210,6 +210,8 @@ class SessionEnded(Event):
     ) -> None:
         self.session = session
         self.code = code
+        if error is not None:
+            error.keep()
         self.error = error
         self.refused = refused
 
@@ -246,4 +248,5 @@ class Violation(Event):
     __slots__ = ("error",)
 
     def __init__(self, error: RemoteProtocolError) -> None:
+        error.keep()
         self.error = error

@@ -33,6 +33,17 @@ class Failing(Protocol):
 
 
 @final
+class Lost:
+    """A connection whose transport is gone: it has failed already."""
+
+    def fail(self, error: ConnectionScopeError) -> None:
+        """Nobody is to be told."""
+
+
+LOST: Final = Lost()
+
+
+@final
 class Carrier:
     """The connection, as its sessions and links need it.
 
@@ -75,7 +86,7 @@ class Carrier:
         self.end = 0
         self.account = account
         self.shortened: list[Disposition] = []
-        self._connection = connection
+        self._connection: Failing = connection
 
     def take_apart(self, units: int) -> None:
         """A frame that begins or ends a session or link has come: that alone is work."""
@@ -103,3 +114,7 @@ class Carrier:
     def fail(self, error: ConnectionScopeError) -> None:
         """End the connection, which is told so at once."""
         self._connection.fail(error)
+
+    def lose(self) -> None:
+        """The connection is gone, and nothing holds it any more that it holds."""
+        self._connection = LOST

@@ -177,6 +177,11 @@ class Channels:
             give_up_all(session, events)
             session.lose()
 
+    def forget(self) -> None:
+        """The transport is gone: nothing comes for sessions any more, and nothing is written."""
+        self._incoming = {}
+        self._dirty = []
+
 
 def _has_error(reader: Reader) -> bool:
     """Whether a detach, of which nothing else matters any more, was no mere answer."""

@@ -317,11 +317,12 @@ class Connection:
         self._inbox = Inbox()  # what has come of a frame will not be whole
         self.account.give(self._part)
         self._part = 0
-        if self.closed:
-            return events
-        told = self.machine.state == _DISCARDING
-        self.machine.receive(ConnectionInput.LOST)
-        self.channels.lose()
+        told = self.closed or self.machine.state == _DISCARDING
+        if not self.closed:
+            self.machine.receive(ConnectionInput.LOST)
+            self.channels.lose()
+        self.channels.forget()
+        self.carrier.lose()
         return events if told else [ConnectionLost()]
 
     def _take_owed(self) -> list[Event]:

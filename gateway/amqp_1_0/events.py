@@ -296,6 +296,7 @@ class LinkViolation:
         self, link: Link, error: RemoteProtocolError, refused: DeliveryReceived | None = None
     ) -> None:
         self.link = link
+        error.keep()
         self.error = error
         self.refused = refused
 
@@ -326,6 +327,7 @@ class SessionViolation:
 
     def __init__(self, session: Session, error: RemoteProtocolError) -> None:
         self.session = session
+        error.keep()
         self.error = error
 
 
@@ -363,6 +365,7 @@ class Violation:
     __slots__ = ("error",)
 
     def __init__(self, error: RemoteProtocolError) -> None:
+        error.keep()
         self.error = error
 
 

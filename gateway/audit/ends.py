@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from gateway.audit.reader import Segment, segment_paths, sequence_at
-from gateway.audit.schema import FIELD_NAMES, BlockKind, Kind
+from gateway.audit.schema import FIELD_NAMES, BlockKind, Kind, segment_numbers
 
 MESSAGE_KINDS: Final = frozenset(kind for kind in Kind if Kind.RECEIVED <= kind <= Kind.REQUEUED)
 _KIND: Final = FIELD_NAMES.index("kind")
@@ -122,14 +122,8 @@ def size_of(directory: Path) -> tuple[int, int]:
 
 
 def _number(path: Path) -> int:
-    return _part(path, 0)
+    return segment_numbers(path.name)[0]
 
 
 def _incarnation(path: Path) -> int:
-    return _part(path, 1)
-
-
-def _part(path: Path, place: int) -> int:
-    """A number in a segment's name; 0 where somebody gave it another name."""
-    parts = path.name.partition(".")[0].split("-")
-    return int(parts[place]) if len(parts) > place and parts[place].isdecimal() else 0
+    return segment_numbers(path.name)[1]

@@ -34,10 +34,12 @@ from gateway.audit.schema import (
     Layout,
     Outcome,
     Reason,
+    segment_numbers,
     unsigned,
 )
 
 FIRST: Final = "0" * 64  # the hash "before" the first segment of a log
+ALL: Final = f"*{SEGMENT_SUFFIX}"
 
 _BLOCK_KINDS: Final = frozenset(BlockKind)
 _KIND_AT: Final = FIELDS[FIELD_NAMES.index("kind")].offset  # in a record of any version
@@ -246,7 +248,15 @@ def sequence_break(octets: bytes, block: Block, expected: int) -> tuple[int, int
 
 def segment_paths(directory: Path) -> list[Path]:
     """The segments of a log, in order."""
-    return sorted(directory.glob(f"*{SEGMENT_SUFFIX}"))
+    return sorted(path for path in directory.glob(ALL) if segment_numbers(path.name)[0])
+
+
+def other_files(directory: Path) -> list[Path]:
+    """What lies in a log's directory and could be taken for a segment, but has no segment's name.
+
+    Nobody reads, counts, copies or deletes it.
+    """
+    return sorted(path for path in directory.glob(ALL) if not segment_numbers(path.name)[0])
 
 
 def verify(directory: Path) -> list[Damage]:

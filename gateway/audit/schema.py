@@ -16,6 +16,7 @@ library only: Spark workers load it.
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum, IntFlag
 from struct import Struct
 from typing import Final, NamedTuple
@@ -25,6 +26,7 @@ SCHEMA_VERSION: Final = 2
 SEGMENT_MAGIC: Final = b"AMQPAUDT"
 SEGMENT_PREAMBLE: Final = Struct("<8sII")  # magic, CRC-32 of the header text, its length
 SEGMENT_SUFFIX: Final = ".audit"
+SEGMENT_NAME: Final = re.compile(rf"([0-9]{{10,20}})-([0-9]{{6,20}}){re.escape(SEGMENT_SUFFIX)}")
 # CRC-32 of all that follows it, length, kind, flags, schema version (0 means 1)
 BLOCK_HEADER: Final = Struct("<IIBBH")
 NAME_ENTRY: Final = Struct("<iH")  # number, octets of the UTF-8 text that follows
@@ -279,6 +281,12 @@ def crc_input(length: int, kind: int, flags: int) -> bytes:
 def segment_name(incarnation: int, number: int) -> str:
     """A segment's file name; names sort in the order of the log."""
     return f"{number:010d}-{incarnation:06d}{SEGMENT_SUFFIX}"
+
+
+def segment_numbers(name: str) -> tuple[int, int]:
+    """The number and the incarnation in a segment's file name; (0, 0): no segment has that name."""
+    found = SEGMENT_NAME.fullmatch(name)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def unsigned(digest: int) -> int:

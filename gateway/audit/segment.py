@@ -38,6 +38,7 @@ from gateway.audit.schema import (
     BlockKind,
     Kind,
     segment_name,
+    segment_numbers,
 )
 from gateway.audit.segment_file import SegmentFile, create, go_on, sync_directory
 
@@ -253,7 +254,7 @@ class SegmentWriter:
         self.last_sequence = max(
             self.last_sequence, _last_sequence_behind(segment, self.last_sequence)
         )
-        self._number = self._number or int(segment.name.partition("-")[0])
+        self._number = self._number or segment_numbers(segment.name)[0]
         self._previous_sha256 = sha256(segment.octets).hexdigest()
 
 

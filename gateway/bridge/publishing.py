@@ -28,6 +28,7 @@ from gateway.bridge.seams import (
     PublishStatus,
 )
 from gateway.bridge.spread.entering import Late, LongPublish
+from gateway.bridge.spread.rerouting import Rerouting
 from gateway.bridge.tickets import Ticket
 from gateway.bridge.topology import UNKNOWN_EXCHANGE, Topology
 from gateway.bridge.transaction import Held, Transaction, give_room, hold, let_go, refuse_deleted
@@ -43,7 +44,7 @@ NOWHERE: Final = UNKNOWN_EXCHANGE  # the exchange of a message that is refused b
 class Publishing:
     """The verb publish of one virtual host, and the way to alternate exchanges.
 
-    Implements `entering.Places`.
+    Implements `entering.Places`, `rerouting.Ways`.
     """
 
     __slots__ = ("_copies", "_topology")
@@ -85,7 +86,7 @@ class Publishing:
         if self._copies.pressure.full(message.publisher):
             self._refuse(message, exchange, Reason.QUEUE_FULL, 0, link)
             return _refused(HELD_ENOUGH)
-        queues = self._route(exchange, message)
+        queues = self.route(exchange, message)
         if not queues:
             if queues is None:
                 return self._unroutable(message, exchange, link)
@@ -144,75 +145,25 @@ class Publishing:
             queues, held.message, held.exchange, held.rerouted, b"", None, held.stock
         )
 
-    def reroute(
+    def rerouting(
         self,
         message: Message,
         exchange: Exchange,
         reason: Reason,
         annotations: bytes,
         stock: Stock,
-        ticket: Ticket | None = None,
-    ) -> None:
-        """Send a message on through an alternate exchange, and on through that one's alternate.
-
-        So it goes until a queue takes it or there is no exchange left, each at most once; a full
-        queue does not get it. One copy takes the room of the one that it was, and its `stock`; more
-        have to have room of their own. Who awaits the end of that copy waits for these, too
-        (`ticket`).
-        """
-        ledger = self._copies.ledger
-        tried: list[Exchange] = []
-        while True:
-            tried.append(exchange)
-            queues = self._route(exchange, message)
-            ledger.routed(message, exchange, 1 if queues is None else len(queues), reason)
-            if queues and self._reroute_to(queues, message, exchange, annotations, stock, ticket):
-                return
-            alternate = self._alternate_of(exchange)
-            onward = alternate is not None and alternate not in tried
-            if queues is None:
-                WORK.refused += 1
-                ledger.refused(message, exchange, Reason.TOO_LARGE, 0)
-            elif not queues:
-                why = Reason.ALTERNATE_EXCHANGE if onward else Reason.NO_BINDING
-                ledger.unroutable(message, exchange, why)
-            if alternate is None or not onward:
-                return
-            exchange = alternate
-            reason = Reason.ALTERNATE_EXCHANGE
-
-    def _reroute_to(
-        self,
-        queues: list[Queue],
-        message: Message,
-        exchange: Exchange,
-        annotations: bytes,
-        stock: Stock,
         ticket: Ticket | None,
-    ) -> bool:
-        """Into each of these that is not full, as long as there is room; whether there was one."""
-        pressure = self._copies.pressure
-        size = len(message.payload) + len(annotations)
-        taken = False
-        for queue in queues:
-            if queue.full_for(len(message.payload)) or (
-                taken and not pressure.has_room(1, size, stock)
-            ):
-                WORK.units += COPY
-                self._copies.ledger.refused(message, exchange, Reason.QUEUE_FULL, queue.node)
-                continue
-            if queue.transit and ticket is not None:
-                ticket.left += 1
-            self._enter(queue.only, message, exchange, True, annotations, ticket, stock)
-            taken = True
-        return taken
+    ) -> Rerouting:
+        """Send a message on through an alternate exchange, as far as whoever asks goes on."""
+        return Rerouting(self, self._copies, message, exchange, reason, annotations, stock, ticket)
 
-    def _alternate_of(self, exchange: Exchange) -> Exchange | None:
+    def alternate_of(self, exchange: Exchange) -> Exchange | None:
         """Where what `exchange` cannot route goes."""
         name = exchange.alternate_exchange
         return self._topology.find_exchange(name) if name else None
 
-    def _route(self, exchange: Exchange, message: Message) -> list[Queue] | None:
+    def route(self, exchange: Exchange, message: Message) -> list[Queue] | None:
+        """To which queues that let it in; `None`: that is too much work to say."""
         queues = exchange.router.route(message)
         if self._topology.keeping_out == 0 or queues is None:
             return queues
@@ -230,7 +181,7 @@ class Publishing:
         """No binding matched: once to the alternate exchange, unless the publisher wants else."""
         WORK.units += PUBLISH + COPY  # its records are the same
         ledger = self._copies.ledger
-        alternate = self._alternate_of(exchange)
+        alternate = self.alternate_of(exchange)
         if alternate is None or message.flags & (Flag.TELL_UNROUTABLE | Flag.DISCARD_UNROUTABLE):
             discard = message.flags & Flag.DISCARD_UNROUTABLE
             ledger.received(message, exchange, 1, link)
@@ -238,7 +189,7 @@ class Publishing:
                 message, exchange, Reason.DISCARD_UNROUTABLE if discard else Reason.NO_BINDING
             )
             return UNROUTABLE
-        queues = self._route(alternate, message)
+        queues = self.route(alternate, message)
         if queues is None:
             return self._unroutable(message, exchange, link)
         full = _first_full(queues, message)
@@ -318,6 +269,8 @@ class Publishing:
                 return False
             count: int = (end - WORK.units) // COPY
             part = queues[held.next : held.next + max(1, count)]
+            if late is not None:
+                part = _alike(part)
             held.next += len(part)
             held.exchange.pending -= len(part)
             give_room(len(part), held, self._copies.pressure)
@@ -478,6 +431,14 @@ class Publishing:
 
 def _refused(why: str) -> Published:
     return Published(PublishStatus.REFUSED, Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, why))
+
+
+def _alike(queues: list[Queue]) -> list[Queue]:
+    """The first of them if it is deleted, as what is in that may go to many; else up to such."""
+    for at, queue in enumerate(queues):
+        if queue.deleted:
+            return queues[: max(1, at)]
+    return queues
 
 
 def _use_room(queues: list[Queue], message: Message) -> None:

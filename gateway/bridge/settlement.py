@@ -22,8 +22,9 @@ from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.remote.transit import GONE, Transit
 from gateway.bridge.spread.clearing import Clearing
+from gateway.bridge.spread.rerouting import NO_END, Rerouting
 from gateway.bridge.topology import Topology
-from gateway.message import ACCEPTED, Delivery, Outcome, OutcomeKind
+from gateway.message import Delivery, Outcome, OutcomeKind
 from gateway.wire import work
 
 
@@ -38,10 +39,12 @@ class Settlement:
     """
 
     __slots__ = (
+        "_apart",
         "_copies",
         "_dead_letters",
         "_dispatcher",
         "_publishing",
+        "_rerouting",
         "_topology",
         "_transit",
         "clearing",
@@ -55,6 +58,8 @@ class Settlement:
         transit: Transit,
     ) -> None:
         self.clearing = Clearing(self, dispatcher.copies.turns.spread)
+        self._apart = False  # see `settle_apart`
+        self._rerouting: Rerouting | None = None
         self._dead_letters = DeadLetters(self, dispatcher.copies.turns)
         self._transit = transit
         self._topology = topology
@@ -101,6 +106,19 @@ class Settlement:
         if subscription.cancelled and subscription.unsettled == 0:
             self.forget_link(subscription)
         return in_time
+
+    def settle_apart(
+        self, delivery: Delivery, outcome: Outcome, reason: Reason
+    ) -> Rerouting | None:
+        """The same, but for where a rejected copy goes: that is left to be gone on with."""
+        self._apart = True
+        try:
+            self.settle(delivery, outcome, reason)
+        finally:
+            self._apart = False
+        rerouting = self._rerouting
+        self._rerouting = None
+        return rerouting
 
     def _settle_remote(
         self,
@@ -309,8 +327,10 @@ class Settlement:
         entry.ticket = None
         self._copies.ledger.dead_lettered(queue, entry, reason)
         self._copies.leave(queue, entry)
-        self._publishing.reroute(
+        rerouting = self._publishing.rerouting(
             entry.message, alternate, reason, entry.annotations, entry.stock, ticket
         )
-        if ticket is not None:
-            self._copies.tickets.end(ticket, ACCEPTED)
+        if self._apart:
+            self._rerouting = rerouting
+        else:
+            rerouting.go_on(NO_END)

@@ -40,7 +40,7 @@ class Author:
     __slots__ = ("connection", "entering", "octets", "waits")
 
     def __init__(self, connection: Touched) -> None:
-        self.connection = connection
+        self.connection: Touched = connection
         self.octets = 0
         self.waits = False
         self.entering = 0

@@ -12,7 +12,15 @@ import click
 
 from gateway.audit.ahead import KNOWS_NOTHING, Known, ahead
 from gateway.audit.ends import Difference, differences
-from gateway.audit.reader import Damage, Segment, records, segment_paths, verify, verify_segment
+from gateway.audit.reader import (
+    Damage,
+    Segment,
+    other_files,
+    records,
+    segment_paths,
+    verify,
+    verify_segment,
+)
 from gateway.cli.features import HEAD, table, uses_in
 from gateway.cli.options import FILE
 from gateway.cli.trace import Trace
@@ -146,6 +154,8 @@ def verify_log(log: pathlib.Path | None) -> None:
     octets = sum(file.stat().st_size for file in files)
     if untold:
         click.echo(f"not compared with the store: {untold}", err=True)
+    for other in other_files(log):
+        click.echo(f"no segment, and not looked at: {other.name}", err=True)
     if not found:
         whole = "no damage found, but where it ends nobody knows" if untold else "whole"
         click.echo(f"{len(files)} segments, {octets} octets: {whole}")

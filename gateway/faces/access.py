@@ -17,15 +17,18 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import REJECTED_QUEUE
 from gateway.faces import asking
 from gateway.faces.counts import FaceCounts
+from gateway.faces.leaving import GONE
 from gateway.message import Condition, Refusal
 from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import NO, UNKNOWN, YES, Asked, publishing
+from gateway.permissions.own_rules import OwnRules
 from gateway.permissions.permits import Permits
 from gateway.permissions.quotas import Quotas
 from gateway.permissions.rules import AccessRules, Decision
 
 CONNECT: Final = Asked(Action.CONNECT, ObjectKind.NOTHING)
 REALM: Final = "QPID"  # what a qpidd gives everybody, unless it is told otherwise
+NOTHING: Final = Permits(OwnRules([]), "", "", "")  # no rule fits
 NOBODY: Final = "anonymous"  # what clients without a login are called, and users where none come
 
 
@@ -154,7 +157,7 @@ class ClientAccess:
         self._bridge = bridge
         self._connection = connection
         self._address = address
-        self._face = face
+        self._face: Reviewed = face
         self._user = ""
         self._login = ""
         self._host: VirtualHost = bridge.default_host
@@ -203,6 +206,11 @@ class ClientAccess:
         """The connection is over."""
         if self._book.drop(self):
             self._book.quotas.disconnected(self._user)
+
+    def leave(self) -> None:
+        """The connection is gone, and may nothing any more."""
+        self._face = GONE
+        self.permits = NOTHING
 
     def on_rules_changed(self, now_ms: int) -> None:
         """Other rules are in force."""

@@ -17,6 +17,7 @@ from gateway.faces.doubt import Doubt, Slowed
 from gateway.faces.face import Face, FaceSettings, Logins, Peer, PeerStatus, Turns
 from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.host_nodes import HostNodes
+from gateway.faces.leaving import GONE
 from gateway.faces.room import Room
 from gateway.faces.visit import Visit
 from gateway.message import Encoding
@@ -113,7 +114,7 @@ class Client:
         )
         self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed, bridge.pressure)
         self._turns = turns
-        self._face = face
+        self._face: Face | None = face
         self._protocol = int(protocol)
         self._context: Context | None = None
         name = "AMQP 1.0" if protocol == Encoding.AMQP_1_0 else "AMQP 0-10"
@@ -131,7 +132,9 @@ class Client:
         """There is something to send, or may be."""
         if not self._touched:
             self._touched = True
-            self._turns.touch(self._face)
+            face = self._face
+            if face is not None:
+                self._turns.touch(face)
 
     def user(self) -> str:
         """Who it has proved to be; "": a client without a login."""
@@ -314,6 +317,18 @@ class Client:
         elif not visit.product:
             visit.product = self.uses.client
         visit.end(self.bridge.audit, self.bridge.now_ms, reason)
+
+    def leave(self) -> None:
+        """The transport is gone too, and all that came by it has been done.
+
+        Whatever tells the connection of something holds it no longer, nor does the connection
+        itself: it is free when the pump lets go, and not when cycles are looked for.
+        """
+        self._face = None
+        self.author.connection = GONE
+        self.room.leave()
+        self.doubt.leave()
+        self.access.leave()
 
 
 def is_own(claimed: str, identity: str, realm: str, logins: Logins | None) -> bool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Final, Protocol, final
 
+from gateway.faces.leaving import GONE
+
 # Of one message: the records of its coming, and what the store keeps of it beside itself.
 RECORDED_OCTETS: Final = 384
 
@@ -52,7 +54,7 @@ class Doubt:
     def __init__(self, limit: int, slowed: Slowed, disk: Disk) -> None:
         self._limit = limit
         self._disk = disk
-        self._slowed = slowed
+        self._slowed: Slowed = slowed
         self._late = 0  # of the disk's `times` that in which something was published last
         self.held = 0
         self.parked = 0
@@ -87,3 +89,7 @@ class Doubt:
             return True
         disk = self._disk
         return disk.blocked and self._late == disk.times and disk.late > disk.late_max
+
+    def leave(self) -> None:
+        """The connection is gone."""
+        self._slowed = GONE

@@ -7,7 +7,7 @@ ones must not hold up the others. From the first of these turns on it is gone fo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar, final
+from typing import Final, Generic, Protocol, TypeVar, final
 
 from gateway.audit.schema import Reason
 from gateway.wire.work import COMMAND, SHARE, WORK
@@ -23,6 +23,34 @@ class Whose(Protocol):
 
     def on_closed(self, reason: Reason) -> None:
         """The connection is over."""
+
+
+@final
+class Gone:
+    """A connection that has left: what it is told from now on nobody hears.
+
+    Who tells connections of something has it instead of one that is over, which so is free at once.
+    Implements `Touched`, `Slowed`, `Reviewed`, and `Sessions` of 1.0.
+    """
+
+    def touch(self) -> None:
+        """There is nothing to send."""
+
+    def on_doubt(self) -> None:
+        """There is nobody to slow down."""
+
+    def on_rules_changed(self, now_ms: int) -> None:
+        """It has nothing any more."""
+
+    def resume(self) -> None:
+        """Nothing is held back."""
+
+    def is_posting(self, txn_id: bytes) -> bool:
+        """Nothing has come."""
+        return False
+
+
+GONE: Final = Gone()
 
 
 @final

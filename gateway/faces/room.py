@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.faces.accounts import Accounts
+from gateway.faces.leaving import GONE
 from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
 
@@ -59,7 +60,7 @@ class Room:
         self._account = account
         self._user = account
         self._accounts = accounts
-        self._connection = connection
+        self._connection: Touched = connection
         self._largest = limits.message_size_max
         self._most = max(LITTLE, limits.unread_max)
         self._held_back = self._most - LITTLE
@@ -159,3 +160,7 @@ class Room:
             self._accounts.on_drained()
         self._user.pressed = not self._user.has_half(0, 0)
         self.left = 0
+
+    def leave(self) -> None:
+        """The connection is gone."""
+        self._connection = GONE

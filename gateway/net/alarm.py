@@ -19,6 +19,10 @@ class Later(Protocol):
         """Call `call` after `delay` seconds."""
 
 
+def _nobody(now_ms: int) -> None:
+    """It was stopped."""
+
+
 @final
 class Alarm:
     """Calls `ring(now_ms)` once the deadline that was set last has come."""
@@ -47,7 +51,8 @@ class Alarm:
             self._arm(deadline_ms)
 
     def stop(self) -> None:
-        """Never ring again."""
+        """Never ring again: whose alarm it was is not held any more."""
+        self._ring = _nobody
         self._deadline_ms = None
         if self._timer is not None:
             self._timer.cancel()

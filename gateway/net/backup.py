@@ -17,9 +17,11 @@ from threading import Thread
 from typing import Final, final
 
 from twisted.internet.defer import Deferred
+from twisted.logger import Logger
 
 from gateway.audit.ends import LogEnds
 from gateway.audit.reader import segment_paths
+from gateway.audit.schema import segment_numbers
 from gateway.errors import GatewayError, StoreError
 from gateway.net.data_directory import AUDIT_FOLDER, IDENTITY_FILE, SECRET_FILE
 from gateway.store.copying import Copying
@@ -34,6 +36,8 @@ PIECE_OCTETS: Final = 1024 * 1024
 @final
 class Backup:
     """Copies of one data directory, one at a time."""
+
+    log = Logger()
 
     def __init__(
         self, store: SqliteStore, directory: pathlib.Path, call_in_reactor: CallInReactor
@@ -72,6 +76,9 @@ class Backup:
             told = GatewayError(f"cannot write {error.filename or making.new}: {error.strerror}")
         except GatewayError as error:
             told = error
+        except Exception as error:  # a thread that dies would end the gateway
+            self.log.failure("the backup broke off")
+            told = GatewayError(f"a defect of the gateway: {type(error).__name__}: {error}")
         self._call_in_reactor(partial(self._ended, making, told))
 
     def _ended(self, making: Making, told: str | GatewayError) -> None:
@@ -171,12 +178,16 @@ class Making:
         to.mkdir(mode=0o700)
         if last is None:
             return 0
-        paths = [path for path in segment_paths(log) if _number(path) <= last.segment]
-        for path in paths:
-            cut = last.offset if _number(path) == last.segment else 0
+        count = 0
+        for path in segment_paths(log):
+            number, _incarnation = segment_numbers(path.name)
+            if number > last.segment:
+                break
+            cut = last.offset if number == last.segment else 0
             self._copy(path, to / path.name, cut or None)
+            count += 1
         _sync(to)
-        return len(paths)
+        return count
 
     def _copy(self, path: pathlib.Path, to: pathlib.Path, octets: int | None = None) -> None:
         """A file, or its first octets; on disk when this returns."""
@@ -191,10 +202,6 @@ class Making:
             copy.flush()
             os.fsync(handle)
         self._step()
-
-
-def _number(path: pathlib.Path) -> int:
-    return int(path.name.partition("-")[0])
 
 
 def _sync(path: pathlib.Path) -> None:

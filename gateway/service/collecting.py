@@ -3,8 +3,9 @@
 By itself it walks all that the gateway holds whenever that has grown by a quarter: half a second
 with some hundred thousand messages, during which nothing else is done. What has outlived such a
 walk is put aside here (`gc.freeze`), so that the next one looks at what has come since. It goes all
-the same when nobody holds it any more; but what is held by cycles of its own, as are a connection
-and its sessions when they are gone, waits for the next walk over everything.
+the same when nobody holds it any more. What is held by cycles of its own would wait for the next
+walk over everything: so what clients come and go with - connections, sessions, links - lets go of
+itself when it is over, and the walk is for what nobody thought of.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from typing import Final
 from twisted.logger import Logger
 
 from gateway import __version__
+from gateway.audit.reader import other_files
 from gateway.audit.records.log import AuditLog
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.node_names import plain_host
@@ -103,6 +104,8 @@ def recover(
         log.error("recovery: {line}", line=line)
     if damaged:
         log.error("audit log: {line}", line=damaged)
+    for other in other_files(settings.data_directory / AUDIT_FOLDER):
+        log.warn("audit log: {name} is no segment, and left alone", name=other.name)
     if settings.upstreams and not recovered.clean:
         recent = max(each.link_credit for each in settings.upstreams.values())
         upstreams.remember(LastLife(2 * recent).read(settings.data_directory / AUDIT_FOLDER))

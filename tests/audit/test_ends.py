@@ -134,6 +134,7 @@ def test_the_last_life_and_the_size_are_those_of_the_segments(log: Path, tmp_pat
     )
     (log / "odd.audit").write_bytes(b"")
     assert last_incarnation(log) == 2
+    assert size_of(log) == (count, octets)
 
 
 def test_a_difference_reads_as_one_line():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.audit_logs import balanced_log
 
-from gateway.audit.reader import Damage, Segment, records, segment_paths, verify
+from gateway.audit.reader import Damage, Segment, other_files, records, segment_paths, verify
 from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import BLOCK_HEADER, RECORD_OCTETS, SCHEMA_VERSION
 from gateway.audit.segment import _header
@@ -76,6 +76,16 @@ def test_a_record_cut_out_is_a_gap_at_its_place_even_with_the_right_checksum(tmp
     (tmp_path / "0000000001-000001.audit").write_bytes(header + octets[:names_end] + forged)
     place = len(header) + names_end + BLOCK_HEADER.size + 3 * RECORD_OCTETS
     assert verify(tmp_path) == [Damage("0000000001-000001.audit", 1, place, "gap", 4, 5)]
+
+
+@pytest.mark.parametrize("name", ["old.audit", "copy-of-1.audit", "1-1.audit", "00000000001.audit"])
+def test_a_file_without_the_name_of_a_segment_is_none(tmp_path: Path, name: str):
+    balanced_log(tmp_path, 3)
+    both = segment_paths(tmp_path)
+    (tmp_path / name).write_bytes(both[0].read_bytes())
+    assert segment_paths(tmp_path) == both
+    assert other_files(tmp_path) == [tmp_path / name]
+    assert verify(tmp_path) == []
 
 
 def test_a_whole_log_verifies(tmp_path: Path):

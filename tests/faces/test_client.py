@@ -9,6 +9,8 @@ from gateway.audit.schema import Reason
 from gateway.faces.client import Client, is_own
 from gateway.faces.face import Face, FaceSettings, Peer
 from gateway.message import Encoding
+from gateway.permissions.actions import Action, ObjectKind
+from gateway.permissions.asked import Asked
 from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
@@ -105,6 +107,27 @@ def test_the_face_is_touched_once_until_it_is_flushed() -> None:
     client.on_flushed()
     client.touch()
     assert connection.touched == [connection, connection]
+
+
+def test_what_is_still_told_to_a_connection_that_has_left_nobody_hears() -> None:
+    connection = Connection()
+    client = connection.client
+    client.access.open("joe", "joe", client.host)
+    client.leave()
+    client.touch()
+    client.author.connection.touch()
+    client.room.go_on()
+    client.doubt.hold(connection.settings.limits.octets_in_doubt_max)
+    client.access.on_rules_changed(1)
+    assert connection.touched == []
+
+
+def test_a_connection_that_has_left_may_nothing() -> None:
+    client = Connection().client
+    publish = Asked(Action.PUBLISH, ObjectKind.QUEUE, "q")
+    assert client.access.may(publish)
+    client.leave()
+    assert not client.access.may(publish)
 
 
 def test_translations_know_the_host_that_was_opened_and_the_time() -> None:

@@ -158,3 +158,13 @@ def test_a_defect_in_one_face_ends_that_connection_only() -> None:
     assert other_wire.value() == b"x"
     pump.connectionLost()
     assert net.counts.defects == 2  # the eof broke, too
+
+
+def test_a_pump_that_is_over_holds_nothing_of_what_its_connection_was() -> None:
+    net = Net()
+    pump, _wire, face = connected(net)
+    pump.connectionLost()
+    net.turn()
+    assert pump.face is not face  # type: ignore[comparison-overlap]  # a Face like any other
+    assert pump.face.status() is None
+    assert pump.who().endswith("first octets")

@@ -119,6 +119,24 @@ def test_a_backup_takes_all_segments_and_a_second_one_what_came_since(
     assert (assert_lives(tmp_path / "first"), assert_lives(tmp_path / "second")) == (1, 2)
 
 
+def test_what_is_no_segment_is_not_copied_and_a_defect_is_an_answer(
+    stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (stand.data / "audit" / "old.audit").write_bytes(b"x" * 200)
+    stand.copy(tmp_path / "copy")
+    assert not (tmp_path / "copy" / "audit" / "old.audit").exists()
+
+    def broken(*_: object) -> None:
+        raise ValueError("no such number")
+
+    monkeypatch.setattr(copying, "_write", broken)
+    with pytest.raises(GatewayError, match="a defect of the gateway: ValueError: no such number"):
+        stand.copy(tmp_path / "other")
+    monkeypatch.undo()
+    stand.copy(tmp_path / "other")
+    stand.gateway.stop()
+
+
 def test_a_copy_put_in_the_place_of_a_lost_directory_goes_on(stand: Stand, tmp_path: Path) -> None:
     stand.gateway.result(stand.send())
     stand.copy(tmp_path / "copy")

@@ -6,13 +6,13 @@ that is on no account, as much of it as a client likes.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from support.bridge_world import Session
 from support.face_1_0 import Client as Client10
 from support.face_1_0 import Hub, message
+from support.garbage import by_hand, garbage_of
 from support.talk_0_10 import Client as Client010
 from support.talk_0_10 import Gateway
 
@@ -20,33 +20,9 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_1_0 import _spec, events
 from gateway.bridge.seams import QueueSettings
 
+__all__ = ["by_hand"]  # a fixture
+
 MANY = 20
-
-
-@pytest.fixture
-def by_hand() -> Iterator[None]:
-    gc.disable()
-    yield
-    gc.enable()
-
-
-def garbage_of(do: Callable[[], object]) -> list[str]:
-    """The gateway's objects that hold each other, and nobody else holds, when that is done.
-
-    Of the gateway only: what other tests and the threads of their tools left may end as late as
-    this, and what ends can leave more behind.
-    """
-    while gc.collect():
-        pass
-    gc.set_debug(gc.DEBUG_SAVEALL)
-    try:
-        do()
-        gc.collect()
-        ours = (o for o in gc.garbage if str(getattr(o, "__module__", "")).startswith("gateway."))
-        return sorted(repr(o)[:200] for o in ours)
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
 
 
 def began(client: Client10) -> None:
@@ -165,7 +141,13 @@ def delivered(client: Client010) -> None:
     client.gateway.world.host.declaring.purge_queue("q")
 
 
-@pytest.mark.parametrize("does", [attached, declared, delivered])
+def excepted(client: Client010) -> None:
+    client.attach()
+    client.does(spec.QueueDelete(queue="nowhere"))
+    client.channel -= 1
+
+
+@pytest.mark.parametrize("does", [attached, declared, delivered, excepted])
 def test_what_a_client_of_0_10_has_ended(by_hand: None, does: Callable[[Client010], None]) -> None:
     client = Gateway().session()
     client.does(spec.QueueDeclare(queue="q"))

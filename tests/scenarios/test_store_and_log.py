@@ -156,6 +156,28 @@ def test_a_newest_segment_that_was_cut_is_told(tmp_path: Path) -> None:
     gateway.stop()
 
 
+@pytest.mark.parametrize("octets", [b"notes", bytes(200), None])
+def test_a_file_that_is_no_segment_is_named_and_left_alone(
+    tmp_path: Path, octets: bytes | None
+) -> None:
+    lived(tmp_path)
+    [only] = segment_paths(tmp_path / "audit")
+    other = tmp_path / "audit" / "copy-of-1.audit"
+    other.write_bytes(only.read_bytes() if octets is None else octets)
+    before = other.read_bytes()
+    with capturedLogs() as logged:
+        gateway = WholeGateway(tmp_path).start()
+        assert depth(gateway) == 3
+        gateway.stop()
+    lines = [formatEvent(event) for event in logged]
+    assert "audit log: copy-of-1.audit is no segment, and left alone" in lines
+    assert other.read_bytes() == before
+    done = run("audit", "verify", tmp_path)
+    assert done.exit_code == 0
+    assert "no segment, and not looked at: copy-of-1.audit" in done.stderr
+    assert "2 segments" in done.stdout
+
+
 def all_sequences(directory: Path) -> dict[int, str]:
     return {
         record["sequence"]: record["kind"]

@@ -14,7 +14,7 @@ from gateway.bridge.queues.deadlines import Deadlines
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Stock
-from gateway.bridge.spread.entering import Entering
+from gateway.bridge.spread.entering import Entering, Hiding
 from gateway.bridge.tickets import Ticket, Tickets
 from gateway.bridge.turns import TurnBook
 from gateway.message import ACCEPTED, NEVER, Message, Outcome, OutcomeKind
@@ -30,9 +30,10 @@ class Copies:
 
     Attributes:
         entering: what comes in over several turns.
+        hiding: who hides the queues that dead letters come to, while a long commit is done.
     """
 
-    __slots__ = ("deadlines", "entering", "ledger", "pressure", "tickets", "turns")
+    __slots__ = ("deadlines", "entering", "hiding", "ledger", "pressure", "tickets", "turns")
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class Copies:
         entering: Entering,
     ) -> None:
         self.entering = entering
+        self.hiding: Hiding | None = None
         self.ledger = ledger
         self.turns = turns
         self.pressure = pressure

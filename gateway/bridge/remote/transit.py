@@ -17,6 +17,7 @@ from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.nodes import Nodes
 from gateway.bridge.remote.remote import OnRejected
+from gateway.bridge.spread.rerouting import NO_END
 from gateway.bridge.topology import Topology
 from gateway.message import (
     ACCEPTED,
@@ -165,9 +166,9 @@ class Transit:
         copies.leave(queue, entry)
         alternate = self._topology.alternate_of(queue)
         if alternate is not None:
-            self._publishing.reroute(
+            self._publishing.rerouting(
                 entry.message, alternate, reason, entry.annotations, entry.stock, ticket
-            )
+            ).go_on(NO_END)
         else:
             default = self._topology.exchanges[""]
             rejected = self._nodes.rejected_queue()
@@ -181,8 +182,8 @@ class Transit:
                 annotations=entry.annotations,
                 stock=entry.stock,
             )
-        if ticket is not None:
-            copies.tickets.end(ticket, ACCEPTED)
+            if ticket is not None:
+                copies.tickets.end(ticket, ACCEPTED)
 
 
 def _upstream(queue: Queue) -> str:

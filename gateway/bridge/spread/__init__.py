@@ -4,4 +4,5 @@ spread          pieces of work, by turns
 clearing        queues of which more goes than can go in one turn
 entering        what enters over several turns, and as one
 committing      transactions that do
+rerouting       a message on its way through alternate exchanges
 """

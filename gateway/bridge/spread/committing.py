@@ -4,7 +4,8 @@ Whether a commit can be done is decided at one moment, when all that it holds ha
 what happens to its queues from then on happens behind it, though its copies are still to come. So
 room for them is kept where a queue has limits, a queue that is deleted meanwhile lives on until
 they have gone the way of what was in it, and nothing of its queues is sent, purged or shown that
-entered in between: nobody sees half of it.
+entered in between: nobody sees half of it. That holds for dead letters of the deliveries that it
+rejects, too, but no room is kept for them: a queue that is full then does not get them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.queue import EVERYTHING, Queue
 from gateway.bridge.seams import Publisher
 from gateway.bridge.settlement import Settlement
+from gateway.bridge.spread.rerouting import Rerouting
 from gateway.bridge.transaction import (
     Held,
     Retirement,
@@ -43,7 +45,7 @@ class Stage(IntEnum):
 
 @final
 class LongCommit:
-    """Implements `Long`, and `Late` of what it holds."""
+    """Implements `Long`, `Hiding`, and `Late` of what it holds."""
 
     __slots__ = (
         "_copies",
@@ -51,6 +53,7 @@ class LongCommit:
         "_publisher",
         "_publishing",
         "_refusal",
+        "_rerouting",
         "_retirements",
         "_settlement",
         "_stage",
@@ -78,6 +81,7 @@ class LongCommit:
         self._stage = Stage.LOOKING
         self._next = 0  # of what it holds, or of the deliveries
         self._retirements: list[Retirement] = []
+        self._rerouting: Rerouting | None = None  # of the last delivery: where it goes
         # What each queue gets: copies and their octets.
         self._wanted: dict[Queue, tuple[int, int]] = {}
         self._refusal: Refusal | None = None
@@ -96,7 +100,12 @@ class LongCommit:
         if self._stage == Stage.UNDOING:
             return self._undo(end)
         ledger.transaction = self._transaction.number
-        done = self._do(end)
+        done = True
+        try:
+            done = self._do(end)
+        finally:
+            if done:
+                self._copies.hiding = None
         ledger.transaction = 0
         if done:
             self._end()
@@ -142,12 +151,10 @@ class LongCommit:
         if self._refusal is not None:
             self._stage = Stage.UNDOING
             return
-        turns = self._copies.turns
-        turns.open = True
+        self._copies.turns.open = True
+        self._copies.hiding = self  # until all is done: also of what others move meanwhile
         for queue, (count, octets) in wanted.items():
-            queue.users.links += 1
-            queue.rows.safe_after = turns.number
-            queue.behind = queue.next_position
+            self._take_over(queue)
             queue.promise(count, octets)
         self._stage = Stage.RETIRING
 
@@ -175,7 +182,7 @@ class LongCommit:
         undone = self._stage == Stage.UNDOING
         reason = Reason.ROLLBACK if undone else Reason.NONE
         retirements = self._retirements
-        while self._next < len(retirements):
+        while self._arrived(end) and self._next < len(retirements):
             if WORK.units > end:
                 return False
             each = retirements[self._next]
@@ -183,8 +190,28 @@ class LongCommit:
             WORK.units += DELIVERY
             outcome = each.otherwise if undone else each.outcome
             if outcome is not None:
-                self._settlement.settle(each.delivery, outcome, reason)
-        return True
+                self._rerouting = self._settlement.settle_apart(each.delivery, outcome, reason)
+        return self._rerouting is None
+
+    def _arrived(self, end: int) -> bool:
+        """Whether the last delivery that was rejected is where it goes."""
+        rerouting = self._rerouting
+        if rerouting is not None and rerouting.go_on(end):
+            self._rerouting = None
+        return self._rerouting is None
+
+    def hide(self, queue: Queue) -> None:
+        """See `Hiding`."""
+        if queue not in self._wanted:
+            self._wanted[queue] = (0, 0)
+            self._take_over(queue)
+
+    def _take_over(self, queue: Queue) -> None:
+        """Nothing of what comes into it from now on is anybody's before the end."""
+        turns = self._copies.turns
+        queue.users.links += 1
+        queue.rows.safe_after = turns.number
+        queue.behind = queue.next_position
 
     def awaits(self, queue: Queue) -> bool:
         """See `Late`."""

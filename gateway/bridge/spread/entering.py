@@ -48,6 +48,13 @@ class Late(Protocol):
         """A copy goes the way of those that were in the queue; whether it is durable."""
 
 
+class Hiding(Protocol):
+    """Whose copies nobody is to see before all of them are there."""
+
+    def hide(self, queue: Queue) -> None:
+        """A copy comes into that queue that no room was kept for."""
+
+
 class Places(Protocol):
     """Where publishes go: those of a virtual host."""
 

@@ -1,6 +1,7 @@
 """The face of 0-10 clients: their connections, sessions and commands in the bridge's verbs.
 
-connection                  negotiation, and the sessions that live on it
+connection                  one connection, and the sessions that live on it
+negotiation                 how it opens: who the client is, and which virtual host it wants
 session                     one session: who carries out which command, and when
 answers                     what the client is told: complete, accepted, rejected, failed
 transfers                   message.transfer into the bridge

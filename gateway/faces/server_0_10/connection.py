@@ -1,20 +1,18 @@
-"""The server's face of a 0-10 connection: negotiation, and the sessions that live on it.
+"""The server's face of a 0-10 connection, and the sessions that live on it.
 
-Owns who the client is and which virtual host it opened; a session's commands are
-`session`'s.
-Sources: 0-10 XML, classes connection and session. Deployed clients need a federation tag that is a
-UUID, and session names that are unique for each user.
+Owns in which order what came is carried out, and which sessions there are. How a connection opens
+is `negotiation`'s, and a session's commands are `session`'s.
+Sources: 0-10 XML, classes connection and session. Deployed clients need session names that are
+unique for each user.
 """
 
 from __future__ import annotations
 
-import sys
-from typing import Final, final
+from typing import final
 
 from mypy_extensions import i64 as int64
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10._spec_constants import LIST, STR16
 from gateway.amqp_0_10.connection import Connection
 from gateway.amqp_0_10.errors import ResourceLimitExceededError
 from gateway.amqp_0_10.events import (
@@ -31,7 +29,6 @@ from gateway.amqp_0_10.events import (
 )
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.states import Role
-from gateway.amqp_0_10.types import FieldTable
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.faces.agenda import Agenda
@@ -45,30 +42,17 @@ from gateway.faces.face import (
     PeerStatus,
     Turns,
 )
-from gateway.faces.feature_uses import client_text
-from gateway.faces.features import FEDERATION_PROPERTY, Feature
 from gateway.faces.leaving import Leaving
+from gateway.faces.server_0_10.negotiation import Negotiation
 from gateway.faces.server_0_10.session import ServerSession
 from gateway.faces.server_0_10.transfers import record_refused
 from gateway.message import Encoding
-from gateway.wire.sasl import DENIED_STEP, ServerMechanism, Step, StepKind
-from gateway.wire.tagged import Tagged
 from gateway.wire.work import COMMAND, DELIVERY, WORK
-
-LOCALES: Final = ["en_US"]
-# Properties by which a client says what it is.
-JAVA_MARK: Final = "clientName"
-PROCESS: Final = "qpid.client_process"
-CLIENT_VERSION: Final = "qpid.client_version"
-SESSION_FLOW: Final = "qpid.session_flow"
-# What the gateway says that it can do.
-FEATURES: Final = "qpid.features"
-JMS_SELECTOR: Final = "qpid.jms-selector"
 
 
 @final
 class ServerConnection:
-    """Implements `Face`, `AuthenticationWaiter`, `SessionHolder`, `Slowed`, `Reviewed`."""
+    """Implements `Face`, `SessionHolder`, `Slowed`, `Reviewed`."""
 
     def __init__(
         self,
@@ -80,7 +64,6 @@ class ServerConnection:
         now_ms: int,
     ) -> None:
         self.bridge = bridge
-        self.authenticator = authenticator
         self.settings = settings
         self.connection = Connection(Role.SERVER, settings.limits, now_ms)
         self.client = Client(
@@ -94,8 +77,7 @@ class ServerConnection:
             slowed=self,
             reviewed=self,
         )
-        self._mechanism: ServerMechanism | None = None
-        self._granted = False  # the client has still to say so
+        self._negotiation = Negotiation(self.connection, self.client, authenticator)
         self._sessions: dict[int, ServerSession] = {}
         self._agenda: Agenda[Event] = Agenda()
         self._leaving: Leaving[ServerSession] = Leaving()
@@ -137,6 +119,7 @@ class ServerConnection:
         self._take(self.connection.receive_eof(), now_ms)
         if not self.behind:
             self._end(Reason.CONNECTION_LOST)
+        self._leave()
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
@@ -265,6 +248,7 @@ class ServerConnection:
             self._leaving.go_on(self.client, self._let_go)
         elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
+        self._leave()
 
     def _carry_out(self, events: list[Event], now_ms: int) -> None:
         agenda = self._agenda
@@ -302,12 +286,10 @@ class ServerConnection:
     def _take_rare(self, event: Event, now_ms: int) -> None:
         WORK.units += COMMAND
         if isinstance(event, HeaderReceived):
-            self.client.visit.offered = self.authenticator.mechanisms()
-            self.connection.send_start(
-                self._server_properties(), self.client.visit.offered, LOCALES
-            )
+            self._negotiation.begin()
         elif isinstance(event, ControlReceived):
-            self._on_control(event, now_ms)
+            if not self._negotiation.go_on(event.control, now_ms):
+                self._end(Reason.NONE)
         elif isinstance(event, AttachReceived):
             self._on_attach(event.session, event.force)
         elif isinstance(event, TimeoutRequested):
@@ -330,119 +312,6 @@ class ServerConnection:
                 by = "by the client" if event.by_peer else "by the gateway"
                 self.client.visit.because(Reason.NONE, f"{by}: {event.code} {event.text}".strip())
             self._end(Reason.NONE if event.code else Reason.CONNECTION_LOST)
-
-    # Negotiation.
-
-    def _server_properties(self) -> FieldTable:
-        settings = self.settings
-        properties: FieldTable = [
-            ("product", Tagged(STR16, "amqp-gateway")),
-            ("version", Tagged(STR16, settings.version)),
-            ("host", Tagged(STR16, settings.container_id)),
-            ("platform", Tagged(STR16, sys.platform)),
-            ("information", Tagged(STR16, "a gateway between AMQP 0-10 and 1.0")),
-            ("qpid.federation_tag", Tagged(STR16, settings.federation_tag)),
-            # Without it the Java client sends none, but acquires what it wants one by one.
-            (FEATURES, Tagged(LIST, [Tagged(STR16, JMS_SELECTOR)])),
-        ]
-        return properties
-
-    def _on_control(self, event: ControlReceived, now_ms: int) -> None:
-        control = event.control
-        if isinstance(control, spec.ConnectionStartOk):
-            self._on_start_ok(control, now_ms)
-        elif isinstance(control, spec.ConnectionSecureOk):
-            self._on_secure_ok(control.response or b"", now_ms)
-        elif isinstance(control, spec.ConnectionOpen):
-            self._on_open(control, now_ms)
-
-    def _on_start_ok(self, start_ok: spec.ConnectionStartOk, now_ms: int) -> None:
-        properties = start_ok.client_properties or []
-        client = self.client
-        client.uses.client = _client(properties, client.peer.address)
-        for key, value in properties:
-            if key == JAVA_MARK:
-                client.java = True
-            elif key == SESSION_FLOW:
-                client.session_flow = bool(value.value)
-            elif key == FEDERATION_PROPERTY:
-                client.uses.count(Feature.FEDERATION)
-        client.visit.mechanism = start_ok.mechanism or ""
-        mechanism = self.authenticator.begin(client.visit.mechanism)
-        if mechanism is None:
-            client.visit.because(Reason.NO_MECHANISM, "")
-            client.on_authenticated(None)
-            self.connection.drop()  # without a word, as the XML says
-            self._end(Reason.NONE)
-            return
-        self._mechanism = mechanism
-        self._step(mechanism.respond(start_ok.response), now_ms)
-
-    def _on_secure_ok(self, response: bytes, now_ms: int) -> None:
-        mechanism = self._mechanism
-        if self._granted and not response:
-            self.connection.send_tune()
-        elif self._granted or mechanism is None:
-            self._step(DENIED_STEP, now_ms)
-        else:
-            self._step(mechanism.respond(response), now_ms)
-
-    def _step(self, step: Step, now_ms: int) -> None:
-        if step.kind == StepKind.CHALLENGE:
-            self.connection.send_secure(step.octets)
-        elif step.kind == StepKind.VERIFY and step.credentials is not None:
-            self.client.visit.user = step.credentials.username
-            self.connection.hold(now_ms)
-            self.authenticator.authenticate(step.credentials, self)
-        elif step.kind == StepKind.GRANTED and step.octets:
-            # No control ends SASL with data: it goes as a challenge, whose answer is empty.
-            self._granted = True
-            self.connection.send_secure(step.octets)
-        elif step.kind == StepKind.GRANTED:
-            self.connection.send_tune()
-        else:
-            if step.credentials is not None:
-                self.client.visit.user = step.credentials.username
-            self.client.on_authenticated(None)
-            forced = spec.CloseCode.CONNECTION_FORCED
-            self.connection.send_close(forced, "authentication failed", now_ms)
-
-    def on_authenticated(self, identity: str | None, now_ms: int) -> None:
-        """The authenticator's answer."""
-        mechanism = self._mechanism
-        if mechanism is None or self._leaving.gone or self.connection.closed:
-            return
-        self.connection.go_on(now_ms)
-        step = mechanism.resolve(identity is not None)
-        if step.kind == StepKind.GRANTED:
-            self.client.on_authenticated(identity)
-        self._step(step, now_ms)
-        self.client.touch()
-
-    def _on_open(self, command: spec.ConnectionOpen, now_ms: int) -> None:
-        if self.client.draining:
-            forced = spec.CloseCode.CONNECTION_FORCED
-            self.connection.send_close(forced, "the gateway stops", now_ms)
-            return
-        name = (command.virtual_host or "").lstrip("/")
-        host = self.bridge.hosts.get(name) if name else self.bridge.default_host
-        if host is None and len(self.bridge.hosts) == 1:
-            host = self.bridge.default_host  # with one virtual host, every name reaches it
-        if host is None:
-            text = f"there is no virtual host {name}"
-            self.client.visit.because(Reason.NOT_FOUND, text)
-            self.connection.send_close(spec.CloseCode.INVALID_PATH, text, now_ms)
-            return
-        client = self.client
-        refusal = client.access.open(client.identity, client.user(), host)
-        if refusal is not None:
-            forced = spec.CloseCode.CONNECTION_FORCED  # as qpidd does
-            client.visit.user = client.identity
-            client.visit.because(Reason.NOT_ALLOWED, refusal.description)
-            self.connection.send_close(forced, refusal.description, now_ms)
-            return
-        self.client.on_opened(host)
-        self.connection.send_open_ok([])
 
     # Sessions.
 
@@ -488,7 +357,7 @@ class ServerConnection:
         """The connection is over, closed in good order where there is no `reason`."""
         if self._leaving.gone:
             return
-        self.authenticator.forget(self)
+        self._negotiation.end()
         self.client.draining = True  # nothing is sent to sessions that have not ended yet
         sessions = list(self._sessions.values())
         self._sessions = {}
@@ -497,10 +366,7 @@ class ServerConnection:
         self._leaving.begin(sessions, reason)
         self._leaving.go_on(self.client, self._let_go)
 
-
-def _client(properties: FieldTable, host: str) -> str:
-    """Who the client is, by what it says of itself."""
-    told = {key: value.value for key, value in properties if isinstance(value.value, str)}
-    process = told.get(PROCESS) or told.get(JAVA_MARK) or ""
-    version = told.get("version") or told.get(CLIENT_VERSION) or ""
-    return client_text(process, told.get("product", ""), version, host)
+    def _leave(self) -> None:
+        """Let go of all, once the transport is gone and all that came by it has been done."""
+        if self._agenda.ended and not self.behind:
+            self.client.leave()

@@ -1,6 +1,7 @@
 """The face of 1.0 clients: their connections, sessions and links in the bridge's verbs.
 
-connection     negotiation, and the sessions that live on it
+connection     one connection, and the sessions that live on it
+opening        how it opens: who the client is, and which virtual host it names
 session        one session: what is said on its links, and what it waits for
 links          its links, by what they are for; ended: those that are over, and sessions
 attach         what a terminus names; terminus: what is answered to it

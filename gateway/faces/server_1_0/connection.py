@@ -1,16 +1,15 @@
-"""The server's face of a 1.0 connection: who the client is, its virtual host, its sessions.
+"""The server's face of a 1.0 connection, its sessions, and the end of it.
 
-Protocol events come in, bridge verbs go out; a session's links are `session`'s. Sources: 1.0
-parts 2.4 and 5.3; which hostname is which virtual host, and the end of a connection.
+Owns in which order what came is carried out. How a connection opens is `opening`'s, and a session's
+links are `session`'s. Sources: 1.0 parts 2.4 and 5.3.
 """
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from mypy_extensions import i64 as int64
 
-from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import DeliveryState, Error, Open, TransactionalState
 from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED, UNAUTHORIZED_ACCESS
 from gateway.amqp_1_0.connection import Connection
@@ -39,7 +38,6 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
-from gateway.bridge.host import VirtualHost
 from gateway.errors import RemoteProtocolError
 from gateway.faces.agenda import Agenda
 from gateway.faces.client import NO_COMMAND, Client
@@ -52,22 +50,17 @@ from gateway.faces.face import (
     PeerStatus,
     Turns,
 )
-from gateway.faces.feature_uses import client_text
 from gateway.faces.leaving import Leaving
 from gateway.faces.outcomes import error_of
 from gateway.faces.server_1_0.dropped import drop
 from gateway.faces.server_1_0.ended import Ended
+from gateway.faces.server_1_0.opening import Opening
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
-from gateway.message import Condition, Encoding, Refusal
+from gateway.message import Encoding, Refusal
 from gateway.translate.outcomes import lose_words
-from gateway.wire.dns_names import dns_name
 from gateway.wire.sasl import StepKind
-from gateway.wire.tagged import Tagged
 from gateway.wire.work import COMMAND, DELIVERY, WORK
-
-CAPABILITIES: Final = ["ANONYMOUS-RELAY"]
-VHOST_PREFIX: Final = "vhost:"
 
 
 @final
@@ -110,6 +103,7 @@ class ServerConnection:
         )
         self.client.identity = settings.anonymous_name
         self.client.visit.offered = offered
+        self._opening = Opening(self.connection, self.client)
         self.transactions = Transactions(self.client, self)
         self._sessions: list[ServerSession] = []
         self._agenda: Agenda[Event] = Agenda()
@@ -153,8 +147,7 @@ class ServerConnection:
         self._take(self.connection.receive_eof())
         if not self.behind:
             self._end(Reason.CONNECTION_LOST)
-        if not self.behind:
-            self._ended.let_go()
+        self._leave()
 
     def data_to_send(self) -> bytes:
         """Octets for the client."""
@@ -287,6 +280,7 @@ class ServerConnection:
             self._leaving.go_on(self.client, self._let_go)
         elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
+        self._leave()
 
     def _carry_out(self, events: list[Event]) -> None:
         agenda = self._agenda
@@ -357,8 +351,7 @@ class ServerConnection:
 
     def _take_connection(self, event: Event) -> None:
         if isinstance(event, AuthenticationRequested):
-            self.client.visit.mechanism = event.credentials.mechanism
-            self.client.visit.user = event.credentials.username
+            self._opening.on_credentials(event.credentials)
             self.authenticator.authenticate(event.credentials, self)
         elif isinstance(event, OpenReceived):
             self._on_open(event.open)
@@ -382,14 +375,8 @@ class ServerConnection:
     # The connection.
 
     def _on_violation(self, error: RemoteProtocolError) -> None:
-        visit = self.client.visit
         if isinstance(error, SaslError):
-            # A login that failed breaks no rule, but is the end.
-            known = visit.mechanism = self.connection.sasl_mechanism
-            reason = Reason.LOGIN_FAILED if known in visit.offered else Reason.NO_MECHANISM
-            visit.user = visit.user or self.connection.sasl_claimed
-            visit.because(reason, str(error))
-            self.client.on_violation("")
+            self._opening.on_login_failed(str(error))
         else:
             self.client.on_violation(str(error))
         self._end(Reason.CONNECTION_LOST)
@@ -405,50 +392,11 @@ class ServerConnection:
         self._take(self.connection.receive_data(b"", now_ms))
         self.client.touch()
 
-    def _host_of(self, hostname: str) -> VirtualHost | None:
-        """The virtual host that is named, `None` if there is none of that name.
-
-        Another hostname is but what the client dialled: without a meaning it is the default host's.
-        """
-        bridge = self.bridge
-        if hostname.startswith(VHOST_PREFIX):
-            name = hostname[len(VHOST_PREFIX) :]
-            return bridge.hosts.get(name) or (bridge.default_host if name in ("", "/") else None)
-        name = self.settings.hostnames.get(dns_name(hostname), "")
-        return bridge.hosts.get(name, bridge.default_host)
-
     def _on_open(self, performative: Open) -> None:
-        client = self.client
-        client.container = performative.container_id
-        client.uses.identity = client.identity
-        client.uses.client = _client(performative, client.peer.address)
-        self.connection.send_open(
-            offered_capabilities=CAPABILITIES,
-            properties={
-                "product": Tagged(types.STRING, "amqp-gateway"),
-                "version": Tagged(types.STRING, self.settings.version),
-            },
-        )
-        hostname = performative.hostname or self.connection.sasl_hostname or ""
-        host = self._host_of(hostname)
-        if host is None:
-            text = f"there is no virtual host {hostname[len(VHOST_PREFIX) :]!r}"
-            client.visit.because(Reason.NOT_FOUND, text)
-            self._close_for(Refusal(Condition.NOT_FOUND, text))
-            return
-        refusal = client.access.open(client.identity, client.user(), host)
-        client.visit.mechanism = self.connection.sasl_mechanism
+        refusal = self._opening.on_open(performative)
         if refusal is not None:
-            client.visit.user = client.identity
-            client.visit.because(Reason.NOT_ALLOWED, refusal.description)
             self._close_for(refusal)
-            return
-        client.on_opened(host)
-        if not client.account.take(len(client.container)):
-            text = "too much is kept for the connections of the user"
-            client.visit.because(Reason.OVER_LIMIT, text)
-            self._close_for(Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text))
-        elif client.draining:
+        elif self.client.draining:
             self.force_close(self.bridge.now_ms)
 
     def _on_begin(self, session: Session) -> None:
@@ -482,10 +430,9 @@ class ServerConnection:
         self._sessions = []
         self._leaving.go_on(self.client, self._let_go)
 
-
-def _client(performative: Open, host: str) -> str:
-    """Who the client is, by what it says of itself."""
-    told = performative.properties or {}
-    texts = {str(key): each.value for key, each in told.items() if isinstance(each.value, str)}
-    product, version = texts.get("product", ""), texts.get("version", "")
-    return client_text(performative.container_id, product, version, host)
+    def _leave(self) -> None:
+        """Let go of all, once the transport is gone and all that came by it has been done."""
+        if self._agenda.ended and not self.behind:
+            self._ended.let_go()
+            self.transactions.leave()
+            self.client.leave()

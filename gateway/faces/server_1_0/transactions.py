@@ -25,10 +25,17 @@ from gateway.audit.schema import Reason
 from gateway.bridge.seams import Published, Publisher, PublishStatus
 from gateway.bridge.transaction import Retirement
 from gateway.faces.client import Client
-from gateway.faces.outcomes import STATE_ACCEPTED, outcome_of, without_words
-from gateway.faces.server_1_0.unsettled import ClientTransaction, Control, Retired, Unsettled
+from gateway.faces.leaving import GONE
+from gateway.faces.outcomes import STATE_ACCEPTED, without_words
+from gateway.faces.server_1_0.unsettled import (
+    ClientTransaction,
+    Control,
+    Retired,
+    Said,
+    Unsettled,
+)
 from gateway.faces.withdrawn import commit_refusal
-from gateway.message import Condition, Outcome, Refusal
+from gateway.message import Condition, Refusal
 
 TWO_TRANSACTIONS: Final = "a delivery is in another transaction, which is not discharged"
 LOST: Final = Refusal(
@@ -61,10 +68,14 @@ class Transactions:
 
     def __init__(self, client: Client, sessions: Sessions) -> None:
         self._client = client
-        self._sessions = sessions
+        self._sessions: Sessions = sessions
         self._open: dict[bytes, ClientTransaction] = {}
         self._ending: dict[ClientTransaction, None] = {}
         self.kept = 0
+
+    def leave(self) -> None:
+        """The connection is gone."""
+        self._sessions = GONE
 
     # Their life.
 
@@ -156,14 +167,13 @@ class Transactions:
         work: ClientTransaction,
         unsettled: Unsettled,
         outgoing: Outgoing,
-        *,
-        settled: bool,
-        state: DeliveryState | None,
+        said: Said,
     ) -> None:
         """The client gives a delivery an outcome in a transaction, and perhaps settles it."""
+        settled = said.settled
         retired = unsettled.retired.get(outgoing.delivery_id)
         if retired is None:
-            retired = self._retire(work, unsettled, outgoing, settled, state)
+            retired = self._retire(work, unsettled, outgoing, said)
             if retired is None:
                 return
         elif retired.work is not work:
@@ -172,10 +182,12 @@ class Transactions:
             work.control.terminate(TRANSACTION_ROLLBACK, TWO_TRANSACTIONS)
             return
         else:
-            outcome = unsettled.outcome_for(retired.retirement.delivery, outcome_of(state))
+            outcome = said.outcome
             if outcome is not None:
+                if said.merging is not None:
+                    outcome = unsettled.merged(retired.retirement.delivery, said.merging)
                 retired.retirement.outcome = outcome
-                retired.state = without_words(state)
+                retired.state = without_words(said.state)
         if settled:
             self.keep(retired)
 
@@ -184,20 +196,21 @@ class Transactions:
         work: ClientTransaction,
         unsettled: Unsettled,
         outgoing: Outgoing,
-        settled: bool,
-        state: DeliveryState | None,
+        said: Said,
     ) -> Retired | None:
         delivery = unsettled.deliveries.get(outgoing.delivery_id)
         if delivery is None:
             self._fail(work, ENDED)  # its link has gone, or it has an outcome outside
             return None
-        outcome: Outcome | None = unsettled.outcome_for(delivery, outcome_of(state))
+        outcome = said.outcome
         if outcome is None:
-            if not settled:
+            if not said.settled:
                 return None
             outcome = unsettled.default_outcome
+        elif said.merging is not None:
+            outcome = unsettled.merged(delivery, said.merging)
         retirement = Retirement(delivery, outcome, None)
-        retired = Retired(work, unsettled, outgoing, retirement, without_words(state))
+        retired = Retired(work, unsettled, outgoing, retirement, without_words(said.state))
         refusal = self._client.host.transacting.enlist(work.transaction, [delivery])
         if refusal is None:
             work.transaction.retirements[retired.retirement] = None

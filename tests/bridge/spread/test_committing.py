@@ -6,9 +6,9 @@ from support.work import units_of
 from gateway.audit.schema import Kind
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.seams import PublishStatus
-from gateway.bridge.transaction import Transaction
+from gateway.bridge.transaction import Retirement, Transaction
 from gateway.bridge.unwritten import Author
-from gateway.message import ACCEPTED, Condition, Delivery, OutcomeKind, Refusal
+from gateway.message import ACCEPTED, REJECTED, Condition, Delivery, OutcomeKind, Refusal
 from gateway.wire.work import COPY, PUBLISH, SHARE
 
 MANY = 3 * SHARE // (COPY + PUBLISH)
@@ -311,4 +311,120 @@ def test_each_copy_counts_for_what_a_transaction_may_hold() -> None:
     second = world.host.transacting.publish(transaction, message, None, 0)
     assert (first.status, second.status) == (PublishStatus.DONE, PublishStatus.REFUSED)
     world.host.transacting.rollback(transaction)
+    world.check()
+
+
+# Rejected deliveries: what the commit sends on through an alternate exchange.
+
+
+def with_dead_letters(world: World, *, queues: int = 1) -> None:
+    """Queue r, of which what is rejected goes to so many durable ones."""
+    answer = world.host.declaring.declare_exchange("x", "fanout", durable=True)
+    assert not isinstance(answer, Refusal), answer
+    for number in range(queues):
+        world.queue(f"dead{number}", durable=True)
+        bind(world, f"dead{number}", "x")
+    world.queue("r", durable=True, alternate_exchange="x")
+
+
+def rejecting(world: World, count: int) -> Transaction:
+    """A transaction that rejects so many messages of queue r, and nothing else."""
+    consumer, _ = world.subscribe("r")
+    world.send(*[b"mine"] * count, key="r", durable=True)
+    world.turn()
+    transaction = world.host.transacting.begin(1)
+    deliveries = consumer.take()
+    assert len(deliveries) == count
+    world.host.transacting.enlist(transaction, deliveries)
+    for each in deliveries:
+        transaction.retirements[Retirement(each, REJECTED, None)] = None
+    return transaction
+
+
+def test_of_what_it_rejects_nobody_sees_half() -> None:
+    world = World()
+    with_dead_letters(world)
+    reader, _ = world.subscribe("dead0", settled=True)
+    world.send(b"before", key="dead0")
+    producer = Producer()
+    transaction = rejecting(world, MANY)
+    assert len(reader.take()) == 1
+    commit(world, transaction, producer)
+    begun(world)
+    dead = world.host.topology.queues["dead0"]
+    world.send(b"behind", key="dead0")
+    a_turn(world)
+    assert 1 < dead.depth < MANY
+    assert dead.shown == 0
+    assert world.host.declaring.purge_queue("dead0") == 0
+    assert (reader.take(), producer.published) == ([], [])
+    while a_turn(world):
+        pass
+    world.turn()
+    assert len(reader.take()) == MANY + 1
+    assert producer.published == [(7, ACCEPTED)]
+    assert world.depth("r") == 0
+    world.check()
+
+
+def test_what_it_rejects_is_as_it_was_after_a_crash() -> None:
+    world = World()
+    with_dead_letters(world)
+    commit(world, rejecting(world, MANY), Producer())
+    begun(world)
+    assert 0 < world.depth("dead0") < MANY
+    world.crash()
+    assert (world.depth("r"), world.depth("dead0")) == (MANY, 0)
+    world.check()
+
+
+def test_one_message_that_it_rejects_goes_to_very_many_queues_over_several_turns() -> None:
+    world = World()
+    many = 2 * SHARE // COPY
+    with_dead_letters(world, queues=many)
+    transaction = rejecting(world, 2)
+    producer = Producer()
+    commit(world, transaction, producer)
+    turns = 0
+    while a_turn(world):
+        turns += 1
+    assert turns >= 4
+    assert {world.depth(f"dead{number}") for number in range(many)} == {2}
+    assert producer.published == [(7, ACCEPTED)]
+    assert world.bridge.idle()
+    world.check()
+
+
+def test_a_queue_of_dead_letters_that_is_deleted_meanwhile_gets_no_more() -> None:
+    world = World()
+    with_dead_letters(world, queues=MANY)
+    commit(world, rejecting(world, 1), Producer())
+    begun(world)
+    refused = world.bridge.counts.refused
+    world.host.declaring.delete_queue(f"dead{MANY - 1}", world.owner())
+    world.host.declaring.delete_queue("dead0", world.owner())
+    world.turn()
+    assert world.bridge.counts.refused == refused + 1
+    assert {world.depth(f"dead{number}") for number in range(1, MANY - 1)} == {1}
+    assert len(world.bridge.living_queues().rest()) == MANY - 2 + 1
+    world.check()
+
+
+def test_what_goes_on_from_a_queue_that_is_deleted_meanwhile_is_hidden_too() -> None:
+    world = World()
+    with_dead_letters(world)
+    reader, _ = world.subscribe("dead0", settled=True)
+    world.send(b"before", key="dead0")
+    world.turn()
+    reader.take()
+    commit(world, held(world, key="r"), Producer())
+    begun(world)
+    world.host.declaring.delete_queue("r", world.owner())
+    passes = 0
+    while a_turn(world):
+        passes += world.depth("dead0") > 1
+        assert not (world.bridge.turns.open and reader.deliveries)
+    assert passes
+    world.turn()
+    assert len(reader.take()) == MANY
     world.check()
