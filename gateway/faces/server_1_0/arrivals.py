@@ -7,6 +7,7 @@ from typing import final
 from gateway.audit.schema import Reason
 from gateway.bridge.publishing import NOWHERE
 from gateway.errors import DecodeError
+from gateway.faces.access import reason_of
 from gateway.faces.client import Client
 from gateway.faces.server_1_0.node_access import message_refusal
 from gateway.message import Condition, Message, Refusal
@@ -57,7 +58,7 @@ class Arrivals:
             node = resolve(to, Capability.ANY, self._client.nodes)
             if node is None:
                 denied = self._client.access.lost_refusal(to)
-                reason = Reason.NOT_FOUND if denied is None else Reason.NOT_ALLOWED
+                reason = Reason.NOT_FOUND if denied is None else reason_of(denied)
                 self._record(payload, arrival, message_format, reason)
                 if denied is not None:
                     return denied
@@ -70,7 +71,7 @@ class Arrivals:
             relayed = arrival.to or "" if self._node is None else ""
             denied = message_refusal(self._client, node, key, relayed)
             if denied is not None:
-                self._record(payload, arrival, message_format, Reason.NOT_ALLOWED)
+                self._record(payload, arrival, message_format, reason_of(denied))
                 return denied
         bridge = self._client.bridge
         return message_from_1_0(
