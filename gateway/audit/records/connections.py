@@ -126,8 +126,12 @@ class ConnectionRecords(IncarnationRecords):
         node: int32,
         peer: int32 = 0,
         flags: int16 = 0,
+        actor: int32 = 0,
     ) -> None:
-        """A subscription or (PUBLISHER) publisher exists; COPY: it browses."""
+        """A subscription or (PUBLISHER) publisher exists; COPY: it browses.
+
+        `actor`: of a link to an upstream, for whom what comes by it is published.
+        """
         self._record(
             _LINK_ATTACHED,
             now_ms,
@@ -136,6 +140,7 @@ class ConnectionRecords(IncarnationRecords):
             node=node,
             peer=peer,
             flags=flags,
+            actor=actor,
         )
 
     def link_detached(

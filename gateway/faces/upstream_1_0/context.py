@@ -132,13 +132,24 @@ class UpstreamContext:
         self.draining = True
         self.takers.on_credit()
 
-    def note_link(self, link: int, node: int, slot: LinkSlot, flags: int = 0) -> None:
-        """A link is attached: the audit log learns where `link`, its number, leads to."""
+    def note_link(
+        self, link: int, node: int, slot: LinkSlot, flags: int = 0, *, user: str = ""
+    ) -> None:
+        """A link is attached: the audit log learns where `link`, its number, leads to.
+
+        `user`: for whom it publishes what comes by it, if for anybody.
+        """
         audit = self.bridge.audit
         peer = audit.name(f"link {link}: {slot.address} at {self.name}")
         number = slot.transport.number
         audit.link_attached(
-            self.bridge.now_ms, link, connection=number, node=node, peer=peer, flags=flags
+            self.bridge.now_ms,
+            link,
+            connection=number,
+            node=node,
+            peer=peer,
+            flags=flags,
+            actor=audit.passing(user) if user else 0,
         )
         audit.forget(peer)
 
