@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import final
 
-from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.audit.schema import Reason
 from gateway.bridge.publishing import NOWHERE
 from gateway.errors import DecodeError
@@ -17,6 +16,7 @@ from gateway.translate.facts import (
     Arrival,
     arrival_1_0,
     from_foreign,
+    in_part,
     message_from_1_0,
     undecodable,
 )
@@ -47,7 +47,7 @@ class Arrivals:
         try:
             arrival = arrival_1_0(payload) if message_format == 0 else from_foreign(payload)
         except DecodeError as error:
-            self._record(payload, from_foreign(payload), message_format, Reason.UNDECODABLE)
+            self.record_unread(payload, message_format, Reason.UNDECODABLE)
             return undecodable(error)
         if not self._client.may_claim(arrival):
             self._record(payload, arrival, message_format, Reason.WRONG_USER)
@@ -106,10 +106,13 @@ class Arrivals:
         self._publishing.refuse(message, reason, self._number)
         self._client.access.record_denied(message.id)
 
-    def record_unread(self, event: DeliveryReceived, reason: Reason) -> None:
-        """A delivery is refused before anybody has looked what its message says."""
-        payload = event.payload
-        self._record(payload, from_foreign(payload), event.message_format, reason)
+    def record_unread(self, payload: bytes, message_format: int, reason: Reason) -> None:
+        """A delivery is refused before anybody has looked what its message says.
+
+        It may have come in part only, or be no message.
+        """
+        arrival = from_foreign(payload) if message_format else in_part(payload)
+        self._record(payload, arrival, message_format, reason)
 
     def record_rest(self, messages: list[Message]) -> None:
         """What another message of their batch keeps from being published."""
