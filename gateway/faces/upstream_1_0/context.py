@@ -133,14 +133,21 @@ class UpstreamContext:
         self.takers.on_credit()
 
     def note_link(
-        self, link: int, node: int, slot: LinkSlot, flags: int = 0, *, user: str = ""
+        self,
+        link: int,
+        node: int,
+        slot: LinkSlot,
+        flags: int = 0,
+        *,
+        address: str = "",
+        user: str = "",
     ) -> None:
         """A link is attached: the audit log learns where `link`, its number, leads to.
 
-        `user`: for whom it publishes what comes by it, if for anybody.
+        `address`: where the slot does not have it. `user`: for whom it publishes what comes by it.
         """
         audit = self.bridge.audit
-        peer = audit.name(f"link {link}: {slot.address} at {self.name}")
+        peer = audit.name(f"link {link}: {slot.address or address} at {self.name}")
         number = slot.transport.number
         audit.link_attached(
             self.bridge.now_ms,

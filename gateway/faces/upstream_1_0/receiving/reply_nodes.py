@@ -244,8 +244,13 @@ class ReplyNode:
         self.address = (source.address if source is not None else None) or NO_ADDRESS
         self.refused = self.address == NO_ADDRESS
         if self.slot is not None:
-            user = self.asker.access.user
-            self._upstream.note_link(self._number, self._node(), self.slot, user=user)
+            self._upstream.note_link(
+                self._number,
+                self._node(),
+                self.slot,
+                address=self.address,
+                user=self.asker.access.user,
+            )
         event.link.send_flow(credit=REPLY_CREDIT)
         self._nodes.on_address()
 

@@ -397,6 +397,7 @@ def test_each_user_has_a_node_of_its_own_and_the_log_says_whose():
         ("alice", "answers"),
         ("mallory", "answers"),
     ]
+    assert links[0]["peer"].endswith(": reply-1 at broker")
     assert answer["link"] == links[0]["link"]
 
 
