@@ -8,6 +8,7 @@ with one line.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, final
 
 from twisted.internet.posixbase import PosixReactorBase
@@ -111,7 +112,12 @@ class Service:
         try:
             self.authentication = self._authentication()
             self.bridge = empty_bridge(
-                settings, self.store, self.recovered, segments, self.clock.now_ms()
+                settings,
+                self.store,
+                self.recovered,
+                segments,
+                self.clock.now_ms(),
+                met=lambda: self.counts.accepted > 0 or len(settings.upstreams) > 0,
             )
             tell_of_log(self.bridge, self.store, segments)
             self.turns = TurnLoop(
@@ -132,7 +138,8 @@ class Service:
             self.door = self._door()
             self.reloading = self._reloading()
         except BaseException:
-            self.store.close(b"")
+            with suppress(StoreError):  # which would hide why there is no gateway
+                self.store.close(b"")
             raise
         self.backup = Backup(self.store, settings.data_directory, reactor.callFromThread)
         self.stopping = Stopping(

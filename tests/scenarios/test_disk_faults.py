@@ -328,6 +328,28 @@ def test_a_kill_meanwhile_shows_as_a_gap(stand: Stand, tmp_path: Path) -> None:
     assert gap.found > gap.expected
 
 
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("met", [False, True])
+def test_a_life_that_nobody_met_leaves_no_gap_if_the_disk_takes_nothing_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, met: bool
+) -> None:
+    data = tmp_path / "data"
+    WholeGateway(data).start().stop()
+    gateway = WholeGateway(data).start()
+    if met:
+        gateway.connect_0_10()
+    gateway.run()
+    disk = FaultyDisk(monkeypatch, data)
+    disk.let_through = "unlogged"
+    disk.fail(fault, times=ALWAYS)
+    gateway.service._checkpoint()
+    gateway.stop()
+    assert gateway.service.exit_code == 1
+    disk.heal()
+    WholeGateway(data).start().stop()
+    assert [damage.problem for damage in verify(data / "audit")] == (["gap"] if met else [])
+
+
 def scraped(stand: Stand) -> str:
     collector = stand.gateway.service.collector
     collector.take()
