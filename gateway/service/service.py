@@ -100,6 +100,7 @@ class Service:
         self.read_again: Callable[[], Settings] = lambda: settings
         self.ports = Ports(reactor)
         self._timers: list[LoopingCall] = []
+        self._checkpoint_waits = False
         self._threads = PasswordThreads(reactor, self.clock.now_ms)
         access = load_rules(settings)
         self._tls, self._admin_context = client_tls(settings), admin_tls(settings)
@@ -164,7 +165,7 @@ class Service:
             self.reactor.callFromThread,
             lambda turn: self.turns.on_committed(turn),
             lambda error: self.turns.on_store_failed(error),
-            lambda: self.turns.on_store_eased(),
+            lambda: self._on_store_eased(),
             reserve_octets=self.settings.store_reserve,
             log=segments,
         )
@@ -328,7 +329,16 @@ class Service:
         waiting = self.store.counts.octets_waiting
         return self.bridge.pressure.octets + self.faces.accounts.everybody.held + waiting
 
+    def _on_store_eased(self) -> None:
+        self.turns.on_store_eased()
+        if self._checkpoint_waits:
+            self._checkpoint()
+
     def _checkpoint(self) -> None:
+        """Not while the disk is full or refuses: it would take room that settlements need."""
+        self._checkpoint_waits = self.bridge.store_error is not None
+        if self._checkpoint_waits:
+            return
         now_ms = self.clock.now_ms()
         self.bridge.now_ms = now_ms
         self.faces.uses.write()
