@@ -103,7 +103,9 @@ class Assembler:
         command = self.command
         if not isinstance(command, MessageTransfer):
             return None
-        if self._type != IDLE:
+        if self._type == BODY and self._segment.open:
+            self.payload = self._segment.take() + piece  # behind the header already
+        elif self._type != IDLE:
             self.payload += self._segment.take() + piece
         if self._type == HEADER:
             self.body_at = len(self.payload)
@@ -141,20 +143,24 @@ class Assembler:
                 self._decode(Reader(buf, start, end), flags)
             else:
                 self._limit(kind, end - start)
-                self._content(kind, buf[start:end])
+                self._content(kind, buf[start:end], False)
         else:
             self._limit(kind, segment.size + end - start)
             unfinished = segment.size + end - start + len(self.payload)
             if not flags & LAST_FRAME and not self._keep(unfinished):
                 raise ResourceLimitExceededError(UNFINISHED)
+            if kind == BODY and not segment.open and self.payload:
+                segment.begin_behind(self.payload)
             if not segment.add(flags, buf[start:end]):
                 return False
+            if kind == BODY:
+                self.empty_body = segment.size == 0
             octets = segment.take()
             if kind == COMMAND:
                 self.octets = len(octets)
                 self._decode(Reader(octets), flags)
             else:
-                self._content(kind, octets)
+                self._content(kind, octets, True)
         if not flags & LAST_SEGMENT:
             return False
         self._type = IDLE
@@ -201,12 +207,15 @@ class Assembler:
         except DecodeError as error:
             raise CommandInvalidError(str(error)) from error
 
-    def _content(self, kind: int, octets: bytes) -> None:
+    def _content(self, kind: int, octets: bytes, joined: bool) -> None:
+        """A segment of content; `joined`: a body's octets are behind the header's already."""
         if self.code != TRANSFER and self.code not in CONTENT_COMMANDS:
             raise CommandInvalidError(f"command 0x{self.code:04x} has no content")
         if kind == HEADER:
             self.payload = octets
             self.body_at = len(octets)
+        elif joined:
+            self.payload = octets
         elif not octets:
             self.empty_body = True
         elif self.payload:

@@ -233,7 +233,7 @@ class SegmentBuffer:
 
     Attributes:
         open: a segment has begun and is not finished.
-        size: octets so far.
+        size: octets so far, without those that were there before it.
     """
 
     __slots__ = ("_octets", "open", "size")
@@ -242,6 +242,10 @@ class SegmentBuffer:
         self._octets = Writer()
         self.open = False
         self.size = 0
+
+    def begin_behind(self, octets: bytes) -> None:
+        """The segment comes behind these, so that they need not be joined when it is whole."""
+        self._octets.raw(octets)
 
     def add(self, flags: int, piece: bytes) -> bool:
         """Add a frame's payload; whether the segment is now whole. `FramingError` out of order."""
@@ -253,7 +257,7 @@ class SegmentBuffer:
         return not self.open
 
     def take(self) -> bytes:
-        """The segment's octets, which are then forgotten; also those of an unfinished one."""
+        """Its octets, behind what it came behind; then forgotten. Also of an unfinished one."""
         octets = self._octets.getvalue()
         self._octets = Writer()
         self.size = 0

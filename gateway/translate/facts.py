@@ -20,7 +20,7 @@ from gateway.amqp_1_0.primitives.codes import LIST
 from gateway.amqp_1_0.primitives.decoding import decode, skip
 from gateway.amqp_1_0.primitives.encoding import to_bytes
 from gateway.amqp_1_0.primitives.fields import read_binary, read_descriptor
-from gateway.audit.digests import digest
+from gateway.audit.digests import digest, digest_part
 from gateway.errors import DecodeError, LimitError
 from gateway.message import (
     NEVER,
@@ -269,7 +269,7 @@ def message_from_0_10(
         arrival.flags | Flag.TIMES_IN_MS if times_in_ms else arrival.flags,
         publisher,
         arrival.id_digest,
-        digest(payload[body_at:]),
+        digest_part(payload, body_at, len(payload)),
         reader,
     )
 
@@ -322,11 +322,11 @@ def body_digest_1_0(payload: bytes, body_at: int, body_end: int) -> int:
     ):
         constructor = payload[body_at + 3]
         if constructor == 0xA0 and body_end == body_at + 5 + payload[body_at + 4]:
-            return digest(payload[body_at + 5 : body_end])
+            return digest_part(payload, body_at + 5, body_end)
         if constructor == 0xB0 and body_end - body_at > 7:
             size = int.from_bytes(payload[body_at + 4 : body_at + 8], "big")
             if body_end == body_at + 8 + size:
-                return digest(payload[body_at + 8 : body_end])
+                return digest_part(payload, body_at + 8, body_end)
     return digest(_content(payload, body_at, body_end))
 
 
@@ -359,6 +359,26 @@ def from_foreign(payload: bytes) -> Arrival:
                 _claim_in(arrival, decode(reader))
             else:
                 skip(reader)
+    except DecodeError:
+        return arrival  # as far as anybody can read it
+    return arrival
+
+
+def in_part(payload: bytes) -> Arrival:
+    """The facts of a 1.0 message that is refused, whole or not: of what is none, its message-id."""
+    try:
+        return arrival_1_0(payload)
+    except DecodeError:
+        arrival = from_foreign(payload)
+    reader = Reader(payload)
+    try:
+        while reader.pos < reader.end:
+            if read_descriptor(reader, SYMBOLS) == PROPERTIES:
+                message_id = Properties.decode(reader).message_id
+                if message_id is not None:
+                    arrival.id_digest = digest(to_bytes(message_id))
+                break
+            skip(reader)
     except DecodeError:
         return arrival  # as far as anybody can read it
     return arrival

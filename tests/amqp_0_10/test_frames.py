@@ -120,3 +120,14 @@ def test_the_session_header_may_be_of_any_size() -> None:
     assert read_command_head(Reader(bytes.fromhex("0401 02 01 ff"))) == (0x0401, True)
     with pytest.raises(DecodeError):
         read_command_head(Reader(bytes.fromhex("0401 03 01 ff")))
+
+
+def test_a_segment_that_comes_behind_other_octets_is_one_with_them() -> None:
+    segment = SegmentBuffer()
+    segment.begin_behind(b"header")
+    assert (segment.size, segment.open) == (0, False)
+    assert not segment.add(2, b"bo")
+    assert segment.add(1, b"dy")
+    assert segment.size == 4
+    assert segment.take() == b"headerbody"
+    assert segment.take() == b""

@@ -1,10 +1,12 @@
 """Digests are those of the library, and copies do not cancel one another."""
 
+import tracemalloc
+
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.audit.digests import digest, entry_mix
+from gateway.audit.digests import COPIED_MAX, digest, digest_part, entry_mix
 from gateway.audit.schema import unsigned
 
 
@@ -16,3 +18,20 @@ def test_a_digest_is_xxh3_in_twos_complement(octets: bytes):
 def test_neighbouring_copies_have_shares_that_do_not_cancel():
     shares = {entry_mix(message, position) for message in range(100) for position in range(100)}
     assert len(shares) == 10_000
+
+
+@given(st.binary(max_size=100), st.integers(0, 100), st.integers(0, 100))
+def test_that_of_a_part_is_that_of_the_part_alone(octets: bytes, one: int, other: int):
+    start, end = sorted((min(one, len(octets)), min(other, len(octets))))
+    assert digest_part(octets, start, end) == digest(octets[start:end])
+
+
+def test_a_large_part_is_not_copied_for_it():
+    octets = b"x" * (4 * 1024 * 1024)
+    for size in (COPIED_MAX, COPIED_MAX + 1, len(octets) - 1):
+        assert digest_part(octets, 1, 1 + size) == digest(octets[:size])
+    tracemalloc.start()
+    digest_part(octets, 1, len(octets))
+    _now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < COPIED_MAX

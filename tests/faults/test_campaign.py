@@ -10,6 +10,7 @@ from faults import disk
 from faults.campaign import campaign
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(
     disk.compiler() is None, reason="no C compiler: run tests/interop/install proton"
 )

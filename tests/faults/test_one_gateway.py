@@ -15,9 +15,12 @@ from support.gateway_process import GatewayProcess
 
 from gateway.audit.reader import verify
 
-pytestmark = pytest.mark.skipif(
-    compiler() is None, reason="no C compiler: run tests/interop/install proton"
-)
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(
+        compiler() is None, reason="no C compiler: run tests/interop/install proton"
+    ),
+]
 
 
 class Stand:

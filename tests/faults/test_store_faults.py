@@ -13,9 +13,12 @@ from store.scenarios import victim
 from store.scenarios.test_kill import Turns
 from support.stores import reopened
 
-pytestmark = pytest.mark.skipif(
-    compiler() is None, reason="no C compiler: run tests/interop/install proton"
-)
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(
+        compiler() is None, reason="no C compiler: run tests/interop/install proton"
+    ),
+]
 
 
 def test_whatever_operation_fails_all_turns_are_kept_once(tmp_path: Path) -> None:
