@@ -152,8 +152,8 @@ class Pump(TwistedProtocol):
         units = WORK.units
         try:
             face.receive_data(data, began_ms)
-        except Exception:
-            self._broken()
+        except Exception as error:
+            self._broken(error)
         units = WORK.units - units
         self._reading.has_cost(units, self.transport)
         self._has_cost(units)
@@ -180,8 +180,8 @@ class Pump(TwistedProtocol):
         units = WORK.units
         try:
             self.face.receive_eof(began_ms)
-        except Exception:
-            self._broken()
+        except Exception as error:
+            self._broken(error)
         self._has_cost(WORK.units - units)
         self.around.turns.stalls.over(began_ms, "read", self)
         self._leave()
@@ -201,8 +201,8 @@ class Pump(TwistedProtocol):
         units = WORK.units
         try:
             self.face.data_to_send()
-        except Exception:
-            self._broken()
+        except Exception as error:
+            self._broken(error)
         self._has_cost(WORK.units - units)
         self._leave()
 
@@ -255,8 +255,8 @@ class Pump(TwistedProtocol):
         try:
             data = face.data_to_send()
             closed, paused, deadline_ms = face.closed, face.reading_paused, face.next_deadline()
-        except Exception:
-            self._broken()
+        except Exception as error:
+            self._broken(error)
             return
         self._has_cost(WORK.units - units)
         if data:
@@ -346,8 +346,8 @@ class Pump(TwistedProtocol):
             return
         try:
             self.face.handle_deadline(now_ms)
-        except Exception:
-            self._broken()
+        except Exception as error:
+            self._broken(error)
         self.around.turns.stalls.over(now_ms, "deadline", self)
         entry_ms = self._entry_ms()
         if entry_ms is not None and now_ms >= entry_ms:
@@ -359,11 +359,12 @@ class Pump(TwistedProtocol):
             return
         try:
             self.face.write_blocked(blocked)
-        except Exception:
-            self._broken()
+        except Exception as error:
+            self._broken(error)
 
-    def _broken(self) -> None:
+    def _broken(self, error: Exception) -> None:
         """A defect: this connection cannot go on, all others can."""
+        self.around.turns.broke(error)
         self._defective = True
         self.around.counts.defects += 1
         self.log.failure(
