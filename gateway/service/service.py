@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, final
 
+from twisted.internet.defer import maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall
+from twisted.python.failure import Failure
 from twisted.web.server import Site
 
 from gateway import __version__
@@ -213,12 +215,13 @@ class Service:
             self.bridge,
             self.upstreams,
             self.settings,
+            in_thread=self._threads.read,
             check=self._prepare,
             counts=self.counts,
         )
 
     def _prepare(self, settings: Settings) -> Callable[[Operator], None]:
-        """Read the files of other settings; what is returned makes them count."""
+        """Read the files of other settings, in a thread; what is returned makes them count."""
         tls, admin_context = client_tls(settings), admin_tls(settings)
         passwords = load_passwords(settings)
         access = load_rules(settings)
@@ -357,17 +360,15 @@ class Service:
 
     def reload(self) -> None:
         """Have the configuration, as it is now, count; say what came of it."""
-        try:
-            done = self.reloading.reload(self.read_again, SIGNALLED)
-        except GatewayError as error:
-            self._say_refused(error)
-        else:
-            done.addCallbacks(
-                lambda told: self.log.info("configuration reloaded: {told}", told=told),
-                lambda failure: self._say_refused(failure.value),
-            )
+        done = maybeDeferred(self.reloading.reload, self.read_again, SIGNALLED)
+        done.addCallback(lambda told: self.log.info("configuration reloaded: {told}", told=told))
+        done.addErrback(self._say_refused)
 
-    def _say_refused(self, error: Exception) -> None:
+    def _say_refused(self, failure: Failure) -> None:
+        error = failure.value
+        if not isinstance(error, GatewayError):
+            self.log.failure("a reload broke off", failure)
+            return
         problems = error.problems if isinstance(error, ConfigurationError) else [("", str(error))]
         for path, problem in problems:
             told = f"{path}: {problem}" if path else problem
