@@ -172,12 +172,13 @@ class Producer:
     def _take(self, event: DeliveryReceived) -> None:
         if event.message_format == BATCH_FORMAT:
             self._on_batch(event)
-            return
-        message = self._arrivals.read(event.payload, event.message_format)
-        if isinstance(message, Refusal):
-            self._refuse(event, message)
         else:
-            self._publish(event, message)
+            message = self._arrivals.read(event.payload, event.message_format)
+            if isinstance(message, Refusal):
+                self._refuse(event, message)
+            else:
+                self._publish(event, message)
+        self._give_credit()  # Whatever has become of it, it has used some.
 
     def _refuse(self, event: DeliveryReceived, refusal: Refusal) -> None:
         """A delivery has come to nothing by itself; who has settled it hears so, too.
@@ -224,7 +225,6 @@ class Producer:
                 self._answers.safe_with.add(event.delivery_id, self._answers)
             else:
                 self._answers.end(event, STATE_ACCEPTED)
-        self._give_credit()
 
     def _hand_on(self, event: DeliveryReceived, message: Message, token: int) -> Published:
         works = self._answers.works
@@ -308,7 +308,6 @@ class Producer:
                 self._answers.safe_with.add(token, self._answers)
             else:
                 self._end_batch(token, batch)
-        self._give_credit()
 
     def _end_batch(self, delivery_id: int, batch: Batch) -> None:
         if batch.refusal is not None:
