@@ -134,7 +134,12 @@ class Service:
         except BaseException:
             self.store.close(b"")
             raise
-        self.backup = Backup(self.store, settings.data_directory, reactor.callFromThread)
+        self.backup = Backup(
+            self.store,
+            settings.data_directory,
+            reactor.callFromThread,
+            lambda: self.bridge.store_error if self.bridge.stuck() else None,
+        )
         self.stopping = Stopping(
             self.door,
             self.bridge,
