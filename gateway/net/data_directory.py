@@ -100,6 +100,11 @@ class LateSegments:
             raise UnknownStoreError(refusal)
         self.accepted = store
 
+    def kept(self) -> int:
+        """See `LogKeeper`."""
+        last = self._remembered.last
+        return 0 if last is None or self.differences else last.sequence
+
     def ends(self) -> LogEnds:
         """See `LogKeeper`."""
         synced = self.writer().synced

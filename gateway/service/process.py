@@ -86,7 +86,11 @@ def on_thread_died(died: threading.ExceptHookArgs) -> None:
 
 
 def run(
-    settings: Settings, read_again: Callable[[], Settings], *, accept_new_store: bool = False
+    settings: Settings,
+    read_again: Callable[[], Settings],
+    *,
+    accept_new_store: bool = False,
+    accept_damaged_store: bool = False,
 ) -> int:
     """Run a gateway on Twisted's reactor until it is told to stop; the process's exit code.
 
@@ -100,7 +104,12 @@ def run(
     os.umask(0o077)  # messages are nobody else's; SQLite would ask the umask
     reactor = cast(PosixReactorBase, installed)
     keep_time(reactor)
-    service = Service(settings, reactor, accept_new_store=accept_new_store)
+    service = Service(
+        settings,
+        reactor,
+        accept_new_store=accept_new_store,
+        accept_damaged_store=accept_damaged_store,
+    )
 
     def told(_number: int, _frame: object) -> None:
         # Not Twisted's own: its second signal ends in a traceback.

@@ -88,6 +88,7 @@ class Service:
         clock: GatewayClock | None = None,
         *,
         accept_new_store: bool = False,
+        accept_damaged_store: bool = False,
     ) -> None:
         self.settings = settings
         self.reactor = reactor
@@ -106,14 +107,14 @@ class Service:
         segments = LateSegments(
             settings.data_directory / AUDIT_FOLDER, accept_new_store=accept_new_store
         )
-        self.store = self._store(segments)
+        self.store = self._store(segments, accept_damaged_store)
         self.recovered = open_store(self.store, settings.data_directory)
         try:
             self.authentication = self._authentication()
             self.bridge = empty_bridge(
                 settings, self.store, self.recovered, segments, self.clock.now_ms()
             )
-            tell_of_log(self.bridge, self.store, segments)
+            tell_of_log(self.bridge, self.store, self.recovered, segments)
             self.turns = TurnLoop(
                 reactor, self.clock.now_ms, self.bridge, self.counts, worked_ms=worked_ms
             )
@@ -155,7 +156,7 @@ class Service:
 
     # The parts.
 
-    def _store(self, segments: LateSegments) -> SqliteStore:
+    def _store(self, segments: LateSegments, accept_damaged: bool) -> SqliteStore:
         return SqliteStore(
             self.settings.data_directory,
             segments,
@@ -165,6 +166,7 @@ class Service:
             lambda: self.turns.on_store_eased(),
             reserve_octets=self.settings.store_reserve,
             log=segments,
+            accept_damaged=accept_damaged,
         )
 
     def _faces(self, access: LoadedRules) -> FaceSettings:

@@ -354,7 +354,7 @@ def test_a_last_row_that_cannot_be_read_is_no_older_store(tmp_path: Path) -> Non
         database.execute("DELETE FROM audit_log")
         database.execute("UPDATE log SET body = zeroblob(9)")
     copy = tmp_path / "copy"
-    again = WholeGateway(tmp_path / "killed").start()
+    again = WholeGateway(tmp_path / "killed", accept_damaged_store=True).start()
     assert again.service.store.counts.rows_damaged > 0
     shutil.copytree(tmp_path / "killed", copy)  # killed again, with the rows set aside
     again.stop()
@@ -448,18 +448,73 @@ def test_a_single_segment_is_verified_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("table", "messages"), [("log", 0), ("topology", 3)])
-def test_rows_that_somebody_deleted_are_told(tmp_path: Path, table: str, messages: int) -> None:
+def test_rows_that_somebody_deleted_are_refused_or_told_for_ever(
+    tmp_path: Path, table: str, messages: int
+) -> None:
     data = tmp_path / "data"
     lived(data)
     with closing(sqlite3.connect(data / "store.sqlite", isolation_level=None)) as database:
         database.execute(f"DELETE FROM {table}")
+    with pytest.raises(UnknownStoreError, match=f"the table {table} has 0 rows"):
+        WholeGateway(data)
     with capturedLogs() as captured:
-        gateway = WholeGateway(data).start()
-    told_of = [str(formatEvent(each)) for each in captured if each["log_level"].name == "error"]
-    assert any(f"recovery: the table {table} has 0 rows" in line for line in told_of), told_of
+        gateway = WholeGateway(data, accept_damaged_store=True).start()
+    assert any(f"the table {table} has 0 rows" in line for line in criticals(captured))
     assert len(gateway.service.recovered.entries) == messages
     assert gateway.service.store.counts.rows_damaged == 1
     gateway.stop()
+    (record,) = told(data, "log-differs")
+    assert f"the store was damaged: the table {table} has 0 rows" in record["problem"]
     again = WholeGateway(data).start()
     assert again.service.store.counts.rows_damaged == 0
     again.stop()
+
+
+def criticals(captured: Any) -> list[str]:
+    return [str(formatEvent(each)) for each in captured if each["log_level"].name == "critical"]
+
+
+def change_a_row(directory: Path, table: str) -> None:
+    """One octet of what a stopped gateway has left."""
+    what = {"log": "body", "topology": "value"}[table]
+    with closing(sqlite3.connect(directory / "store.sqlite", isolation_level=None)) as database:
+        asked = (
+            "SELECT number, body FROM log"
+            if table == "log"
+            else ("SELECT key, value FROM topology WHERE kind = 2")
+        )
+        key, value = database.execute(asked).fetchall()[-1]
+        at = len(value) // 2
+        changed = value[:at] + bytes([value[at] ^ 1]) + value[at + 1 :]
+        name = {"log": "number", "topology": "key"}[table]
+        database.execute(f"UPDATE {table} SET {what} = ? WHERE {name} = ?", (changed, key))
+
+
+@pytest.mark.parametrize(("table", "row"), [("log", "row "), ("topology", "topology 2 ")])
+def test_one_octet_of_a_stored_row_is_refused_or_told_for_ever(
+    tmp_path: Path, table: str, row: str
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    change_a_row(data, table)
+    before = {path: path.read_bytes() for path in (data / "audit").iterdir()}
+    refused = run("serve", "--set", f"data_directory={data}", "--set", "listen.amqp=127.0.0.1:0")
+    assert (refused.exit_code, "--accept-damaged-store" in refused.output) == (2, True)
+    assert {path: path.read_bytes() for path in (data / "audit").iterdir()} == before
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data, accept_damaged_store=True).start()
+    assert [row in line for line in criticals(captured)] == [True]
+    assert gateway.service.store.counts.rows_damaged == 1
+    gateway.stop()
+    (accepted,) = told(data, "store-accepted")
+    assert accepted["store"] == "damaged"
+    for _ in range(2):
+        with capturedLogs() as captured:
+            again = WholeGateway(data).start()
+        assert ["set aside" in line and row in line for line in criticals(captured)] == [True]
+        assert again.service.store.counts.rows_damaged == 1
+        again.stop()
+    (record,) = told(data, "log-differs")
+    assert f"the store was damaged: {row}" in record["problem"]
+    verified = run("audit", "verify", data)
+    assert (verified.exit_code, "the store was damaged" in verified.output) == (1, True)
