@@ -24,7 +24,7 @@ from gateway.permissions.asked import NO, UNKNOWN, YES, Asked, publishing
 from gateway.permissions.own_rules import OwnRules
 from gateway.permissions.permits import Permits
 from gateway.permissions.quotas import Quotas
-from gateway.permissions.rules import AccessRules, Decision
+from gateway.permissions.rules import TOO_LONG, TOO_MUCH, AccessRules, Decision
 
 CONNECT: Final = Asked(Action.CONNECT, ObjectKind.NOTHING)
 REALM: Final = "QPID"  # what a qpidd gives everybody, unless it is told otherwise
@@ -232,6 +232,9 @@ class ClientAccess:
             if decision.logged:
                 self._tell(str(asked), str(decision))
             return None
+        undecided = _undecided(decision)
+        if undecided is not None:
+            return undecided
         self._record(asked, decision, self._reason)
         return self._refused(asked, decision)
 
@@ -246,6 +249,9 @@ class ClientAccess:
             if decision.logged:
                 self._tell(str(publishing(exchange, key)), str(decision))
             return None
+        undecided = _undecided(decision)
+        if undecided is not None:
+            return undecided
         if not self.permits.hides and self._host.topology.find_exchange(exchange) is None:
             return None
         asked = publishing(exchange, key)
@@ -259,7 +265,8 @@ class ClientAccess:
         if not self.permits.hides or self.sees(address):
             return None
         asked = Asked(Action.PUBLISH, ObjectKind.QUEUE, address)
-        return self._denied_message(asked, self.permits.may(asked))
+        decision = self.permits.may(asked)
+        return _undecided(decision) or self._denied_message(asked, decision)
 
     def deny_claim(self, user_id: str) -> None:
         """A message carries another's user-id: told, and recorded with the message."""
@@ -439,3 +446,18 @@ class ClientAccess:
         found = self._bridge.hosts.get(host)
         queue = None if found is None else found.topology.queues.get(name)
         return queue is not None and queue.number == number
+
+
+def _undecided(decision: Decision) -> Refusal | None:
+    """Why the rules have not been asked, or not all of them: that is no decision of theirs."""
+    if decision is TOO_LONG:
+        return Refusal(Condition.INVALID_ARGUMENT, decision.rule)
+    return (
+        Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, decision.rule) if decision is TOO_MUCH else None
+    )
+
+
+def reason_of(refusal: Refusal) -> Reason:
+    """Why a message is not published that may not be, for the books."""
+    denied = refusal.condition == Condition.UNAUTHORIZED_ACCESS
+    return Reason.NOT_ALLOWED if denied else Reason.TOO_LARGE

@@ -3,6 +3,7 @@
 pump, turns     one connection's transport; one pass over all that was readable
 silent_face     the face of a connection that says nothing
 keepalive       peers that are gone without a word
+transport       what is used of a connection's transport
 reading         how much is read of one at a time
 listening/      connections that come in
 upstreams/      connections that the gateway dials

@@ -10,7 +10,6 @@ the connection and could take our last words with it.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
@@ -28,55 +27,13 @@ from gateway.net.keepalive import keep_alive
 from gateway.net.reading import Reading
 from gateway.net.silent_face import SilentFace
 from gateway.net.tls import name_in
+from gateway.net.transport import Transport
 from gateway.net.turn_shares import TurnShare
 from gateway.net.turns import TurnLoop
 from gateway.wire.work import WORK
 
 LINGER_MS: Final = 2000  # how long a peer has to read our last octets and close
 FLUSH_MS: Final = 10_000  # how long it has to take what is still unwritten
-
-
-class Transport(Protocol):
-    """What is used of a TCP transport of Twisted, which describes it in six interfaces."""
-
-    protocol: TwistedProtocol
-    bufferSize: int
-
-    def write(self, data: bytes) -> None:
-        """ITransport."""
-
-    def loseConnection(self) -> None:
-        """ITransport: close when all is written."""
-
-    def abortConnection(self) -> None:
-        """ITCPTransport: close now."""
-
-    def loseWriteConnection(self) -> None:
-        """ITCPTransport: shut our side down when all is written."""
-
-    def setTcpNoDelay(self, enabled: bool) -> None:
-        """ITCPTransport."""
-
-    def setTcpKeepAlive(self, enabled: bool) -> None:
-        """ITCPTransport."""
-
-    def getHandle(self) -> socket.socket:
-        """ISystemHandle."""
-
-    def registerProducer(self, producer: object, streaming: bool) -> None:
-        """IConsumer."""
-
-    def unregisterProducer(self) -> None:
-        """IConsumer."""
-
-    def pauseProducing(self) -> None:
-        """IPushProducer: read no more."""
-
-    def resumeProducing(self) -> None:
-        """IPushProducer."""
-
-    def startTLS(self, context: IOpenSSLContextFactory) -> None:
-        """ITLSTransport."""
 
 
 class Surroundings(Protocol):

@@ -14,6 +14,7 @@ UNKNOWN: Final = -1
 NO: Final = 0
 YES: Final = 1
 DEFAULT_EXCHANGE: Final = ""
+TOLD_MAX: Final = 1000  # characters of a name or a key, wherever people are told of it
 
 
 @final
@@ -109,10 +110,10 @@ class Asked:
         """What the action is to be done to; "" where that is nothing."""
         if self.kind == ObjectKind.NOTHING:
             return ""
-        text = f"{self.kind.name.lower()} {self.name!r}"
+        text = f"{self.kind.name.lower()} {self.name[:TOLD_MAX]!r}"
         if self.queue:
-            text += f", queue {self.queue!r}"
-        return text if self.key is None else f"{text}, key {self.key!r}"
+            text += f", queue {self.queue[:TOLD_MAX]!r}"
+        return text if self.key is None else f"{text}, key {self.key[:TOLD_MAX]!r}"
 
     def __str__(self) -> str:
         """As the log and the client are told."""

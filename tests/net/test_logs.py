@@ -99,6 +99,7 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.net.admin.tokens.Tokens",
         "gateway.net.authenticate.Authentication",
         "gateway.net.authenticate.PeerAuthenticator",
+        "gateway.net.backup.Backup",
         "gateway.net.connections",
         "gateway.net.control.Control",
         "gateway.net.credentials.UpstreamCredentials",

@@ -17,6 +17,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError
 from gateway.faces import qmf
+from gateway.faces.access import reason_of
 from gateway.faces.client import Client
 from gateway.faces.features import EXCHANGES
 from gateway.faces.server_0_10.answers import Answers
@@ -93,7 +94,7 @@ class Transfers:
         if not access.permits.open:
             denied = access.publish_refusal(transfer.destination or "", arrival.routing_key)
             if denied is not None:
-                _record(self._client, event, arrival, Reason.NOT_ALLOWED)
+                _record(self._client, event, arrival, reason_of(denied))
                 answers.fail(denied, command_id=command_id, code=transfer.CODE)
                 return
         if event.empty_body:

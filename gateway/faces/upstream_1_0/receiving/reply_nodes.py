@@ -190,7 +190,9 @@ class ReplyNode:
         """Nothing is drained."""
 
     def on_room(self) -> None:
-        """A receiver waits for no room."""
+        """A reply was given up, and its credit with it."""
+        if self._link is not None:
+            self._give_credit(self._link)
 
     def on_disposition(
         self, delivery: Outgoing, state: DeliveryState | None, settled: bool
@@ -281,9 +283,12 @@ class ReplyNode:
         if link is None:
             return
         link.session.settle_incoming(delivery_id, state)
+        self._give_credit(link)
+        self._upstream.touch()
+
+    def _give_credit(self, link: Link) -> None:
         if link.credit * 2 <= REPLY_CREDIT:
             link.send_flow(credit=REPLY_CREDIT)
-        self._upstream.touch()
 
 
 def _read(event: DeliveryReceived) -> Arrival:

@@ -204,6 +204,24 @@ def test_credit_for_replies_is_given_again_before_it_ends():
     assert w.broker.link(DYNAMIC).credit >= 50
 
 
+def test_the_credit_of_replies_that_are_given_up_is_given_again():
+    w = world()
+    request(w)
+    link = w.broker.link(DYNAMIC)
+    session = link.session
+    for number_ in range(300):
+        assert link.credit > 0
+        session.write(
+            _spec.Transfer(
+                handle=link.handle_out, delivery_id=number_, delivery_tag=b"t", aborted=True
+            )
+        )
+        session.sending.next_outgoing_id += 1
+        link.delivery_count += 1
+        link.credit -= 1
+        w.step()
+
+
 def test_a_node_that_ends_there_is_asked_for_anew_by_the_next_request():
     w = world()
     request(w)
