@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from twisted.logger import Logger
 
 from gateway import __version__
+from gateway.audit.last_nodes import last_nodes
 from gateway.audit.reader import other_files
 from gateway.audit.records.log import AuditLog
 from gateway.bridge.bridge import Bridge
+from gateway.bridge.durable.topology_rows import numbers_of
 from gateway.bridge.node_names import plain_host
 from gateway.bridge.unwritten import MUCH
 from gateway.config import Settings
@@ -122,6 +125,7 @@ def recover(
         damaged: what is wrong with the audit log's end, or "".
     """
     bridge.place(upstreams.placements, [*upstreams.upstreams.values()])
+    recovered.nameless = _nameless(recovered, settings.data_directory / AUDIT_FOLDER)
     bridge.recover(recovered)
     for line in bridge.problems:
         log.error("recovery: {line}", line=line)
@@ -132,3 +136,17 @@ def recover(
     if settings.upstreams and not recovered.clean:
         recent = max(each.link_credit for each in settings.upstreams.values())
         upstreams.remember(LastLife(2 * recent).read(settings.data_directory / AUDIT_FOLDER))
+
+
+def _nameless(recovered: Recovered, log_directory: Path) -> dict[int, str]:
+    """Queues of which the store has messages and no row, and what the audit log calls them."""
+    known = numbers_of(recovered.topology)
+    copies = {
+        (entry.message.id, entry.position): entry.queue_id
+        for entry in recovered.entries
+        if entry.queue_id not in known
+    }
+    if not copies:
+        return {}
+    names = last_nodes(log_directory, copies)
+    return {number: names.get(number, "") for number in sorted(set(copies.values()))}

@@ -80,6 +80,8 @@ class Recovered:
         clean: it was closed in order. If not, any entry may have been seen by a consumer before.
         damage: one line for each part that could not be read and was left out, which an operator
             has accepted; and for those of an earlier start of which nobody may have been told.
+        nameless: of queues with entries and without a row, by number: what the audit log calls
+            them, or "". Whoever can read it fills this in.
         aside: one line for each row that an earlier start has left out, and that is still kept.
     """
 
@@ -90,6 +92,7 @@ class Recovered:
     clean: bool
     damage: list[str]
     aside: list[str]
+    nameless: dict[int, str]
 
     def __init__(
         self,
@@ -109,6 +112,7 @@ class Recovered:
         self.clean = clean
         self.damage = damage
         self.aside = aside
+        self.nameless = {}
 
 
 @final

@@ -15,6 +15,7 @@ from twisted.logger import capturedLogs, formatEvent
 
 from gateway.audit.reader import Segment, records, segment_paths, verify
 from gateway.cli.main import commands
+from gateway.clients.client import Login
 from gateway.clients.letter import Letter, Typed
 from gateway.errors import UnknownStoreError
 from gateway.store.database import Database
@@ -518,3 +519,53 @@ def test_one_octet_of_a_stored_row_is_refused_or_told_for_ever(
     assert f"the store was damaged: {row}" in record["problem"]
     verified = run("audit", "verify", data)
     assert (verified.exit_code, "the store was damaged" in verified.output) == (1, True)
+
+
+def lose_the_row(directory: Path) -> None:
+    with closing(sqlite3.connect(directory / "store.sqlite", isolation_level=None)) as database:
+        database.execute("DELETE FROM topology WHERE kind = 2")
+
+
+def damage_the_row(directory: Path) -> None:
+    change_a_row(directory, "topology")
+
+
+@pytest.mark.parametrize("harm", [lose_the_row, damage_the_row])
+@pytest.mark.parametrize("host", ["/", "other"])
+def test_a_queue_whose_row_is_gone_has_its_messages_back_under_its_name(
+    tmp_path: Path, harm: Any, host: str
+) -> None:
+    data = tmp_path / "data"
+    hosts = ("virtual_hosts=[{name: /}, {name: other}]",)
+    gateway = WholeGateway(data, *hosts).start()
+    client = gateway.connect_0_10(Login(virtual_host=host))
+    gateway.result(client.declare_queue("q", durable=True))
+    gateway.result(client.bind("q", "amq.topic", "news"))
+    for _ in range(3):
+        gateway.result(client.send("q", Letter(body=Typed("string", "x"), durable=True)))
+    gateway.stop()
+    harm(data)
+    again = WholeGateway(data, *hosts, accept_damaged_store=True).start()
+    for number in range(2):
+        client = again.connect_0_10(Login(virtual_host=host))
+        letter = Letter(body=Typed("string", "x"), durable=True)
+        again.result(client.send("amq.topic/news", letter))
+        queue = again.service.bridge.hosts[host].topology.queues["q"]
+        assert queue.depth == 4 + number
+        again.stop()
+        again.ledger().assert_balanced()
+        again = WholeGateway(data, *hosts).start()
+    again.stop()
+
+
+def test_a_queue_that_not_even_the_log_names_is_called_by_its_number(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    lose_the_row(data)
+    for path in segment_paths(data / "audit"):
+        path.unlink()
+    gateway = WholeGateway(data, accept_damaged_store=True).start()
+    [name] = gateway.service.bridge.default_host.topology.queues
+    assert name.startswith("recovered.")
+    assert gateway.service.bridge.default_host.topology.queues[name].depth == 3
+    gateway.stop()
