@@ -92,6 +92,7 @@ class Service:
         clock: GatewayClock | None = None,
         *,
         accept_new_store: bool = False,
+        accept_damaged_store: bool = False,
     ) -> None:
         self.settings = settings
         self.reactor = reactor
@@ -111,7 +112,7 @@ class Service:
         segments = LateSegments(
             settings.data_directory / AUDIT_FOLDER, accept_new_store=accept_new_store
         )
-        self.store = self._store(segments)
+        self.store = self._store(segments, accept_damaged_store)
         self.recovered = open_store(self.store, settings.data_directory)
         try:
             self.authentication = self._authentication()
@@ -123,7 +124,7 @@ class Service:
                 self.clock.now_ms(),
                 met=lambda: self.counts.accepted > 0 or len(settings.upstreams) > 0,
             )
-            tell_of_log(self.bridge, self.store, segments)
+            tell_of_log(self.bridge, self.store, self.recovered, segments)
             self.turns = TurnLoop(
                 reactor, self.clock.now_ms, self.bridge, self.counts, worked_ms=worked_ms
             )
@@ -145,7 +146,12 @@ class Service:
             with suppress(StoreError):  # which would hide why there is no gateway
                 self.store.close(b"")
             raise
-        self.backup = Backup(self.store, settings.data_directory, reactor.callFromThread)
+        self.backup = Backup(
+            self.store,
+            settings.data_directory,
+            reactor.callFromThread,
+            lambda: self.bridge.store_error if self.bridge.stuck() else None,
+        )
         self.stopping = Stopping(
             self.door,
             self.bridge,
@@ -161,7 +167,7 @@ class Service:
 
     # The parts.
 
-    def _store(self, segments: LateSegments) -> SqliteStore:
+    def _store(self, segments: LateSegments, accept_damaged: bool) -> SqliteStore:
         return SqliteStore(
             self.settings.data_directory,
             segments,
@@ -171,6 +177,7 @@ class Service:
             lambda: self._on_store_eased(),
             reserve_octets=self.settings.store_reserve,
             log=segments,
+            accept_damaged=accept_damaged,
         )
 
     def _faces(self, access: LoadedRules) -> FaceSettings:
