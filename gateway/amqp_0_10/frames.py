@@ -257,7 +257,7 @@ class SegmentBuffer:
         return not self.open
 
     def take(self) -> bytes:
-        """Its octets, behind what it came behind, which are then forgotten; unfinished ones, too."""
+        """Its octets, behind what it came behind; then forgotten. Also of an unfinished one."""
         octets = self._octets.getvalue()
         self._octets = Writer()
         self.size = 0

@@ -160,7 +160,8 @@ class QueueSettings(Section):
 
     Above a high mark publishers wait for their confirmation until the low mark is reached; above
     the maximum, which only those reach who do not wait, publishing is refused. Octets are those of
-    messages, and 512 for each copy.
+    messages, and 768 for each copy, the most that a small one takes: so a user's and a virtual
+    host's share are of octets alone, and `messages_high` and `messages_max` are for all together.
     """
 
     size_high: Annotated[int, *size("64KiB", "1TiB")] = 512 * 1024 * 1024

@@ -15,6 +15,7 @@ from gateway.amqp_1_0._spec import (
     Released,
     TransactionalState,
 )
+from gateway.amqp_1_0._spec import Outcome as State
 from gateway.amqp_1_0.errors import DELIVERY_TAG, DESCRIPTION_MAX
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
 from gateway.translate.conditions import to_symbol
@@ -22,6 +23,7 @@ from gateway.translate.outcomes import of_state, to_state
 from gateway.wire.tagged import Tagged
 
 STATE_ACCEPTED: Final = Accepted()
+DEFAULT_OUTCOME: Final = Modified(delivery_failed=True)
 REJECTED_SYMBOL: Final = "amqp:rejected:list"
 RELEASED_SYMBOL: Final = "amqp:released:list"
 MODIFIED_SYMBOL: Final = "amqp:modified:list"
@@ -59,15 +61,27 @@ def outcome_of(state: DeliveryState | None) -> Outcome | None:
     return of_state(state)
 
 
+def default_of(state: State | None) -> State:
+    """The default-outcome that a receiver's source is given, who asked for `state` (3.5.3).
+
+    Without annotations: there may be very many messages that none of them would be meant for.
+    """
+    if state is None:
+        return DEFAULT_OUTCOME
+    return _without_annotations(state) if isinstance(state, Modified) else state
+
+
 def without_words(state: DeliveryState | None) -> DeliveryState | None:
     """An outcome to be kept until it is told back: which it is, not all that was said with it."""
     if isinstance(state, Rejected):
         return Rejected()
-    if isinstance(state, Modified):
-        return Modified(
-            delivery_failed=state.delivery_failed, undeliverable_here=state.undeliverable_here
-        )
-    return state
+    return _without_annotations(state) if isinstance(state, Modified) else state
+
+
+def _without_annotations(state: Modified) -> Modified:
+    return Modified(
+        delivery_failed=state.delivery_failed, undeliverable_here=state.undeliverable_here
+    )
 
 
 @final

@@ -3,12 +3,14 @@
 pump, turns     one connection's transport; one pass over all that was readable
 silent_face     the face of a connection that says nothing
 keepalive       peers that are gone without a word
+transport       what is used of a connection's transport
 reading         how much is read of one at a time
 listening/      connections that come in
 upstreams/      connections that the gateway dials
 admin/          metrics, health, control
 alarm, clock, lag   one moving timer, the one clock, how late the event loop is
 stalls          whose work has held it
+past_mending    which exceptions end the process
 turn_shares     what the connections of one user, and of all, may have done in one turn
 held_back       who waits to be confirmed, and for which limit
 tls, saslprep       TLS from PEM files; names and passwords in one form

@@ -10,7 +10,6 @@ the connection and could take our last words with it.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
@@ -28,55 +27,13 @@ from gateway.net.keepalive import keep_alive
 from gateway.net.reading import Reading
 from gateway.net.silent_face import SilentFace
 from gateway.net.tls import name_in
+from gateway.net.transport import Transport
 from gateway.net.turn_shares import TurnShare
 from gateway.net.turns import TurnLoop
 from gateway.wire.work import WORK
 
 LINGER_MS: Final = 2000  # how long a peer has to read our last octets and close
 FLUSH_MS: Final = 10_000  # how long it has to take what is still unwritten
-
-
-class Transport(Protocol):
-    """What is used of a TCP transport of Twisted, which describes it in six interfaces."""
-
-    protocol: TwistedProtocol
-    bufferSize: int
-
-    def write(self, data: bytes) -> None:
-        """ITransport."""
-
-    def loseConnection(self) -> None:
-        """ITransport: close when all is written."""
-
-    def abortConnection(self) -> None:
-        """ITCPTransport: close now."""
-
-    def loseWriteConnection(self) -> None:
-        """ITCPTransport: shut our side down when all is written."""
-
-    def setTcpNoDelay(self, enabled: bool) -> None:
-        """ITCPTransport."""
-
-    def setTcpKeepAlive(self, enabled: bool) -> None:
-        """ITCPTransport."""
-
-    def getHandle(self) -> socket.socket:
-        """ISystemHandle."""
-
-    def registerProducer(self, producer: object, streaming: bool) -> None:
-        """IConsumer."""
-
-    def unregisterProducer(self) -> None:
-        """IConsumer."""
-
-    def pauseProducing(self) -> None:
-        """IPushProducer: read no more."""
-
-    def resumeProducing(self) -> None:
-        """IPushProducer."""
-
-    def startTLS(self, context: IOpenSSLContextFactory) -> None:
-        """ITLSTransport."""
 
 
 class Surroundings(Protocol):
@@ -195,8 +152,8 @@ class Pump(TwistedProtocol):
         units = WORK.units
         try:
             face.receive_data(data, began_ms)
-        except Exception:
-            self._broken()
+        except Exception as error:
+            self._broken(error)
         units = WORK.units - units
         self._reading.has_cost(units, self.transport)
         self._has_cost(units)
@@ -223,8 +180,8 @@ class Pump(TwistedProtocol):
         units = WORK.units
         try:
             self.face.receive_eof(began_ms)
-        except Exception:
-            self._broken()
+        except Exception as error:
+            self._broken(error)
         self._has_cost(WORK.units - units)
         self.around.turns.stalls.over(began_ms, "read", self)
         self._leave()
@@ -244,8 +201,8 @@ class Pump(TwistedProtocol):
         units = WORK.units
         try:
             self.face.data_to_send()
-        except Exception:
-            self._broken()
+        except Exception as error:
+            self._broken(error)
         self._has_cost(WORK.units - units)
         self._leave()
 
@@ -298,8 +255,8 @@ class Pump(TwistedProtocol):
         try:
             data = face.data_to_send()
             closed, paused, deadline_ms = face.closed, face.reading_paused, face.next_deadline()
-        except Exception:
-            self._broken()
+        except Exception as error:
+            self._broken(error)
             return
         self._has_cost(WORK.units - units)
         if data:
@@ -389,8 +346,8 @@ class Pump(TwistedProtocol):
             return
         try:
             self.face.handle_deadline(now_ms)
-        except Exception:
-            self._broken()
+        except Exception as error:
+            self._broken(error)
         self.around.turns.stalls.over(now_ms, "deadline", self)
         entry_ms = self._entry_ms()
         if entry_ms is not None and now_ms >= entry_ms:
@@ -402,11 +359,12 @@ class Pump(TwistedProtocol):
             return
         try:
             self.face.write_blocked(blocked)
-        except Exception:
-            self._broken()
+        except Exception as error:
+            self._broken(error)
 
-    def _broken(self) -> None:
+    def _broken(self, error: Exception) -> None:
         """A defect: this connection cannot go on, all others can."""
+        self.around.turns.broke(error)
         self._defective = True
         self.around.counts.defects += 1
         self.log.failure(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, final
 
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import (
@@ -38,6 +38,7 @@ from gateway.translate.towards_0_10.delivery import cut
 from gateway.translate.towards_1_0.hop import merge_annotations
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import CONVERSION, OCTETS_COPIED, VERB, WORK
 
 ROW_ACCEPTED: Final = number("outcomes.accepted")
 ROW_REJECTED: Final = number("outcomes.rejected")
@@ -91,6 +92,7 @@ def _of_rejected(state: Rejected) -> Outcome:
 def _of_modified(state: Modified) -> Outcome:
     annotations = b""
     if state.message_annotations:
+        WORK.units += CONVERSION * len(state.message_annotations)
         writer = Writer()
         pairs: types.Map = [
             (Tagged(types.SYMBOL, key), value) for key, value in state.message_annotations.items()
@@ -105,21 +107,50 @@ def _of_modified(state: Modified) -> Outcome:
     )
 
 
-def merged(before: bytes, outcome: Outcome) -> Outcome:
-    """A modified outcome with all the annotations that its copy has then (1.0 3.4.5).
+@final
+class Merging:
+    """The annotations that one modified outcome gives the copies of many messages (1.0 3.4.5).
 
-    Without any if there would be too many: then those `before` stay, and the new ones are lost.
+    They are put together once for all that had the same ones before. Where there would be too many
+    octets, or it would be too much work, those before stay and the new ones are lost.
     """
-    own = merge_annotations([], before) if before else []
-    writer = Writer()
-    types.encode_map(writer, merge_annotations(own, outcome.annotations))
-    annotations = writer.getvalue()
-    return Outcome(
-        OutcomeKind.MODIFIED,
-        delivery_failed=outcome.delivery_failed,
-        undeliverable_here=outcome.undeliverable_here,
-        annotations=annotations if len(annotations) <= MERGED_MAX else b"",
-    )
+
+    __slots__ = ("_before", "_end", "_made", "_outcome")
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._outcome = outcome
+        self._end = WORK.units + VERB
+        self._before = b""
+        self._made: Outcome | None = None
+
+    def merged(self, before: bytes) -> Outcome:
+        """The outcome with all that a copy has then; without annotations if it keeps its own."""
+        made = self._made
+        if made is None or before != self._before or WORK.units > self._end:
+            made = self._made = self._outcome_with(self._annotations(before))
+            self._before = before
+        WORK.units += len(made.annotations) // OCTETS_COPIED
+        return made
+
+    def _annotations(self, before: bytes) -> bytes:
+        added = self._outcome.annotations
+        if len(added) > MERGED_MAX or WORK.units > self._end:
+            return b""
+        own = merge_annotations([], before) if before else []
+        together = merge_annotations(own, added)
+        WORK.units += CONVERSION * (len(own) + len(together))
+        writer = Writer()
+        types.encode_map(writer, together)
+        return writer.getvalue() if writer.size() <= MERGED_MAX else b""
+
+    def _outcome_with(self, annotations: bytes) -> Outcome:
+        outcome = self._outcome
+        return Outcome(
+            OutcomeKind.MODIFIED,
+            delivery_failed=outcome.delivery_failed,
+            undeliverable_here=outcome.undeliverable_here,
+            annotations=annotations,
+        )
 
 
 def lose_annotations(counts: Counts) -> list[Loss]:

@@ -1,11 +1,15 @@
 """Who waits while the disk refuses, and for how long."""
 
+import tracemalloc
+
 from support.bridge_world import Producer, World
 
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import StoreError
 from gateway.message import ACCEPTED
+from gateway.store.occupancy import Occupancy
+from gateway.store.writes import TurnWriter
 
 
 def blocked() -> tuple[World, Producer]:
@@ -74,3 +78,30 @@ def test_what_is_over_the_high_mark_stays_so_when_the_disk_writes_again() -> Non
     assert world.bridge.pressure.high
     world.bridge.on_store_eased()
     assert not world.bridge.pressure.high
+
+
+def test_a_copy_takes_no_more_than_is_counted_for_it() -> None:
+    """In the bridge and in the store's books; of what expires, which takes most."""
+    world = World()
+    world.queue(durable=True)
+    queue = world.host.topology.queues["q"]
+    occupancy = Occupancy()
+    count = 5000
+    keys = [f"orders.{number}" for number in range(count)]
+    tracemalloc.start()
+    writes = TurnWriter()
+    for number in range(count):
+        message = world.message(b"%d" % number, key="q", ttl_ms=1_000_000 + number)
+        message.routing_key = keys[number]  # it is kept beside the octets
+        position = queue.next_position
+        world.host.publishing.put(queue, message, world.host.topology.exchanges[""], None)
+        writes.message(message)
+        writes.enqueue(queue.number, position, message.id)
+        if number % 10 == 9:  # a turn
+            octets = writes.take()
+            occupancy.add(number, len(octets), octets)
+            world.bridge.audit.take_block(world.now_ms, True)
+    taken, _peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert world.depth() == count
+    assert 0.6 * world.bridge.pressure.octets < taken < world.bridge.pressure.octets

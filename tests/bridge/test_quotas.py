@@ -185,7 +185,7 @@ def fills(client: Client) -> None:
 
 
 def test_one_user_fills_a_queue_and_other_users_are_confirmed() -> None:
-    gateway = Gateway(bridge_limits=BridgeLimits(user_octets=5 * KIB))
+    gateway = Gateway(bridge_limits=BridgeLimits(user_octets=4 * (KIB + COPY_OCTETS)))
     alice, bob = gateway.session("alice"), gateway.session("bob")
     bob.does(spec.QueueDeclare(queue="q"))
     fills(alice)

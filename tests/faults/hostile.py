@@ -49,6 +49,7 @@ class Attack:
         kept_max: octets that the gateway may have on its accounts after the small one.
         refused: whether the small one meets a limit of these.
         units_max: what the small one may cost in units of work; 0: that does not matter.
+        units_min: what it must have been charged: work that nobody counts is what it asks for.
         prepare: puts into the gateway's directory what its configuration names.
         first: done to the gateway, with the same size, before it is started once more; what it had
             of memory then is what is there "before".
@@ -62,6 +63,7 @@ class Attack:
     kept_max: int = MIB
     refused: bool = False
     units_max: int = 0
+    units_min: int = 0
     prepare: Callable[[Path], None] | None = None
     first: Callable[[GatewayProcess, int], Sequence[Any]] | None = None  # Any: as `play`
 

@@ -138,6 +138,42 @@ def test_a_turn_that_breaks_off_still_flushes_and_the_next_one_comes() -> None:
     assert net.bridge.log[2:] == ["end_turn", "flush one"]
 
 
+def test_two_turns_in_a_row_that_break_off_are_the_last() -> None:
+    net = Net()
+    given_up: list[BaseException] = []
+    net.turns.give_up = given_up.append
+    net.bridge.fails = ZeroDivisionError()
+    net.turns.schedule()
+    net.turn()
+    assert given_up == []
+    net.turns.schedule()
+    net.turn()
+    assert [str(error) for error in given_up] == ["two turns in a row broke off"]
+
+
+def test_memory_that_is_refused_anywhere_in_a_turn_gives_up() -> None:
+    net = Net()
+    given_up: list[BaseException] = []
+    net.turns.give_up = given_up.append
+    (one,) = faces(net, "one")
+    recorder = net.turns._pumps[id(one)]
+
+    def refused(*_told: object) -> bool:
+        raise MemoryError
+
+    net.bridge.on_committed = net.bridge.on_store_eased = refused  # type: ignore[method-assign]
+    net.turns.on_committed(7)
+    net.turns.on_store_eased()
+    net.bridge.fails = MemoryError()
+    net.turns.end_now()
+    assert [type(error) for error in given_up] == [MemoryError] * 3
+    net.bridge.fails = None
+    recorder.waits = refused  # type: ignore[method-assign]
+    net.turns.touch(one)
+    net.turns.end_now()
+    assert [type(error) for error in given_up] == [MemoryError] * 4
+
+
 def test_stopping_leaves_no_timer_behind() -> None:
     net = Net()
     net.bridge.deadline_ms = 5_000

@@ -8,6 +8,7 @@ from gateway.amqp_1_0 import _spec, events, sections, types
 from gateway.translate.mapping_rows import ROWS
 from gateway.translate.outcomes import MERGED_MAX
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import VERB, WORK
 
 MODIFIED = ROWS["outcomes.modified"].number
 
@@ -112,3 +113,57 @@ def test_a_browser_adds_nothing(hub):
     modify(client, browser, a="1")
     client.receiver("q")
     assert seen(client) == {}
+
+
+def annotated(client, receiver, count, **modified):
+    """Give back so many messages by one disposition; what it took, in units of work."""
+    deliveries = client.take_all(events.DeliveryReceived)
+    assert len(deliveries) == count
+    state = _spec.Modified(**modified)
+    for delivery in deliveries:
+        receiver.session.settle_incoming(delivery.delivery_id, state)
+    before = WORK.units
+    client.step()
+    return WORK.units - before
+
+
+def test_very_many_messages_have_the_annotations_of_one_disposition_put_together_once(hub):
+    many = {f"x-{number}": Tagged(types.BOOLEAN, True) for number in range(500)}
+    client = hub.client()
+    sender = client.sender("q")
+    for _ in range(200):
+        client.send(sender, message(), settled=True)
+    receiver = client.receiver("q", credit=200)
+    plain = annotated(client, receiver, 200)
+    receiver.send_flow(credit=200)
+    client.step()
+    assert annotated(client, receiver, 200, message_annotations=many) < plain + 60_000
+    receiver.send_flow(credit=1)
+    client.step()
+    assert len(seen(client)) == 500
+
+
+def test_what_would_be_too_much_work_is_a_counted_loss(hub):
+    client = hub.client()
+    sender = client.sender("q")
+    for _ in range(100):
+        client.send(sender, message(), settled=True)
+    receiver = client.receiver("q", credit=100)
+    for number, event in enumerate(client.take_all(events.DeliveryReceived)):
+        own = _spec.Modified(message_annotations={f"own-{number}": string("x")})
+        receiver.session.settle_incoming(event.delivery_id, own)
+    receiver.send_flow(credit=100)
+    client.step()
+    many = {f"x-{number}": Tagged(types.BOOLEAN, True) for number in range(900)}
+    assert annotated(client, receiver, 100, message_annotations=many) < 2 * VERB
+    lost = hub.settings.translated.lost[MODIFIED]
+    assert 0 < lost < 100
+
+
+def test_a_default_outcome_is_granted_without_annotations(hub):
+    asked = _spec.Modified(message_annotations={"a": string("1")}, undeliverable_here=True)
+    client = hub.client()
+    client.send(client.sender("q"), message())
+    receiver = client.receiver("q", default_outcome=asked)
+    granted = receiver.attach.source.default_outcome
+    assert granted == _spec.Modified(undeliverable_here=True)

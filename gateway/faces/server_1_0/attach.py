@@ -19,7 +19,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings, SubscribeOptions, Subscriber
 from gateway.faces.dynamic import policy_of
 from gateway.faces.features import EXCHANGES, Feature
-from gateway.faces.outcomes import error_of, outcome_of
+from gateway.faces.outcomes import default_of, error_of, outcome_of
 from gateway.faces.placed import JMS_SELECTOR, is_remote_exchange, is_remote_queue, selector_of
 from gateway.faces.server_1_0 import permissions
 from gateway.faces.server_1_0.approach import Approach, answer_producer
@@ -177,7 +177,7 @@ def _unmade(links: Links, made: str, refusal: Refusal) -> Refusal:
 def _consumer(
     links: Links, link: Link, attach: Attach, source: Source, node_name: str, made: str
 ) -> Consumer:
-    default = outcome_of(source.default_outcome)
+    default = outcome_of(default_of(source.default_outcome))
     return Consumer(
         links.client,
         links.transactions,
@@ -227,12 +227,11 @@ def _consume(links: Links, consumer: Consumer, queue: str, source: Source) -> Re
 
 
 def _has_room(consumer: Consumer, source: Source, remote: bool) -> bool:
-    """Whether there is room for what is kept of the attach, decoded: filters, annotations.
+    """Whether there is room for what is kept of the attach, decoded: filters.
 
     While an upstream is asked, all of it is.
     """
-    keeps = remote or source.filter or consumer.unsettled.default_outcome.annotations
-    return not keeps or consumer.link.keep_decoded()
+    return not (remote or source.filter) or consumer.link.keep_decoded()
 
 
 def _is_durable(source: Source) -> bool:

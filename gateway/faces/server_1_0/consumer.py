@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec
-from gateway.amqp_1_0._spec import DeliveryState, Modified, Source
+from gateway.amqp_1_0._spec import Source
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.schema import Flag as AuditFlag
@@ -21,7 +21,7 @@ from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
 from gateway.faces.client import Client
 from gateway.faces.dynamic import DynamicNodes
-from gateway.faces.outcomes import OUTCOMES, error_of, outcome_of
+from gateway.faces.outcomes import OUTCOMES, default_of, error_of
 from gateway.faces.server_1_0.terminus import granted, made_by, snd_settle_mode
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.faces.server_1_0.unsettled import Unsettled
@@ -29,12 +29,12 @@ from gateway.faces.source_filters import Wanted
 from gateway.message import Condition, Delivery, Outcome, Refusal
 from gateway.translate.facts import body_digest_1_0
 from gateway.translate.message import to_1_0
+from gateway.translate.outcomes import Merging
 from gateway.translate.towards_1_0.hop import header_section
 from gateway.wire.work import DELIVERY, LINK, WORK
 
 NO_LIMIT: Final = 0
 NOTHING_REFUSED: Final = Refusal(Condition.NONE, "")
-DEFAULT_OUTCOME: Final = Modified(delivery_failed=True)
 
 
 @final
@@ -137,7 +137,7 @@ class Consumer:
                     copy if source.distribution_mode == copy else _spec.DISTRIBUTION_MOVE
                 ),
                 filter=wanted.in_place or None,
-                default_outcome=source.default_outcome or DEFAULT_OUTCOME,
+                default_outcome=default_of(source.default_outcome),
                 outcomes=OUTCOMES,
                 capabilities=granted(source.capabilities or []),
             ),
@@ -257,10 +257,12 @@ class Consumer:
         self._client.touch()
 
     def on_disposition(
-        self, delivery: Outgoing, settled: bool, state: DeliveryState | None
+        self, delivery: Outgoing, settled: bool, outcome: Outcome | None, merging: Merging | None
     ) -> bool:
-        """The client spoke of one delivery; whether it waits for it to be settled."""
-        outcome = outcome_of(state)
+        """The client spoke of one delivery; whether it waits for it to be settled.
+
+        `merging`: of the outcome, if it has annotations.
+        """
         unsettled = self.unsettled
         if unsettled.retired and self._is_retired(delivery, settled, outcome):
             return False
@@ -271,8 +273,8 @@ class Consumer:
         bridged = unsettled.deliveries.pop(delivery.delivery_id, None)
         if bridged is None:
             return False
-        if outcome.annotations:
-            outcome = unsettled.merged(bridged, outcome)
+        if merging is not None:
+            outcome = unsettled.merged(bridged, merging)
         self._settlement.settle(bridged, outcome)
         return not settled
 

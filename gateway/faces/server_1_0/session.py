@@ -25,7 +25,7 @@ from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
 from gateway.faces.features import Feature
-from gateway.faces.outcomes import error_of, without_words
+from gateway.faces.outcomes import error_of, outcome_of, without_words
 from gateway.faces.owning import SessionOwner
 from gateway.faces.safe_with import SafeWith
 from gateway.faces.server_1_0 import permissions
@@ -37,6 +37,7 @@ from gateway.faces.server_1_0.ended import Ended
 from gateway.faces.server_1_0.links import Links
 from gateway.faces.server_1_0.producer import Producer
 from gateway.faces.server_1_0.transactions import Transactions
+from gateway.faces.server_1_0.unsettled import Said, merging_of
 from gateway.message import Refusal
 from gateway.wire.work import DELIVERY, SETTLING, WORK
 
@@ -107,7 +108,8 @@ class ServerSession:
         held = link.context
         if isinstance(held, Producer):
             if refused is not None:
-                held.record(refused, Reason.OVER_LIMIT)
+                self._transactions.lose(refused.state)
+                held.record(refused.payload, refused.message_format, Reason.OVER_LIMIT)
             self.links.forget_producer(held)
         elif isinstance(held, Consumer):
             self.links.forget_consumer(held, Reason.LINK_DETACHED)
@@ -138,12 +140,6 @@ class ServerSession:
             return
         if isinstance(held, ControlLink):
             held.on_delivery(event)
-
-    def on_dropped(self, event: DeliveryReceived) -> None:
-        """What a client published came when the gateway had detached its link."""
-        held = event.link.context
-        if isinstance(held, Producer):
-            held.record(event, Reason.LINK_DETACHED)
 
     def on_aborted(self, event: DeliveryAborted) -> None:
         """A client has given up what it had begun to publish."""
@@ -178,11 +174,13 @@ class ServerSession:
         dynamics = self.links.dynamics
         settlement = self.client.host.settlement
         node = ""
+        outcome = outcome_of(state)
+        merging = merging_of(outcome)
         for delivery in event.deliveries:
             held = delivery.link.context
             if not isinstance(held, Consumer):
                 continue
-            if held.on_disposition(delivery, settled, state):
+            if held.on_disposition(delivery, settled, outcome, merging):
                 self._settling[delivery.delivery_id] = (delivery, without_words(state))
                 if not settlement.is_late(self, delivery.delivery_id):
                     self._safe_with.add(delivery.delivery_id, self)
@@ -196,6 +194,8 @@ class ServerSession:
     def _on_retired(self, event: DispositionReceived, state: TransactionalState) -> None:
         """A client gives outcomes in a transaction."""
         transactions = self._transactions
+        outcome = outcome_of(state.outcome)
+        said = Said(state.outcome, outcome, merging_of(outcome), event.settled)
         for delivery in event.deliveries:
             held = delivery.link.context
             if not isinstance(held, Consumer):
@@ -205,9 +205,7 @@ class ServerSession:
                 text = "no transaction of that id"
                 self._end_consumer(held, Error(condition=UNKNOWN_ID, description=text))
             else:
-                transactions.retire(
-                    work, held.unsettled, delivery, settled=event.settled, state=state.outcome
-                )
+                transactions.retire(work, held.unsettled, delivery, said)
         if event.ended:
             transactions.on_ended(state.txn_id)
         self.resume()

@@ -26,12 +26,21 @@ from gateway.bridge.seams import Published, Publisher, PublishStatus
 from gateway.bridge.transaction import Retirement
 from gateway.faces.client import Client
 from gateway.faces.leaving import GONE
-from gateway.faces.outcomes import STATE_ACCEPTED, outcome_of, without_words
-from gateway.faces.server_1_0.unsettled import ClientTransaction, Control, Retired, Unsettled
+from gateway.faces.outcomes import STATE_ACCEPTED, without_words
+from gateway.faces.server_1_0.unsettled import (
+    ClientTransaction,
+    Control,
+    Retired,
+    Said,
+    Unsettled,
+)
 from gateway.faces.withdrawn import commit_refusal
-from gateway.message import Condition, Outcome, Refusal
+from gateway.message import Condition, Refusal
 
 TWO_TRANSACTIONS: Final = "a delivery is in another transaction, which is not discharged"
+LOST: Final = Refusal(
+    Condition.ILLEGAL_STATE, "a message in the transaction came when its link had been detached"
+)
 ENDED: Final = Refusal(
     Condition.ILLEGAL_STATE, "a delivery in the transaction is not the client's any more"
 )
@@ -158,14 +167,13 @@ class Transactions:
         work: ClientTransaction,
         unsettled: Unsettled,
         outgoing: Outgoing,
-        *,
-        settled: bool,
-        state: DeliveryState | None,
+        said: Said,
     ) -> None:
         """The client gives a delivery an outcome in a transaction, and perhaps settles it."""
+        settled = said.settled
         retired = unsettled.retired.get(outgoing.delivery_id)
         if retired is None:
-            retired = self._retire(work, unsettled, outgoing, settled, state)
+            retired = self._retire(work, unsettled, outgoing, said)
             if retired is None:
                 return
         elif retired.work is not work:
@@ -174,10 +182,12 @@ class Transactions:
             work.control.terminate(TRANSACTION_ROLLBACK, TWO_TRANSACTIONS)
             return
         else:
-            outcome = unsettled.outcome_for(retired.retirement.delivery, outcome_of(state))
+            outcome = said.outcome
             if outcome is not None:
+                if said.merging is not None:
+                    outcome = unsettled.merged(retired.retirement.delivery, said.merging)
                 retired.retirement.outcome = outcome
-                retired.state = without_words(state)
+                retired.state = without_words(said.state)
         if settled:
             self.keep(retired)
 
@@ -186,20 +196,21 @@ class Transactions:
         work: ClientTransaction,
         unsettled: Unsettled,
         outgoing: Outgoing,
-        settled: bool,
-        state: DeliveryState | None,
+        said: Said,
     ) -> Retired | None:
         delivery = unsettled.deliveries.get(outgoing.delivery_id)
         if delivery is None:
             self._fail(work, ENDED)  # its link has gone, or it has an outcome outside
             return None
-        outcome: Outcome | None = unsettled.outcome_for(delivery, outcome_of(state))
+        outcome = said.outcome
         if outcome is None:
-            if not settled:
+            if not said.settled:
                 return None
             outcome = unsettled.default_outcome
+        elif said.merging is not None:
+            outcome = unsettled.merged(delivery, said.merging)
         retirement = Retirement(delivery, outcome, None)
-        retired = Retired(work, unsettled, outgoing, retirement, without_words(state))
+        retired = Retired(work, unsettled, outgoing, retirement, without_words(said.state))
         refusal = self._client.host.transacting.enlist(work.transaction, [delivery])
         if refusal is None:
             work.transaction.retirements[retired.retirement] = None
@@ -219,6 +230,13 @@ class Transactions:
         work = self._open.get(txn_id)
         if work is not None:
             self._fail(work, ENDED)
+
+    def lose(self, state: DeliveryState | None) -> None:
+        """Nobody takes a delivery, and its sender cannot know in time: its transaction fails."""
+        if isinstance(state, TransactionalState):
+            work = self._open.get(state.txn_id)
+            if work is not None:
+                self._fail(work, LOST)
 
     def _fail(self, work: ClientTransaction, refusal: Refusal) -> None:
         self._client.uses.on_refused(refusal)

@@ -18,7 +18,7 @@ from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.outcomes import STATE_ACCEPTED
 from gateway.message import Delivery, Outcome, Refusal
 from gateway.permissions.permits import Permits
-from gateway.translate.outcomes import lose_annotations, merged
+from gateway.translate.outcomes import Merging, lose_annotations
 
 ID_SIZE: Final = 4
 
@@ -72,6 +72,37 @@ class ClientTransaction:
 
 
 @final
+class Said:
+    """What a client says in a transaction of all the deliveries of one disposition.
+
+    Attributes:
+        state: their outcome, in its words.
+        outcome: the same for the bridge, but for annotations.
+        merging: of the outcome, if it has annotations.
+        settled: whether it has settled them.
+    """
+
+    __slots__ = ("merging", "outcome", "settled", "state")
+
+    def __init__(
+        self,
+        state: DeliveryState | None,
+        outcome: Outcome | None,
+        merging: Merging | None,
+        settled: bool,
+    ) -> None:
+        self.state = state
+        self.outcome = outcome
+        self.merging = merging
+        self.settled = settled
+
+
+def merging_of(outcome: Outcome | None) -> Merging | None:
+    """Of the annotations that an outcome adds to messages; `None`: of none."""
+    return Merging(outcome) if outcome is not None and outcome.annotations else None
+
+
+@final
 class Retired:
     """A delivery that has its outcome in a transaction.
 
@@ -119,15 +150,9 @@ class Unsettled:
         self.deliveries: dict[int, Delivery] = {}
         self.retired: dict[int, Retired] = {}
 
-    def outcome_for(self, delivery: Delivery, outcome: Outcome | None) -> Outcome | None:
-        """The client's outcome, as the bridge is to know it."""
-        if outcome is None or not outcome.annotations:
-            return outcome
-        return self.merged(delivery, outcome)
-
-    def merged(self, delivery: Delivery, outcome: Outcome) -> Outcome:
+    def merged(self, delivery: Delivery, merging: Merging) -> Outcome:
         """An outcome with annotations, together with those that the delivery came with."""
-        made = merged(delivery.annotations, outcome)
+        made = merging.merged(delivery.annotations)
         if not made.annotations:
             client = self._client
             lost = lose_annotations(client.settings.translated)

@@ -25,7 +25,7 @@ from gateway.message import (
     Outcome,
     OutcomeKind,
 )
-from gateway.translate.outcomes import lose_annotations, merged
+from gateway.translate.outcomes import Merging, lose_annotations
 
 REBUILD_SLACK: Final = 64
 LOST: Final = Outcome(
@@ -181,7 +181,7 @@ class Returns:
         self._outflow.wait(self._upstream.settings.redelivery_back_off_ms(self._failures))
 
     def _merged(self, delivery: Delivery, outcome: Outcome) -> Outcome:
-        made = merged(delivery.annotations, outcome)
+        made = Merging(outcome).merged(delivery.annotations)
         if not made.annotations:
             upstream = self._upstream
             lost = lose_annotations(upstream.faces.translated)
