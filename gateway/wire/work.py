@@ -46,6 +46,7 @@ PART: Final = 5  # a part of a selector
 CHARACTER: Final = 4  # of a selector that is read
 CROSSING: Final = 100  # a message is translated, beside the values in it
 ELEMENT: Final = 5  # a value in a list, map or array is decoded
+HEADER_SEEN: Final = 40  # a header is made ready for routers and filters, beside its decoding
 CONVERSION: Final = 25  # and converted, and encoded for the other protocol
 RANGE: Final = 5  # a range of command or delivery ids is decoded, looked at, or told
 RULE: Final = 5  # an access rule is looked at, beside what its patterns are tried with
