@@ -20,7 +20,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from gateway.faces.face import Face
+from gateway.faces.face import Face, endpoint
 from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
 from gateway.net.keepalive import keep_alive
@@ -298,7 +298,8 @@ class Pump(TwistedProtocol):
 
     def who(self) -> str:
         """Whose connection it is, and what it has been at."""
-        return f"connection {self.connection_id} from {self.address}, {self.face.doing()}"
+        where = endpoint(self.address, self.port)
+        return f"connection {self.connection_id} from {where}, {self.face.doing()}"
 
     def become(self, face: Face, data: bytes) -> None:
         """Replace the face; `data` is what it is to read first."""
@@ -368,9 +369,9 @@ class Pump(TwistedProtocol):
         self._defective = True
         self.around.counts.defects += 1
         self.log.failure(
-            "connection {connection} from {address} broke",
+            "connection {connection} from {endpoint} broke",
             connection=self.connection_id,
-            address=self.address,
+            endpoint=endpoint(self.address, self.port),
         )
         self.abort()
 

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, final
 
+from twisted.internet.defer import maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall
+from twisted.python.failure import Failure
 from twisted.web.server import Site
 
 from gateway import __version__
@@ -33,7 +35,8 @@ from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
 from gateway.net.exposed import exposed
 from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
 from gateway.net.held_back import HeldBack
-from gateway.net.lag import LAG_INTERVAL_S, LagMeter
+from gateway.net.lag import LAG_INTERVAL_S, LagMeter, StallWatch
+from gateway.net.lag import LOOK_S as STALL_LOOK_S
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.doubted import DoubtedClients
 from gateway.net.listening.first_octets import Ask
@@ -222,12 +225,13 @@ class Service:
             self.bridge,
             self.upstreams,
             self.settings,
+            in_thread=self._threads.read,
             check=self._prepare,
             counts=self.counts,
         )
 
     def _prepare(self, settings: Settings) -> Callable[[Operator], None]:
-        """Read the files of other settings; what is returned makes them count."""
+        """Read the files of other settings, in a thread; what is returned makes them count."""
         tls, admin_context = client_tls(settings), admin_tls(settings)
         passwords = load_passwords(settings)
         access = load_rules(settings)
@@ -306,6 +310,7 @@ class Service:
         self._every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
         self._every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
+        self._every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
         self._every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         self._every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
@@ -375,17 +380,15 @@ class Service:
 
     def reload(self) -> None:
         """Have the configuration, as it is now, count; say what came of it."""
-        try:
-            done = self.reloading.reload(self.read_again, SIGNALLED)
-        except GatewayError as error:
-            self._say_refused(error)
-        else:
-            done.addCallbacks(
-                lambda told: self.log.info("configuration reloaded: {told}", told=told),
-                lambda failure: self._say_refused(failure.value),
-            )
+        done = maybeDeferred(self.reloading.reload, self.read_again, SIGNALLED)
+        done.addCallback(lambda told: self.log.info("configuration reloaded: {told}", told=told))
+        done.addErrback(self._say_refused)
 
-    def _say_refused(self, error: Exception) -> None:
+    def _say_refused(self, failure: Failure) -> None:
+        error = failure.value
+        if not isinstance(error, GatewayError):
+            self.log.failure("a reload broke off", failure)
+            return
         problems = error.problems if isinstance(error, ConfigurationError) else [("", str(error))]
         for path, problem in problems:
             told = f"{path}: {problem}" if path else problem

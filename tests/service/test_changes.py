@@ -123,6 +123,7 @@ def test_rules_that_a_signal_has_read_again_are_changed_by_that(office: Office) 
 
 def test_a_reload_of_what_is_as_before_is_no_change(office: Office) -> None:
     office.service.reload()
+    office.whole.run()
     office.asks("reload")
     assert office.log("rules-changed") == []
 
