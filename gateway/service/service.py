@@ -25,6 +25,7 @@ from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
 from gateway.faces.server_0_10 import connection as server_0_10
 from gateway.faces.server_1_0 import connection as server_1_0
 from gateway.metrics import METRICS, Collector
+from gateway.net.admin.clear import TlsOrTold
 from gateway.net.admin.measures import readers
 from gateway.net.admin.tokens import Tokens
 from gateway.net.backup import Backup
@@ -325,7 +326,7 @@ class Service:
 
     def _listen_for_admin(self, site: Site) -> None:
         secure = self.settings.admin_tls
-        factory = within_tls(site, lambda: self._admin_context) if secure else site
+        factory = within_tls(site, lambda: self._admin_context, TlsOrTold) if secure else site
         self.ports.listen("admin", self.settings.admin, factory)
         scheme = "https" if secure else "http"
         self.faces.admin_address = f"{scheme}://{self.addresses['admin']}"

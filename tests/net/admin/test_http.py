@@ -134,7 +134,24 @@ def test_metrics_are_at_both_addresses() -> None:
     "path", ["/healthz", "/readyz", "/metrics", "/metrics/", "/metrics/objects"]
 )
 def test_head_is_answered_as_get_is_without_a_body(path: str) -> None:
-    assert get(Site(), path, "HEAD") == (200, "")
+    with capturedLogs() as captured:
+        assert get(Site(), path, "HEAD") == (200, "")
+    assert captured == []
+
+
+@pytest.mark.parametrize(("path", "code"), [("/healthz", 200), ("/readyz", 503)])
+def test_head_tells_how_long_the_answer_to_get_is(path: str, code: int) -> None:
+    made = Site()
+    made.reason = "draining"
+    caller = Caller(made)
+    with capturedLogs() as captured:
+        caller.say(f"HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    head, _, body = caller.wire.value().decode().partition("\r\n\r\n")
+    caller.wire.clear()
+    answered, told = caller.ask("GET", path)
+    assert (answered, body) == (code, "")
+    assert f"content-length: {len(told)}" in head.lower()
+    assert captured == []
 
 
 # Bodies.
