@@ -336,6 +336,10 @@ METRICS: Final = (
         "gateway_audit_log_differences",
         "Ways in which the audit log was not what the store remembers of it, at start.",
     ),
+    _gauge(
+        "gateway_audit_log_cut_bytes",
+        "Octets at the audit log's end that were no whole records, and were cut off, at start.",
+    ),
     _gauge("gateway_clock_drift_seconds", "How far wall time has left the gateway's clock."),
 )
 

@@ -133,6 +133,11 @@ class LateSegments:
         return writer.damaged
 
     @property
+    def cut_octets(self) -> int:
+        """How much was cut off the log's end when it was opened."""
+        return self.writer().cut_octets
+
+    @property
     def last_sequence(self) -> int:
         """The highest number that a record was given, be it there or not: it is not given again."""
         known = self._remembered.last

@@ -97,6 +97,9 @@ def tell_of_log(
             found=segments.accepted,
             last=last,
         )
+    store.counts.log_octets_cut = cut = segments.cut_octets
+    if cut:
+        log.info("the audit log ended in {cut} octets that were no whole records: cut off", cut=cut)
     store.counts.log_differences = len(segments.differences)
     for each in segments.differences:
         audit.log_differs(

@@ -35,6 +35,8 @@ from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
 from gateway.net.exposed import exposed
 from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
 from gateway.net.held_back import HeldBack
+from gateway.net.keepalive import LOOK_S as UNANSWERED_LOOK_S
+from gateway.net.keepalive import Unanswered
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter, StallWatch
 from gateway.net.lag import LOOK_S as STALL_LOOK_S
 from gateway.net.listening.authenticate import Authentication
@@ -316,6 +318,7 @@ class Service:
         self._every(USERS_LOOK_S, self.authentication.refresh)
         self._every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
         self._every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
+        self._every(UNANSWERED_LOOK_S, Unanswered(self.door.pumps).look)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         self._every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
         self._every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))

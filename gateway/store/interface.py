@@ -134,6 +134,7 @@ class StoreCounts:
         rows_damaged: found unreadable at open, or before that and kept aside; and tables with fewer
             rows than they had.
         log_differences: ways in which the audit log was not what the store remembers, at open.
+        log_octets_cut: off its end at open: what was there was not whole.
     """
 
     __slots__ = (
@@ -144,6 +145,7 @@ class StoreCounts:
         "commits",
         "failures",
         "log_differences",
+        "log_octets_cut",
         "octets",
         "octets_done",
         "octets_submitted",
@@ -166,6 +168,7 @@ class StoreCounts:
         self.failures = 0
         self.audit_failures = 0
         self.log_differences = 0
+        self.log_octets_cut = 0
         self.rows = 0
         self.rows_damaged = 0
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from prometheus_client import generate_latest
 from support.whole_gateway import WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 
@@ -155,6 +156,24 @@ def test_a_newest_segment_that_was_cut_is_told(tmp_path: Path) -> None:
     gateway = WholeGateway(data).start()
     assert gateway.service.store.counts.log_differences == 1
     gateway.stop()
+
+
+def test_a_torn_end_that_is_cut_off_is_told_and_counted(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data, stop=False)
+    copy = shutil.copytree(data, tmp_path / "killed")
+    with segment_paths(copy / "audit")[-1].open("ab") as file:
+        file.write(b"torn")
+    with capturedLogs() as logged:
+        gateway = WholeGateway(copy).start()
+    lines = [formatEvent(event) for event in logged]
+    assert "the audit log ended in 4 octets that were no whole records: cut off" in lines
+    collector = gateway.service.collector
+    collector.take()
+    samples = generate_latest(collector.registry()).decode().splitlines()
+    assert "gateway_audit_log_cut_bytes 4.0" in samples
+    gateway.stop()
+    assert verify(copy / "audit") == []
 
 
 @pytest.mark.parametrize("octets", [b"notes", bytes(200), None])
