@@ -5,8 +5,9 @@
 Each attack has a gateway of its own. The polite client, a process of its own, publishes a message
 every 20 ms and waits for its confirmation: its 99th percentile and its longest wait are in the
 table, with the gateway's memory (before, the most of it, after), the octets that it kept on its
-accounts and in its queues, and the units of work that it did (its own metrics). Attacks are in `hostile_*.py` beside
-this file, one file a subject; CI plays them small and asserts octets and units, never times.
+accounts and in its queues, and the units of work that it did (its own metrics). Attacks are in
+`hostile_*.py` beside this file, one file a subject; CI plays them small and asserts octets and
+units, never times.
 """
 
 from __future__ import annotations

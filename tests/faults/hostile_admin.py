@@ -125,5 +125,5 @@ ATTACKS = (
         300,
         config={"admin_connections": CONNECTIONS_MAX},
     ),
-    Attack("topic keys of 4 KB", long_topic_keys, 500, 50, kept_max=2 * MIB, units_max=4 * SHARE),
+    Attack("topic keys of 4 KB", long_topic_keys, 100, 50, kept_max=32 * MIB, units_max=4 * SHARE),
 )

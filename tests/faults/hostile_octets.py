@@ -316,7 +316,7 @@ ATTACKS = (
         800,
         config=TWO_HOSTS,
         kept_max=8 * MIB,
-        queued_max=24 * MIB,
+        queued_max=32 * MIB,
     ),
     Attack(
         "tiny messages",
