@@ -17,10 +17,11 @@ from gateway.amqp_1_0.errors import (
     ConnectionStateError,
     SessionScopeError,
 )
-from gateway.amqp_1_0.events import BeginReceived, EndReceived, Event, SessionViolation
-from gateway.amqp_1_0.receiving import receive_frame, receive_transfer
+from gateway.amqp_1_0.events import BeginReceived, EndReceived, Event
+from gateway.amqp_1_0.receiving import fail_session, receive_frame, receive_transfer
 from gateway.amqp_1_0.session import NO_CHANNEL, Session
 from gateway.amqp_1_0.states import ConnectionState, SessionInput, SessionState
+from gateway.amqp_1_0.transfers.late import give_up_all, receive_lost
 from gateway.errors import DecodeError, LocalProtocolError
 from gateway.wire.buffers import Reader
 from gateway.wire.numbers import Numbers
@@ -123,19 +124,35 @@ class Channels:
             events.append(EndReceived(session, end.error))
             return
         if session.dropping:
-            if code == _spec.DETACH and not session.crossed:
-                session.crossed = _has_error(reader)
-            reader.pos = reader.end
+            self._drop(session, code, reader, events)
             return
+        behind = reader.pos
         try:
             if code == _spec.TRANSFER:
                 self._transfer.load(reader)
+                behind = reader.pos
                 receive_transfer(session, self._transfer, reader, events)
             else:
                 receive_frame(session, code, reader, events)
         except SessionScopeError as error:
-            session.fail(error)
-            events.append(SessionViolation(session, error))
+            fail_session(session, error, events)
+            if code == _spec.TRANSFER:
+                reader.pos = behind
+                receive_lost(session, self._transfer, reader.rest(), events)
+
+    def _drop(self, session: Session, code: int, reader: Reader, events: list[Event]) -> None:
+        """A frame of a session that has ended for us, or is about to."""
+        if code == _spec.TRANSFER:
+            try:
+                self._transfer.load(reader)
+            except DecodeError:
+                reader.pos = reader.end
+            else:
+                receive_lost(session, self._transfer, reader.rest(), events)
+            return
+        if code == _spec.DETACH and not session.crossed:
+            session.crossed = _has_error(reader)
+        reader.pos = reader.end
 
     def touch(self, session: Session) -> None:
         """The session owes frames at the end of the turn."""
@@ -149,11 +166,15 @@ class Channels:
             for session in dirty:
                 session.flush()
 
-    def lose(self) -> None:
-        """The connection has ended, and every session with it."""
+    def lose(self, events: list[Event] | None = None) -> None:
+        """The connection has ended, and every session with it.
+
+        `events`: to tell of what had come in part; `None`: the peer has given it up.
+        """
         sessions = list(self._outgoing.values()) + list(self._incoming.values())
         self._outgoing = {}
         for session in sessions:
+            give_up_all(session, events)
             session.lose()
 
     def forget(self) -> None:

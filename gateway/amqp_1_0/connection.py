@@ -231,7 +231,7 @@ class Connection:
         self._write_close(error)
         self.machine.send(ConnectionInput.SEND_CLOSE)
         self._timers.closing(self._now_ms)
-        self.channels.lose()
+        self.channels.lose(self._owed)
 
     def session(self) -> Session:
         """A new local session, to be opened by its `send_begin`."""

@@ -169,15 +169,31 @@ class DeliveryReceived:
 
 @final
 class DeliveryDropped:
-    """A delivery was under way when we detached its link, and came when that was over for us.
+    """A delivery that nobody takes: it came behind our detach, end or close, or was why we did so.
 
-    There is nothing to answer: the peer finds it unsettled, or gone, when it sees our detach.
+    There is nothing to answer: the peer finds it unsettled, or gone, when it sees that. It is told
+    of once, perhaps before all of it has come.
+
+    Attributes:
+        link: by which it came; `None` where that is not known any more.
+        payload: of what has come of it.
     """
 
-    __slots__ = ("delivery",)
+    __slots__ = ("link", "message_format", "payload", "session", "state")
 
-    def __init__(self, delivery: DeliveryReceived) -> None:
-        self.delivery = delivery
+    def __init__(
+        self,
+        session: Session,
+        link: Link | None,
+        message_format: int,
+        payload: bytes,
+        state: DeliveryState | None,
+    ) -> None:
+        self.session = session
+        self.link = link
+        self.message_format = message_format
+        self.payload = payload
+        self.state = state
 
 
 @final

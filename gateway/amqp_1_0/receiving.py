@@ -14,7 +14,6 @@ from gateway.amqp_1_0._spec import (
     Detach,
     Disposition,
     Flow,
-    TransactionalState,
     Transfer,
 )
 from gateway.amqp_1_0.errors import (
@@ -28,6 +27,7 @@ from gateway.amqp_1_0.errors import (
     MessageSizeExceededError,
     SessionFieldError,
     SessionLimitError,
+    SessionScopeError,
     StolenError,
     TransferLimitExceededError,
     UnattachedHandleError,
@@ -42,15 +42,16 @@ from gateway.amqp_1_0.events import (
     Event,
     FlowReceived,
     LinkViolation,
+    SessionViolation,
     WindowOpened,
 )
 from gateway.amqp_1_0.link import NO_HANDLE, Link
 from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.settling import receive_disposition
 from gateway.amqp_1_0.states import LinkInput
-from gateway.amqp_1_0.transfers.incoming import Partial
+from gateway.amqp_1_0.transfers.incoming import Partial, state_octets
+from gateway.amqp_1_0.transfers.late import give_up_all, pass_over, receive_late
 from gateway.wire import serial
-from gateway.wire.accounts import DECODED
 from gateway.wire.buffers import Reader
 from gateway.wire.work import FRAME, STATE, UNSETTLED, WORK
 
@@ -133,6 +134,9 @@ def _too_large(
     elif transfer.delivery_id is not None and tag is not None:
         link.incoming.partial = Partial(transfer, payload, rcv_second=False)
         refused = _received(link, link.incoming.partial)
+    if refused is not None:
+        pass_over(link.incoming, transfer, refused.delivery_id)
+        link.incoming.drop_partial()
     link.fail(error, tag or b"")
     return LinkViolation(link, error, refused)
 
@@ -145,6 +149,7 @@ def _receive_detach(session: Session, detach: Detach, events: list[Event]) -> No
     link.machine.receive(LinkInput.RECV_DETACH)
     session.part(link)
     session.handles.unname(link)
+    link.incoming.drop_partial()
     session.stop(link)
     events.append(DetachReceived(link, detach))
 
@@ -235,42 +240,51 @@ def receive_transfer(
         session.owe_flow()
     link = _link(session, transfer.handle)
     if link is None:
-        _receive_late(session.handles.links[transfer.handle], transfer, reader, events)
+        receive_late(session.handles.links[transfer.handle], transfer, reader.rest(), events)
         return
     if not link.role:
         raise SessionFieldError("a transfer to a sender")
+    payload = reader.rest()
     try:
-        payload = reader.rest()
         delivery = _take_transfer(link, transfer, payload)
     except (MessageSizeExceededError, LinkLimitError) as limit:  # compiled, a name has one type
         events.append(_too_large(link, transfer, payload, limit))
         return
     except LinkScopeError as error:
         events.append(_fail_link(link, error))
+        receive_late(link, transfer, payload, events)
         return
     if delivery is None:
         return
     if isinstance(delivery, DeliveryReceived) and not delivery.settled:
         number = delivery.delivery_id
         if number in session.unsettled_in:
-            raise SessionFieldError(f"delivery-id {number} is in use")
+            fail_session(session, SessionFieldError(f"delivery-id {number} is in use"), events)
+            events.append(_dropped(delivery))
+            return
         if len(session.unsettled_in) >= session.limits.unsettled_max:
-            raise SessionLimitError(f"more than {session.limits.unsettled_max} unsettled")
+            many = f"more than {session.limits.unsettled_max} unsettled"
+            fail_session(session, SessionLimitError(many), events)
+            events.append(_dropped(delivery))
+            return
         session.unsettled_in[number] = link
     events.append(delivery)
 
 
-def _receive_late(link: Link, transfer: Transfer, reader: Reader, events: list[Event]) -> None:
-    """A transfer that was under way when we detached: nobody takes it, but it is told of."""
-    if link.failed or not link.role:
-        return
-    try:
-        delivery = _take_transfer(link, transfer, reader.rest())
-    except LinkScopeError:
-        link.incoming.drop_partial()
-        return
-    if isinstance(delivery, DeliveryReceived):
-        events.append(DeliveryDropped(delivery))
+def _dropped(delivery: DeliveryReceived) -> DeliveryDropped:
+    """It is whole, but is why its session ends."""
+    link = delivery.link
+    octets = delivery.payload
+    return DeliveryDropped(link.session, link, delivery.message_format, octets, delivery.state)
+
+
+def fail_session(session: Session, error: SessionScopeError, events: list[Event]) -> None:
+    """The peer has broken the rules of the session: it ends."""
+    unfinished: list[Event] = []
+    give_up_all(session, unfinished)
+    session.fail(error)
+    events.append(SessionViolation(session, error))
+    events += unfinished
 
 
 def _take_transfer(
@@ -292,7 +306,13 @@ def _take_transfer(
         return _whole(link, transfer, payload)
     partial = Partial(transfer, payload, _rcv_second(link, transfer.rcv_settle_mode))
     incoming.partial = partial
-    _hold(link, partial, len(payload) + len(partial.tag) + _state_octets(link, transfer))
+    _hold(
+        link,
+        partial,
+        len(payload)
+        + len(partial.tag)
+        + state_octets(transfer, link.session.limits.max_frame_size),
+    )
     return None
 
 
@@ -300,7 +320,7 @@ def _continued(
     link: Link, partial: Partial, transfer: Transfer, payload: bytes
 ) -> DeliveryReceived | DeliveryAborted | None:
     partial.add(transfer, payload)
-    _hold(link, partial, len(payload) + _state_octets(link, transfer))
+    _hold(link, partial, len(payload) + state_octets(transfer, link.session.limits.max_frame_size))
     if transfer.more is True and transfer.aborted is not True:
         return None
     link.incoming.drop_partial()
@@ -333,16 +353,6 @@ def _hold(link: Link, partial: Partial, octets: int) -> None:
     if not link.session.carrier.account.take(octets):
         raise LinkLimitError("too much of unfinished deliveries")
     partial.kept += octets
-
-
-def _state_octets(link: Link, transfer: Transfer) -> int:
-    """What the delivery state of an unfinished delivery takes at most, decoded."""
-    state = transfer.state
-    if state is None:
-        return 0
-    if isinstance(state, TransactionalState) and state.outcome is None:
-        return len(state.txn_id)
-    return DECODED * link.session.limits.max_frame_size
 
 
 def _whole(

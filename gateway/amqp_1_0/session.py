@@ -17,6 +17,7 @@ from gateway.amqp_1_0.link import NO_HANDLE, Link
 from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.states import LinkInput, LinkState, SessionInput, SessionState
 from gateway.amqp_1_0.transfers.dispositions import Dispositions, fit
+from gateway.amqp_1_0.transfers.incoming import NO_DELIVERY
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.amqp_1_0.transfers.send_window import SendWindow
 from gateway.wire.machine import Machine
@@ -54,6 +55,7 @@ class Session:
         unsettled_in: the link of each whole delivery that we received and have not settled.
         flow_due: the session's flow state is to be written at the end of the turn.
         failure: an error of the peer's, where our begin has yet to be sent.
+        latest_lost: the delivery-id of the last delivery that came when we had ended.
         crossed: the peer has detached a link for an error, and we had ended already.
         context: the driver's own.
     """
@@ -75,6 +77,7 @@ class Session:
         self.context: object = None
         self.flow_due = False
         self.crossed = False
+        self.latest_lost = NO_DELIVERY
         self._dispositions = Dispositions()
         self._owing: list[Link] = []
         self._parting: dict[Link, None] = {}
@@ -200,7 +203,6 @@ class Session:
 
     def stop(self, link: Link) -> None:
         """Nothing more is sent on the link; a delivery that is half sent is aborted."""
-        link.incoming.drop_partial()
         if link.queued:
             self.sending.stop(link.handle_out, may_abort=self.can_send)
 
@@ -217,7 +219,10 @@ class Session:
         link.kept = 0
 
     def forget(self, link: Link) -> None:
-        """We detach the link: nothing of it is unsettled any more, nothing waits."""
+        """We detach the link: nothing of it is unsettled any more, nothing waits.
+
+        What the peer has sent in part may still come whole (`transfers.late`).
+        """
         self.stop(link)
         if link.machine.state == LinkState.ATTACH_SENT:
             self.handles.abandon(link)

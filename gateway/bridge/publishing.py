@@ -12,7 +12,6 @@ from mypy_extensions import i64 as int64
 
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
-from gateway.bridge.exchanges.topic import WORDS_MAX, too_many_words
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Stock
@@ -33,7 +32,7 @@ from gateway.bridge.tickets import Ticket
 from gateway.bridge.topology import UNKNOWN_EXCHANGE, Topology
 from gateway.bridge.transaction import Held, Transaction, give_room, hold, let_go, refuse_deleted
 from gateway.message import ACCEPTED, RELEASED, Condition, Flag, Message, Refusal
-from gateway.wire.work import COPY, PUBLISH, WORK
+from gateway.wire.work import COPY, PUBLISH, WORDS_MAX, WORK, too_many_words
 
 IMMEDIATE: Final = int(Flag.IMMEDIATE)
 HELD_ENOUGH: Final = "the gateway holds as much as it may, or as much as it may of yours"

@@ -14,6 +14,7 @@ UNKNOWN: Final = -1
 NO: Final = 0
 YES: Final = 1
 DEFAULT_EXCHANGE: Final = ""
+TOLD_MAX: Final = 1000  # characters of a name or a key, wherever people are told of it
 
 
 @final
@@ -25,7 +26,7 @@ class Asked:
         key: the routing or binding key; `None` where the action has none.
         queue: of bind, unbind and bound: the queue.
         durable, exclusive, temporary: of the object: `YES`, `NO`, or `UNKNOWN`. A temporary one
-            goes with its client, or with its last consumer.
+            goes with its client, or with its last consumer. An exchange is never exclusive.
         own: whoever asks made the object, or has it for itself; of bind and unbind: the queue.
         exists: create: the object is there already, and is only declared again.
         every_key: of an exchange, where the key is `None`: by whatever key; else by any one.
@@ -72,7 +73,7 @@ class Asked:
         self.key = key
         self.queue = queue
         self.durable = durable
-        self.exclusive = exclusive
+        self.exclusive = NO if kind == ObjectKind.EXCHANGE and not queue else exclusive
         self.temporary = temporary
         self.own = own
         self.exists = exists
@@ -109,10 +110,10 @@ class Asked:
         """What the action is to be done to; "" where that is nothing."""
         if self.kind == ObjectKind.NOTHING:
             return ""
-        text = f"{self.kind.name.lower()} {self.name!r}"
+        text = f"{self.kind.name.lower()} {self.name[:TOLD_MAX]!r}"
         if self.queue:
-            text += f", queue {self.queue!r}"
-        return text if self.key is None else f"{text}, key {self.key!r}"
+            text += f", queue {self.queue[:TOLD_MAX]!r}"
+        return text if self.key is None else f"{text}, key {self.key[:TOLD_MAX]!r}"
 
     def __str__(self) -> str:
         """As the log and the client are told."""

@@ -57,7 +57,24 @@ def hosts_of(text: str) -> list[Hosts] | None:
     return [Hosts(version, low, high)]
 
 
-def among(hosts: list[Hosts], address: str) -> bool:
-    """Whether an address is one of them."""
-    version, number = number_of(address)
+def among(hosts: list[Hosts], version: int, number: int) -> bool:
+    """Whether an address, as its version and number, is one of them."""
     return any([each.version == version and each.first <= number <= each.last for each in hosts])
+
+
+@final
+class Numbered:
+    """The address that was asked about last, as a number: to read one takes longer than a rule."""
+
+    __slots__ = ("_address", "number", "version")
+
+    def __init__(self) -> None:
+        self._address = ""
+        self.version = 0
+        self.number = 0
+
+    def read(self, address: str) -> None:
+        """From now on it is this one."""
+        if address != self._address:
+            self._address = address
+            self.version, self.number = number_of(address)

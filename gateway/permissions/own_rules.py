@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import UNKNOWN, YES, Asked
-from gateway.permissions.hosts import Hosts, among
+from gateway.permissions.hosts import Hosts, Numbered, among
 from gateway.permissions.patterns import fits_key, fits_name
-from gateway.permissions.rules import Decision
+from gateway.permissions.rules import TOO_LONG, TOO_MUCH, Decision
+from gateway.wire.work import MATCH, RULE, VERB, WORK, too_many_words
 
 USER: Final = "${user}"
 ALL_KEYS: Final = ["#"]
@@ -44,6 +47,7 @@ class OwnRule:
         queue, exchange: patterns of names, the same; key: the words of one for keys.
         durable, exclusive, temporary: what the object is to be; own: whose.
         login: whether whoever asks has logged in; those who have not are no users.
+        work: what it costs to look at it, in units, beside its patterns of names and keys.
     """
 
     __slots__ = (
@@ -60,6 +64,7 @@ class OwnRule:
         "queue",
         "temporary",
         "users",
+        "work",
     )
 
     def __init__(
@@ -92,8 +97,9 @@ class OwnRule:
         self.temporary = temporary
         self.own = own
         self.login = login
+        self.work = RULE + MATCH * (len(hosts or []) + len(addresses or []))
 
-    def fits(self, user: str, host: str, address: str, asked: Asked, *, about: bool) -> bool:
+    def fits(self, user: str, host: str, address: Numbered, asked: Asked, *, about: bool) -> bool:
         """Whether it decides this; `about`: the question is only about the node."""
         if not self.actions & (1 << asked.action):
             return False
@@ -105,7 +111,7 @@ class OwnRule:
         if hosts is not None and not any([fits_name(parts, host) for parts in hosts]):
             return False
         addresses = self.addresses
-        if addresses is not None and not among(addresses, address):
+        if addresses is not None and not among(addresses, address.version, address.number):
             return False
         return self._fits_object(user, asked) and self._fits_properties(asked, about)
 
@@ -163,33 +169,43 @@ class OwnRule:
 class OwnRules:
     """All of one file, in their order. Implements `AccessRules`."""
 
-    __slots__ = ("_no", "_rules")
+    __slots__ = ("_address", "_no", "_rules")
 
     def __init__(self, rules: list[OwnRule]) -> None:
+        self._address = Numbered()
         self._rules = rules
         self._no = Decision(False, 0, "no rule fits")
 
     def may(self, user: str, host: str, address: str, asked: Asked) -> Decision:
         """Whether a user may do that."""
+        if asked.key is not None and too_many_words(asked.key):
+            return TOO_LONG
+        self._address.read(address)
+        end = WORK.units + VERB
         if asked.action == Action.ACCESS or (asked.action == Action.CREATE and asked.exists):
-            return self._may_use(user, host, address, asked)
-        return self._first(user, host, address, asked)
+            return self._may_use(user, host, asked, end)
+        return self._first(user, host, asked, end)
 
-    def _may_use(self, user: str, host: str, address: str, asked: Asked) -> Decision:
+    def _may_use(self, user: str, host: str, asked: Asked, end: int64) -> Decision:
         """Whether it may do anything with the node."""
         answer = self._no
         for action in USES:
-            decision = self._first(user, host, address, asked.as_(action), about=True)
-            if decision.allowed:
+            decision = self._first(user, host, asked.as_(action), end, about=True)
+            if decision.allowed or decision is TOO_MUCH:
                 return decision
             if answer.line == 0:
                 answer = decision
         return answer
 
     def _first(
-        self, user: str, host: str, address: str, asked: Asked, *, about: bool = False
+        self, user: str, host: str, asked: Asked, end: int64, *, about: bool = False
     ) -> Decision:
+        address = self._address
         for rule in self._rules:
+            WORK.units += rule.work
+            if WORK.units > end:
+                WORK.refused += 1
+                return TOO_MUCH
             if rule.fits(user, host, address, asked, about=about):
                 return rule.decision
         return self._no

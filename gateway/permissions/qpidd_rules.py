@@ -15,7 +15,7 @@ from typing import Final, final
 
 from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import Asked
-from gateway.permissions.hosts import Hosts, among, hosts_of
+from gateway.permissions.hosts import Hosts, Numbered, among, hosts_of
 from gateway.permissions.patterns import fits_key
 from gateway.permissions.qpidd_lines import ALL, QpiddLine, QpiddLines, name_of
 from gateway.permissions.qpidd_lookups import (
@@ -27,7 +27,8 @@ from gateway.permissions.qpidd_lookups import (
     ROUTING_KEY,
     can_match,
 )
-from gateway.permissions.rules import Decision
+from gateway.permissions.rules import TOO_LONG, TOO_MUCH, Decision
+from gateway.wire.work import CHARACTERS_SEARCHED, MATCH, RULE, VERB, WORK, too_many_words
 
 DEFAULT_EXCHANGE: Final = "amq.default"  # its name in rules about publishing
 USER: Final = "${user}"
@@ -121,6 +122,8 @@ class QpiddRule:
     def fits_key(self, user: str, key: str) -> bool:
         """Whether a key is one of those that it is for."""
         assert self.key is not None
+        if self._filled_key:
+            WORK.units += len(KEYWORDS) * len(key) // CHARACTERS_SEARCHED
         return fits_key(self.key, emptied(key, user) if self._filled_key else key)
 
 
@@ -135,6 +138,7 @@ class QpiddRules:
     """
 
     __slots__ = (
+        "_address",
         "_by",
         "_connections",
         "_default",
@@ -155,6 +159,7 @@ class QpiddRules:
         self.problems = lines.problems
         self.count = len(lines.rules) + len(lines.connections) + len(lines.queues)
         self._realm = realm
+        self._address = Numbered()
         self._connections = lines.connections
         self._queues = lines.queues
         self._default = Decision(False, 0, "no rule matches, and no line says what then")
@@ -245,9 +250,16 @@ class QpiddRules:
             if key is None:
                 return UNDECIDED
             return self._may_publish(user, name, key)
+        if key is not None and too_many_words(key):
+            return TOO_LONG
         rules = self._by.get((ACTION_WORDS[action], OBJECT_WORDS[asked.kind]))
         if rules is not None:
+            end = WORK.units + VERB
             for rule in rules:
+                WORK.units += RULE
+                if WORK.units > end:
+                    WORK.refused += 1
+                    return TOO_MUCH
                 if rule.users is None or user in rule.users:
                     decision = rule.decide(user, name, key, asked.properties)
                     if decision is not None:
@@ -255,9 +267,16 @@ class QpiddRules:
         return self._default
 
     def _may_publish(self, user: str, exchange: str, key: str) -> Decision:
+        if too_many_words(key):
+            return TOO_LONG
         rules = self._by.get(("publish", "exchange"))
         if rules is not None:
+            end = WORK.units + VERB
             for rule in rules:
+                WORK.units += RULE
+                if WORK.units > end:
+                    WORK.refused += 1
+                    return TOO_MUCH
                 if rule.users is None or user in rule.users:
                     decision = rule.decide_publish(user, exchange, key)
                     if decision is not None:
@@ -265,11 +284,14 @@ class QpiddRules:
         return self._default
 
     def _may_connect(self, user: str, address: str) -> Decision:
+        read = self._address
+        read.read(address)
+        WORK.units += MATCH * (len(self._hosts) + len(self._user_hosts))
         for hosts, decision in self._hosts:
-            if among(hosts, address):
+            if among(hosts, read.version, read.number):
                 return decision
         for users, own, decision in self._user_hosts:
-            if user in users and (own is None or among(own, address)):
+            if user in users and (own is None or among(own, read.version, read.number)):
                 return decision
         return self._hosts_default
 

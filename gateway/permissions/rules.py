@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.permissions.asked import Asked
+from gateway.wire.work import WORDS_MAX
 
 
 @final
@@ -37,6 +38,9 @@ class Decision:
 
 
 UNRESTRICTED: Final = Decision(True, 0, "no rules: everybody may do everything")
+# What is not decided, and so is not done; `work` says what is too much.
+TOO_LONG: Final = Decision(False, 0, f"the routing key has more than {WORDS_MAX} words")
+TOO_MUCH: Final = Decision(False, 0, "to ask the access rules about it is too much work")
 
 
 class AccessRules(Protocol):

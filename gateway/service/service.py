@@ -8,6 +8,7 @@ with one line.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, final
 
 from twisted.internet.defer import maybeDeferred
@@ -102,6 +103,7 @@ class Service:
         self.read_again: Callable[[], Settings] = lambda: settings
         self.ports = Ports(reactor)
         self._timers: list[LoopingCall] = []
+        self._checkpoint_waits = False
         self._threads = PasswordThreads(reactor, self.clock.now_ms)
         access = load_rules(settings)
         self._tls, self._admin_context = client_tls(settings), admin_tls(settings)
@@ -114,7 +116,12 @@ class Service:
         try:
             self.authentication = self._authentication()
             self.bridge = empty_bridge(
-                settings, self.store, self.recovered, segments, self.clock.now_ms()
+                settings,
+                self.store,
+                self.recovered,
+                segments,
+                self.clock.now_ms(),
+                met=lambda: self.counts.accepted > 0 or len(settings.upstreams) > 0,
             )
             tell_of_log(self.bridge, self.store, segments)
             self.turns = TurnLoop(
@@ -135,7 +142,8 @@ class Service:
             self.door = self._door()
             self.reloading = self._reloading()
         except BaseException:
-            self.store.close(b"")
+            with suppress(StoreError):  # which would hide why there is no gateway
+                self.store.close(b"")
             raise
         self.backup = Backup(self.store, settings.data_directory, reactor.callFromThread)
         self.stopping = Stopping(
@@ -160,7 +168,7 @@ class Service:
             self.reactor.callFromThread,
             lambda turn: self.turns.on_committed(turn),
             lambda error: self.turns.on_store_failed(error),
-            lambda: self.turns.on_store_eased(),
+            lambda: self._on_store_eased(),
             reserve_octets=self.settings.store_reserve,
             log=segments,
         )
@@ -326,7 +334,16 @@ class Service:
         waiting = self.store.counts.octets_waiting
         return self.bridge.pressure.octets + self.faces.accounts.everybody.held + waiting
 
+    def _on_store_eased(self) -> None:
+        self.turns.on_store_eased()
+        if self._checkpoint_waits:
+            self._checkpoint()
+
     def _checkpoint(self) -> None:
+        """Not while the disk is full or refuses: it would take room that settlements need."""
+        self._checkpoint_waits = self.bridge.store_error is not None
+        if self._checkpoint_waits:
+            return
         now_ms = self.clock.now_ms()
         self.bridge.now_ms = now_ms
         self.faces.uses.write()

@@ -364,6 +364,26 @@ def from_foreign(payload: bytes) -> Arrival:
     return arrival
 
 
+def in_part(payload: bytes) -> Arrival:
+    """The facts of a 1.0 message that is refused, whole or not: of what is none, its message-id."""
+    try:
+        return arrival_1_0(payload)
+    except DecodeError:
+        arrival = from_foreign(payload)
+    reader = Reader(payload)
+    try:
+        while reader.pos < reader.end:
+            if read_descriptor(reader, SYMBOLS) == PROPERTIES:
+                message_id = Properties.decode(reader).message_id
+                if message_id is not None:
+                    arrival.id_digest = digest(to_bytes(message_id))
+                break
+            skip(reader)
+    except DecodeError:
+        return arrival  # as far as anybody can read it
+    return arrival
+
+
 def _claim_in(arrival: Arrival, properties: Tagged) -> None:
     fields = properties.value
     if properties.code == LIST and isinstance(fields, list) and len(fields) > USER_ID_AT:

@@ -37,26 +37,31 @@ DELIVERY: Final = 20  # a delivery is settled
 LOOK: Final = 2  # a delivery, or a copy, is looked at
 SUBSCRIPTION: Final = 3  # a subscription is told that there is room again
 BINDING: Final = 60  # a binding comes, or goes
-LINK: Final = 40  # a subscription or a link ends, beside its deliveries
+ATTACHED: Final = 300  # a link of 1.0 is granted, beside its command: all that it consists of
+LINK: Final = 80  # a subscription or a link ends, beside its deliveries
 MATCH: Final = 3  # a binding is looked at by exchange.bound, a header or an argument by a router
-STEP: Final = 2  # a word of a routing key meets a node of the bindings' tree
+STEP: Final = 2  # a word of a routing key meets a node of the bindings' tree, or one of a rule's
 PART: Final = 5  # a part of a selector
 CHARACTER: Final = 4  # of a selector that is read
 CROSSING: Final = 100  # a message is translated, beside the values in it
 ELEMENT: Final = 5  # a value in a list, map or array is decoded
 CONVERSION: Final = 25  # and converted, and encoded for the other protocol
 RANGE: Final = 5  # a range of command or delivery ids is decoded, looked at, or told
+RULE: Final = 5  # an access rule is looked at, beside what its patterns are tried with
 
 # How many for one unit.
-CHARACTERS_SEARCHED: Final = 16  # of a text that a selector searches or compares
+CHARACTERS_SEARCHED: Final = 16  # of a text that a selector or a rule searches or compares
 CHARACTERS_TRIED: Final = 64  # of such a text, by those of a pattern with wildcards
 OCTETS_COPIED: Final = 64  # of an answer
 OCTETS_SENT: Final = 32  # of a message that is delivered: digested, framed, written
 
 # Limits, in units.
 SHARE: Final = 50_000  # of one connection, and of dispatching, in one turn: 1 ms, pure 5
-USER: Final = 10 * SHARE  # of all connections of one user in one turn: 10 ms, pure 50
+USER: Final = 10 * SHARE  # of one user, or those who want that much, in one turn: 10 ms, pure 50
+EVERYBODY: Final = 2 * USER  # of all users in one turn, whatever each of them asks for
 VERB: Final = 500_000  # what one verb may cost at most: 10 ms, pure 50
+
+WORDS_MAX: Final = 1024  # of a routing key, whether of a message, of a binding or asked about
 
 ELEMENTS_MAX: Final = 10_000  # what `Work.elements_max` is if nobody says
 
@@ -99,6 +104,11 @@ class Work:
         """The selector may have to look at so much next; `TooMuchWorkError` if that is too much."""
         if self.units + units > self.end:
             raise TooMuchWorkError("a selector would look at too much of a message")
+
+
+def too_many_words(key: str) -> bool:
+    """Whether a routing key has more words than may be matched with anything."""
+    return key.count(".") >= WORDS_MAX
 
 
 WORK: Final = Work()  # one thread does all of it

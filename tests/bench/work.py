@@ -25,6 +25,9 @@ from gateway.bridge.exchanges.topic import TopicRouter
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Kind, Message
+from gateway.permissions.asked import publishing
+from gateway.permissions.own_rules import OwnRule, OwnRules
+from gateway.permissions.rules import Decision
 from gateway.selectors.selector import Selector, read_selector
 from gateway.translate.context import Context, Counts
 from gateway.translate.facts import arrival_0_10, message_from_0_10
@@ -274,6 +277,23 @@ def _message(properties: spec.MessageProperties, body: bytes) -> Message:
     )
 
 
+def _ruled(rule: OwnRule, key: str) -> Callable[[], object]:
+    rules = OwnRules([rule] * 100)
+    asked = [publishing("e", f"{key}.{number}") for number in range(20)]
+    return lambda: [rules.may("alice", "default", "127.0.0.1", each) for each in asked]
+
+
+def ruled() -> Callable[[], object]:
+    """Access rules that are for another exchange."""
+    return _ruled(OwnRule(Decision(True, 1, ""), -1, exchange=["x"]), "k")
+
+
+def ruled_by_keys() -> Callable[[], object]:
+    """Access rules whose keys are compared with one of 20 words."""
+    rule = OwnRule(Decision(True, 1, ""), -1, exchange=["e"], key=["#", "x", "#"])
+    return _ruled(rule, ".".join(["w"] * 20))
+
+
 TRIALS: tuple[tuple[str, Trial], ...] = (
     ("CHECKPOINT", checkpoint),
     ("COMMAND", commands),
@@ -296,6 +316,8 @@ TRIALS: tuple[tuple[str, Trial], ...] = (
     ("CONVERSION", translated),
     ("CROSSING", crossed),
     ("OCTETS_COPIED", queries),
+    ("RULE", ruled),
+    ("RULE: by keys", ruled_by_keys),
 )
 
 

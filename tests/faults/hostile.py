@@ -52,6 +52,7 @@ class Attack:
         queued_max: octets that its queues may have after the small one; 0: that does not matter.
         grown_max: octets by which its memory may grow meanwhile; 0: that does not matter.
         units_max: what the small one may cost in units of work; 0: that does not matter.
+        units_min: what it must have been charged: work that nobody counts is what it asks for.
         prepare: puts into the gateway's directory what its configuration names.
         first: done to the gateway, with the same size, before it is started once more; what it had
             of memory then is what is there "before".
@@ -67,6 +68,7 @@ class Attack:
     queued_max: int = 0
     grown_max: int = 0
     units_max: int = 0
+    units_min: int = 0
     prepare: Callable[[Path], None] | None = None
     first: Callable[[GatewayProcess, int], Sequence[Any]] | None = None  # Any: as `play`
 

@@ -22,7 +22,7 @@ from gateway.amqp_1_0 import _spec, types
 from gateway.net.listening.users import make_user, write_users
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import SHARE
+from gateway.wire.work import RULE, SHARE, VERB
 
 from .hostile import Attack
 
@@ -127,7 +127,7 @@ def long_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     return [client, sender]
 
 
-def _sender(handle: int, address: str) -> _spec.Attach:
+def _sender(handle: int, address: str | None) -> _spec.Attach:
     return _spec.Attach(
         name=f"s{handle}",
         handle=handle,
@@ -471,6 +471,7 @@ def _flood(client: Raw, frame: bytes) -> None:
 
 
 FLOOD_READS = 64
+CREDIT = b"\x00\x53\x13"  # what a flow begins with
 EMPTY = bytes.fromhex("0000000802000000")
 HEARTBEAT = bytes.fromhex("0f0000100000000000000000010a0000")
 FLOW = _spec.Flow(next_incoming_id=0, incoming_window=FULL, next_outgoing_id=0, outgoing_window=1)
@@ -491,6 +492,57 @@ def crowd(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     for client, session in clients:
         client.does(session, [])
     return [client for client, _session in clients]
+
+
+def ruled_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Subjects of very many words, and of very long ones, and an address as long, under rules."""
+    peers: list[Raw] = []
+    long = "w" * 4_000_000
+    given = [
+        ("amq.direct", _spec.Properties(subject=".".join(["w"] * 2_000_000))),
+        ("amq.direct", _spec.Properties(subject=".".join(["w"] * 1_000))),
+        ("amq.direct", _spec.Properties(subject=long)),
+        (None, _spec.Properties(to=long)),
+    ]
+    for _ in range(count):
+        for address, properties in given:
+            # What is refused and came settled ends its link: each has a connection of its own.
+            sender = Raw10(gateway.amqp_port, patience_s=30).log_in()
+            sender.begin()
+            sender.performs(_sender(0, address))
+            heard = sender.hear()
+            while heard and CREDIT not in heard:
+                heard = sender.hear()
+            sender.transfer(0, message(b"x", properties=properties))
+            sender.performs(_spec.Close())
+            while sender.hear():
+                pass
+            peers.append(sender)
+    return peers
+
+
+def new_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Messages of ever new keys, each of which a thousand rules are asked about."""
+    client, session = _client(gateway)
+    for number in range(count):
+        client.publish(session, _header(key=f"k.{number}"), b"x", to="amq.direct")
+        if number % 1000 == 0:
+            client.does(session, [])
+    client.does(session, [])
+    return [client]
+
+
+def write_rules(directory: Path) -> None:
+    """A thousand rules that fit nothing, and what is needed besides."""
+    kinds = (
+        "{deny: publish, exchange: amq.direct, key: '#.never.#.%d'}",
+        "{deny: publish, queue: '*never*%d*'}",
+        "{deny: publish, users: mallory, queue: never.%d}",
+        "{deny: publish, addresses: 10.9.%d.0/24, queue: '*'}",
+    )
+    rules = [kinds[number % 4] % (number // 4) for number in range(1000)]
+    text = "rules:\n" + "".join([f"- {each}\n" for each in (*rules, "{allow: all}")])
+    (directory / "rules.yaml").write_text(text)
 
 
 def write_mallory(directory: Path) -> None:
@@ -514,6 +566,26 @@ ATTACKS = (
     Attack("selectors over large properties", selectors, 50, 5, units_max=400 * SHARE),
     Attack("selectors of bindings", binding_selectors, 500, 50, units_max=100 * SHARE),
     Attack("subjects of 100,000 words", long_keys, 50, 3, units_max=40 * SHARE),
+    Attack(
+        "subjects of 2,000,000 words, by rules",
+        ruled_keys,
+        10,
+        2,
+        config={"access": {"file": "rules.yaml"}},
+        prepare=write_rules,
+        units_max=100 * SHARE,
+        units_min=4 * VERB,
+    ),
+    Attack(
+        "new keys, by 1,000 rules",
+        new_keys,
+        100_000,
+        500,
+        config={"access": {"file": "rules.yaml"}},
+        prepare=write_rules,
+        units_max=100 * SHARE,
+        units_min=500 * 1_000 * RULE,
+    ),
     Attack("lists of 4,000,000 nulls", long_lists, 5, 1, units_max=40 * SHARE, kept_max=64 * 2**20),
     Attack("a purge", _emptied(spec.QueuePurge(queue="q")), 100_000, 5_000, units_max=20 * SHARE),
     Attack(

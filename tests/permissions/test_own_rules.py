@@ -6,7 +6,8 @@ from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import NO, YES, Asked, binding, publishing
 from gateway.permissions.hosts import network
 from gateway.permissions.own_rules import OwnRule, OwnRules
-from gateway.permissions.rules import Decision
+from gateway.permissions.rules import TOO_LONG, TOO_MUCH, Decision
+from gateway.wire.work import RULE, VERB, WORDS_MAX, WORK
 
 ALL = (1 << len(Action)) - 1
 
@@ -195,3 +196,39 @@ def test_publishing_is_always_asked_for_and_nothing_has_a_quota():
     rules = OwnRules([])
     assert not rules.publish_unchecked()
     assert (rules.connections_max("alice"), rules.queues_max("alice")) == (-1, -1)
+
+
+def test_each_rule_that_is_looked_at_and_each_word_that_is_tried_is_counted():
+    few, many = ([rule(1, True, Action.PUBLISH, queue="x")] * count for count in (10, 100))
+    costs = []
+    for rules in (few, many):
+        units = WORK.units
+        assert decided(rules, publishing("", "q")) == 0
+        costs.append(WORK.units - units)
+    assert costs == [10 * RULE, 100 * RULE]
+    by_key = [rule(1, True, Action.PUBLISH, key="#.x.#")]
+    for words in (10, 1000):
+        units = WORK.units
+        assert decided(by_key, publishing("e", ".".join(["w"] * words))) == 0
+        assert WORK.units - units >= 2 * words
+
+
+def test_a_key_of_too_many_words_is_not_compared_with_any_rule():
+    rules = OwnRules([rule(1, True, Action.PUBLISH, Action.BIND, key="#")])
+    longest = ".".join(["w"] * WORDS_MAX)
+    assert rules.may("alice", "", "", publishing("e", longest)).allowed
+    units = WORK.units
+    for asked in (publishing("e", longest + ".w"), binding(Action.BIND, "e", "q", longest + ".w")):
+        assert rules.may("alice", "", "", asked) is TOO_LONG
+    assert WORK.units == units
+
+
+@pytest.mark.parametrize("by", [{"key": "#.c.#"}, {"exchange": "*c*d*"}])
+def test_what_would_be_too_much_work_to_decide_is_not_done(by: dict[str, str]):
+    rules = [rule(1, False, Action.PUBLISH, **by)] * 1000 + [rule(2, True, Action.PUBLISH)]
+    units, refused = WORK.units, WORK.refused
+    asked = publishing("e" * 2**20, ".".join(["w"] * WORDS_MAX))
+    assert OwnRules(rules).may("alice", "", "", asked) is TOO_MUCH
+    assert WORK.refused == refused + 1
+    assert VERB < WORK.units - units < 2 * VERB
+    assert decided(rules, publishing("e", "w")) == 2

@@ -1,6 +1,8 @@
 from gateway.permissions.asked import NO, YES, Asked
+from gateway.permissions.own_rules import OwnRule, OwnRules
 from gateway.permissions.permits import REMEMBERED_OCTETS, Permits
 from gateway.permissions.rules import Decision
+from gateway.wire.work import WORK
 
 
 class Rules:
@@ -111,3 +113,14 @@ def test_a_key_that_is_larger_than_all_that_may_be_remembered_is_decided_each_ti
 def test_without_rules_everybody_may_everything():
     assert permits(None).open
     assert permits(None).may_publish("e", "k").allowed
+
+
+def test_what_is_remembered_costs_no_work():
+    rules = OwnRules([OwnRule(Decision(True, 1, ""), -1, key=["a", "#"])] * 10)
+    mine = Permits(rules, "alice", "host", "127.0.0.1")
+    units = WORK.units
+    assert mine.may_publish("e", "a.b").allowed
+    once = WORK.units - units
+    assert once > 0
+    assert mine.may_publish("e", "a.b").allowed
+    assert WORK.units - units == once

@@ -3,8 +3,10 @@
 import pytest
 
 from gateway.permissions.actions import Action, ObjectKind
-from gateway.permissions.asked import Asked, publishing
+from gateway.permissions.asked import Asked, binding, publishing
 from gateway.permissions.qpidd_rules import QpiddRules
+from gateway.permissions.rules import TOO_LONG, TOO_MUCH
+from gateway.wire.work import RULE, VERB, WORDS_MAX, WORK
 
 
 def rules(*lines: str) -> QpiddRules:
@@ -43,10 +45,12 @@ def test_an_allow_line_without_effect_is_noted():
         "acl allow bob@QPID create link",
         "acl allow bob@QPID consume queue durable=true",
         "acl allow bob@QPID create connection host=example.org",
+        "acl deny all access method",
         "acl allow all all",
     )
     assert read.problems == []
-    assert [line for line, _ in read.notes] == [1, 2, 3]
+    assert [line for line, _ in read.notes] == [1, 2, 3, 4]
+    assert "there is no such thing here" in read.notes[3][1]
     assert ["there is no such thing here" in read.notes[0][1], "never" in read.notes[1][1]] == [
         True,
         True,
@@ -72,3 +76,24 @@ def test_lines_that_log_say_so():
     read = rules("acl allow-log bob@QPID purge queue", "acl deny-log all all")
     asked = Asked(Action.PURGE, ObjectKind.QUEUE, "q")
     assert [read.may(user, "", "", asked).logged for user in ("bob", "alice")] == [True, True]
+
+
+def test_rules_that_are_looked_at_are_work_and_too_much_of_it_is_not_done():
+    denied = "acl deny bob@QPID publish exchange name=e routingkey="
+    read = rules(*[f"{denied}#.c{number}.#" for number in range(1000)], "acl allow all all")
+    units = WORK.units
+    assert read.may("bob", "", "", publishing("f", "w")).allowed
+    assert WORK.units - units == 1000 * RULE
+    longest = ".".join(["w"] * WORDS_MAX)
+    units, refused = WORK.units, WORK.refused
+    assert read.may("bob", "", "", publishing("e", longest)) is TOO_MUCH
+    assert WORK.refused == refused + 1
+    assert VERB < WORK.units - units < 2 * VERB
+
+
+@pytest.mark.parametrize("exchange", ["e", ""])
+def test_a_key_of_too_many_words_is_not_compared_with_any_rule(exchange: str):
+    read = rules("acl deny bob@QPID publish exchange routingkey=#.c", "acl allow all all")
+    long = ".".join(["w"] * (WORDS_MAX + 1))
+    assert read.may("bob", "", "", publishing(exchange, long)) is TOO_LONG
+    assert read.may("bob", "", "", binding(Action.BIND, "e", "q", long)) is TOO_LONG

@@ -1,13 +1,16 @@
 """A message that came is in the books, whatever is wrong with it, and whoever hears of it."""
 
 import pytest
-from support import talk_0_10
+from support import drive_0_10, talk_0_10
+from support.controller_1_0 import ROLLED_BACK, Controller, error_of
 from support.face_1_0 import Hub, message
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_1_0 import _spec, events, sections
-from gateway.amqp_1_0.types import BINARY
+from gateway.amqp_1_0.primitives.encoding import to_bytes
+from gateway.amqp_1_0.types import BINARY, ULONG
+from gateway.audit.digests import digest
 from gateway.audit.schema import Kind, Reason
 from gateway.bridge.limits import BridgeLimits
 from gateway.translate.batch import BATCH_FORMAT
@@ -246,6 +249,124 @@ def test_what_was_under_way_when_a_link_was_detached_is_in_the_books(kind, octet
     hub.end()
 
 
+@pytest.mark.parametrize("octets", [10, 100_000], ids=["one frame", "many frames"])
+@pytest.mark.parametrize("settled", [False, True])
+def test_a_commit_fails_whose_message_came_when_its_link_had_been_detached(settled, octets):
+    controller = Controller()
+    hub = controller.hub
+    hub.world.queue("other")
+    gone, staying = controller.sender(), controller.sender("other")
+    txn_id = controller.declares()
+    delete = hub.host.declaring.delete_queue
+    delete("q")
+    # The client has not heard of it.
+    state = _spec.TransactionalState(txn_id=txn_id)
+    gone.send_delivery(b"1", b"", message(b"x" * octets), settled=settled, state=state)
+    controller.posts(staying, txn_id, settled=settled)
+    assert controller.client.take(events.DetachReceived).link is gone
+    controller.told()
+    assert error_of(controller.commits(txn_id)) == "amqp:transaction:rollback"
+    assert books(hub.world) == (2, [Reason.LINK_DETACHED])
+    assert hub.world.bridge.counts.refusals == {Reason.LINK_DETACHED: 1}
+    assert controller.ended() == [ROLLED_BACK]
+    assert controller.depth("other") == 0
+    controller.end()
+
+
+def test_a_commit_fails_whose_message_was_too_large():
+    controller = Controller(limits=Limits(message_size_max=4096))
+    sender = controller.sender()
+    txn_id = controller.declares()
+    controller.posts(sender, txn_id, b"x" * 5_000, settled=True)
+    assert error_of(controller.commits(txn_id)) == "amqp:transaction:rollback"
+    assert books(controller.hub.world) == (1, [Reason.OVER_LIMIT])
+    controller.end()
+
+
+def test_a_commit_fails_whose_message_came_behind_the_end_of_its_session():
+    controller = Controller()
+    sender = controller.client.sender("q")
+    txn_id = controller.declares()
+    session = controller.client.face.connection.sessions()[-1]
+    session.send_end(error=_spec.Error(condition="amqp:internal-error"))
+    controller.posts(sender, txn_id, settled=True)
+    assert error_of(controller.commits(txn_id)) == "amqp:transaction:rollback"
+    assert books(controller.hub.world) == (1, [Reason.SESSION_ENDED])
+    controller.end()
+
+
+def identities(world):
+    """The digests of the message-ids of what came."""
+    return [each["id_digest"] for each in world.blocks.raw() if each["kind"] == Kind.RECEIVED]
+
+
+def named(number, body=b"body", **more):
+    return message(body, properties=_spec.Properties(message_id=Tagged(ULONG, number), **more))
+
+
+def expected(*numbers):
+    return [digest(to_bytes(Tagged(ULONG, number))) for number in numbers]
+
+
+def test_what_comes_behind_an_error_is_found_by_its_message_id():
+    hub = Hub()
+    client = hub.client()
+    sender = client.sender(None)
+    sender.send_delivery(b"1", b"", named(1, to="nowhere"), settled=True)
+    sender.send_delivery(b"2", b"", named(2), settled=True)
+    client.face.receive_data(client.connection.data_to_send(), hub.world.now_ms)
+    # The client has not heard of the end of the link.
+    sender.send_delivery(b"3", b"", named(3, b"x" * 100_000), settled=False)
+    client.step()
+    assert books(hub.world) == (3, [Reason.NOT_FOUND, *[Reason.LINK_DETACHED] * 2])
+    assert identities(hub.world) == expected(1, 2, 3)
+
+
+@pytest.mark.parametrize("octets", [5_000, 100_000], ids=["one frame", "many frames"])
+def test_what_is_too_large_is_found_by_its_message_id_and_so_is_what_comes_behind_it(octets):
+    hub = Hub(limits=Limits(message_size_max=4096))
+    hub.world.queue("q")
+    client = hub.client()
+    sender = client.sender("q")
+    sender.send_delivery(b"1", b"", named(1, b"x" * octets), settled=False)
+    sender.send_delivery(b"2", b"", named(2), settled=False)
+    sender.send_delivery(b"3", b"", named(3), settled=True)
+    client.step()
+    assert books(hub.world) == (3, [Reason.OVER_LIMIT, *[Reason.LINK_DETACHED] * 2])
+    assert identities(hub.world) == expected(1, 2, 3)
+    hub.end()
+
+
+def test_what_is_no_message_is_found_by_its_message_id():
+    hub = Hub()
+    hub.world.queue("q")
+    client = hub.client()
+    client.send(client.sender("q"), named(1) + b"\x00\x53\x99\x40")
+    assert books(hub.world) == (1, [Reason.UNDECODABLE])
+    assert identities(hub.world) == expected(1)
+
+
+def test_what_comes_when_its_connection_has_been_closed_is_in_the_books():
+    hub = Hub()
+    hub.world.queue("q")
+    client = hub.client()
+    sender = client.sender("q")
+    client.face.force_close(hub.world.now_ms)
+    for number in (1, 2):
+        sender.send_delivery(b"%d" % number, b"", named(number), settled=True)
+    client.step()
+    assert books(hub.world) == (2, [Reason.SESSION_ENDED] * 2)
+    assert identities(hub.world) == expected(1, 2)
+    hub.end()
+
+
+def test_what_nobody_could_take_is_no_message_where_it_is_for_a_coordinator():
+    controller = Controller()
+    controller.client.face.force_close(controller.hub.world.now_ms)
+    controller.commits(b"none")
+    assert books(controller.hub.world) == (0, [])
+
+
 # 0-10
 
 
@@ -296,6 +417,79 @@ def test_a_transfer_that_is_none_is_in_the_books(transfer, header, reason):
     client.says(transfer, header=header, body=b"x")
     client.hears()
     assert books(gateway.world) == (1, [reason])
+
+
+MESSAGE_ID = bytes(range(16))
+
+
+def ends_by_exception(gateway, client):
+    client.publishes(b"x", to="no exchange")
+    return Reason.NOT_FOUND
+
+
+def ends_by_detached(gateway, client):
+    """Another transport takes its name."""
+    gateway.session().attach(client.session.name, force=True)
+
+
+def ends_with_the_connection(gateway, client):
+    client.face.force_close(gateway.world.now_ms)
+
+
+@pytest.mark.parametrize("octets", [1, 100_000], ids=["one frame", "many frames"])
+@pytest.mark.parametrize("end", [ends_by_exception, ends_by_detached, ends_with_the_connection])
+def test_transfers_behind_the_end_of_their_session_are_in_the_books(end, octets):
+    gateway = talk_0_10.Gateway()
+    gateway.world.queue()
+    client = gateway.session()
+    first = end(gateway, client)
+    if first is not None:
+        client.face.receive_data(client.connection.data_to_send(), gateway.world.now_ms)
+    # The client has not heard of it.
+    for _ in range(3):
+        identity = spec.MessageProperties(message_id=MESSAGE_ID)
+        client.publishes(b"x" * octets, message=identity)
+    client.hears()
+    reasons = [Reason.SESSION_ENDED] * 3
+    if first is not None:
+        reasons.insert(0, first)
+    assert books(gateway.world) == (len(reasons), reasons)
+    assert identities(gateway.world)[-3:] == [digest(MESSAGE_ID)] * 3
+    assert gateway.world.bridge.counts.refusals[Reason.SESSION_ENDED] == 3
+    assert gateway.world.depth() == 0
+
+
+def test_a_transfer_that_was_under_way_when_its_session_ended_is_in_the_books_once():
+    gateway = talk_0_10.Gateway(limits=Limits(message_size_max=4096))
+    gateway.world.queue()
+    client = gateway.session()
+    client.publishes(b"x" * 200_000)
+    client.publishes(b"y")
+    octets = client.connection.data_to_send()
+    for at in range(0, len(octets), 10_000):
+        client.face.receive_data(octets[at : at + 10_000], gateway.world.now_ms)
+    client.hears()
+    assert books(gateway.world) == (2, [Reason.OVER_LIMIT, Reason.SESSION_ENDED])
+
+
+def test_a_command_that_cannot_be_read_is_in_the_books_if_it_is_a_transfer():
+    gateway = talk_0_10.Gateway()
+    client = gateway.session()
+    client.publishes(b"x", to="a name")
+    octets = client.connection.data_to_send().replace(b"\x06a name", b"\xffa name")
+    client.face.receive_data(octets, gateway.world.now_ms)
+    client.hears()
+    assert books(gateway.world) == (1, [Reason.UNDECODABLE])
+
+
+def test_who_has_not_opened_a_virtual_host_publishes_nothing():
+    gateway = talk_0_10.Gateway()
+    client = talk_0_10.Client(gateway)
+    client.hears()
+    transfer = drive_0_10.command(spec.MessageTransfer(), header=b"", body=b"x")
+    client.face.receive_data(transfer * 2, gateway.world.now_ms)
+    client.hears()
+    assert books(gateway.world) == (0, [])
 
 
 @pytest.mark.parametrize("how", ["detach", "lose"])

@@ -1,6 +1,8 @@
 """A process of its own: what `run` wires, a thread that dies, few files that it may have open."""
 
 import json
+import re
+import resource
 import subprocess
 import sys
 from contextlib import ExitStack, suppress
@@ -31,6 +33,27 @@ def test_a_thread_that_dies_ends_the_process_and_says_why() -> None:
     )
     assert done.returncode == 70
     assert "thread store has died, and with it the gateway: ZeroDivisionError" in done.stderr
+
+
+def test_memory_that_is_refused_ends_the_process_as_a_kill_does(tmp_path: Path) -> None:
+    gateway = GatewayProcess(tmp_path)
+    large = tmp_path / "large"
+    large.write_bytes(b"x" * 4_000_000)
+    with gateway:
+        where = ("--port", str(gateway.amqp_port), "-p", "0-10", "--to", "q", "--durable")
+        assert gateway.tool("send", *where, "--create", "--count", "40").returncode == 0
+        taken = re.search(r"VmSize:\s+(\d+) kB", Path(f"/proc/{gateway.pid}/status").read_text())
+        assert taken is not None
+        limit = (int(taken[1]) * 1024, resource.RLIM_INFINITY)
+        resource.prlimit(gateway.pid, resource.RLIMIT_AS, limit)
+        sent = gateway.tool("send", *where, "--count", "20", "--body-file", str(large))
+        assert sent.returncode == 1
+        assert gateway.wait() == 70
+        assert "MemoryError" in gateway.log().splitlines()[-1]
+    with gateway:
+        assert gateway.recovered >= 40
+    checked = gateway.tool("audit", "verify", str(gateway.data))
+    assert (checked.returncode, checked.stdout.count("whole")) == (0, 1)
 
 
 # A gateway whose store is given a turn that nobody can read, as soon as it has started.

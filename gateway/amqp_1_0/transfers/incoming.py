@@ -7,9 +7,22 @@ from typing import Final, final
 from gateway.amqp_1_0._spec import DeliveryState, TransactionalState, Transfer
 from gateway.amqp_1_0.carrier import Carrier
 from gateway.amqp_1_0.errors import LinkFieldError
+from gateway.wire.accounts import DECODED
 
 LOOSE_PARTS: Final = 256
 SMALL_OCTETS: Final = 256
+NO_DELIVERY: Final = -1
+UNNUMBERED: Final = -2  # a delivery that came without its delivery-id
+
+
+def state_octets(transfer: Transfer, frame_size_max: int) -> int:
+    """What the delivery state of an unfinished delivery takes at most, decoded."""
+    state = transfer.state
+    if state is None:
+        return 0
+    if isinstance(state, TransactionalState) and state.outcome is None:
+        return len(state.txn_id)
+    return DECODED * frame_size_max
 
 
 @final
@@ -102,16 +115,19 @@ class Incoming:
         counts_anew: the sender takes each credit as new, not as counted from the delivery-count
             beside it: what is under way comes on top.
         partial: the delivery of which not all transfers have come.
+        passed_over: the delivery-id of one that was told of as dropped before it was whole, or
+            `UNNUMBERED`; else `NO_DELIVERY`.
         resumable: tags of the unsettled map that was sent, not taken up yet.
     """
 
-    __slots__ = ("_carrier", "allowed", "counts_anew", "partial", "resumable")
+    __slots__ = ("_carrier", "allowed", "counts_anew", "partial", "passed_over", "resumable")
 
     def __init__(self, carrier: Carrier) -> None:
         self._carrier = carrier
         self.allowed = 0
         self.counts_anew = False
         self.partial: Partial | None = None
+        self.passed_over = NO_DELIVERY
         self.resumable: set[bytes] = set()
 
     @property

@@ -14,7 +14,6 @@ from gateway.bridge.exchanges.exchange import HEADERS, Binding, Exchange
 from gateway.bridge.exchanges.filters import binding_selector
 from gateway.bridge.exchanges.headers import match_of
 from gateway.bridge.exchanges.scopes import Scopes
-from gateway.bridge.exchanges.topic import too_many_words
 from gateway.bridge.exchanges.unbinding import Parts, Unbinding
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import NodeNames
@@ -25,7 +24,7 @@ from gateway.bridge.turns import TurnBook
 from gateway.message import Condition, Refusal
 from gateway.wire.accounts import Account
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import BINDING, LOOK, MATCH, VERB, WORK
+from gateway.wire.work import BINDING, LOOK, MATCH, VERB, WORK, too_many_words
 
 CLEARED_AT: Final = 64  # so many rows or more are removed from the store as one
 

@@ -16,17 +16,11 @@ from gateway.bridge.queues.queue import Queue
 from gateway.message import Message
 from gateway.wire.accounts import Account
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import STEP, VERB, WORK
+from gateway.wire.work import STEP, VERB, WORK, too_many_words
 
-WORDS_MAX: Final = 1024  # of a key, whether of a message or of a binding
 STEPS_MAX: Final = VERB // STEP
 ROUTE_OCTETS: Final = 256  # what a remembered key takes, apart from itself and its queues
 REMEMBERED_MAX: Final = 16_384  # a key that takes more is looked up each time
-
-
-def too_many_words(key: str) -> bool:
-    """Whether a key has more words than may be matched."""
-    return key.count(".") >= WORDS_MAX
 
 
 @final

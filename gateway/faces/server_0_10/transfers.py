@@ -17,6 +17,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError
 from gateway.faces import qmf
+from gateway.faces.access import reason_of
 from gateway.faces.client import Client
 from gateway.faces.features import EXCHANGES
 from gateway.faces.server_0_10.answers import Answers
@@ -93,7 +94,7 @@ class Transfers:
         if not access.permits.open:
             denied = access.publish_refusal(transfer.destination or "", arrival.routing_key)
             if denied is not None:
-                _record(self._client, event, arrival, Reason.NOT_ALLOWED)
+                _record(self._client, event, arrival, reason_of(denied))
                 answers.fail(denied, command_id=command_id, code=transfer.CODE)
                 return
         if event.empty_body:
@@ -223,7 +224,7 @@ def record_refused(client: Client, event: CommandReceived, reason: Reason) -> No
 
     It may have come in part only.
     """
-    if not isinstance(event.command, spec.MessageTransfer):
+    if not isinstance(event.command, spec.MessageTransfer) or not client.visit.opened:
         return
     try:
         arrival = arrival_0_10(event.payload, event.body_at)

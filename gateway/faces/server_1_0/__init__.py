@@ -9,6 +9,7 @@ permissions    what a link asks for, in the words of access rules; node_access: 
 approach       a link that wants to publish to a remote queue, while its upstream is asked
 producer       a link by which a client publishes; batch: many messages in one delivery
 arrivals       the messages that come by it, and which of them it may publish
+dropped        deliveries that came when nobody took them any more
 answers        what the client hears of what it publishes
 consumer       a link by which a client consumes or browses
 unsettled      what was sent by a link, and the transactions that outcomes wait in

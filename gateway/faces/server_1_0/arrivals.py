@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import final
 
-from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.audit.schema import Reason
 from gateway.bridge.publishing import NOWHERE
 from gateway.errors import DecodeError
+from gateway.faces.access import reason_of
 from gateway.faces.client import Client
 from gateway.faces.server_1_0.node_access import message_refusal
 from gateway.message import Condition, Message, Refusal
@@ -16,6 +16,7 @@ from gateway.translate.facts import (
     Arrival,
     arrival_1_0,
     from_foreign,
+    in_part,
     message_from_1_0,
     undecodable,
 )
@@ -46,7 +47,7 @@ class Arrivals:
         try:
             arrival = arrival_1_0(payload) if message_format == 0 else from_foreign(payload)
         except DecodeError as error:
-            self._record(payload, from_foreign(payload), message_format, Reason.UNDECODABLE)
+            self.record_unread(payload, message_format, Reason.UNDECODABLE)
             return undecodable(error)
         if not self._client.may_claim(arrival):
             self._record(payload, arrival, message_format, Reason.WRONG_USER)
@@ -57,7 +58,7 @@ class Arrivals:
             node = resolve(to, Capability.ANY, self._client.nodes)
             if node is None:
                 denied = self._client.access.lost_refusal(to)
-                reason = Reason.NOT_FOUND if denied is None else Reason.NOT_ALLOWED
+                reason = Reason.NOT_FOUND if denied is None else reason_of(denied)
                 self._record(payload, arrival, message_format, reason)
                 if denied is not None:
                     return denied
@@ -70,7 +71,7 @@ class Arrivals:
             relayed = arrival.to or "" if self._node is None else ""
             denied = message_refusal(self._client, node, key, relayed)
             if denied is not None:
-                self._record(payload, arrival, message_format, Reason.NOT_ALLOWED)
+                self._record(payload, arrival, message_format, reason_of(denied))
                 return denied
         bridge = self._client.bridge
         return message_from_1_0(
@@ -105,10 +106,13 @@ class Arrivals:
         self._publishing.refuse(message, reason, self._number)
         self._client.access.record_denied(message.id)
 
-    def record_unread(self, event: DeliveryReceived, reason: Reason) -> None:
-        """A delivery is refused before anybody has looked what its message says."""
-        payload = event.payload
-        self._record(payload, from_foreign(payload), event.message_format, reason)
+    def record_unread(self, payload: bytes, message_format: int, reason: Reason) -> None:
+        """A delivery is refused before anybody has looked what its message says.
+
+        It may have come in part only, or be no message.
+        """
+        arrival = from_foreign(payload) if message_format else in_part(payload)
+        self._record(payload, arrival, message_format, reason)
 
     def record_rest(self, messages: list[Message]) -> None:
         """What another message of their batch keeps from being published."""

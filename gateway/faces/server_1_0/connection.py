@@ -10,7 +10,7 @@ from typing import final
 
 from mypy_extensions import i64 as int64
 
-from gateway.amqp_1_0._spec import Error, Open, TransactionalState
+from gateway.amqp_1_0._spec import DeliveryState, Error, Open, TransactionalState
 from gateway.amqp_1_0._spec_conditions import CONNECTION_FORCED, UNAUTHORIZED_ACCESS
 from gateway.amqp_1_0.connection import Connection
 from gateway.amqp_1_0.errors import SaslError
@@ -34,6 +34,7 @@ from gateway.amqp_1_0.events import (
     Violation,
     WindowOpened,
 )
+from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.session import Session
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
@@ -51,6 +52,7 @@ from gateway.faces.face import (
 )
 from gateway.faces.leaving import Leaving
 from gateway.faces.outcomes import error_of
+from gateway.faces.server_1_0.dropped import drop
 from gateway.faces.server_1_0.ended import Ended
 from gateway.faces.server_1_0.opening import Opening
 from gateway.faces.server_1_0.session import ServerSession
@@ -58,7 +60,7 @@ from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import Encoding, Refusal
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
-from gateway.wire.work import COMMAND, WORK
+from gateway.wire.work import COMMAND, DELIVERY, WORK
 
 
 @final
@@ -294,6 +296,8 @@ class ServerConnection:
                 held = event.link.session.context
                 if isinstance(held, ServerSession):
                     held.on_delivery(event)
+                else:
+                    self._drop(event.link, event.payload, event.message_format, event.state)
             elif isinstance(event, DispositionReceived):
                 held = event.session.context
                 if isinstance(held, ServerSession):
@@ -324,9 +328,7 @@ class ServerConnection:
             if isinstance(held, ServerSession):
                 held.on_aborted(event)
         elif isinstance(event, DeliveryDropped):
-            held = event.delivery.link.session.context
-            if isinstance(held, ServerSession):
-                held.on_dropped(event.delivery)
+            self._drop(event.link, event.payload, event.message_format, event.state)
         elif isinstance(event, WindowOpened):
             held = event.session.context
             if isinstance(held, ServerSession):
@@ -363,6 +365,12 @@ class ServerConnection:
             self._on_violation(event.error)
         elif isinstance(event, ConnectionLost):
             self._end(Reason.CONNECTION_LOST)
+
+    def _drop(
+        self, link: Link | None, payload: bytes, message_format: int, state: DeliveryState | None
+    ) -> None:
+        WORK.units += DELIVERY
+        drop(self.client, self.transactions, link, payload, message_format, state)
 
     # The connection.
 

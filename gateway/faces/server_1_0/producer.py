@@ -146,7 +146,8 @@ class Producer:
     def on_delivery(self, event: DeliveryReceived) -> None:
         """Publish one message; not behind one for which the gateway has ended the link."""
         if self._over:
-            self.record(event, Reason.LINK_DETACHED)
+            self._transactions.lose(event.state)
+            self.record(event.payload, event.message_format, Reason.LINK_DETACHED)
             return
         if event.rcv_second and not event.settled:
             self._answers.second.add(event.delivery_id)
@@ -160,7 +161,7 @@ class Producer:
         work = self._transactions.find(state.txn_id)
         if work is None:
             text = "no transaction of that id"
-            self._arrivals.record_unread(event, Reason.ROLLBACK)
+            self.record(event.payload, event.message_format, Reason.ROLLBACK)
             self.on_unanswerable(Error(condition=UNKNOWN_ID, description=text))
             return
         works = self._answers.works
@@ -195,9 +196,9 @@ class Producer:
         if self._error is None and event.delivery_id not in self._answers.works:
             self.on_unanswerable(error_of(refusal, event.tag))
 
-    def record(self, event: DeliveryReceived, reason: Reason) -> None:
+    def record(self, payload: bytes, message_format: int, reason: Reason) -> None:
         """A delivery ended the link before it was whole, or came behind its end: it has come."""
-        self._arrivals.record_unread(event, reason)
+        self._arrivals.record_unread(payload, message_format, reason)
 
     def _token(self, event: DeliveryReceived) -> int:
         if not event.settled:
@@ -259,11 +260,11 @@ class Producer:
         try:
             payloads = messages_in(event.payload, self._client.settings.limits.batch_max)
         except LimitError as limit:
-            self._arrivals.record_unread(event, Reason.OVER_LIMIT)
+            self.record(event.payload, event.message_format, Reason.OVER_LIMIT)
             self._refuse(event, Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, str(limit)))
             return
         except DecodeError as error:
-            self._arrivals.record_unread(event, Reason.UNDECODABLE)
+            self.record(event.payload, event.message_format, Reason.UNDECODABLE)
             self._refuse(event, Refusal(Condition.DECODE_ERROR, str(error)))
             return
         refusal: Refusal | None = None

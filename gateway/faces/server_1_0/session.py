@@ -108,7 +108,8 @@ class ServerSession:
         held = link.context
         if isinstance(held, Producer):
             if refused is not None:
-                held.record(refused, Reason.OVER_LIMIT)
+                self._transactions.lose(refused.state)
+                held.record(refused.payload, refused.message_format, Reason.OVER_LIMIT)
             self.links.forget_producer(held)
         elif isinstance(held, Consumer):
             self.links.forget_consumer(held, Reason.LINK_DETACHED)
@@ -139,12 +140,6 @@ class ServerSession:
             return
         if isinstance(held, ControlLink):
             held.on_delivery(event)
-
-    def on_dropped(self, event: DeliveryReceived) -> None:
-        """What a client published came when the gateway had detached its link."""
-        held = event.link.context
-        if isinstance(held, Producer):
-            held.record(event, Reason.LINK_DETACHED)
 
     def on_aborted(self, event: DeliveryAborted) -> None:
         """A client has given up what it had begun to publish."""

@@ -38,6 +38,9 @@ from gateway.faces.withdrawn import commit_refusal
 from gateway.message import Condition, Refusal
 
 TWO_TRANSACTIONS: Final = "a delivery is in another transaction, which is not discharged"
+LOST: Final = Refusal(
+    Condition.ILLEGAL_STATE, "a message in the transaction came when its link had been detached"
+)
 ENDED: Final = Refusal(
     Condition.ILLEGAL_STATE, "a delivery in the transaction is not the client's any more"
 )
@@ -227,6 +230,13 @@ class Transactions:
         work = self._open.get(txn_id)
         if work is not None:
             self._fail(work, ENDED)
+
+    def lose(self, state: DeliveryState | None) -> None:
+        """Nobody takes a delivery, and its sender cannot know in time: its transaction fails."""
+        if isinstance(state, TransactionalState):
+            work = self._open.get(state.txn_id)
+            if work is not None:
+                self._fail(work, LOST)
 
     def _fail(self, work: ClientTransaction, refusal: Refusal) -> None:
         self._client.uses.on_refused(refusal)

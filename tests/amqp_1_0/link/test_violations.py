@@ -14,8 +14,8 @@ def transfer(payload=b"x", channel=0, **fields):
     return octets_of(_spec.Transfer(**given_fields), channel=channel, payload=payload)
 
 
-def failed_link(pair, found, condition):
-    assert [type(e).__name__ for e in found] == ["LinkViolation"]
+def failed_link(pair, found, condition, *, dropped=0):
+    assert [type(e).__name__ for e in found] == ["LinkViolation", *["DeliveryDropped"] * dropped]
     assert found[0].error.condition == condition
     detach = [p for _, p in read_frames(pair.server.data_to_send()) if isinstance(p, _spec.Detach)]
     assert len(detach) == 1
@@ -23,8 +23,8 @@ def failed_link(pair, found, condition):
     assert detach[0].error.condition == condition
 
 
-def failed_session(pair, found, condition):
-    assert [type(e).__name__ for e in found] == ["SessionViolation"]
+def failed_session(pair, found, condition, *, dropped=0):
+    assert [type(e).__name__ for e in found] == ["SessionViolation", *["DeliveryDropped"] * dropped]
     assert found[0].error.condition == condition
     end = read_frames(pair.server.data_to_send())[-1][1]
     assert isinstance(end, _spec.End)
@@ -37,9 +37,11 @@ def failed_session(pair, found, condition):
 def test_a_transfer_without_credit_detaches_the_link():
     pair = Pair().open()
     session, _ = pair.begin()
-    pair.attach(session, _spec.SENDER)
-    failed_link(pair, pair.feed(transfer()), "amqp:link:transfer-limit-exceeded")
-    assert pair.feed(transfer()) == []  # in flight: dropped
+    _, link = pair.attach(session, _spec.SENDER)
+    failed_link(pair, pair.feed(transfer()), "amqp:link:transfer-limit-exceeded", dropped=1)
+    [late] = pair.feed(transfer(b"y", state=_spec.Accepted()))  # in flight
+    assert isinstance(late, events.DeliveryDropped)
+    assert (late.link, late.payload, late.state) == (link, b"y", _spec.Accepted())
     found = pair.feed(octets_of(_spec.Detach(handle=0, closed=True)))
     assert [type(e).__name__ for e in found] == ["DetachReceived"]
 
@@ -51,7 +53,7 @@ def test_strictly_what_comes_for_a_failed_link_ends_the_session():
     pair.attach(session, _spec.SENDER)
     pair.feed(transfer())
     pair.server.data_to_send()
-    failed_session(pair, pair.feed(transfer()), "amqp:session:errant-link")
+    failed_session(pair, pair.feed(transfer()), "amqp:session:errant-link", dropped=1)
 
 
 def test_a_message_larger_than_the_limit_detaches_the_link():
@@ -66,29 +68,29 @@ def test_a_message_that_grows_beyond_the_limit_detaches_the_link():
 
 
 @pytest.mark.parametrize(
-    "second",
+    ("second", "dropped"),
     [
-        {"delivery_id": 1},
-        {"delivery_tag": b"u"},
-        {"message_format": 5},
+        ({"delivery_id": 1}, 2),
+        ({"delivery_tag": b"u"}, 1),
+        ({"message_format": 5}, 1),
     ],
 )
-def test_a_continuation_must_not_contradict_the_first_transfer(second):
+def test_a_continuation_must_not_contradict_the_first_transfer(second, dropped):
     pair, _, _ = sending()
     assert pair.feed(transfer(more=True)) == []
-    failed_link(pair, pair.feed(transfer(**second)), "amqp:invalid-field")
+    failed_link(pair, pair.feed(transfer(**second)), "amqp:invalid-field", dropped=dropped)
 
 
 @rule("1.0", "2.7.5", "first-transfer-has-id-tag-and-format")
 @pytest.mark.parametrize("absent", ["delivery_id", "delivery_tag"])
 def test_a_first_transfer_must_name_the_delivery(absent):
     pair, _, _ = sending()
-    failed_link(pair, pair.feed(transfer(**{absent: None})), "amqp:invalid-field")
+    failed_link(pair, pair.feed(transfer(**{absent: None})), "amqp:invalid-field", dropped=1)
 
 
 def test_second_mode_on_a_first_mode_link_is_refused():
     pair, _, _ = sending()
-    failed_link(pair, pair.feed(transfer(rcv_settle_mode=1)), "amqp:invalid-field")
+    failed_link(pair, pair.feed(transfer(rcv_settle_mode=1)), "amqp:invalid-field", dropped=1)
 
 
 @rule("1.0", "2.6.14", "aborted-is-discarded")
@@ -139,25 +141,26 @@ def test_a_transfer_beyond_the_window_ends_the_session():
     pair, _, _ = sending(server_limits=Limits(session_window=2))
     pair.feed(transfer(delivery_id=0) + transfer(delivery_id=1))
     found = pair.feed(transfer(delivery_id=2))
-    failed_session(pair, found, "amqp:session:window-violation")
-    assert pair.feed(transfer(delivery_id=3)) == []
+    failed_session(pair, found, "amqp:session:window-violation", dropped=1)
+    [late] = pair.feed(transfer(delivery_id=3))
+    assert isinstance(late, events.DeliveryDropped)
     found = pair.feed(octets_of(_spec.End()))
     assert [type(e).__name__ for e in found] == ["EndReceived"]
 
 
 @rule("1.0", "2.7.4", "unattached-handle")
 @pytest.mark.parametrize(
-    "octets",
+    ("octets", "dropped"),
     [
-        transfer(handle=5),
-        octets_of(_spec.Detach(handle=5)),
-        octets_of(_spec.Flow(handle=5, **FLOW)),
+        (transfer(handle=5), 1),
+        (octets_of(_spec.Detach(handle=5)), 0),
+        (octets_of(_spec.Flow(handle=5, **FLOW)), 0),
     ],
     ids=["transfer", "detach", "flow"],
 )
-def test_an_unattached_handle_ends_the_session(octets):
+def test_an_unattached_handle_ends_the_session(octets, dropped):
     pair, _, _ = sending()
-    failed_session(pair, pair.feed(octets), "amqp:session:unattached-handle")
+    failed_session(pair, pair.feed(octets), "amqp:session:unattached-handle", dropped=dropped)
 
 
 @rule("1.0", "2.7.3", "handle-in-use")
@@ -184,14 +187,14 @@ def test_an_inverted_range_ends_the_session():
 def test_a_delivery_id_in_use_ends_the_session():
     pair, _, _ = sending()
     pair.feed(transfer())
-    failed_session(pair, pair.feed(transfer(delivery_tag=b"u")), "amqp:invalid-field")
+    failed_session(pair, pair.feed(transfer(delivery_tag=b"u")), "amqp:invalid-field", dropped=1)
 
 
 def test_too_many_unsettled_deliveries_end_the_session():
     pair, _, _ = sending(server_limits=Limits(unsettled_max=2))
     pair.feed(transfer(delivery_id=0) + transfer(delivery_id=1))
     found = pair.feed(transfer(delivery_id=2))
-    failed_session(pair, found, "amqp:resource-limit-exceeded")
+    failed_session(pair, found, "amqp:resource-limit-exceeded", dropped=1)
 
 
 def test_a_flow_that_has_seen_the_future_ends_the_session():

@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from support.bridge_world import World
 from support.work import grows_linearly, units_of
 
-from gateway.bridge.exchanges.topic import WORDS_MAX, TopicRouter
+from gateway.bridge.exchanges.topic import TopicRouter
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
 from gateway.wire.accounts import Account
-from gateway.wire.work import STEP, VERB
+from gateway.wire.work import STEP, VERB, WORDS_MAX
 
 WORDS = st.sampled_from(["a", "b", "c", ""])
 KEYS = st.lists(WORDS, min_size=1, max_size=5).map(".".join)

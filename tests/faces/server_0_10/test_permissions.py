@@ -9,7 +9,8 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.types import Command
 from gateway.audit.schema import Kind, Reason
 from gateway.permissions.actions import Action
-from gateway.permissions.own_rules import OwnRules
+from gateway.permissions.own_rules import OwnRule, OwnRules
+from gateway.permissions.rules import Decision
 
 UNAUTHORIZED = 403
 
@@ -218,6 +219,20 @@ def test_a_name_that_another_has_by_now_is_not_published_to():
 def publishes(client: Client, **where: str) -> list[object]:
     client.publishes(b"x", **where)
     return client.hears()
+
+
+def test_what_would_be_too_much_work_to_decide_is_refused_by_its_limit():
+    world = gateway()
+    by_key = OwnRule(Decision(True, 1, ""), 1 << Action.PUBLISH, key=["#", "c", "#"])
+    may_connect = OwnRule(Decision(True, 2, ""), 1 << Action.CONNECT)
+    world.settings.access.rules = OwnRules([by_key] * 1000 + [may_connect])
+    client = world.session("alice")
+    heard = publishes(client, to="amq.direct", key=".".join(["w"] * 128))
+    assert 506 in [each[0] for each in heard if isinstance(each, tuple)]
+    refused = [each for each in world.world.blocks.records() if each.kind == Kind.REFUSED]
+    assert [Reason(each.reason) for each in refused] == [Reason.TOO_LARGE]
+    assert world.settings.counts.access_refused[Action.PUBLISH] == 0
+    world.world.check()
 
 
 def test_each_key_is_asked_for_and_a_refused_message_is_in_the_books():

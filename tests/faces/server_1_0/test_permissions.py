@@ -13,6 +13,7 @@ from gateway.message import Condition
 from gateway.permissions.actions import Action
 from gateway.permissions.own_rules import OwnRules
 from gateway.permissions.qpidd_rules import QpiddRules
+from gateway.wire.work import WORDS_MAX
 
 UNAUTHORIZED = "amqp:unauthorized-access"
 KINDS = ("queue", "exchange")
@@ -62,6 +63,24 @@ def test_each_subject_is_asked_for_where_the_address_has_no_key():
     assert "may not publish exchange 'amq.topic', key 'b'" in state.error.description
     refused = [each for each in world.world.blocks.records() if each.kind == Kind.REFUSED]
     assert [Reason(each.reason) for each in refused] == [Reason.NOT_ALLOWED]
+    world.end()
+
+
+@pytest.mark.parametrize("address", ["amq.direct", None])
+def test_a_subject_of_too_many_words_is_refused_before_the_rules_are_asked(address):
+    world = hub("allow: publish, exchange: amq.direct, key: a.#", "allow: manage")
+    client = world.client()
+    sender = client.sender(address)
+    properties = _spec.Properties(subject=".".join(["a"] * (WORDS_MAX + 1)), to="amq.direct")
+    state = client.send(sender, message(properties=properties))
+    assert state.error.condition == "amqp:invalid-field"
+    assert "more than 1024 words" in state.error.description
+    refused = [each for each in world.world.blocks.records() if each.kind == Kind.REFUSED]
+    assert [Reason(each.reason) for each in refused] == [Reason.TOO_LARGE]
+    assert world.settings.counts.access_refused[Action.PUBLISH] == 0
+    long = "amq.direct/" + properties.subject
+    assert not client.sender(long).attached
+    assert client.refused() == "amqp:invalid-field"
     world.end()
 
 
