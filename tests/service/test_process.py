@@ -174,12 +174,12 @@ def test_a_stop_does_not_wait_for_metrics_that_are_being_gathered(tmp_path: Path
                 spec.QueueDeclare(queue=f"queue-{number}", durable=True) for number in range(queues)
             ]
             assert client.does(session, declared)
-        # Each wants a text of its own, which a thread makes: when one is told, others are not.
+        # Each wants a text of its own, which a thread makes: they have work for a while.
         asked = [scrapers.enter_context(Raw(gateway.admin_port, patience_s=60)) for _ in range(12)]
         for number, scraper in enumerate(asked):
             names = b"name[]=gateway_object_queue_messages&name[]=%d" % number
             scraper.say(b"GET /metrics/objects?%b HTTP/1.1\r\nHost: x\r\n\r\n" % names)
-        assert asked[0].hear().startswith(b"HTTP/1.1 200 ")
+        assert gateway.get("/healthz") == "ok\n"  # their requests have come as well
         gateway.signal(SIGTERM)
         assert gateway.wait() == 0
 
