@@ -290,8 +290,8 @@ METRICS: Final = (
     _counter("gateway_turns_total", "Passes of the event loop that had work."),
     _counter(
         "gateway_stalls_total",
-        "Pieces of work that held the event loop for more than 100 ms, and standstills without work"
-        " (`machine`); the log says whose.",
+        "Pieces of work that held the event loop for more than 100 ms, whatever else did (`other`),"
+        " and standstills without work (`machine`); the log says whose.",
         "piece",
     ),
     _counter(

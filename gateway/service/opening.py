@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from twisted.logger import Logger
@@ -33,15 +34,20 @@ def empty_bridge(
     recovered: Recovered,
     segments: LateSegments,
     now_ms: int,
+    met: Callable[[], bool],
 ) -> Bridge:
-    """The bridge, still empty."""
+    """The bridge, still empty.
+
+    `met`: whether this life has met anybody. What of one that has not is neither in the log nor in
+    the store was never there, and its numbers are given again.
+    """
+    before = max(segments.last_sequence, store.unlogged.sequence)
     audit = AuditLog(
         recovered.incarnation,
-        max(segments.last_sequence, store.unlogged.sequence) + 1,
+        before + 1,
         segment_octets=settings.audit.segment_size,
         segment_age_ms=settings.audit.segment_age,
     )
-    store.last_sequence = lambda: int(audit.next_sequence) - 1
     hosts = [host.name for host in settings.virtual_hosts]
     bridge = Bridge(
         audit,
@@ -58,6 +64,13 @@ def empty_bridge(
         now_ms=now_ms,
     )
     store.held = lambda: bridge.pressure.messages
+
+    def last_sequence() -> int:
+        if met() or bridge.asked:
+            return int(audit.next_sequence) - 1
+        return max(before, segments.last_sequence)
+
+    store.last_sequence = last_sequence
     if store.reserve.wanted:
         bridge.pressure.late_max = store.reserve.wanted // LATE_SHARE
         bridge.unwritten.most = min(MUCH, store.reserve.wanted // UNWRITTEN_SHARE)

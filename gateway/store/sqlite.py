@@ -45,7 +45,7 @@ from gateway.store.unlogged import Unlogged
 FILE_NAME: Final = "store.sqlite"
 LOCK_NAME: Final = "lock"
 SLACK_OCTETS: Final = 16 * 1024 * 1024
-STOP_S: Final = 10.0  # a stop waits so long for an answer of the disk
+STOP_S: Final = 10.0  # a stop waits so long for an answer of the disk, the time before included
 # Message ids of different incarnations never meet: each has 2**44 of its own.
 INCARNATION_SHIFT: Final = 44
 
@@ -152,11 +152,13 @@ class SqliteStore:
         """`StoreError` if it waits for the disk, and comes no further: files and lock stay its."""
         counts = self.counts
         reached = (-1, -1)
+        patience_s = max(STOP_S - self._slowness.silent() / 1000, 0.0)
         while self._thread.is_alive():
             if reached == (counts.attempts, counts.answers):
                 raise StoreError(f"the disk has not answered for {STOP_S:.0f} s", cause="slow")
             reached = (counts.attempts, counts.answers)
-            self._thread.join(STOP_S)
+            self._thread.join(patience_s)
+            patience_s = STOP_S
 
     def _begin(self, *, late: bool = False) -> Recovered:
         path = self._directory / FILE_NAME

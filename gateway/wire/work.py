@@ -37,7 +37,8 @@ DELIVERY: Final = 20  # a delivery is settled
 LOOK: Final = 2  # a delivery, or a copy, is looked at
 SUBSCRIPTION: Final = 3  # a subscription is told that there is room again
 BINDING: Final = 60  # a binding comes, or goes
-LINK: Final = 40  # a subscription or a link ends, beside its deliveries
+ATTACHED: Final = 300  # a link of 1.0 is granted, beside its command: all that it consists of
+LINK: Final = 80  # a subscription or a link ends, beside its deliveries
 MATCH: Final = 3  # a binding is looked at by exchange.bound, a header or an argument by a router
 STEP: Final = 2  # a word of a routing key meets a node of the bindings' tree, or one of a rule's
 PART: Final = 5  # a part of a selector
@@ -56,7 +57,8 @@ OCTETS_SENT: Final = 32  # of a message that is delivered: digested, framed, wri
 
 # Limits, in units.
 SHARE: Final = 50_000  # of one connection, and of dispatching, in one turn: 1 ms, pure 5
-USER: Final = 10 * SHARE  # of all connections of one user in one turn: 10 ms, pure 50
+USER: Final = 10 * SHARE  # of one user, or those who want that much, in one turn: 10 ms, pure 50
+EVERYBODY: Final = 2 * USER  # of all users in one turn, whatever each of them asks for
 VERB: Final = 500_000  # what one verb may cost at most: 10 ms, pure 50
 
 WORDS_MAX: Final = 1024  # of a routing key, whether of a message, of a binding or asked about

@@ -423,6 +423,11 @@ def test_the_admin_port_may_speak_https_and_ctl_with_it(tmp_path: pathlib.Path) 
     assert done.returncode == 0, done.stderr
     assert made.served.tool(*ctl, "reload").returncode == 1  # nobody we believe
     assert made.served.tool(*ctl, "--tls-ca", str(tmp_path / "token"), "reload").returncode == 2
+    backup = ["backup", *ctl[1:]]
+    assert made.served.tool(*backup, str(tmp_path / "copy")).returncode == 1
+    done = made.served.tool(*backup, "--tls-ca", str(made.authority.ca), str(tmp_path / "copy"))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "copy" / "store.sqlite").exists()
     large = urllib.request.Request(f"{url}/ctl/reload", data=b"x" * 200_000)
     with pytest.raises(urllib.error.HTTPError, match="401"):
         urllib.request.urlopen(large, timeout=60, context=made.context())

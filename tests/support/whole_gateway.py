@@ -157,7 +157,8 @@ class WholeGateway:
         while not self.reactor.from_threads.empty():
             self.reactor.from_threads.get()()
             moved = True
-        if not moved and not self.stopped and not self.service.bridge.turns.idle():
+        waits = self.service.reloading.reading or not self.service.bridge.turns.idle()
+        if not moved and not self.stopped and waits:
             self.reactor.from_threads.get(timeout=THREAD_TIMEOUT_S)()
             moved = True
         return moved or any(
