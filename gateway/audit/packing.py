@@ -19,6 +19,7 @@ from gateway.audit.schema import (
     BLOCK_HEADER,
     MAX_BLOCK_OCTETS,
     NAME_ENTRY,
+    RECORD_OCTETS,
     SCHEMA_VERSION,
     BlockFlag,
     BlockKind,
@@ -40,6 +41,7 @@ class RecordPacker:
 
     __slots__ = (
         "_announced",
+        "_first_sequence",
         "_forgotten",
         "_generation",
         "_names",
@@ -68,6 +70,7 @@ class RecordPacker:
     ) -> None:
         self.incarnation: int64 = incarnation
         self.next_sequence: int64 = first_sequence
+        self._first_sequence: int64 = first_sequence  # of what the next block is made of
         self._segment_octets: int64 = segment_octets
         self._segment_age_ms: int64 = segment_age_ms
         self._segment_size: int64 = 0
@@ -128,16 +131,21 @@ class RecordPacker:
         """Everything since the last call as complete blocks; empty if there was nothing.
 
         `stored`: the turn wrote something durable, so that the store has the blocks, too.
+
+        Raises:
+            RuntimeError: a record was begun and is not whole, or has no number.
         """
         content = self._out.getvalue()
         if not content:
             return b""
+        size: int64 = len(content)
+        if size != (self.next_sequence - self._first_sequence) * RECORD_OCTETS:
+            raise RuntimeError(f"a record is not whole: {size} octets")
         if self._rotate:
             self._segment_since_ms = now_ms
         parts: list[bytes] = []
         if self._new_names:
             self._frame(parts, BlockKind.NAMES, self._name_entries(), 0)
-        size: int64 = len(content)
         flags: int = _STORED if stored else 0
         if size <= MAX_BLOCK_OCTETS:
             self._frame(parts, BlockKind.RECORDS, content, flags)
@@ -145,6 +153,7 @@ class RecordPacker:
             for at in range(0, size, MAX_BLOCK_OCTETS):
                 self._frame(parts, BlockKind.RECORDS, content[at : at + MAX_BLOCK_OCTETS], flags)
         self._out = BytesWriter()
+        self._first_sequence = self.next_sequence
         self._drop_forgotten()
         block = b"".join(parts)
         self._segment_size += len(block)

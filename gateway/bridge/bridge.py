@@ -62,6 +62,7 @@ class Bridge:
         turns: the turn under way.
         unwritten: what waits for the store's thread, by whose it is.
         store_error: why the disk refuses at the moment; `None` when it does not.
+        asked: an operator has had something changed.
         swamped: so much waits for the disk meanwhile that nothing is delivered, and nothing is to
             be read.
         problems: what recovery could not use, one line each.
@@ -77,6 +78,7 @@ class Bridge:
         "_notebooks",
         "_plain_host",
         "_reader",
+        "asked",
         "audit",
         "copies",
         "counts",
@@ -117,6 +119,7 @@ class Bridge:
         self.debts = Debts(self.turns)
         self.store_error: StoreError | None = None
         self.swamped = False
+        self.asked = False
         self.problems: list[str] = []
         self._absent: dict[int, AbsentQueue] = {}
         self._checkpoint: Checkpoint | None = None
@@ -168,6 +171,7 @@ class Bridge:
     def act_for_operator(self, now_ms: int, how: str, address: str) -> None:
         """The same for an operator, in this turn: the audit log says how, and where he is."""
         audit = self.audit
+        self.asked = True
         self.unwritten.begin(None)
         self.ledger.begin(
             now_ms,

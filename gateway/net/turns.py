@@ -2,6 +2,9 @@
 
 The first `touch` of a turn schedules its end behind all reads of the same reactor pass. The end
 drives the bridge (dispatch, store, audit) and then flushes each touched face: one write each.
+
+A turn that breaks off is given up where the next one could not be written whole (`past_mending`),
+or breaks off as well: who commits nothing must not go on taking messages.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from gateway.errors import StoreError
 from gateway.faces.face import Face
 from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
+from gateway.net.past_mending import past_mending
 from gateway.net.stalls import Stalls
 from gateway.net.turn_shares import TurnShares
 from gateway.wire.work import WORK
@@ -61,6 +65,9 @@ class Flushed(Protocol):
     def waits(self) -> bool:
         """It has work left, and its user has had enough of this turn."""
 
+    def comes_after(self) -> bool:
+        """Its user asks for so much that others are flushed first."""
+
 
 @final
 class Everybody:
@@ -78,9 +85,17 @@ COMMITTED: Final = Everybody("all that waited for the disk")
 DUE: Final = Everybody("messages that expire and queues that are not used any more")
 
 
+def _raised(error: BaseException) -> None:
+    raise error
+
+
 @final
 class TurnLoop:
-    """`faces.face.Turns` for the whole gateway."""
+    """`faces.face.Turns` for the whole gateway.
+
+    Attributes:
+        give_up: an exception after which there must be no more turns: ends the process.
+    """
 
     log = Logger()
 
@@ -99,6 +114,7 @@ class TurnLoop:
         self._counts = counts
         self._pumps: dict[int, Flushed] = {}
         self._touched: dict[int, Flushed] = {}
+        self._waiting: dict[int, Flushed] = {}  # for this turn, since the one before was long
         self._scheduled: IDelayedCall | None = None
         self._dispatching = False
         self._swamped = False
@@ -106,6 +122,8 @@ class TurnLoop:
         self.stalls = Stalls(now_ms, counts, worked_ms)
         self.shares = TurnShares()
         self.on_turn_ended: Callable[[int], None] | None = None
+        self.give_up: Callable[[BaseException], None] = _raised
+        self._broken = False  # the last end of a turn broke off
 
     def attach(self, face: Face, pump: Flushed) -> None:
         """From now on a touched `face` is flushed by `pump`."""
@@ -115,6 +133,7 @@ class TurnLoop:
         """The face is gone; what it set in motion is still brought to the turn's end."""
         self._pumps.pop(id(face), None)
         self._touched.pop(id(face), None)
+        self._waiting.pop(id(face), None)
         self.schedule()
 
     def touch(self, face: Face) -> None:
@@ -129,6 +148,11 @@ class TurnLoop:
         # What the bridge touches while it dispatches is flushed at this very turn's end.
         if self._scheduled is None and not self._dispatching:
             self._scheduled = self._later.callLater(0, self._end)
+
+    def broke(self, error: BaseException) -> None:
+        """A defect: is what the turn under way has recorded still whole?"""
+        if past_mending(error):
+            self.give_up(error)
 
     def on_committed(self, turn: int) -> None:
         """The store's answer, on the reactor's thread."""
@@ -166,12 +190,18 @@ class TurnLoop:
             self._scheduled = None
 
     def _end(self) -> None:
+        try:
+            self._end_turn()
+        except Exception as error:  # nobody would schedule another one
+            self.give_up(error)
+
+    def _end_turn(self) -> None:
         self._scheduled = None
         now_ms = self._now_ms()
         self.stalls.begin()
         self._counts.turns += 1
         self._dispatching = True
-        more = self._guarded(lambda: self._bridge.end_turn(now_ms))
+        more = self._ended(now_ms)
         self._dispatching = False
         began_ms = self.stalls.over(now_ms, "dispatch", self._bridge)
         if self._bridge.swamped != self._swamped:
@@ -185,21 +215,38 @@ class TurnLoop:
         if self.on_turn_ended is not None:
             self.on_turn_ended(now_ms)
 
+    def _ended(self, now_ms: int) -> bool:
+        """Whether there is more to dispatch; one that breaks off may be followed by a whole one."""
+        defects = self._counts.defects
+        more = self._guarded(lambda: self._bridge.end_turn(now_ms))
+        broken = self._counts.defects > defects
+        if broken and self._broken:
+            raise RuntimeError("two turns in a row broke off")
+        self._broken = broken
+        return more
+
     def _flush(self, now_ms: int, began_ms: int) -> int:
-        """Flush what is touched; who has to wait is the first in the next turn."""
+        """Flush what is touched; of those who have to wait who did so before is the first."""
         touched, self._touched = self._touched, {}
-        waiting: dict[int, Flushed] = {}
+        after, self._waiting = self._waiting, {}
         for key, pump in touched.items():
-            if pump.waits():
-                waiting[key] = pump
-                continue
-            pump.flush(now_ms)
-            began_ms = self.stalls.over(began_ms, "flush", pump)
-        if waiting:
-            WORK.cut += len(waiting)
-            self._touched = waiting | self._touched
+            if key in after or pump.comes_after():
+                after[key] = pump
+            else:
+                began_ms = self._flush_one(key, pump, now_ms, began_ms)
+        for key, pump in after.items():
+            began_ms = self._flush_one(key, pump, now_ms, began_ms)
+        if self._waiting:
+            WORK.cut += len(self._waiting)
             self.schedule()
         return began_ms
+
+    def _flush_one(self, key: int, pump: Flushed, now_ms: int, began_ms: int) -> int:
+        if pump.waits():
+            self._waiting[key] = pump
+            return began_ms
+        pump.flush(now_ms)
+        return self.stalls.over(began_ms, "flush", pump)
 
     def _bridge_deadline(self, now_ms: int) -> None:
         self._bridge.now_ms = now_ms
@@ -211,7 +258,8 @@ class TurnLoop:
         """A defect in one turn must not end the reactor's timers, or all other connections."""
         try:
             return bool(call())
-        except Exception:
+        except Exception as error:
+            self.broke(error)
             self._counts.defects += 1
             self.log.failure("a turn broke off")
             return False

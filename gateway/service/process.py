@@ -6,19 +6,28 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from typing import Final, cast
+from typing import Final, cast, final
 
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
+from twisted.python.failure import Failure
+from zope.interface import implementer
 
 from gateway.config import Settings, may_show_passwords
 from gateway.net.clock import keep_time
 from gateway.net.open_files import FileShares, share_files
+from gateway.net.past_mending import past_mending
 from gateway.service.collecting import Collecting
 from gateway.service.service import Service
 
 THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+NOT_WHOLE: Final = "the gateway ends, since what it has recorded may not be whole: {kind}: {error}"
+NO_WORDS: Final = b"the gateway ends: not even memory to say why\n"
+ROOM_FOR_WORDS: Final = 2 * 1024 * 1024
+_spare: Final[list[bytearray]] = []  # let go where memory is refused, so that a line can be written
 
 
 def _gone(service: Service) -> int:
@@ -75,18 +84,51 @@ def on_thread_died(died: threading.ExceptHookArgs) -> None:
     Without its commit thread a gateway would go on taking messages; after a restart it has one.
     """
     name = "?" if died.thread is None else died.thread.name
-    error = died.exc_value if died.exc_value is not None else died.exc_type.__name__
-    Service.log.critical(
-        "thread {name} has died, and with it the gateway: {kind}: {error}",
-        name=name,
-        kind=died.exc_type.__name__,
-        error=str(error),
-    )
-    os._exit(THREAD_DIED)
+    error = died.exc_value if died.exc_value is not None else died.exc_type()
+    _end("thread {name} has died, and with it the gateway: {kind}: {error}", error, name)
+
+
+def end_at_once(error: BaseException) -> None:
+    """Nothing of the turn under way may reach the store: as if the process had been killed."""
+    if not isinstance(error, MemoryError):
+        globalLogPublisher.removeObserver(_witness)
+        with suppress(BaseException):
+            Service.log.failure("a turn broke off", Failure(error))  # type: ignore[no-untyped-call]
+    _end(NOT_WHOLE, error)
+
+
+def _end(text: str, error: BaseException, name: str = "") -> None:
+    """Say so, if there is memory for that."""
+    try:
+        _spare.clear()
+        Service.log.critical(text, name=name, kind=type(error).__name__, error=str(error))
+    except BaseException:
+        os.write(2, NO_WORDS)
+    finally:
+        os._exit(THREAD_DIED)
+
+
+@final
+@implementer(ILogObserver)
+class Witness:
+    """Hears of what others have caught and logged: Twisted's loop, the admin port."""
+
+    def __call__(self, event: LogEvent) -> None:
+        """One line of the log, or one that would be."""
+        failure = event.get("log_failure")
+        if failure is not None and past_mending(failure.value):
+            _end(NOT_WHOLE, failure.value)
+
+
+_witness: Final = Witness()
 
 
 def run(
-    settings: Settings, read_again: Callable[[], Settings], *, accept_new_store: bool = False
+    settings: Settings,
+    read_again: Callable[[], Settings],
+    *,
+    accept_new_store: bool = False,
+    accept_damaged_store: bool = False,
 ) -> int:
     """Run a gateway on Twisted's reactor until it is told to stop; the process's exit code.
 
@@ -100,7 +142,12 @@ def run(
     os.umask(0o077)  # messages are nobody else's; SQLite would ask the umask
     reactor = cast(PosixReactorBase, installed)
     keep_time(reactor)
-    service = Service(settings, reactor, accept_new_store=accept_new_store)
+    service = Service(
+        settings,
+        reactor,
+        accept_new_store=accept_new_store,
+        accept_damaged_store=accept_damaged_store,
+    )
 
     def told(_number: int, _frame: object) -> None:
         # Not Twisted's own: its second signal ends in a traceback.
@@ -109,6 +156,9 @@ def run(
     for number in SIGNALS:
         signal.signal(number, told)
     threading.excepthook = on_thread_died
+    _spare.append(bytearray(ROOM_FOR_WORDS))
+    globalLogPublisher.addObserver(_witness)
+    service.turns.give_up = end_at_once
     service.read_again = read_again
     signal.signal(signal.SIGHUP, lambda _number, _frame: reactor.callFromThread(service.reload))
     shares = _share_files(service)

@@ -26,6 +26,7 @@ class Slowness:
         self._eased = eased
         self._refused: StoreError | None = None
         self._slow = False
+        self._silent_ms = 0
         self._reached = (-1, -1, -1)
         self._since_ms: int | None = None  # seen with work to do, at `_reached`
 
@@ -41,17 +42,28 @@ class Slowness:
         self._refused = None
         self._eased()
 
+    def silent(self) -> int:
+        """For how many ms it has not answered, as far as that was seen; 0 if it has since."""
+        return self._silent_ms if self._now_reached() == self._reached else 0
+
+    def _now_reached(self) -> tuple[int, int, int]:
+        counts = self._counts
+        return counts.turns, counts.attempts, counts.answers
+
     def look(self, now_ms: int) -> None:
         """Has it come any further?"""
         counts = self._counts
-        reached = (counts.turns, counts.attempts, counts.answers)
+        reached = self._now_reached()
+        self._silent_ms = 0
         if counts.turns_waiting == 0 and counts.attempts == counts.answers:
             self._since_ms = None
         elif self._since_ms is None or reached != self._reached:
             self._since_ms = now_ms
-        elif now_ms - self._since_ms >= SLOW_MS:
-            self._begin()
-            return
+        else:
+            self._silent_ms = now_ms - self._since_ms
+            if self._silent_ms >= SLOW_MS:
+                self._begin()
+                return
         self._reached = reached
         if self._slow:
             self._end()

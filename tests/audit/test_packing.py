@@ -1,5 +1,6 @@
 """Sequence numbers, names, blocks, and where segments end."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,14 @@ def test_sequence_numbers_go_on_over_turns_without_a_gap():
             sequences += [sequence_at(segment.octets, at) for at in places]
     assert sequences == list(range(41, 47))
     assert log.next_sequence == 47
+
+
+def test_a_record_that_was_begun_and_is_not_whole_is_in_no_block():
+    log = AuditLog(1)
+    log.clock(1, 0)
+    log._out.append(1)
+    with pytest.raises(RuntimeError):
+        log.take_block(1)
 
 
 def test_a_name_has_one_number_and_is_told_once_a_segment():

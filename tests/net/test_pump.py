@@ -1,5 +1,6 @@
 """Octets in, one write a turn, back-pressure both ways, and an orderly end."""
 
+import pytest
 from support.net import FakeFace, Net, Wire
 from support.rules import rule
 
@@ -158,6 +159,14 @@ def test_a_defect_in_one_face_ends_that_connection_only() -> None:
     assert other_wire.value() == b"x"
     pump.connectionLost()
     assert net.counts.defects == 2  # the eof broke, too
+
+
+def test_memory_that_is_refused_while_a_face_reads_gives_up() -> None:
+    net = Net()
+    pump, _wire, face = connected(net)
+    face.fails = MemoryError()
+    with pytest.raises(MemoryError):
+        pump.dataReceived(b"x")
 
 
 def test_a_pump_that_is_over_holds_nothing_of_what_its_connection_was() -> None:

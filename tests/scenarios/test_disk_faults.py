@@ -224,6 +224,29 @@ def test_consumers_drain_on_the_reserve_while_publishers_wait(
     assert stand.logged().count("settled") == 3
 
 
+def test_a_checkpoint_waits_until_the_disk_takes_everything_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand = Stand(tmp_path, monkeypatch, "store_reserve=1MiB")
+    reserve = stand.gateway.service.store.reserve
+    room = [False]
+    again = reserve.set_aside
+    monkeypatch.setattr(reserve, "set_aside", lambda: room[0] and again())
+    stand.disk.fail(FULL)
+    stand.send(durable=True)
+    stand.gateway.let_happen(lambda: stand.bridge.store_error is not None)
+    stand.gateway.wait_until(stand.bridge.turns.idle)
+    given = stand.bridge.audit.next_sequence
+    for _ in range(3):
+        stand.gateway.pass_time(60)
+    assert stand.bridge.audit.next_sequence == given
+    room[0] = True
+    stand.gateway.let_happen(lambda: stand.bridge.store_error is None)
+    stand.gateway.run()
+    assert stand.bridge.audit.next_sequence > given
+    assert "clock" in stand.logged()
+
+
 def test_on_a_full_disk_a_stop_without_clients_waits_for_no_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,6 +349,28 @@ def test_a_kill_meanwhile_shows_as_a_gap(stand: Stand, tmp_path: Path) -> None:
     (gap,) = verify(tmp_path / "killed" / "audit")
     assert gap.problem == "gap"
     assert gap.found > gap.expected
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("met", [False, True])
+def test_a_life_that_nobody_met_leaves_no_gap_if_the_disk_takes_nothing_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, met: bool
+) -> None:
+    data = tmp_path / "data"
+    WholeGateway(data).start().stop()
+    gateway = WholeGateway(data).start()
+    if met:
+        gateway.connect_0_10()
+    gateway.run()
+    disk = FaultyDisk(monkeypatch, data)
+    disk.let_through = "unlogged"
+    disk.fail(fault, times=ALWAYS)
+    gateway.service._checkpoint()
+    gateway.stop()
+    assert gateway.service.exit_code == 1
+    disk.heal()
+    WholeGateway(data).start().stop()
+    assert [damage.problem for damage in verify(data / "audit")] == (["gap"] if met else [])
 
 
 def scraped(stand: Stand) -> str:

@@ -468,3 +468,27 @@ def test_a_stop_does_not_wait_for_ever_for_a_disk_that_does_not_answer(
     may.set()
     running.store._thread.join()
     running.close()
+
+
+def test_a_stop_counts_how_long_the_disk_has_not_answered_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "STOP_S", 3600.0)
+    running = Running(tmp_path)
+    may = threading.Event()
+    hangs = threading.Event()
+
+    def hang(*_arguments: object) -> None:
+        hangs.set()
+        assert may.wait(30)
+
+    running.store._database.commit = hang  # type: ignore[method-assign]  # a disk that hangs
+    running.submit(one_message(1))
+    assert hangs.wait(30)
+    running.store.look(0)
+    running.store.look(3_600_000)
+    with pytest.raises(StoreError, match="the disk has not answered for 3600 s"):
+        running.close()
+    may.set()
+    running.store._thread.join()
+    running.close()

@@ -80,3 +80,13 @@ def test_what_the_thread_tells_is_the_end_of_a_wait() -> None:
     stand.counts.attempts = stand.counts.answers = 1
     stand.look(SLOW_MS + 1)
     assert stand.log == [TOLD, "error: broken"]
+
+
+def test_how_long_it_has_not_answered_is_known_until_it_does() -> None:
+    stand = Stand()
+    assert stand.slowness.silent() == 0
+    stand.counts.turns_submitted = stand.counts.attempts = 1
+    stand.look(1000, 2000, 9000)
+    assert stand.slowness.silent() == 8000
+    stand.counts.answers = 1
+    assert stand.slowness.silent() == 0
