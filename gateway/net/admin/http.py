@@ -162,8 +162,9 @@ class AdminSite(Site):
         self._counts.open += 1
         if len(self._channels) > self._connections_max:
             self._counts.gave_way += 1
-            idle = [each for each in self._channels if not each.busy]
-            idle[0].give_way()
+            idle = next(each for each in self._channels if not each.busy)
+            self.detached(idle)  # its transport ends later: meanwhile more may come
+            idle.give_way()
 
     def detached(self, channel: AdminChannel) -> None:
         """It is over."""

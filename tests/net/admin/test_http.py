@@ -230,6 +230,16 @@ def test_too_many_connections_make_the_oldest_idle_one_give_way() -> None:
     assert made.counts.open == 0
 
 
+def test_of_many_that_come_at_once_each_has_another_one_give_way() -> None:
+    made = Site(connections_max=10)
+    callers = [Caller(made) for _ in range(30)]  # no transport has ended yet
+    assert [caller.wire.aborted for caller in callers] == [True] * 20 + [False] * 10
+    assert (made.counts.open, made.counts.gave_way) == (10, 20)
+    for caller in callers:
+        caller.hang_up()
+    assert made.counts.open == 0
+
+
 def test_a_request_that_comes_slowly_is_cut_off_however_steadily_it_comes() -> None:
     made = Site()
     caller = Caller(made)
