@@ -228,7 +228,10 @@ class TurnLoop:
             if pump.waits():
                 waiting[key] = pump
                 continue
-            pump.flush(now_ms)
+            try:
+                pump.flush(now_ms)
+            except Exception as error:
+                self._failed(error)
             began_ms = self.stalls.over(began_ms, "flush", pump)
         if waiting:
             WORK.cut += len(waiting)
@@ -247,7 +250,10 @@ class TurnLoop:
         try:
             return bool(call())
         except Exception as error:
-            self.broke(error)
-            self._counts.defects += 1
-            self.log.failure("a turn broke off")
+            self._failed(error)
             return False
+
+    def _failed(self, error: Exception) -> None:
+        self.broke(error)
+        self._counts.defects += 1
+        self.log.failure("a turn broke off")
